@@ -2,7 +2,9 @@
 
 The machine's parameters within and between hosts are measured with all ranks there. Then the library is told by the
 files of rules that commmodel writes to take a flat algorithm, or one in two levels, for broadcast, allreduce and
-allgather. Whether it does is counted: the bytes that cross the network in ten calls, beside those of the schedule.
+allgather, with MPICH scan, too. Its forms in memory that a node shares, of alltoall and allgather, are no matter of
+that file: a variable names them, another makes the program end where they cannot be taken. Whether the library does as
+it is told is counted: the bytes that cross the network in ten calls, beside those of the schedule.
 Times are measured and predicted. Wanted: the bytes within 15 %, and the algorithm that is predicted to be the fastest
 never slower than 1.25 times the fastest one measured; with less the exit code is 1.
 """
@@ -35,8 +37,15 @@ BYTES, SLOWER = 0.15, 1.25
 CALLS = 10
 SETS = {
     "mpich": (
-        {"bcast": "scatter-ring", "allreduce": "recursive-doubling", "allgather": "ring"},
-        {"bcast": "two-level", "allreduce": "two-level"},
+        {
+            "bcast": "scatter-ring",
+            "allreduce": "recursive-doubling",
+            "allgather": "ring",
+            "alltoall": "linear",
+            "scan": "recursive-doubling",
+        },
+        {"bcast": "two-level", "allreduce": "two-level", "scan": "two-level"},
+        {"allgather": "two-level-multi-leader", "alltoall": "two-level"},
     ),
     "openmpi": (
         {"bcast": "binomial-at-once", "allreduce": "recursive-doubling", "allgather": "ring"},
@@ -45,9 +54,16 @@ SETS = {
     ),
 }
 """Library -> operation -> algorithm, as told to it: flat ones first."""
+SHARED_MEMORY = {
+    "MPIR_CVAR_ALLGATHER_COMPOSITION": "1", "MPIR_CVAR_ALLGATHER_SHM_PER_RANK": str(2**20),
+    "MPIR_CVAR_ALLTOALL_COMPOSITION": "1", "MPIR_CVAR_ALLTOALL_SHM_PER_RANK": str(2**20),
+}  # fmt: skip
+"""MPICH's variables for forms in memory that a node shares, which its device has."""
+OR_ENDS = {"MPIR_CVAR_COLLECTIVE_FALLBACK": "error"}
+"""MPICH then ends where it cannot do as it is told."""
 LEVELS = {
     "bcast": "binomial", "allreduce": "recursive-doubling", "allgather": "ring", "reduce": "binomial",
-    "gather": "binomial",
+    "gather": "binomial", "scan": "recursive-doubling",
 }  # fmt: skip
 """Operation -> algorithm on each level."""
 COUNTING = f"""
@@ -62,6 +78,8 @@ for word in sys.argv[1:]:
     operation, size = word.split(":")
     block, every = bytearray(int(size)), bytearray(int(size) * world.size)
     call = {{"bcast": lambda: world.Bcast([block, MPI.DOUBLE]), "allgather": lambda: world.Allgather(block, every),
+             "alltoall": lambda: world.Alltoall(every, bytearray(int(size) * world.size)),
+             "scan": lambda: world.Scan([block, MPI.DOUBLE], [bytearray(int(size)), MPI.DOUBLE]),
              "allreduce": lambda: world.Allreduce([block, MPI.DOUBLE], [bytearray(int(size)), MPI.DOUBLE])}}[operation]
     call()
     world.Barrier()
@@ -92,7 +110,8 @@ def rules_for(library: str, chosen: dict[str, str], folder: Path, largest: int) 
 
     Levels have up to `largest` processes.
     """
-    listed = [SelectionRule(operation, name, distribution=SEVERAL) for operation, name in chosen.items()]
+    shared = library == "mpich" and "two-level-multi-leader" in chosen.values()
+    listed = [SelectionRule(operation, name, distribution=SEVERAL) for operation, name in chosen.items() if not shared]
     for operation, name in LEVELS.items():
         name_there = "binomial-at-once" if (library, operation) == ("openmpi", "bcast") else name
         listed.append(SelectionRule(operation, name_there, processes_upto=largest))
@@ -102,8 +121,8 @@ def rules_for(library: str, chosen: dict[str, str], folder: Path, largest: int) 
     selection.dump(selector, path, library)
     if library == "mpich":
         return selector, {
-            "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), "MPIR_CVAR_DEVICE_COLLECTIVES": "none",
-            "MPIR_CVAR_BCAST_SHORT_MSG_SIZE": "2147483647",
+            "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), "MPIR_CVAR_BCAST_SHORT_MSG_SIZE": "2147483647",
+            **(SHARED_MEMORY if shared else {"MPIR_CVAR_DEVICE_COLLECTIVES": "none"}),
         }  # fmt: skip
     selection.dump(selector, folder / "rules.han", "openmpi-han")
     return selector, {
@@ -114,7 +133,7 @@ def rules_for(library: str, chosen: dict[str, str], folder: Path, largest: int) 
 
 def counted(command: Sequence[str], words: Sequence[str], rules: dict[str, str]) -> dict[tuple[str, int], float]:
     """Return the bytes that cross the network in a call: (operation, size) -> bytes."""
-    environment = os.environ | emulated_cluster.mpi_environment() | rules
+    environment = os.environ | emulated_cluster.mpi_environment() | rules | OR_ENDS
     completed = subprocess.run(
         [*command, sys.executable, "-m", "mpi4py", "-c", COUNTING, *words],
         env=environment, capture_output=True, text=True, check=False, timeout=280,

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from commmodel.cli import main
-from commmodel.collectives import Nodes, Problem
+from commmodel.collectives import Nodes, Problem, build
+from commmodel.collectives.library.selection import load, with_levels
 from commmodel.machine import Edge, Hybrid, Limit, LogGP, Machine, Mode, Parameter, Segment, dump
 from commmodel.simulate import SMPI, Code, fluid, run
 from commmodel.simulate.platform import dump as dump_platform
@@ -102,6 +103,13 @@ def test_algorithms_in_two_levels_take_the_hosts_of_the_ranks_for_nodes(capsys):
         problem_on_nodes = Problem(16, 8, nodes=Nodes(per_node))
         expected = collective("allreduce", problem_on_nodes, algorithm="two-level", selector="openmpi")
         assert printed["messages"] == (expected.operations["code"] == Code.ISEND).sum()
+    for operation, algorithm in (("alltoall", "two-level"), ("alltoall", "two-level-steps"), ("scan", "two-level"),
+                                 ("allgather", "two-level-multi-leader")):  # fmt: skip
+        words = ("graphene", operation, "-p", "16", "-n", "8", "--algorithm", algorithm)
+        schedule = build(
+            operation, algorithm, with_levels(load("openmpi"), operation, algorithm, Problem(16, 8, nodes=Nodes(4)))
+        )
+        assert as_json(capsys, *words)["messages"] == schedule.messages
     odd = ("graphene", "allreduce", "-p", "14", "-n", "8", "--algorithm", "two-level")
     assert "as many ranks on each host, one after the other: 14 ranks on 4 hosts" in problem(capsys, *odd)
     nowhere = ("L=2us,o=1us", "allreduce", "-p", "16", "-n", "1", "--algorithm", "two-level")

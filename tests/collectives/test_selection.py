@@ -409,6 +409,31 @@ def test_mpichs_file_is_read_as_it_reads_it(file):
         select(load(file), "bcast", 12287, 8)
 
 
+@pytest.mark.parametrize(
+    ("operation", "algorithm"), [("alltoall", "two-level"), ("allgather", "two-level-multi-leader")]
+)
+def test_mpichs_memory_of_a_node_holds_blocks_of_4_kib(file, operation, algorithm):
+    name = f"MPIDI_{operation.capitalize()}_intra_composition_alpha"
+    file.write_text(json.dumps({f"collective={operation}": {"comm_type=intra": {f"composition={name}": {}}}}))
+    selector = load(file)
+    assert select(selector, operation, 4096, 16, per_node=4).algorithm == algorithm
+    for case in ((4097, 16, 4), (8, 16, 1), (8, 4, 4)):
+        with pytest.raises(InputError, match=f"picks {name}"):
+            select(selector, operation, case[0], case[1], per_node=case[2])
+
+
+def test_mpich_scans_in_two_levels_where_ranks_of_a_node_are_neighbours(file):
+    smp, flat = ({f"algorithm=MPIR_Scan_intra_{name}": {}} for name in ("smp", "recursive_doubling"))
+    tree = {"is_node_consecutive=yes": smp, "is_node_consecutive=no": flat}
+    file.write_text(json.dumps({"collective=scan": {"comm_type=intra": tree, "comm_type=inter": smp}}))
+    for selector in (load(file), load("mpich-5.0")):
+        assert select(selector, "scan", 8, 16, per_node=4).algorithm == "two-level"
+        assert select(selector, "scan", 8, 16).algorithm == "recursive-doubling"
+    text = dumps(Selector("mine", (SelectionRule("scan", "two-level", distribution="several-per-node"),)), "mpich")
+    written = json.loads(text)["collective=scan"]["comm_type=intra"]
+    assert written["comm_hierarchy=parent"] == tree
+
+
 def composition(letter):
     return {f"composition=MPIDI_Bcast_intra_composition_{letter}": {}}
 

@@ -125,6 +125,23 @@ def test_the_file_of_han_says_which_component_decides():
     assert words == ["1", "bcast", "1", "global_communicator", "1", "1", "2", "0", "han", "@simple", "10000", "tuned"]
 
 
+def test_han_has_an_alltoall_in_open_mpi_6_alone(file):
+    def predict(operation, algorithm, size, processes, nodes):  # mapped memory is best for small blocks
+        seconds = made_up(operation, algorithm, size, processes)
+        return seconds * (0.01 if algorithm == "two-level-steps" and size < 1000 else 1)
+
+    grid = [1, 1000, 10_000], [4, 8, 16]
+    assert "smsc" not in dumps(tune(predict, ["alltoall", "bcast"], *grid, "openmpi", per_node=4), "openmpi-han")
+    dump(tune(predict, ["alltoall"], *grid, "openmpi-6", per_node=4), file, "openmpi-han")
+    words = [word for line in file.read_text().splitlines() for word in line.partition("#")[0].split()]
+    assert words == ["1", "alltoall", "1", "global_communicator", "1", "1", "2", "0", "han", "@smsc", "1000", "tuned"]
+    back = load(file)
+    assert select(back, "alltoall", 999, 16, per_node=4).algorithm == "two-level-steps"
+    flat = select(load("openmpi"), "alltoall", 1000, 16).algorithm
+    assert select(back, "alltoall", 1000, 16, per_node=4).algorithm == flat
+    assert select(back, "alltoall", 999, 16, per_node=1).algorithm != "two-level-steps"
+
+
 def test_the_files_of_han_and_tuned_read_back_together_pick_the_same(tmp_path):
     def predict(operation, algorithm, size, processes, nodes):  # two levels are best for many bytes
         seconds = made_up(operation, algorithm, size, processes) * (0.5 if nodes.per_node >= processes else 1.0)

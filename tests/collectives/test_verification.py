@@ -8,7 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from commmodel.collectives import ALGORITHMS, Problem, algorithm
-from commmodel.collectives.schedule import Round
+from commmodel.collectives.algorithms.blocks import piece_sizes
+from commmodel.collectives.schedule import Access, Round
 from commmodel.collectives.verification import ScheduleError, verify
 from commmodel.errors import InputError
 
@@ -215,3 +216,34 @@ def test_rounds_in_another_order_are_noticed():
 def test_an_operation_that_there_is_not_is_refused():
     with pytest.raises(InputError, match="'broadcast' is no collective operation: choose one of barrier, bcast"):
         verify("broadcast", [], TWO)
+
+
+def test_memory_is_read_of_processes_that_are_known_to_have_begun():
+    problem = Problem(2, 8)
+    block = (1,)
+    exchange = Round(
+        np.array([0, 1]), np.array([1, 0]), np.zeros(2, np.int64), is_control=True,
+        accesses=lambda: [Access(0, 1, block, block), Access(1, 0, (0,), (0,))],
+    )  # fmt: skip
+    verify("allgather", [exchange], problem)
+    with pytest.raises(ScheduleError, match="round 0: 0 reads the memory of 1, which may not have begun"):
+        verify("allgather", [replace(exchange, sender=np.array([0, 0]), receiver=np.array([1, 1]))], problem)
+    with pytest.raises(ScheduleError, match="round 0: 1 -> 0: the sender does not hold block 0"):
+        verify("allgather", [replace(exchange, accesses=lambda: [Access(0, 1, (0,), (0,))])], problem)
+    with pytest.raises(ScheduleError, match="round 0: 0 -> 1: 8 bytes, but its blocks have 0"):
+        verify("allgather", [replace(exchange, size=np.array([8, 8]), is_control=False)], problem)
+
+
+def test_what_is_combined_from_memory_is_counted_and_counted_once():
+    problem = Problem(2, 8)
+    told = Round(np.array([0, 1]), np.array([1, 0]), np.array([0, 0]), is_control=True)
+    ids = range(len(piece_sizes(problem)))
+    rank, size = np.array([0, 1]), np.array([8, 8])
+    added = Round(
+        reducer=rank, reduced=size, accesses=lambda: [Access(1, 0, ids, ids, True), Access(0, 1, ids, ids, True)]
+    )
+    verify("allreduce", [told, added], problem)
+    with pytest.raises(ScheduleError, match="round 1: process 1 combines 7 bytes, but it got 8"):
+        verify("allreduce", [told, replace(added, reduced=np.array([8, 7]))], problem)
+    with pytest.raises(ScheduleError, match="round 2: 0 -> 1: block 0 has the data of 0, 1 already"):
+        verify("allreduce", [told, added, added], problem)

@@ -69,6 +69,14 @@ def test_extended_is_no_worse_than_an_iterative_solver_from_many_starts(seed):
     assert cost(data, fit.predict(size, pairs)[0]) <= iterative * (1 + 1e-6)
 
 
+def test_times_that_do_not_grow_with_the_size_leave_no_rate_undefined():
+    data = grid(2 ** np.arange(4, 10), np.array([1, 2, 4]), lambda n, _: 1e-5 + 0 * n, noise=0.05)
+    model = fit_extended_model(data, Settings())
+    further = model.R_Ci
+    assert not any(math.isnan(rate) for rate in (further.value, further.low, further.high))
+    assert further.low <= further.value <= further.high
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_latency_aware_is_no_worse_than_an_iterative_solver_from_many_starts(seed):
     data = grid(2 ** np.arange(8, 21), ALL_PAIRS, latency_aware(9e-6, 4.4e9, 6.4e9), noise=0.1, seed=seed)

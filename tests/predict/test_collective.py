@@ -491,6 +491,22 @@ def test_two_levels_stand_beside_the_flat_algorithms_where_processes_share_nodes
     assert "--per-node, --path: give one of them" in capsys.readouterr().err
 
 
+def test_an_alltoall_in_two_levels_is_predicted_with_the_copies_of_its_shared_memory(tmp_path, capsys):
+    path = tmp_path / "nodes.toml"
+    machine.dump(NODES, path)
+    arguments = ["predict", str(path), "alltoall", "-n", "8", "-p", "64", "-k", "16", "--json"]
+    assert main([*arguments, "--algorithm", "all"]) == 0
+    ranked = json.loads(capsys.readouterr().out)["algorithms"]
+    assert {row["algorithm"] for row in ranked} == set(ALGORITHMS["alltoall"])
+    problem = Problem(64, 8, nodes=Nodes(16))
+    for name, copied in (("two-level", 64), ("two-level-steps", 2 * 64 + 16)):
+        slow, fast = (
+            predict.algorithm_seconds(predict.with_byte_times(NODES, memory_copy=seconds), "alltoall", name, problem)
+            for seconds in (1e-6, 0.0)
+        )
+        assert slow - fast == pytest.approx(1e-6 * 8 * copied)
+
+
 @pytest.mark.parametrize(
     ("selector", "operation", "size", "expected"),
     [
@@ -499,6 +515,7 @@ def test_two_levels_stand_beside_the_flat_algorithms_where_processes_share_nodes
         ("openmpi", "alltoall", 8, ("bruck", None)),
         ("mpich-5.0", "allreduce", 2**20, ("two-level", None)),
         ("mpich-5.0", "bcast", 2**20, ("scatter-ring", None)),
+        ("mpich-5.0", "scan", 2**20, ("two-level", None)),
     ],
 )
 def test_on_nodes_a_library_picks_as_it_does_there(selector, operation, size, expected):

@@ -12,6 +12,7 @@ symbols and see whether the right data arrive. An algorithm is a function from a
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from commmodel.arguments import enough_memory, whole
 from commmodel.errors import InputError
 
-__all__ = ["Integers", "Nodes", "Problem", "Round", "Schedule", "Scheduler", "flatten", "messages_at_once"]
+__all__ = ["Access", "Integers", "Nodes", "Problem", "Round", "Schedule", "Scheduler", "flatten", "messages_at_once"]
 
 Integers = NDArray[np.int64]
 NONE: Integers = np.empty(0, dtype=np.int64)
@@ -89,6 +90,18 @@ class Problem:
             raise InputError(f"segments of {self.segment_size} bytes: there must be at least one byte in each")
 
 
+class Access(NamedTuple):
+    """Data that a process takes from memory without a message: from its own, or from a neighbour's on its node."""
+
+    process: int
+    owner: int
+    blocks: Sequence[int]
+    """Ids at the owner, after the messages of the round."""
+    into: Sequence[int]
+    """Ids under which the process puts them."""
+    combine: bool = False
+
+
 @dataclass(frozen=True)
 class Round:
     """Messages between two waits, and the memory work after them.
@@ -108,6 +121,12 @@ class Round:
         Ranks that copy within their memory, each at most once, and bytes, after the messages.
     reducer, reduced : int64 arrays, shape (reductions,)
         Ranks that combine what they received, each at most once, and bytes, after the messages.
+    is_control : bool
+        Whether the messages carry no data of the operation: processes tell each other addresses, or that they are
+        there.
+    accesses : callable
+        -> what processes take from memory after the messages, for `verify` alone. The bytes are in `copied` of those
+        that copy them.
     """
 
     sender: Integers = field(default_factory=lambda: NONE)
@@ -120,6 +139,8 @@ class Round:
     copied: Integers = field(default_factory=lambda: NONE)
     reducer: Integers = field(default_factory=lambda: NONE)
     reduced: Integers = field(default_factory=lambda: NONE)
+    is_control: bool = False
+    accesses: Callable[[], Iterable[Access]] = lambda: ()
 
 
 Scheduler = Callable[[Problem], Iterable[Round]]

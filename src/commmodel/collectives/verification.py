@@ -5,6 +5,7 @@ whose data are in it. A message carries what its sender held before the round. A
 the operation promises it: each block whole, nobody's share missing, and nobody's counted twice. Main entry: `verify`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -45,7 +46,8 @@ def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
     ScheduleError
         Ranks out of range, a process that sends to itself or a block twice in a round, a sender without the block
         that it sends, a size that is not that of its blocks, a share combined twice, combined bytes other than those
-        received, or a process that does not hold at the end what it should.
+        received, memory read of a process that may not have begun, or a process that does not hold at the end what it
+        should.
 
     >>> from commmodel.collectives.algorithms.broadcast import chain
     >>> verify("bcast", chain(Problem(3, 8)), Problem(3, 8))
@@ -55,11 +57,16 @@ def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
     """
     combines = operation_of(operation).combines
     sizes, state, goal = _DEFINITIONS[operation](problem)
+    begun = [1 << rank for rank in range(problem.processes)]
     for number, exchange in enumerate(rounds):
         _check_form(number, exchange, problem.processes)
         if np.any(exchange.combine) and not combines:
             raise ScheduleError(f"round {number}: {operation} combines nothing")
-        _exchange(number, exchange, sizes, state)
+        arrived = [] if exchange.is_control else _arriving(number, exchange, sizes, state)
+        combined = _put(number, arrived, sizes, state)
+        _hear(exchange, begun)
+        combined += _put(number, _read_from_memory(number, exchange, begun, state), sizes, state)
+        _check_combined(number, exchange, combined)
     for rank, (blocks, due) in enumerate(zip(state, goal, strict=True)):
         for block, owners in due.items():
             if blocks.get(block) != owners:
@@ -95,20 +102,21 @@ def _check_form(number: int, exchange: Round, processes: int) -> None:
             raise ScheduleError(f"round {number}: a process that {role} is out of range, or its size negative")
 
 
-def _exchange(number: int, exchange: Round, sizes: Sequence[int], state: list[Held]) -> None:
-    """Execute one round: all messages leave before any arrives."""
+Arrival = tuple[int, int, Sequence[int], list[int], bool]
+"""Sender, receiver, ids under which it puts the blocks, whose data are in each, whether it combines them."""
+
+
+def _arriving(number: int, exchange: Round, sizes: Sequence[int], state: list[Held]) -> list[Arrival]:
+    """Return what the messages of a round carry: all leave before any arrives."""
     arriving = []
     messages = zip(exchange.sender.tolist(), exchange.receiver.tolist(), exchange.size.tolist(), strict=True)
+    combine = np.broadcast_to(exchange.combine, exchange.size.shape)
     for index, (sender, receiver, size) in enumerate(messages):
         carried = exchange.blocks(index)
-        blocks = state[sender]
-        for block in carried:
-            if block not in blocks:
-                raise ScheduleError(f"round {number}: {sender} -> {receiver}: the sender does not hold block {block}")
+        content = _content(number, sender, receiver, carried, state)
         due = sum([sizes[block % len(sizes)] for block in carried])
         if size != due:
             raise ScheduleError(f"round {number}: {sender} -> {receiver}: {size} bytes, but its blocks have {due}")
-        content = [blocks[block] for block in carried]
         places = carried
         if exchange.into is not None:
             places = exchange.into(index)
@@ -118,41 +126,62 @@ def _exchange(number: int, exchange: Round, sizes: Sequence[int], state: list[He
                     f"round {number}: {sender} -> {receiver}: blocks {list(carried)} put as {list(places)}"
                 )
             content *= copies
-        arriving.append((sender, receiver, places, content))
-    combining = []
-    for arrived, combines in zip(arriving, np.broadcast_to(exchange.combine, exchange.size.shape), strict=True):
-        _, receiver, places, content = arrived
-        if combines:
-            combining.append(arrived)
-        else:
+        arriving.append((sender, receiver, places, content, bool(combine[index])))
+    return arriving
+
+
+def _content(number: int, owner: int, process: int, blocks: Sequence[int], state: list[Held]) -> list[int]:
+    """Return whose data are in blocks that one process has for another."""
+    contents = state[owner]
+    for block in blocks:
+        if block not in contents:
+            raise ScheduleError(f"round {number}: {owner} -> {process}: the sender does not hold block {block}")
+    return [contents[block] for block in blocks]
+
+
+def _hear(exchange: Round, begun: list[int]) -> None:
+    """Note who can know after a round that which others have begun."""
+    before = list(begun)
+    for sender, receiver in zip(exchange.sender.tolist(), exchange.receiver.tolist(), strict=True):
+        begun[receiver] |= before[sender]
+
+
+def _read_from_memory(number: int, exchange: Round, begun: Sequence[int], state: list[Held]) -> list[Arrival]:
+    """Return what processes take from memory after the messages."""
+    arrivals = []
+    for process, owner, blocks, into, combine in exchange.accesses():
+        if not begun[process] >> owner & 1:
+            raise ScheduleError(f"round {number}: {process} reads the memory of {owner}, which may not have begun")
+        arrivals.append((owner, process, into, _content(number, owner, process, blocks, state), combine))
+    return arrivals
+
+
+def _put(number: int, arrived: Sequence[Arrival], sizes: Sequence[int], state: list[Held]) -> Counter[int]:
+    """Put what arrived where it belongs; return the bytes that each process combined."""
+    combined: Counter[int] = Counter()
+    for _, receiver, places, content, combines in arrived:
+        if not combines:
             state[receiver].update(zip(places, content, strict=True))
-    _combine(number, exchange, sizes, state, combining)
-
-
-def _combine(
-    number: int,
-    exchange: Round,
-    sizes: Sequence[int],
-    state: list[Held],
-    arriving: list[tuple[int, int, Sequence[int], list[int]]],
-) -> None:
-    done: dict[int, int] = {}
-    for sender, receiver, places, content in arriving:
+    for sender, receiver, places, content, combines in arrived:
         blocks = state[receiver]
-        for block, owners in zip(places, content, strict=True):
+        for block, owners in zip(places, content, strict=True) if combines else ():
             twice = blocks.get(block, 0) & owners
             if twice:
                 raise ScheduleError(
                     f"round {number}: {sender} -> {receiver}: block {block} has the data of {_processes(twice)} already"
                 )
             blocks[block] = blocks.get(block, 0) | owners
-        done[receiver] = done.get(receiver, 0) + sum([sizes[block % len(sizes)] for block in places])
+            combined[receiver] += sizes[block % len(sizes)]
+    return combined
+
+
+def _check_combined(number: int, exchange: Round, combined: Counter[int]) -> None:
+    """Check the bytes that processes combine."""
     reductions = dict(zip(exchange.reducer.tolist(), exchange.reduced.tolist(), strict=True))
-    for rank in done.keys() | reductions.keys():
-        if done.get(rank, 0) != reductions.get(rank, 0):
+    for rank in combined.keys() | reductions.keys():
+        if combined[rank] != reductions.get(rank, 0):
             raise ScheduleError(
-                f"round {number}: process {rank} combines {reductions.get(rank, 0)} bytes, "
-                f"but it got {done.get(rank, 0)}"
+                f"round {number}: process {rank} combines {reductions.get(rank, 0)} bytes, but it got {combined[rank]}"
             )
 
 

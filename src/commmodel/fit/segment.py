@@ -64,6 +64,12 @@ def _rate(seconds_per_byte: Array) -> Array:
     return rate
 
 
+def _further_rate(fit: MaxRateFit) -> Array:
+    """Return what each further pair adds to the rate of the first; 0 where it adds nothing, of an infinite one too."""
+    rate: Array = np.multiply(fit.share, _rate(fit.b), out=np.zeros_like(fit.b), where=fit.share > 0)
+    return rate
+
+
 def _not_flat(beta: Any) -> Any:
     """Return seconds per byte; 0 where times do not grow with the size."""
     return beta * (beta > FLAT)
@@ -258,9 +264,7 @@ def fit_extended_model(points: Points, settings: Settings) -> Extended | None:
     parameters = {
         "alpha": _parameter(float(fit.alpha[0]), estimates and estimates.alpha, "s", settings),
         "R_Cb": _parameter(float(_rate(fit.b)[0]), estimates and _rate(estimates.b), "B/s", settings),
-        "R_Ci": _parameter(
-            float((fit.share * _rate(fit.b))[0]), estimates and estimates.share * _rate(estimates.b), "B/s", settings
-        ),
+        "R_Ci": _parameter(float(_further_rate(fit)[0]), estimates and _further_rate(estimates), "B/s", settings),
         "R_N": R_N,
     }
     return Extended(**parameters, quality=_judged(points, best, estimates, parameters, remarks, settings))

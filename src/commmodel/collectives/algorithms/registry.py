@@ -19,7 +19,9 @@ class Stage(NamedTuple):
 
     operation: ScheduledName
     level: Literal["within", "between"]
-    """Among the processes of each node, or among one process of each."""
+    """Among the processes of each node, or among one process of each (or of each place on the nodes)."""
+    message_size: int | None = None
+    """Bytes where these are not what the size of the whole operation makes them, as of addresses."""
 
 
 @dataclass(frozen=True)

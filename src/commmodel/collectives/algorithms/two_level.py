@@ -3,7 +3,8 @@
 Open MPI's component han, and what MPICH calls smp and composition alpha: an operation becomes several smaller ones,
 which algorithms of one level carry out. Processes of a node have consecutive ranks, every node as many. The process of
 a node that takes part between nodes has the root's place on its node, as in han; where there is no root it is the
-first. MPICH takes the first always, which is the same for root 0.
+first. MPICH takes the first always, which is the same for root 0. Forms in which all take part between nodes are in
+`commmodel.collectives.algorithms.multi_leader`, and a scan in `commmodel.collectives.algorithms.two_level_scan`.
 
 Pipelined, a vector goes in segments. In step t each stage works on segment t less the stage's number; a process begins
 its messages between nodes before those within and goes to the next step when all of the step are done. Source: Luo et
@@ -24,12 +25,13 @@ from commmodel.collectives.operation import OPERATIONS, ScheduledName
 from commmodel.collectives.schedule import Integers, Nodes, Problem, Round
 from commmodel.errors import InputError
 
-__all__ = ["PIPELINED", "TWO_LEVEL", "USUAL", "stage_problem"]
+__all__ = ["PIPELINED", "TWO_LEVEL", "USUAL", "Carried", "node_layout", "placed", "stage_problem", "vector_pieces"]
 
 TWO_LEVEL, PIPELINED = "two-level", "two-level-pipelined"
 USUAL: dict[str, str] = {
-    "allgather": "ring", "allreduce": "recursive-doubling", "barrier": "recursive-doubling", "bcast": "binomial",
-    "gather": "binomial", "reduce": "binomial", "scatter": "binomial",
+    "allgather": "ring", "allreduce": "recursive-doubling", "alltoall": "pairwise", "barrier": "recursive-doubling",
+    "bcast": "binomial", "gather": "binomial", "reduce": "binomial", "scan": "recursive-doubling",
+    "scatter": "binomial",
 }  # fmt: skip
 """Operation -> algorithm of a level where a problem names none."""
 Carried = Callable[[int, Sequence[int]], Sequence[int]]
@@ -79,7 +81,7 @@ _SUMMARIES: dict[tuple[ScheduledName, str], tuple[str, tuple[tuple[ScheduledName
 }
 
 
-def _nodes(problem: Problem) -> tuple[Nodes, int]:
+def node_layout(problem: Problem) -> tuple[Nodes, int]:
     """Return the nodes and the processes of each; raise where nodes are not known or not alike."""
     nodes, processes = problem.nodes, problem.processes
     if nodes is None:
@@ -100,7 +102,7 @@ def stage_problem(operation: ScheduledName, stage: Stage, problem: Problem) -> P
     >>> part.processes, part.message_size
     (16, 8)
     """
-    _, per_node = _nodes(problem)
+    _, per_node = node_layout(problem)
     blocks, size = 1, problem.message_size
     if OPERATIONS[operation].size_is_per_block:
         if stage.level == "between":
@@ -109,14 +111,16 @@ def stage_problem(operation: ScheduledName, stage: Stage, problem: Problem) -> P
             blocks = problem.processes
     if stage.level == "between":
         return Problem(problem.processes // per_node, blocks * size, problem.root // per_node)
-    return Problem(per_node, blocks * size, problem.root % per_node)
+    return Problem(
+        per_node, blocks * size if stage.message_size is None else stage.message_size, problem.root % per_node
+    )
 
 
 def _stage(
     operation: ScheduledName, stages: Sequence[Stage], number: int, problem: Problem, piece: tuple[int, int]
 ) -> Iterator[Round]:
     """Yield the rounds of one stage, of a piece of the vector where one moves: bytes from and up to which."""
-    nodes, per_node = _nodes(problem)
+    nodes, per_node = node_layout(problem)
     low, high = piece
     stage = stages[number]
     of_vector = not OPERATIONS[operation].size_is_per_block and OPERATIONS[operation].has_size
@@ -128,17 +132,17 @@ def _stage(
     if stage.level == "between":
         ranks, names = ranks[:, problem.root % per_node].reshape(1, -1), nodes.between
     if of_vector:
-        carried: Carried = partial(_of_vector, problem, part, low)
+        carried: Carried = partial(vector_pieces, problem, part, low)
     elif OPERATIONS[stage.operation].has_size and not OPERATIONS[stage.operation].size_is_per_block:
         carried = partial(_of_blocks, problem)
     else:
         is_last = stage.level == "within" and number == len(stages) - 1 and operation == "barrier"
         carried = partial(_of_ranks, problem.processes, per_node, stage.level == "between", is_last)
     for round_ in algorithm(stage.operation, names.get(stage.operation, USUAL[stage.operation]))(part):
-        yield _placed(round_, ranks, carried)
+        yield placed(round_, ranks, carried)
 
 
-def _of_vector(problem: Problem, part: Problem, base: int, _: int, blocks: Sequence[int]) -> Sequence[int]:
+def vector_pieces(problem: Problem, part: Problem, base: int, _: int, blocks: Sequence[int]) -> Sequence[int]:
     """Return the pieces of the whole vector that a stage's pieces, which follow one another, consist of."""
     if not blocks:
         return ()
@@ -150,7 +154,7 @@ def _of_vector(problem: Problem, part: Problem, base: int, _: int, blocks: Seque
 def _of_blocks(problem: Problem, _: int, pieces: Sequence[int]) -> Sequence[int]:
     """Return the processes' blocks in pieces of the vector of all blocks, which a broadcast cuts between blocks."""
     processes, size = problem.processes, problem.message_size
-    per_node = _nodes(problem)[1]
+    per_node = node_layout(problem)[1]
     if not size:
         return range(processes)
     offsets = cuts(Problem(per_node, processes * size))
@@ -168,20 +172,24 @@ def _of_ranks(
     return [group * per_node + member for member in blocks]
 
 
-def _placed(round_: Round, ranks: Integers, carried: Carried) -> Round:
+def placed(round_: Round, ranks: Integers, carried: Carried) -> Round:
     """Return the round of a stage in each group of processes; `ranks` has a row for each."""
     groups, messages = ranks.shape[0], round_.size.size
 
     def blocks(message: int) -> Sequence[int]:
         return carried(message // messages, round_.blocks(message % messages))
 
-    def placed(members: Integers) -> Integers:
+    def into(message: int) -> Sequence[int]:
+        return carried(message // messages, round_.into(message % messages) if round_.into else ())
+
+    def on_groups(members: Integers) -> Integers:
         return ranks[:, members].ravel()
 
     return Round(
-        placed(round_.sender), placed(round_.receiver), np.tile(round_.size, groups), blocks,
-        combine=round_.combine, copier=placed(round_.copier), copied=np.tile(round_.copied, groups),
-        reducer=placed(round_.reducer), reduced=np.tile(round_.reduced, groups),
+        on_groups(round_.sender), on_groups(round_.receiver), np.tile(round_.size, groups), blocks,
+        into=into if round_.into else None, combine=np.tile(np.broadcast_to(round_.combine, messages), groups),
+        copier=on_groups(round_.copier), copied=np.tile(round_.copied, groups),
+        reducer=on_groups(round_.reducer), reduced=np.tile(round_.reduced, groups),
     )  # fmt: skip
 
 
@@ -218,7 +226,7 @@ def _summed(columns: Iterable[tuple[Integers, Integers]]) -> tuple[Integers, Int
 
 def _rounds(operation: ScheduledName, stages: Sequence[Stage], pipelined: bool, problem: Problem) -> Iterator[Round]:
     """Yield the rounds of an operation in two levels."""
-    _nodes(problem)
+    node_layout(problem)
     pieces = segments(problem) if pipelined else [(0, problem.message_size)]
     order = sorted(range(len(stages)), key=lambda number: (stages[number].level == "within", -number))
     for step in range(len(pieces) + len(stages) - 1):

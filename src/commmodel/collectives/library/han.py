@@ -13,22 +13,31 @@ from typing import Any
 
 from msgspec import structs
 
+from commmodel.collectives.algorithms.multi_leader import STEPS
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.algorithms.two_level import PIPELINED, TWO_LEVEL
 from commmodel.collectives.library.openmpi import COLLECTIVES, IDS, NAMES, RuleWords, ascending, starts
 from commmodel.collectives.library.rules import SEVERAL, SelectionRule, Selector, unknown
 
-__all__ = ["FORMS", "NON_BLOCKING", "SUFFIX", "dumps", "is_han", "parse"]
+__all__ = ["FORMS", "NEW_IN_6", "NON_BLOCKING", "SUFFIX", "dumps", "is_han", "parse"]
 
 SUFFIX = ".han"
 """Behind the name of the file of ``tuned`` that goes with one."""
 
+_NAMES = {TWO_LEVEL: "simple", PIPELINED: "intra", STEPS: "smsc"}
+_FOREIGN = {("alltoall", TWO_LEVEL), ("scan", TWO_LEVEL)}
+# MPICH's.
 FORMS: dict[str, dict[str, str]] = {
-    operation: {name: {TWO_LEVEL: "simple", PIPELINED: "intra"}[name] for name, form in forms.items() if form.stages}
+    operation: names
     for operation, forms in ALGORITHMS.items()
-    if any(form.stages for form in forms.values())
+    if (names := {name: _NAMES[name] for name in forms if name in _NAMES and (operation, name) not in _FOREIGN})
 }
 """Operation -> algorithms in two levels -> their names in the component han."""
+NEW_IN_6 = frozenset({"alltoall"})
+"""Operations that han has from Open MPI 6 on: version 5.0.11 breaks down at an algorithm of theirs in the file.
+
+Its alltoall maps the neighbours' memory, by XPMEM; where that is missing, ``tuned`` decides.
+"""
 NON_BLOCKING = Selector(
     "libnbc of Open MPI 5.0",
     (
@@ -164,6 +173,8 @@ def dumps(selector: Selector) -> str:
     rules = {name: [rule for rule in selector.rules if (rule.operation, rule.distribution) == (name, SEVERAL)]
              for name in FORMS}  # fmt: skip
     operations = [name for name, listed in rules.items() if listed]
+    if not NEW_IN_6.isdisjoint(operations):
+        lines.append("# Open MPI 6 and later alone: version 5 breaks down at an algorithm of alltoall")
     lines.append(f"{len(operations)}  # collectives")
     for operation in operations:
         table: list[tuple[int, list[tuple[int, str]]]] = []

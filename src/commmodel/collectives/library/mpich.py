@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from commmodel.collectives.algorithms.multi_leader import MULTI_LEADER
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.algorithms.two_level import TWO_LEVEL
 from commmodel.collectives.library.rules import SEVERAL, SelectionRule, Selector, unknown
@@ -51,7 +52,7 @@ NAMES: dict[str, dict[str, str]] = {
     "gather": {"binomial": "binomial"},
     "reduce": {"binomial": "binomial", "reduce_scatter_gather": "reduce-scatter-gather", "smp": "two-level"},
     "reduce_scatter_block": {"recursive_halving": "recursive-halving", "pairwise": "pairwise"},
-    "scan": {"recursive_doubling": "recursive-doubling"},
+    "scan": {"recursive_doubling": "recursive-doubling", "smp": "two-level"},
     "scatter": {"binomial": "binomial"},
 }
 """Operation -> MPICH's name, without ``MPIR_Bcast_intra_`` -> ours or the nearest of ours (of radix k: of radix 2)."""
@@ -70,8 +71,18 @@ TREES = {"chain": "k=1", "binary": "k=2"}
 """Trees of bcast, of the type kary."""
 FORMS = {operation: [name for name in names if name == TWO_LEVEL] for operation, names in WRITTEN.items()}
 """Operation -> algorithms in two levels that it has, for communicators of several nodes."""
-COMPOSITIONS = {"barrier": ("alpha",), "bcast": ("alpha", "beta"), "allreduce": ("alpha",), "reduce": ("alpha", "beta")}
-"""Operation -> compositions of MPICH's device, in a file of its own, that are two levels."""
+COMPOSITIONS: dict[str, dict[str, str]] = {
+    "barrier": {"alpha": TWO_LEVEL},
+    "bcast": {"alpha": TWO_LEVEL, "beta": TWO_LEVEL},
+    "allreduce": {"alpha": TWO_LEVEL},
+    "reduce": {"alpha": TWO_LEVEL, "beta": TWO_LEVEL},
+    "allgather": {"alpha": MULTI_LEADER},
+    "alltoall": {"alpha": TWO_LEVEL},
+    "scan": {"alpha": TWO_LEVEL},
+}
+"""Operation -> compositions of MPICH's device, in a file of its own, that are two levels -> ours."""
+_SHARED = {"allgather": 4096, "alltoall": 4096}
+# Largest block of a composition in memory that the node shares: MPIR_CVAR_ALLTOALL_SHM_PER_RANK and that of allgather.
 OFFERS: dict[str, dict[str, dict[str, bool]]] = {
     operation: {name: {} for name in names if name != TWO_LEVEL} for operation, names in WRITTEN.items()
 }
@@ -144,6 +155,8 @@ def _read(place: _Place, node: Any, operation: str) -> Iterator[SelectionRule]:
         elif value == "any" or key == "any":
             yield from _read(place.below(key), below, operation)
             complete = True
+        elif (operation, name, value) == ("scan", "is_node_consecutive", "yes"):
+            yield from _read(place.below(key, distribution=SEVERAL), below, operation)
         elif name in _FLAT:
             true = value == _FLAT[name] or (name == "comm_hierarchy" and value in {"node", "node_roots"})
             if true:
@@ -188,13 +201,14 @@ def _leaf(place: _Place, operation: str, name: str, parameters: Any) -> Iterator
     conditions = dict(place.conditions)
     algorithm = NAMES[operation].get(short)
     composition = re.fullmatch(r"MPIDI_\w+_intra_composition_(\w+)", name)
-    if composition and composition[1] in COMPOSITIONS.get(operation, ()):
-        algorithm = TWO_LEVEL
-    if algorithm == TWO_LEVEL:
-        yield _rule(operation, TWO_LEVEL, conditions | {"distribution": SEVERAL})
-        if "distribution" in conditions:
+    if composition:
+        algorithm = COMPOSITIONS.get(operation, {}).get(composition[1])
+    if algorithm in {TWO_LEVEL, MULTI_LEADER}:
+        limit = {"upto": min(conditions.get("upto", _LARGEST), _SHARED[operation])} if operation in _SHARED else {}
+        yield _rule(operation, algorithm, conditions | {"distribution": SEVERAL} | limit)
+        if "distribution" in conditions and not limit:
             return
-        algorithm = None  # of other communicators
+        algorithm = None  # of other communicators, and of more bytes
     if operation == "bcast" and short in {"tree", "pipelined_tree"}:
         kind = options.get("tree_type", "")
         chain = "chain" if options.get("k") == "1" else "binary"
@@ -316,6 +330,8 @@ def _algorithm(selector: Selector, rule: SelectionRule, facts: _Facts) -> Node:
     if "count_below_power_of_two" in OFFERS[operation].get(algorithm, {}) and facts.value(_COUNT) is not False:
         few = "recursive_doubling" if operation == "allreduce" else "binomial"
         return {_COUNT: _node(operation, few), "count=any": leaf}
+    if operation == "scan" and algorithm == TWO_LEVEL:
+        return _branches("is_node_consecutive", leaf, _node(operation, "recursive_doubling"))
     if (
         operation == "allgather"
         and ALGORITHMS[operation][algorithm].needs == {"power_of_two": True}

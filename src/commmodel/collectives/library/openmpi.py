@@ -3,8 +3,9 @@
 The text is a list of numbers with comments: collectives; of each its id, and sizes of communicators; of each the size
 from which it holds, and rules; of each the bytes from which it holds, the algorithm's number, a fan-out and the size
 of segments. A size is n for bcast, reduce and allreduce and n P for the rest; barrier and scan have none. Open MPI 6
-reads the same as JSON, with ranges. Source: Open MPI's manual, "The tuned component", and ``ompi_info`` of 5.0 for the
-algorithms. Main entries: `parse`, `parse_json`, `dumps` and `dumps_json`.
+reads the same as JSON, with ranges. Sources: Open MPI's manual, "The tuned component", ``ompi_info`` of 5.0 for the
+algorithms, and ``coll_tuned_dynamic_file.c`` and ``coll_tuned_dynamic_rules.c`` of its branch v6.0.x for JSON. Main
+entries: `parse`, `parse_json`, `dumps` and `dumps_json`.
 """
 
 import re
@@ -112,6 +113,11 @@ LIBRARY_ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
     "scatter": (("basic_linear", "linear", True), ("binomial", "binomial", True), ("linear_nb", "linear", False)),
 }
 """Operation -> Open MPI's algorithms by number from 1: its name, ours or the nearest, whether they are the same."""
+_RENAMED = {("allgather", "bruck"): "bruck-k-fanout"}
+_ADDED = {"allgather": ("direct-messaging",), "allreduce": ("allgather_reduce",), "reduce": ("knomial",)}
+# Names of Open MPI 6.
+_FANOUTS = {("allgather", "bruck-k-fanout"): 2}
+# Its radix, which has to be given: with 0 the algorithm of the branch v6.0.x never ends.
 INSTEAD = {("allgather", "recursive-doubling"): "bruck", ("allgather", "neighbor-exchange"): "ring"}
 """What Open MPI itself uses where an algorithm cannot work on so many processes."""
 ALSO = {("bcast", "binomial"): "binomial-at-once"}
@@ -296,7 +302,7 @@ class _RulesFile(Struct):
 def _bound(path: Path, where: str, value: int | str) -> int | None:
     if isinstance(value, int):
         return value
-    if value[:3].lower() != "inf":
+    if value[:3] not in {"inf", "Inf", "INF"}:
         raise DamagedFileError(path, where, f"expected a whole number or 'inf', got {value[:40]!r}")
     return None
 
@@ -347,10 +353,19 @@ def _ranges(path: Path, where: str, operation: str, messages: Sequence[_Message]
 
 def _number(operation: str, algorithm: int | str) -> int | None:
     """Return the number of an algorithm; None where Open MPI would pass over the rule."""
-    names = ["ignore", *(name for name, _, _ in LIBRARY_ALGORITHMS[operation])]
-    if isinstance(algorithm, str):
-        return names.index(algorithm) if algorithm in names else None
-    return algorithm if 0 <= algorithm < len(names) else None
+    names = _names_in_json(operation)
+    if isinstance(algorithm, str) and algorithm.lower() in names:
+        return names.index(algorithm.lower())
+    if isinstance(algorithm, str) and not re.fullmatch(r"\d{1,9}", algorithm):
+        return None
+    number = int(algorithm)
+    return number if 0 <= number < len(names) else None
+
+
+def _names_in_json(operation: str) -> list[str]:
+    """Return Open MPI 6's names of the algorithms, by number from 0."""
+    listed = (_RENAMED.get((operation, name), name) for name, _, _ in LIBRARY_ALGORITHMS[operation])
+    return ["ignore", *listed, *_ADDED.get(operation, ())]
 
 
 class _SizeRule(NamedTuple):
@@ -471,19 +486,23 @@ def dumps(selector: Selector) -> str:
 
 
 def dumps_json(selector: Selector) -> str:
-    """Return the text of a file of rules for Open MPI 6 and later, where `dumps`'s has another meaning."""
+    """Return the text of a file of rules for Open MPI 6 and later, where `dumps`'s has another meaning.
+
+    What has no upper end is left out: Open MPI 6 keeps the size of a communicator in a C int, where its own word for no
+    end, "inf", becomes -1, and no communicator is so small.
+    """
     collectives = {}
     for operation in _written_operations(selector):
         rows = []
         for distribution in (SINGLE, SPREAD, None):  # the first that holds wins
             table = _table(selector, operation, distribution)
-            ends: list[int | str] = [processes - 1 for processes, _ in table[1:]]
+            ends: list[dict[str, int]] = [{"comm_size_max": processes - 1} for processes, _ in table[1:]]
             if not any(cell.number for _, cells in table for cell in cells):
                 continue
             where = {"comm_rank_distribution": distribution} if distribution else {}
             rows += [
-                {"comm_size_min": processes, "comm_size_max": end, **where, "rules": _messages(operation, cells)}
-                for (processes, cells), end in zip(table, [*ends, "inf"], strict=True)
+                {"comm_size_min": processes, **end, **where, "rules": _messages(operation, cells)}
+                for (processes, cells), end in zip(table, [*ends, {}], strict=True)
             ]
         collectives[NAMES[operation]] = rows
     content = {"rule_file_version": 3, "module": "tuned", "collectives": collectives}
@@ -491,10 +510,12 @@ def dumps_json(selector: Selector) -> str:
 
 
 def _messages(operation: str, cells: Sequence[_SizeRule]) -> list[dict[str, Any]]:
-    names = ["ignore", *(name for name, _, _ in LIBRARY_ALGORITHMS[operation])]
-    ends: list[int | str] = [cell.size - 1 for cell in cells[1:]]
-    return [
-        {"msg_size_min": cell.size, "msg_size_max": end, "alg": names[cell.number]}
-        | ({"seg_size": cell.segment_size} if cell.segment_size else {})
-        for cell, end in zip(cells, [*ends, "inf"], strict=True)
-    ]
+    names = _names_in_json(operation)
+    ends: list[dict[str, int]] = [{"msg_size_max": cell.size - 1} for cell in cells[1:]]
+    messages: list[dict[str, Any]] = []
+    for cell, end in zip(cells, [*ends, {}], strict=True):
+        name = names[cell.number]
+        options = {"faninout": _FANOUTS.get((operation, name), 0), "seg_size": cell.segment_size}
+        parameters = {option: value for option, value in options.items() if value}
+        messages.append({"msg_size_min": cell.size, **end, "alg": name, **parameters})
+    return messages

@@ -158,7 +158,12 @@ def _on_nodes(
             (SINGLE, {count: [per_node] for count in single}), (SPREAD, {count: [1] for count in nodes}),
             (None, {count: [per_node] for count in rest}),
         ]  # fmt: skip
-    needed = {stage.operation for name in operations for form in ALGORITHMS[name].values() for stage in form.stages}
+    needed = {
+        stage.operation
+        for name in operations
+        for form in _forms(name, library)
+        for stage in ALGORITHMS[name][form].stages
+    }
     levels: list[SelectionRule] = []
     for operation in dict.fromkeys([*operations, *sorted(needed)]):
         for where, contexts in groups:
@@ -197,6 +202,8 @@ def _on_nodes(
 def _forms(operation: str, library: str) -> list[str]:
     """Return a library's algorithms in two levels."""
     match library:
+        case "openmpi" if operation in han.NEW_IN_6:
+            return []
         case "openmpi" | "openmpi-6":
             return list(han.FORMS.get(operation, ()))
         case "mpich":

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from commmodel.collectives.algorithms.two_level import PIPELINED, TWO_LEVEL
+from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.schedule import Nodes, Problem
 from commmodel.errors import InputError
@@ -125,7 +125,7 @@ def collective(
     title = f"{operation}{'' if operation == 'barrier' else f' of {format_size(message_size)}'} on {_ranks(count)}: "
     title += name + ("" if chooser == "given" else f", as {chooser} picks") + _times(rounds)
     facts = {"operation": operation, "message_size": message_size, "algorithm": name, "chosen_by": chooser}
-    on_hosts = None
+    forms, on_hosts = ALGORITHMS.get(operation, {}), None
     if isinstance(selector, Selection) and not (selector.is_default or selector.hosts):
         alone = selector
 
@@ -136,7 +136,7 @@ def collective(
                 reduction=reduction, rounds=rounds,
             )  # fmt: skip
 
-    elif algorithm in (TWO_LEVEL, PIPELINED) and problem.nodes is None:
+    elif algorithm in forms and forms[algorithm].stages and problem.nodes is None:
 
         def on_hosts(hosts: tuple[int, ...]) -> Workload:
             on_nodes = replace(problem, nodes=_nodes(hosts))
