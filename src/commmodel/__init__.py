@@ -8,8 +8,8 @@
     commmodel predict machine.toml send -n 64KiB    use           -> time of a message
 
 In Python each of these steps is a package, reached from here: `commmodel.results.load`, `commmodel.fit.fit_machine`,
-`commmodel.predict.send`. A package is loaded at its first use; none of them loads MPI, numba or scipy by that.
-`commmodel.sampled` and `commmodel.shared_array` are for programs that run simulated.
+`commmodel.predict.send`. A package is loaded at its first use; that alone loads neither MPI nor numba nor scipy.
+`commmodel.sampled` and `commmodel.shared_array` are for programs that run while they are simulated.
 """
 
 from importlib import import_module

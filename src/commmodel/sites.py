@@ -46,7 +46,7 @@ class Site:
 
 
 def resolve(sites: Sequence[Site]) -> list[Site]:
-    """Return sites in which addresses in C programs have become lines, or else functions, where addr2line knows them."""
+    """Return sites in which addresses in C programs have become lines, or else functions, if addr2line knows them."""
     addresses: dict[str, list[int]] = defaultdict(list)
     for number, site in enumerate(sites):
         if not site.line and _ADDRESS in site.function and os.path.isfile(site.file):

@@ -37,14 +37,14 @@ examples:
   mpiexec -n 2 python -m commmodel.bench --quick              the same, coarser, in ten seconds
   srun -N 2 --ntasks-per-node=16 python -m commmodel.bench pairs --sizes 1KiB:16MiB --time 5min
   mpiexec -n 2 python -m commmodel.bench ping pingpong contention threshold --random-sizes 400
-                                                              what the simulator is calibrated with
-  mpiexec -n 2 python -m commmodel.bench loggp plogp          what LogGP and parameterised LogP are made of
+                                                              measures what the simulator needs
+  mpiexec -n 2 python -m commmodel.bench loggp plogp          measures LogGP and parameterised LogP
   mpiexec -n 8 python -m commmodel.bench collective --collectives bcast,allreduce --procs 2:all
   mpiexec -n 2 python -m commmodel.bench overlap --volumes 1MiB --exhaustive --time 10min
   mpiexec -n 4 env LD_PRELOAD=$(commmodel list memory-library) python -m commmodel.bench memory
   python -m commmodel.bench --launches 5 --launcher 'mpiexec -n 2 -bind-to core'
                                                               five launches, which differ more than repetitions show
-  mpiexec -n 2 python -m commmodel.bench --resume             go on where a killed run stopped
+  mpiexec -n 2 python -m commmodel.bench --resume             continue a killed run
 """
 
 
@@ -123,7 +123,12 @@ _COMMON = (
         "visits to each configuration of pingpong, ping, pairs and stream, spread over the run against disturbances",
         positive,
     ),
-    Option("ci", "half width of the median's interval to reach, over it", more_than_zero(parse_fraction), percent),
+    Option(
+        "ci",
+        "target half width of the median's interval, relative to the median",
+        more_than_zero(parse_fraction),
+        percent,
+    ),
     Option("confidence", "confidence of that interval", parse_confidence, percent),
     Option(
         "batch",
@@ -159,7 +164,7 @@ def _parser() -> argparse.ArgumentParser:
         help=f"kernel to measure, of the list below (default: {_default_kernels()})",
     )
     parser.add_argument("-o", "--output", help=f"file to write; must not exist (default: {CommandLine.output})")
-    parser.add_argument("--resume", action="store_true", help="complete what the output file lacks")
+    parser.add_argument("--resume", action="store_true", help="complete an unfinished output file")
     parser.add_argument("--force", action="store_true", help="replace an output file that exists")
     parser.add_argument("--json", action="store_true", help="print one JSON object about the run")
     quick = f"short for --time {seconds(_QUICK['time'])} --ci {percent(_QUICK['ci'])}".replace("%", "%%")
@@ -184,7 +189,7 @@ def _parser() -> argparse.ArgumentParser:
         help="say what -p ranks, -k of them on a node, would measure, and the time and memory; run without mpiexec",
     )  # fmt: skip
     parser.add_argument("-p", dest="processes", metavar="RANKS", help="ranks of the dry run (default: 2)")
-    parser.add_argument("-k", dest="per_node", metavar="RANKS", help="those of a node (default: all)")
+    parser.add_argument("-k", dest="per_node", metavar="RANKS", help="ranks of the dry run on each node (default: all)")
     for option in _COMMON:
         option.add_to(parser)
     for names, options in _by_kernels().items():

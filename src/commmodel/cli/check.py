@@ -29,7 +29,7 @@ __all__ = ["add"]
 def add(verbs: Any) -> None:
     """Add the verb."""
     check = new_verb(
-        verbs, "check", _run, "check measurements against expectations; exit code 1 where one does not hold",
+        verbs, "check", _run, "check measurements against expectations; exit code 1 if one does not hold",
         "commmodel check mpi results.jsonl",
     )  # fmt: skip
     check.add_argument(
@@ -43,7 +43,7 @@ def add(verbs: Any) -> None:
         "--baseline",
         metavar="FILE",
         action="append",
-        help="earlier results, than which nothing should be slower or grow faster (default: none)",
+        help="earlier results: nothing should be slower or grow faster than there (default: none)",
     )
     check.add_argument("--metric", help="metric to check: time, memory, ... (default: all)")
     check.add_argument(
@@ -68,7 +68,7 @@ def add(verbs: Any) -> None:
     limits.add_argument("--each", metavar="N", type=whole(1), help="processes that share that memory (default: 1)")
     check.add_argument(
         "--uncertain", choices=("pass", "fail"), default="pass",
-        help="whether what the data cannot tell counts as a mismatch (default: %(default)s)",
+        help="whether an undecided verdict counts as a mismatch (default: %(default)s)",
     )  # fmt: skip
     add_output(check, "HTML page with models and divergence")
     check.add_argument(
@@ -133,7 +133,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Check measurements and print the verdicts; exit code 1 where one does not hold."""
+    """Check measurements and print the verdicts; exit code 1 if one does not hold."""
     from commmodel import formats
     from commmodel.scaling import check, load
 

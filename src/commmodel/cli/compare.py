@@ -32,9 +32,11 @@ def add(verbs: Any) -> None:
         "commmodel compare before.jsonl after.jsonl --least 2% --fail",
     )  # fmt: skip
     compare.add_argument(
-        "before", metavar="BEFORE", help="results.jsonl of several launches; with --run, what {side} is on one side"
+        "before",
+        metavar="BEFORE",
+        help="results.jsonl of several launches; with --run, value of {side} for the first side",
     )
-    compare.add_argument("after", metavar="AFTER", help="the same, of the other side")
+    compare.add_argument("after", metavar="AFTER", help="the same for the other side")
     add_format(compare)
     add_thread_level(compare)
     compare.add_argument(
@@ -53,7 +55,7 @@ def add(verbs: Any) -> None:
         "--only", metavar="VERDICT,...", type=choices(_CHANGES), default=_CHANGES,
         help=f"verdicts to show: {', '.join(_CHANGES)} (default: all)",
     )  # fmt: skip
-    compare.add_argument("--fail", action="store_true", help="exit 1 where anything became slower or keeps more memory")
+    compare.add_argument("--fail", action="store_true", help="exit 1 if anything became slower or keeps more memory")
     turns = compare.add_argument_group("measure both sides in turns, so that drift of the machine cancels")
     turns.add_argument(
         "--run", metavar="COMMAND",
@@ -63,7 +65,7 @@ def add(verbs: Any) -> None:
     turns.add_argument("--pairs", metavar="N", type=whole(1), help="launches of each side (default: 10)")
     turns.add_argument(
         "-o", "--output", metavar="FOLDER",
-        help="folder for the files of all launches; one that is begun is completed (default: turns)",
+        help="folder for the files of all launches; an unfinished one is continued (default: turns)",
     )  # fmt: skip
     turns.add_argument(
         "--seed", metavar="N", type=whole(0), help="seed of the order in each pair (default: random; recorded)"

@@ -138,7 +138,7 @@ def _memory_library(arguments: argparse.Namespace) -> int:
 _KINDS: dict[str, tuple[str, Callable[[], list[Row]]]] = {
     "machines": ("published machines", _machines),
     "platforms": ("published platforms", _platforms),
-    "selectors": ("published choices of algorithms by MPI libraries", _selectors),
+    "selectors": ("published rules by which MPI libraries select algorithms", _selectors),
     "expectations": ("published expectations of growth", _expectations),
     "algorithms": ("algorithms of collective operations", _algorithms),
     "kernels": ("benchmark kernels", _kernels),

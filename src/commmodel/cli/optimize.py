@@ -52,7 +52,7 @@ def add(verbs: Any) -> None:
         verbs, "optimize", _run, "choose the message size and burst with which computation hides most of a transfer",
         "commmodel optimize machine.toml --volume 8MiB --compute 3ms",
     )  # fmt: skip
-    add_machine(optimize, "; not needed where overhead, latency and byte time are given", nargs="?")
+    add_machine(optimize, "; optional if overhead, latency and byte time are given", nargs="?")
     problem = optimize.add_argument_group("the problem")
     problem.add_argument(
         "--volume", metavar="SIZE", type=size, help="bytes to move with each peer; all to all: with all peers"
@@ -87,14 +87,16 @@ def add(verbs: Any) -> None:
         help="bounded by what one processor and one port need, or paper: its equations alone (default: bounded)",
     )
     network = optimize.add_argument_group("the network (default: as the machine says)")
-    network.add_argument("--overhead", metavar="TIME", type=duration, help="o of a message at both its ends, like 2us")
+    network.add_argument(
+        "--overhead", metavar="TIME", type=duration, help="overhead o of a message, both ends together, like 2us"
+    )
     network.add_argument("--latency", metavar="TIME", type=duration, help="L, like 10us")
     network.add_argument("--byte-time", metavar="TIME", type=byte_time, help="G, like 1.1ns/B")
     network.add_argument(
-        "--progress", metavar="SHARE", type=share, help="share of a transfer that goes on while nobody calls MPI"
+        "--progress", metavar="SHARE", type=share, help="share of a transfer that progresses while nobody calls MPI"
     )
     network.add_argument(
-        "--queue-depth", metavar="HD", type=whole(2), help="messages with which the network's queue is full"
+        "--queue-depth", metavar="HD", type=whole(2), help="number of messages at which the network's queue is full"
     )
     network.add_argument("--outstanding-volume", metavar="SIZE", type=size, help="largest number of bytes of a burst")
     network.add_argument("--direction", help="direction of the bandwidth: both-ways or one-way (default: both-ways)")

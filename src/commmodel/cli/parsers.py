@@ -200,8 +200,8 @@ def add_machine(parser: Any, purpose: str = "", nargs: str | None = None) -> Non
     """Add the machine of a verb."""
     parser.add_argument(
         "machine", nargs=nargs, metavar="MACHINE",
-        help=f"machine file, name of a published machine (commmodel list machines), results.jsonl to fit{purpose}, or "
-        "LogGP parameters, like L=2us,o=1us,g=2us,G=1ns",
+        help=f"machine file, name of a published machine (commmodel list machines), results.jsonl to fit, or "
+        f"LogGP parameters, like L=2us,o=1us,g=2us,G=1ns{purpose}",
     )  # fmt: skip
 
 

@@ -85,7 +85,7 @@ def _add_measurements(works: Any, name: str) -> None:
 
     compared = parent()
     _add_algorithm(compared, "name of the algorithm, or best")
-    measured = _add(works, name, _compare, "measured times beside predicted ones",
+    measured = _add(works, name, _compare, "measured times compared with predicted ones",
                     f"machine.toml {name} results.jsonl -o comparison.html",
                     [compared, *_pieces_and_times()])  # fmt: skip
     measured.add_argument("results", metavar="RESULTS", help="results.jsonl with collectives and ping-pongs")

@@ -12,7 +12,7 @@ _EXAMPLE = "mpiexec -n 4 commmodel record -o recording -- python app.py"
 
 def add(verbs: Any) -> None:
     """Add the verb."""
-    purpose = "run a program and record its calls of MPI: on the ranks of mpiexec or srun"
+    purpose = "run a program and record its MPI calls: on the ranks of mpiexec or srun"
     record = verbs.add_parser(
         "record", help=purpose, description=purpose, epilog=f"example: {_EXAMPLE}",
         usage="commmodel record [-o FOLDER] [--force] -- PROGRAM [ARGUMENT ...]",
@@ -21,9 +21,7 @@ def add(verbs: Any) -> None:
         "-o", "--output", dest="folder", metavar="FOLDER", default="recording",
         help="folder to make, which must not exist (default: %(default)s)",
     )  # fmt: skip
-    record.add_argument(
-        "--force", dest="replace", action="store_true", help="replace a recording that is there already"
-    )
+    record.add_argument("--force", dest="replace", action="store_true", help="replace an existing recording")
     record.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="the program and its arguments")
     record.set_defaults(verb=_run)
 

@@ -69,7 +69,8 @@ def _run(arguments: argparse.Namespace) -> int:
     measured = tables.measurements_table(measurements, read_machine)
     show(tables.environment_table(header), measured, *overview_blocks(scaling), *machine_blocks)
     if is_complete:
-        print(f"written to {output}")
+        question = f"; next: commmodel predict {machines[0]} send -n 64KiB" if machines else ""
+        print(f"written to {output}{question}")
     return code
 
 

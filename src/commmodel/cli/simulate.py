@@ -269,7 +269,7 @@ def _add_replay(works: Any, name: str) -> None:
 
 
 def _add_run(works: Any, name: str) -> None:
-    running = _add(works, name, "a program of MPI that runs unchanged while it is simulated",
+    running = _add(works, name, "an MPI program that runs unchanged while it is simulated",
                    f"{name} -p 64 -- python app.py", _programs())  # fmt: skip
     running.add_argument("command", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="program and its arguments")
     running.add_argument(

@@ -64,9 +64,7 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     make.add_argument("-k", "--per-node", metavar="K", type=whole(1), help="MPI processes of a node, with --slurm")
     make.add_argument("--seed", metavar="N", type=whole(0), help="seed of the jobs' order (default: random; recorded)")
-    run = _new_step(
-        steps, "run", _run, "run here what is not done, one job after the other", "commmodel sweep run sweep"
-    )
+    run = _new_step(steps, "run", _run, "run the remaining jobs here, one after the other", "commmodel sweep run sweep")
     run.add_argument(
         "--workers", metavar="N", type=whole(1), default=1,
         help="jobs at once, which disturb each other's measurements (default: %(default)s)",
@@ -75,9 +73,9 @@ def add(verbs: Any) -> None:
         "--limit", metavar="TIME", type=duration, default="1h", help="time of a job at most (default: %(default)s)"
     )
     run.add_argument("--stop", action="store_true", help="stop at the first job that fails")
-    _new_step(steps, "status", _status, "say how far each job is", "commmodel sweep status s")
+    _new_step(steps, "status", _status, "show the state of each job", "commmodel sweep status s")
     gather = _new_step(
-        steps, "gather", _gather, "the files of all jobs that are done -> one",
+        steps, "gather", _gather, "join the files of all finished jobs",
         "commmodel sweep gather s -o results.jsonl",
     )  # fmt: skip
     add_output(gather, "file to write", default="results.jsonl")

@@ -38,7 +38,7 @@ def add(verbs: Any) -> None:
     add_processes(tune, "numbers of MPI processes, like 2:64:*2", counts, required=True)
     tune.add_argument(
         "-k", "--per-node", metavar="K", type=whole(1),
-        help="processes of each node: with rules for two levels (default: nodes are not told apart)",
+        help="processes of each node: with rules for two levels (default: nodes are not considered)",
     )  # fmt: skip
     tune.add_argument("--sizes", type=sizes, default="1:4MiB", help="message sizes (default: %(default)s)")
     tune.add_argument(
@@ -49,7 +49,7 @@ def add(verbs: Any) -> None:
         "--library",
         choices=_LIBRARIES,
         required=True,
-        help="MPI library whose file of rules to write (openmpi: up to version 5)",
+        help="MPI library to write rules for (openmpi: up to version 5)",
     )
     add_output(tune, "file of rules to write", required=True)
     tune.add_argument("--model", help="plogp, loggp or logp (default: plogp, else loggp)")

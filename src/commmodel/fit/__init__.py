@@ -1,10 +1,10 @@
 """Fitting: measurements to a machine. Main entry: `fit_machine`.
 
 ``points`` takes the medians, ``limits`` finds where protocols end, ``segment`` fits each model of ping-pongs and
-streams to what lies between two limits, with ``least_squares`` and ``bootstrap`` under it; ``loggp`` fits trains,
-``plogp`` makes the tables of parameterised LogP, ``consistency`` compares the two, ``local`` fits work within memory,
-``overlap`` makes the tables of o(S, b) and G(P, S), ``hybrid`` the modes of messages of random sizes; ``coverage`` says
-what was measured and how near the models come.
+streams to the points between two limits, using ``least_squares`` and ``bootstrap``; ``loggp`` fits trains, ``plogp``
+makes the tables of parameterised LogP, ``consistency`` compares the two, ``local`` fits copies and reductions,
+``overlap`` makes the tables of o(S, b) and G(P, S), ``hybrid`` fits the modes of messages of random sizes; ``coverage``
+records what was measured and the errors of the models.
 """
 
 from collections.abc import Sequence, Set

@@ -1,10 +1,10 @@
 """Machines: the parameters that describe a machine's communication, in ``machine.toml``.
 
-A machine is a list of protocol segments. A segment holds for one path that messages take and for messages up to
-its limit, and carries the parameters of each model with unit, interval and how well the model fits. By hand a
-parameter may be a bare number in SI base units or a text with a unit: ``alpha = "4us"``. Main entries: `load`,
-which also knows published machines by name, `dump`, `Machine.segment`, and `speaker`, which says which model
-speaks for a number of processes.
+A machine is a list of protocol segments. A segment applies to one path and to messages up to its limit, and holds
+the parameters of each model with unit, interval and quality of the fit. In a file written by hand, a parameter may
+be a bare number in SI base units or a text with a unit: ``alpha = "4us"``. Main entries: `load`, which also loads
+published machines by name, `dump`, `Machine.segment`, and `speaker`, which chooses the model that applies to a
+number of processes.
 """
 
 from commmodel.machine.description import Limit, Machine, Measured, MeasuredTimes, Origin, Segment

@@ -1,8 +1,8 @@
 """Optimisation: message size, bursts and processes that a model recommends. Loads neither MPI, numba nor scipy.
 
-Main entries: `communicating_processes`, how many processes of a node should talk at once, and `choose`, in which
-messages and bursts to cut a transfer so that computation hides it; `surface` gives the times of many such at once.
-All but the first is loaded at its first use.
+Main entries: `communicating_processes`, how many processes of a node should send at once, and `choose`, into which
+messages and bursts to split a transfer so that computation hides it; `surface` gives the times of many decompositions
+at once. All except the first are loaded at their first use.
 """
 
 import math

@@ -1,9 +1,9 @@
-"""Predicted times on a machine: of a message while others send, a halo exchange, a collective operation.
+"""Prediction: the time of a message while others send, of a halo exchange, of a collective operation.
 
-``point_to_point`` has messages and halo exchanges, ``costs`` what each message of a collective costs, ``collective``
-the time of a collective, ``extrapolation`` what of them lies beyond what was measured, ``comparison`` what was measured
-beside what the models say. Main entries: `send`, `halo`, `collective`, `algorithms` and `compare`. What compares is
-loaded at its first use.
+``point_to_point`` predicts messages and halo exchanges, ``costs`` each message of a collective, ``collective`` a
+collective; ``extrapolation`` tells what lies beyond the measurements, ``comparison`` compares measured times with
+predicted ones. Main entries: `send`, `halo`, `collective`, `algorithms` and `compare`. The comparison is loaded at its
+first use.
 """
 
 from importlib import import_module

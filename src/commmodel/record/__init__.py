@@ -1,10 +1,10 @@
 """Recordings: any MPI program, recorded without rebuilding it.
 
-`launch` makes this process a program whose calls of MPI are recorded (the verb ``commmodel record``). `CALLS` lists
-the calls of MPI that a recording holds. Of a recording, `load` it, then take its `profile` or its `matrix`, or go
-through the calls with `Recording.events`. `workload` replays it on any platform, `computation` is what
-ranks compute where the program itself runs simulated, `convert` writes it in other formats,
-`timeline` is what each rank was in, `efficiency` how well it ran. What these need is loaded at their first use.
+`launch` replaces this process by a program whose MPI calls are recorded (the verb ``commmodel record``). `CALLS` lists
+the MPI calls that a recording holds. `load` opens a recording; `profile` and `matrix` summarise it, and
+`Recording.events` iterates over its calls. `workload` replays it on any platform, `computation` gives the computation
+of its ranks to a program that runs while it is simulated, `convert` writes it in other formats, `timeline` gives the
+states of each rank over time, `efficiency` its parallel efficiency. Modules are loaded at their first use.
 """
 
 from importlib import import_module

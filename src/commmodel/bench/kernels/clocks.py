@@ -48,7 +48,7 @@ def _wait_words(waits: tuple[float, ...]) -> str:
 
 KERNELS = (
     Kernel(
-        "how far clocks are apart after they were synchronised",
+        "differences between clocks after synchronisation",
         (Clocks,),
         _plan,
         _measure,

@@ -130,7 +130,7 @@ def _own_bytes(session: Session, configuration: Memory) -> list[float]:
 _NAMES: tuple[MemoryOperation, ...] = get_args(MemoryOperation)
 KERNELS = (
     Kernel(
-        "bytes that MPI keeps on a rank: of calls that make communicators and windows, of its beginning and its use",
+        "bytes that MPI keeps on a rank: for calls that create communicators and windows, after MPI_Init, after use",
         (Memory,),
         _plan,
         _measure,

@@ -47,7 +47,7 @@ def _number_of_sizes(text: str) -> int:
 
 OPTION = Option(
     "random_sizes",
-    "number of sizes drawn at random between the ends of --sizes, evenly in their logarithm; for the hybrid model",
+    "number of sizes drawn at random between the ends of --sizes, uniformly in their logarithm; for the hybrid model",
     _number_of_sizes,
     unset="those of --sizes",
     metavar="N",

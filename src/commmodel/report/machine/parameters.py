@@ -233,7 +233,7 @@ def _findings(segment: Segment) -> Iterable[tuple[str, str, bool]]:
             nearest = math.expm1(min(measured.errors.values(), default=math.inf))
             pairs = "one pair" if measured.pairs == 1 else f"{measured.pairs} pairs"
             off = f" (the nearest is off by {format_ratio(nearest)})" if math.isfinite(nearest) else ""
-            yield "", f"no model describes {pairs}{off}: their measured times speak for themselves", True
+            yield "", f"no model describes {pairs}{off}: predictions use the measured times", True
     if (factor := duplex_factor(segment)) is not None:
         yield "", f"duplex factor {factor_cell(factor)}, {DUPLEX}", True
     hidden = two_way(segment).keys() - _shown(segment).keys()  # the max-rate model that is the postal one

@@ -172,7 +172,7 @@ def _costly_site(profile: Profile, site: SiteProfile, total: float) -> CostlySit
     return CostlySite(
         f"{place(site)}{function}, {site.call}",
         f"{format_ratio(site.seconds / total)} of communication: {format_time(site.seconds)} of all ranks, "
-        f"{site.count} calls",
+        f"{site.count} call{'s' if site.count > 1 else ''}",
         why,
         _transfer_advice(profile, site, size) if largest == "transfer" else _advice(site, largest),
     )
