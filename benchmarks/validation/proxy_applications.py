@@ -136,7 +136,7 @@ class Row(NamedTuple):
     commit: str
     expected: list[str]
     """Results under mpiexec."""
-    found: list[str]
+    simulated: list[str]
     mpiexec_seconds: float
     few: Simulated | None
     many: Simulated | None
@@ -163,20 +163,20 @@ def results(application: Application, text: str, place: Path) -> list[str]:
     texts = [text, *(path.read_text(errors="replace") for path in sorted(place.glob("*.txt")))]
     return [
         next(group for group in match.groups() if group is not None)
-        for one in texts
-        for match in re.finditer(application.results, one, re.MULTILINE)
+        for content in texts
+        for match in re.finditer(application.results, content, re.MULTILINE)
     ]
 
 
-def are_same(expected: list[str], found: list[str], tolerance: float) -> bool:
+def are_same(expected: list[str], simulated: list[str], tolerance: float) -> bool:
     """Return whether results are the same, numbers up to a relative difference."""
-    if len(expected) != len(found) or not expected:
+    if len(expected) != len(simulated) or not expected:
         return False
-    for one, other in zip(expected, found, strict=True):
-        if one == other:
+    for first, second in zip(expected, simulated, strict=True):
+        if first == second:
             continue
         try:
-            near = abs(float(one) - float(other)) <= tolerance * abs(float(one))
+            near = abs(float(first) - float(second)) <= tolerance * abs(float(first))
         except ValueError:
             return False
         if not near:
@@ -211,11 +211,11 @@ def measured(application: Application, clone: Path, folder: Path, few: int, many
     printed, seconds = under_mpiexec(program, application.few, few, places[0])
     expected = results(application, printed, places[0])
     simulated = run_simulated(program, application.few, few, places[1])
-    found = [] if simulated is None else results(application, simulated.cost.output, places[1])
+    printed_simulated = [] if simulated is None else results(application, simulated.cost.output, places[1])
     return Row(
-        application.name, commit(clone), expected, found, seconds, simulated,
+        application.name, commit(clone), expected, printed_simulated, seconds, simulated,
         run_simulated(program, application.many, many, places[2]) if many else None,
-        are_same(expected, found, application.tolerance),
+        are_same(expected, printed_simulated, application.tolerance),
     )  # fmt: skip
 
 
@@ -267,7 +267,7 @@ def main() -> None:
             done.append(row)
             table.add_row(*cells(row))
             if not row.same:
-                print(f"{row.name}: {row.expected} under mpiexec, {row.found} simulated", file=sys.stderr)
+                print(f"{row.name}: {row.expected} under mpiexec, {row.simulated} simulated", file=sys.stderr)
     Console(width=180).print(table)
     same = sum(row.same for row in done)
     print(f"the same results on {arguments.ranks} ranks: {same} of {len(done)} programs")
