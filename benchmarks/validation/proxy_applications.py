@@ -140,7 +140,7 @@ class Row(NamedTuple):
     mpiexec_seconds: float
     few: Simulated | None
     many: Simulated | None
-    same: bool
+    is_same: bool
 
 
 def compiled(application: Application, clone: Path, folder: Path) -> Path:
@@ -239,7 +239,7 @@ def rows(arguments: argparse.Namespace, folder: Path) -> Iterator[Row]:
 
 def cells(row: Row) -> Iterator[str]:
     """Yield the cells of a row."""
-    yield from (row.name, row.commit, str(len(row.expected)), "yes" if row.same else "no")
+    yield from (row.name, row.commit, str(len(row.expected)), "yes" if row.is_same else "no")
     yield format_time(row.mpiexec_seconds)
     for simulated in (row.few, row.many):
         if simulated is None:
@@ -266,15 +266,15 @@ def main() -> None:
         for row in rows(arguments, Path(temporary)):
             done.append(row)
             table.add_row(*cells(row))
-            if not row.same:
+            if not row.is_same:
                 print(f"{row.name}: {row.expected} under mpiexec, {row.simulated} simulated", file=sys.stderr)
     Console(width=180).print(table)
-    same = sum(row.same for row in done)
-    print(f"the same results on {arguments.ranks} ranks: {same} of {len(done)} programs")
+    alike = sum(row.is_same for row in done)
+    print(f"the same results on {arguments.ranks} ranks: {alike} of {len(done)} programs")
     many = sum(row.many is not None for row in done)
     if arguments.nodes:
         print(f"ran to their end on {arguments.nodes} nodes: {many} of {len(done)} programs")
-    raise SystemExit(0 if same == len(done) and (not arguments.nodes or many == len(done)) else 1)
+    raise SystemExit(0 if alike == len(done) and (not arguments.nodes or many == len(done)) else 1)
 
 
 if __name__ == "__main__":

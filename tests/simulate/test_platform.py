@@ -71,9 +71,9 @@ def test_placing_ranks():
     assert hosts.place(7, "round-robin").tolist() == [0, 1, 2, 0, 1, 2, 0]
     assert hosts.place(3, ["node-2", "node-0"]).tolist() == [2, 0, 2]
     assert hosts.place(3, np.array([1])).dtype == np.int32
-    assert hosts.place(3, per_node=1).tolist() == [0, 1, 2]
-    with pytest.raises(InputError, match="ranks per node belong to the mapping block"):
-        hosts.place(3, "round-robin", per_node=1)
+    assert hosts.place(3, 1).tolist() == [0, 1, 2]
+    with pytest.raises(InputError, match="processes per node is 0"):
+        hosts.place(3, 0)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ _WHAT = {
     "processes", "message_size", "algorithm", "selector", "root", "segment_size", "memory_copy", "reduction", "rounds",
     "dimensions", "problem", "iterations",
 }  # fmt: skip
-_HOW = {"mapping", "per_node", "hosts", "speed", "rules"}
+_HOW = {"mapping", "hosts", "speed", "rules"}
 """Arguments that go to the workload, and to the scenario, under their names."""
 
 
@@ -125,13 +125,14 @@ def _ranks() -> Parser:
     options = parent()
     add_processes(options, "number of MPI processes (default: one for each core of the platform)", whole(1))
     options.add_argument(
-        "-k", "--per-node", metavar="K", type=whole(1),
-        help="MPI processes of a node, in place of --mapping (default: one for each of its cores)",
-    )  # fmt: skip
-    options.add_argument(
         "--hosts", metavar="H", type=whole(1), help="hosts of a machine (default: one for each process)"
     )
-    options.add_argument(
+    places = options.add_mutually_exclusive_group()
+    places.add_argument(
+        "-k", "--per-node", dest="mapping", metavar="K", type=whole(1),
+        help="MPI processes of a node (default: one for each of its cores)",
+    )  # fmt: skip
+    places.add_argument(
         "--mapping", metavar="M",
         help="block, round-robin, or a file that names a host on each line (default: block while cores last)",
     )  # fmt: skip

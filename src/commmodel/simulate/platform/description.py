@@ -132,11 +132,7 @@ class Platform:
             raise InputError(f"platform {self.name!r} has no host {name!r}; its hosts are {names}") from None
 
     def place(
-        self,
-        processes: int,
-        mapping: str | Sequence[int] | Sequence[str] | NDArray[np.integer[Any]] = "block",
-        *,
-        per_node: int | None = None,
+        self, processes: int, mapping: str | int | Sequence[int] | Sequence[str] | NDArray[np.integer[Any]] = "block"
     ) -> NDArray[np.int32]:
         """Return the host of each rank.
 
@@ -144,11 +140,10 @@ class Platform:
         ----------
         processes : int
             How many ranks there are.
-        mapping : str or sequence
+        mapping : str, int or sequence
             ``block`` fills the cores of a host before it goes to the next; ``round-robin`` goes on to the next host
-            with every rank; or the number or name of each rank's host, from its begin again for further ranks.
-        per_node : int, optional
-            Ranks of a host in a block mapping, of more or fewer cores; by default as many as it has cores.
+            with every rank; a number puts so many ranks on each host, one after the other, whatever its cores; or the
+            number or name of each rank's host, from its begin again for further ranks.
 
         Returns
         -------
@@ -165,12 +160,12 @@ class Platform:
         >>> two = flat(hosts=2, bandwidth=125e6, latency=15e-6, cores=2)
         >>> two.place(4).tolist(), two.place(4, "round-robin").tolist(), two.place(3, ["node-1"]).tolist()
         ([0, 0, 1, 1], [0, 1, 0, 1], [1, 1, 1])
-        >>> two.place(2, per_node=1).tolist()
+        >>> two.place(2, 1).tolist()
         [0, 1]
         """
         rank_count(processes)
-        if per_node is not None:
-            return self._place_per_node(processes, mapping, per_node)
+        if isinstance(mapping, int):
+            return self._place_per_host(processes, mapping)
         if isinstance(mapping, str):
             if mapping == "block":
                 if processes > (room := int(self.cores.sum())):
@@ -188,13 +183,11 @@ class Platform:
             raise InputError(f"mapping: there is no host {wrong[0]}, hosts are 0 to {self.hosts - 1}")
         return np.resize(numbers, processes).astype(np.int32)
 
-    def _place_per_node(self, processes: int, mapping: object, per_node: int) -> NDArray[np.int32]:
+    def _place_per_host(self, processes: int, per_host: int) -> NDArray[np.int32]:
         """Return the host of each rank, so many of them on each."""
-        if mapping != "block":
-            raise InputError("ranks per node belong to the mapping block: leave one of them out")
-        hosts = np.arange(processes) // integer("processes per node", per_node)
+        hosts = np.arange(processes) // integer("processes per node", per_host)
         if (needed := int(hosts[-1]) + 1) > self.hosts:
-            problem = f"{processes} processes, {per_node} per node, are {needed} nodes; platform {self.name!r} has"
+            problem = f"{processes} processes, {per_host} per node, are {needed} nodes; platform {self.name!r} has"
             raise InputError(f"{problem} {self.hosts}: take fewer, or more per node")
         return hosts.astype(np.int32)
 

@@ -82,8 +82,7 @@ def prepare(
     workload: Workload,
     model: str | None = None,
     *,
-    mapping: str | None = None,
-    per_node: int | None = None,
+    mapping: str | int | None = None,
     hosts: int | None = None,
     speed: float | None = None,
     rules: str = delays.RULES[0],
@@ -98,12 +97,10 @@ def prepare(
     model : str, optional
         One of `PROGRAM_MODELS`, or of `SCHEDULE_MODELS` for a schedule; by default the place's, ``loggops`` for a
         schedule.
-    mapping : str, optional
-        ``block``, ``round-robin``, or a file that names a host on each line.
-    per_node : int, optional
-        Ranks of a host, in blocks, in place of a mapping; by default as many as it has cores.
+    mapping : str or int, optional
+        ``block``, ``round-robin``, a file that names a host on each line, or how many ranks are on each host.
     hosts : int, optional
-        Of a machine's switch; by default one for each rank, or as many as `per_node` asks for.
+        Of a machine's switch; by default one for each rank, or as many as the mapping asks for.
     speed : float, optional
         Flop/s of a core; by default the platform's.
     rules : str
@@ -139,14 +136,12 @@ def prepare(
     if name not in PROGRAM_MODELS:
         raise InputError(f"{name!r} is no model of programs: choose {', '.join(PROGRAM_MODELS)}")
     messages, count, shared = _messages(name, place), workload.processes, name in FLOW_MODELS
-    if per_node is not None:
-        _check_alone(mapping, hosts)
-    platform = _platform(name, place, count, hosts, per_node) if shared else place.platform
+    platform = _platform(name, place, count, hosts, mapping) if shared else place.platform
     if platform is not None:
         platform = scale.platform(platform)
     if isinstance(messages, DelayModel):
         messages = DelayModel(scale.delays(messages.parameters), messages.name)
-    ranks = None if platform is None else _hosts(platform, count, mapping, per_node)
+    ranks = None if platform is None else _hosts(platform, count, mapping)
     if ranks is not None and workload.on_hosts is not None:
         workload = workload.on_hosts(tuple(ranks.tolist()))
     speeds = _speeds(platform, ranks, count, speed) * scale.compute
@@ -194,8 +189,9 @@ def _messages(model: str, place: Place) -> Network | DelayModel:
     return measured if model == "hybrid" else fluid(measured.detached_limit, measured.eager_limit)
 
 
-def _platform(model: str, place: Place, processes: int, hosts: int | None, per_node: int | None) -> Platform:
+def _platform(model: str, place: Place, processes: int, hosts: int | None, mapping: str | int | None) -> Platform:
     """Return the platform of the links; that of a machine is one switch."""
+    per_node = mapping if isinstance(mapping, int) else None
     if place.platform is not None:
         if hosts is not None:
             raise InputError(f"--hosts: {place.name} is a platform, which says how many hosts it has: leave it out")
@@ -221,20 +217,11 @@ def _speeds(platform: Platform | None, hosts: Hosts | None, processes: int, spee
     return np.full(processes, _SPEED) if platform is None else platform.speeds[hosts]
 
 
-def _check_alone(mapping: str | None, hosts: int | None) -> None:
-    """Raise where ranks per node are given with what says otherwise where ranks are."""
-    for option, value in (("--mapping", mapping), ("--hosts", hosts)):
-        if value is not None:
-            raise InputError(f"-k (--per-node), {option}: give one of them")
-
-
-def _hosts(platform: Platform, processes: int, mapping: str | None, per_node: int | None) -> Hosts:
+def _hosts(platform: Platform, processes: int, mapping: str | int | None) -> Hosts:
     """Return the host of each rank."""
-    if per_node is not None:
-        return platform.place(processes, per_node=per_node)
     if mapping is None:
         return platform.place(processes, "block" if processes <= int(platform.cores.sum()) else "round-robin")
-    if mapping in _RULES:
+    if isinstance(mapping, int) or mapping in _RULES:
         return platform.place(processes, mapping)
     names = _host_names(mapping)
     try:
