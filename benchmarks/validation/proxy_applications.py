@@ -78,7 +78,7 @@ def _kernel(folder: str, arguments: str, program: str = "") -> Application:
     )  # fmt: skip
 
 
-_SPHERE = "--num_objects 1 --object 2 0 -1.71 -1.71 -1.71 0.04 0.04 0.04 1.7 1.7 1.7 0 0 0"
+_SPHERE = "--refine_freq 1 --num_objects 1 --object 2 0 -1.71 -1.71 -1.71 0.04 0.04 0.04 1.7 1.7 1.7 0 0 0"
 APPLICATIONS = (
     Application(
         "LULESH", "LLNL/LULESH", ".",
