@@ -62,7 +62,7 @@ WRITTEN: dict[str, dict[str, str]] = {
 WRITTEN["alltoall"]["pairwise-xor"] = "pairwise"
 del WRITTEN["allreduce"]["reduce-broadcast"]
 """Operation -> ours -> MPICH's, of two the first. MPICH's pairwise alltoall is by XOR where P is a power of two."""
-PARAMETERS = {
+PARAMETERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("barrier", "k_dissemination"): ("k=2",),
     ("barrier", "recexch"): ("k=2", "single_phase_recv=0"),
 }
@@ -70,7 +70,12 @@ TREES = {"chain": "k=1", "binary": "k=2"}
 """Trees of bcast, of the type kary."""
 FORMS = {operation: [name for name in names if name == TWO_LEVEL] for operation, names in WRITTEN.items()}
 """Operation -> algorithms in two levels that it has, for communicators of several nodes."""
-COMPOSITIONS = {"barrier": ("alpha",), "bcast": ("alpha", "beta"), "allreduce": ("alpha",), "reduce": ("alpha", "beta")}
+COMPOSITIONS: dict[str, tuple[str, ...]] = {
+    "barrier": ("alpha",),
+    "bcast": ("alpha", "beta"),
+    "allreduce": ("alpha",),
+    "reduce": ("alpha", "beta"),
+}
 """Operation -> compositions of MPICH's device, in a file of its own, that are two levels."""
 OFFERS: dict[str, dict[str, dict[str, bool]]] = {
     operation: {name: {} for name in names if name != TWO_LEVEL} for operation, names in WRITTEN.items()
