@@ -114,7 +114,7 @@ def shown(part: ModuleType) -> list[str]:
 def test_the_reference_lists_what_a_part_names(name):
     part = import_module(f"commmodel.{name}")
     public = set(getattr(part, "__all__", ())) - (FOR_OUR_READERS if name == "documents" else set())
-    missing = [one for one in public if not any(value is getattr(part, one) for value in documented().get(one, ()))]
+    missing = [key for key in public if not any(value is getattr(part, key) for value in documented().get(key, ()))]
     assert not missing
 
 

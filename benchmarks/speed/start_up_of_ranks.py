@@ -105,7 +105,7 @@ def main() -> None:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             starts = [list(pool.map(start, [traced] * ranks)) for traced in kinds]
         clock = time.perf_counter() - begin
-        values = {key: [one[key] for one in kind] for kind in starts for key in kind[0]}
+        values = {key: [rank[key] for rank in kind] for kind in starts for key in kind[0]}
         for end in (min, median, max):
             print(row(f"{end.__name__} of {ranks}", {key: end(value) for key, value in values.items()}))
         print(row(f"all {ranks}", {key: sum(value) for key, value in values.items()}) + f"   {clock:.1f} s")
