@@ -70,12 +70,7 @@ TREES = {"chain": "k=1", "binary": "k=2"}
 """Trees of bcast, of the type kary."""
 FORMS = {operation: [name for name in names if name == TWO_LEVEL] for operation, names in WRITTEN.items()}
 """Operation -> algorithms in two levels that it has, for communicators of several nodes."""
-COMPOSITIONS: dict[str, tuple[str, ...]] = {
-    "barrier": ("alpha",),
-    "bcast": ("alpha", "beta"),
-    "allreduce": ("alpha",),
-    "reduce": ("alpha", "beta"),
-}
+COMPOSITIONS = {"barrier": ("alpha",), "bcast": ("alpha", "beta"), "allreduce": ("alpha",), "reduce": ("alpha", "beta")}
 """Operation -> compositions of MPICH's device, in a file of its own, that are two levels."""
 OFFERS: dict[str, dict[str, dict[str, bool]]] = {
     operation: {name: {} for name in names if name != TWO_LEVEL} for operation, names in WRITTEN.items()
