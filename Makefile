@@ -207,6 +207,7 @@ bench: $(VENV)/.test-ready
 	$(MPIEXEC) -n 2 $(BIND) $(AT_SINGLE) $(BIN)/python -m benchmarks.speed.collective_starts
 	$(BIN)/python -m benchmarks.speed.recorder --mpiexec "$(MPIEXEC) $(BIND)"
 	$(BIN)/python -m benchmarks.speed.start_up
+	$(BIN)/python -m benchmarks.speed.start_up_of_ranks
 	$(BIN)/python -m benchmarks.speed.page_opening
 	$(BIN)/python -m benchmarks.speed.model_surfaces
 	$(BIN)/python -m benchmarks.speed.overlap_surfaces

@@ -12,20 +12,8 @@ from commmodel import statistics
 from commmodel.fit import Settings, fit_machine
 from commmodel.fit.bootstrap import WeightedFit, resample
 from commmodel.report.page import render
-from commmodel.results import (
-    Header,
-    Host,
-    Launch,
-    Library,
-    Measurements,
-    PingPong,
-    Rank,
-    Record,
-    Threshold,
-    Writer,
-    load,
-    pooled,
-)
+from commmodel.results import Header, Host, Launch, Library, Measurements, Rank, Record, Writer, load, pooled
+from commmodel.results.configurations import PingPong, Threshold
 
 HEADER = Header(
     "commmodel-results", 1, "2026-01-01", (), Library("MPICH"), (Host("m", cpus=2),), (Rank(0, 0), Rank(1, 0))

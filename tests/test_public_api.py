@@ -1,9 +1,13 @@
 """What `import commmodel` offers: every public package, each loaded at its first use."""
 
+import inspect
+import re
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -72,3 +76,52 @@ def test_functions_of_programs_that_run_simulated_are_there():
 def test_an_unknown_part_is_told():
     with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
         commmodel.nosuch  # noqa: B018
+
+
+REFERENCE = Path(__file__).parents[1] / "docs/reference"
+DIRECTIVE = re.compile(r"^\.\. (auto\w+|py:\w+):: (\S+)\n((?:   :.*\n)*)", re.MULTILINE)
+MEMBERS = re.compile(r":members: *(.*)\n")
+FOR_OUR_READERS = {"parse_toml", "published", "quantity", "read_bytes", "read_text", "type_or_text"}
+"""Names of `commmodel.documents` that the package's own readers share, and nobody is promised."""
+
+
+@cache
+def documented() -> dict[str, list[object]]:
+    """Names in the reference of Python, and what each of them stands for."""
+    listed: dict[str, list[object]] = {}
+    for page in REFERENCE.glob("*.md"):
+        for directive, target, options in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
+            module, _, name = target.rpartition(".")
+            parent = import_module(module)
+            part = getattr(parent, name) if hasattr(parent, name) else import_module(target)
+            listed.setdefault(name, []).append(part)
+            if directive == "automodule" and (members := MEMBERS.search(options)):
+                for member in members[1].split(", ") if members[1] else shown(part):
+                    listed.setdefault(member, []).append(getattr(part, member))
+    return listed
+
+
+def shown(part: ModuleType) -> list[str]:
+    """Names that Sphinx shows of a whole module; constants only where they are defined, beside their texts."""
+    values = {name: getattr(part, name) for name in part.__all__}
+    is_package = hasattr(part, "__path__")
+    return [
+        name for name, value in values.items() if not is_package or inspect.isclass(value) or inspect.isroutine(value)
+    ]
+
+
+@pytest.mark.parametrize("name", commmodel.__all__)
+def test_the_reference_lists_what_a_part_names(name):
+    part = import_module(f"commmodel.{name}")
+    public = set(getattr(part, "__all__", ())) - (FOR_OUR_READERS if name == "documents" else set())
+    missing = [key for key in public if not any(value is getattr(part, key) for value in documented().get(key, ()))]
+    assert not missing
+
+
+def test_structs_of_kernels_are_listed_and_not_at_the_front_of_results():
+    structs = [value for value in vars(commmodel.results.configurations).values() if inspect.isclass(value)]
+    kernels = {struct.__name__ for struct in structs if getattr(struct, "__struct_config__", None)}
+    kernels -= {"BenchOptions", "Struct"}
+    assert len(kernels) > 20
+    assert kernels <= set(documented())
+    assert not kernels & set(vars(commmodel.results))

@@ -10,7 +10,8 @@ import pytest
 from support.paths import ROOT
 
 from commmodel import pytest_plugin
-from commmodel.results import Function, load
+from commmodel.results import load
+from commmodel.results.configurations import Function
 from commmodel.scaling import series_over
 
 pytest_plugins = "pytester"

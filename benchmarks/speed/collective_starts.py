@@ -19,7 +19,7 @@ from commmodel.bench.kernels.synchronisation_scheme import measure_started
 from commmodel.bench.options import parse
 from commmodel.bench.session import Session
 from commmodel.bench.synchronisation import GroupClock
-from commmodel.results import Collective
+from commmodel.results.configurations import Collective
 from commmodel.statistics import median_interval
 from commmodel.units import format_ratio, format_size, format_time
 

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from commmodel.results import Collective, PingPong, Record, Stream, load
+from commmodel.results import Record, load
+from commmodel.results.configurations import Collective, PingPong, Stream
 from commmodel.statistics import median_interval
 from commmodel.units import format_size, format_time, parse_fraction, parse_sizes
 

@@ -24,19 +24,8 @@ from pathlib import Path
 
 import msgspec
 
-from commmodel.results import (
-    Header,
-    Host,
-    Library,
-    PingPong,
-    RandomPing,
-    RandomPingPong,
-    Rank,
-    Record,
-    Threshold,
-    Train,
-    load,
-)
+from commmodel.results import Header, Host, Library, Rank, Record, load
+from commmodel.results.configurations import PingPong, RandomPing, RandomPingPong, Threshold, Train
 from commmodel.results.file import FORMAT, VERSION
 
 SIZES = [2**exponent for exponent in range(25)]

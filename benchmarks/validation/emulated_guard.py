@@ -22,7 +22,8 @@ from pathlib import Path
 import msgspec
 from tools import emulated_cluster
 
-from commmodel.results import Collective, Measurements, Writer, load
+from commmodel.results import Measurements, Writer, load
+from commmodel.results.configurations import Collective
 
 OPERATIONS = "barrier,bcast,reduce,allreduce,gather,allgather,alltoall,bcast_binary_tree,bcast_linear"
 PLANTED = """

@@ -35,7 +35,8 @@ from tools import emulated_cluster
 from commmodel.collectives import Problem
 from commmodel.fit import fit_machine
 from commmodel.machine import Machine
-from commmodel.results import Collective, Measurements
+from commmodel.results import Measurements
+from commmodel.results.configurations import Collective
 from commmodel.simulate import OPERATION, Code, DelayModel, Network, delays, fluid, from_machine, joined, run, work
 from commmodel.simulate.operations import COLLECTIVE_TAG, Program
 from commmodel.simulate.platform import Platform, cabinets

@@ -11,7 +11,8 @@ import math
 import msgspec
 import numpy as np
 
-from commmodel.results import Collective, Header, Launch, Library, Measurements, Record, load
+from commmodel.results import Header, Launch, Library, Measurements, Record, load
+from commmodel.results.configurations import Collective
 from commmodel.scaling import CheckSettings, Differences, check, differences, parse
 from commmodel.scaling.permutation import unpaired
 

@@ -14,7 +14,8 @@ from commmodel.fit import Settings
 from commmodel.fit.points import collect
 from commmodel.fit.segment import fit_max_rate_model
 from commmodel.models import maxrate
-from commmodel.results import Header, Launch, Library, Measurements, Pairs, Record
+from commmodel.results import Header, Launch, Library, Measurements, Record
+from commmodel.results.configurations import Pairs
 from commmodel.results.file import FORMAT
 
 SIZES = 2 ** np.arange(4, 23)

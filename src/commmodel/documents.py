@@ -17,7 +17,7 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.units import parse_quantity
 
 __all__ = [
-    "check_format", "convert", "decode_json", "invalid", "locate", "parse_toml", "published", "quantity", "read_bytes",
+    "check_format", "convert", "decode_json", "locate", "parse_toml", "published", "quantity", "read_bytes",
     "read_text", "read_toml", "type_or_text",
 ]  # fmt: skip
 
@@ -125,12 +125,12 @@ def convert(path: object, content: object, kind: Any, place: str = "") -> Any:
     try:
         return msgspec.convert(content, kind, strict=True)
     except msgspec.ValidationError as error:
-        raise invalid(path, error, place) from None
+        raise _invalid(path, error, place) from None
     except (RecursionError, OverflowError):
         raise DamagedFileError(path, place, "a number out of range, or tables too deep") from None
 
 
-def invalid(path: object, error: msgspec.ValidationError, place: str = "") -> DamagedFileError:
+def _invalid(path: object, error: msgspec.ValidationError, place: str = "") -> DamagedFileError:
     """Return the error to raise where content does not have the types of its struct."""
     problem, _, field = str(error).replace("`", "").partition(" - at $")
     problem = problem[:1].lower() + problem[1:]
@@ -150,7 +150,7 @@ def decode_json(path: object, content: bytes, decoder: "msgspec.json.Decoder[Str
     try:
         return decoder.decode(content)
     except msgspec.ValidationError as error:
-        raise invalid(path, error, place) from None
+        raise _invalid(path, error, place) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         problem = f"nested too deeply ({error})" if isinstance(error, RecursionError) else str(error)
         mend = "restore the file, or delete this line" if place else "restore the file"

@@ -474,7 +474,8 @@ class _Keeper:
         self._records.append((report.nodeid, outcome))
         if self._writer is None:
             return
-        from commmodel.results import Function, Record
+        from commmodel.results import Record
+        from commmodel.results.configurations import Function
 
         try:
             for scale, samples in outcome["samples"]:

@@ -42,7 +42,7 @@ def test_program_writes_one_record_for_each_size_in_the_order_asked(build, tmp_p
     records = list(measured.records)
     assert measured.notes == ()
     assert [record.configuration for record in records] == [
-        results.PingPong(size, "same-node", 4) for size in (1024, 0, 70000)
+        results.configurations.PingPong(size, "same-node", 4) for size in (1024, 0, 70000)
     ]
     assert all(len(record.samples) == 30 for record in records)
     assert all((record.unit, record.batch, record.stop) == ("s", 4, "repetitions") for record in records)
@@ -60,12 +60,12 @@ def test_program_measures_streams_and_allreduces_as_our_kernels_do(build, tmp_pa
     buffers, windows = ("one", (64, 64, 64)) if options else ("each", (64, 64, 16))
     every = (1, 1024, 1 << 20)
     assert found == [
-        *(results.PingPong(size, "same-node") for size in every),
+        *(results.configurations.PingPong(size, "same-node") for size in every),
         *(
-            results.Stream(size, 1, "same-node", window, buffers=buffers)
+            results.configurations.Stream(size, 1, "same-node", window, buffers=buffers)
             for size, window in zip(every, windows, strict=True)
         ),
-        *(results.Collective("allreduce", size, 2) for size in every),
+        *(results.configurations.Collective("allreduce", size, 2) for size in every),
     ]
     assert all(len(record.samples) == 3 and min(record.samples) > 0 for record in measured.records)
 

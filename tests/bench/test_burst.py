@@ -20,7 +20,8 @@ from commmodel.bench.placement import place
 from commmodel.bench.plan import make_plan
 from commmodel.errors import MPIEnvironmentError
 from commmodel.fit import fit_machine
-from commmodel.results import Bandwidth, Burst, Progress, Queue, configuration_words
+from commmodel.results import configuration_words
+from commmodel.results.configurations import Bandwidth, Burst, Progress, Queue
 
 PAIR = place([0, 0], [0, 0])
 (PATH,) = PAIR

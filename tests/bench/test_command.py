@@ -16,7 +16,7 @@ from support.launching import ENVIRONMENT, error_lines, find, launch
 from commmodel import results
 from commmodel.bench.options import KERNELS, parse
 from commmodel.errors import InputError
-from commmodel.results import Pairs, Ping, PingPong, Stream, Threshold
+from commmodel.results.configurations import Pairs, Ping, PingPong, Stream, Threshold
 
 QUICK = ("--sizes", "1,1KiB,64KiB", "--time", "0.5s")
 

@@ -13,7 +13,8 @@ from commmodel.bench.options import parse
 from commmodel.bench.placement import place
 from commmodel.bench.plan import make_plan
 from commmodel.report import measurements_table
-from commmodel.results import Halo, Launch, Measurements, Record, columns, configuration_words, described, load
+from commmodel.results import Launch, Measurements, Record, columns, configuration_words, described, load
+from commmodel.results.configurations import Halo
 
 
 def options(*words, procs):

@@ -22,7 +22,8 @@ from commmodel.bench.options import parse, parse_processes
 from commmodel.bench.placement import place
 from commmodel.bench.plan import make_plan
 from commmodel.errors import InputError
-from commmodel.results import Collective, PLogPParameter, Record, Train, configuration_words
+from commmodel.results import Record, configuration_words
+from commmodel.results.configurations import Collective, PLogPParameter, Train
 
 PAIR = place([0, 0], [0, 0])
 (PATH,) = PAIR
@@ -180,14 +181,14 @@ def test_the_collectives_asked_for_are_planned_with_each_number_of_processes():
         for operation, size in (("bcast", 8), ("bcast", 64), ("barrier", 0))
     )
     usual = make_plan(asked("collective", "--sizes", "8"), PAIR)
-    assert {one.operation for one in usual} == set(results.CollectiveName.__args__[:11])
+    assert {one.operation for one in usual} == set(results.configurations.CollectiveName.__args__[:11])
 
 
 @pytest.mark.parametrize(
     ("words", "operations"),
     [
-        ("all", results.CollectiveName.__args__),
-        ("usual,v-forms,neighbours,by-hand", results.CollectiveName.__args__),
+        ("all", results.configurations.CollectiveName.__args__),
+        ("usual,v-forms,neighbours,by-hand", results.configurations.CollectiveName.__args__),
         ("by-hand", ("bcast_binary_tree", "bcast_linear")),
         ("gatherv,v-forms,bcast", ("gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw", "reduce_scatter",
                                    "bcast")),
@@ -211,7 +212,7 @@ def test_collectives_that_do_not_block_are_overlapped_too_and_those_by_hand_alwa
     options = asked("collective", "--collectives", "all", "--mode", mode, "--sizes", "8")
     found = Counter((one.operation, one.mode) for one in make_plan(options, PAIR))
     by_hand = {"bcast_binary_tree", "bcast_linear"}
-    expected = {(name, one) for name in set(results.CollectiveName.__args__) - by_hand for one in modes}
+    expected = {(name, one) for name in set(results.configurations.CollectiveName.__args__) - by_hand for one in modes}
     assert found == Counter(expected | {(name, "blocking") for name in by_hand if "blocking" in modes})
     lines = left_out(options)
     if mode == "blocking":
@@ -231,7 +232,7 @@ def test_reductions_of_more_elements_than_an_int_counts_are_left_out():
 
 
 @given(
-    st.sampled_from(results.CollectiveName.__args__),
+    st.sampled_from(results.configurations.CollectiveName.__args__),
     st.sampled_from([2, 3, 64, 1000, 100_000]),
     st.integers(0, 1 << 33),
 )
@@ -375,7 +376,7 @@ def test_a_run_measures_what_is_planned_once_and_what_refines_it(run):
     (launched,) = results.load(run).launches
     options = launched.header.options
     assert options.procs == (2,)
-    assert set(options.collectives) == set(results.CollectiveName.__args__[:11])
+    assert set(options.collectives) == set(results.configurations.CollectiveName.__args__[:11])
     assert options.mode == "both"
     counts = Counter(record.configuration for record in launched.records)
     assert set(counts.values()) == {1}

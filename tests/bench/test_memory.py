@@ -25,7 +25,8 @@ from commmodel.cli import main
 from commmodel.errors import InputError
 from commmodel.report import measurements_table
 from commmodel.report.measurements.memory import memory_tables
-from commmodel.results import Launch, Measurements, Memory, Record, load
+from commmodel.results import Launch, Measurements, Record, load
+from commmodel.results.configurations import Memory
 from commmodel.scaling.series import series_over
 
 needs_library = pytest.mark.skipif(not LIBRARY.is_file(), reason="allocations are counted on Linux only")

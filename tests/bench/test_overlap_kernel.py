@@ -21,7 +21,8 @@ from commmodel.bench.options import parse
 from commmodel.bench.placement import place
 from commmodel.bench.plan import make_plan
 from commmodel.errors import InputError
-from commmodel.results import Overlap, Pattern, Template, configuration_words
+from commmodel.results import configuration_words
+from commmodel.results.configurations import Overlap, Pattern, Template
 
 PAIR = place([0, 0], [0, 0])
 TWO_NODES = place([0, 0, 1, 1], [0] * 4)
@@ -322,7 +323,7 @@ from mpi4py import MPI
 from commmodel._core.clock import processor_clock
 from commmodel._core.mpi import overlap_templates
 from commmodel.bench.kernels.exchange_order import order
-from commmodel.results import Overlap
+from commmodel.results.configurations import Overlap
 comm, watcher = MPI.COMM_WORLD, ctypes.CDLL(sys.argv[1])
 watcher.seen.restype = ctypes.c_char_p
 for operation, template in zip(sys.argv[2::2], sys.argv[3::2]):

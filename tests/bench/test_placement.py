@@ -10,7 +10,8 @@ from commmodel.bench.options import KERNELS, parse
 from commmodel.bench.placement import members, place, place_further
 from commmodel.bench.plan import make_plan
 from commmodel.errors import MPIEnvironmentError
-from commmodel.results import Contention, Pairs, PointToPoint, Stream, configuration_words
+from commmodel.results import configuration_words
+from commmodel.results.configurations import Contention, Pairs, PointToPoint, Stream
 
 
 def test_each_path_is_measured_with_as_many_pairs_as_it_has():

@@ -28,7 +28,8 @@ from commmodel.bench.synchronisation import (
 )
 from commmodel.errors import InputError
 from commmodel.report.measurements.collectives import collective_tables
-from commmodel.results import Clocks, Header, Launch, Library, Measurements, Record
+from commmodel.results import Header, Launch, Library, Measurements, Record
+from commmodel.results.configurations import Clocks
 
 CAME, BEGAN, ENDED = 1, 2, 4
 

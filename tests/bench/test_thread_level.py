@@ -14,7 +14,8 @@ from commmodel.errors import InputError
 from commmodel.fit import fit_machine
 from commmodel.predict import compare
 from commmodel.report.measurements.environment import environment_rows
-from commmodel.results import Launch, Library, Measurements, PingPong, Stream, Writer, thread_level
+from commmodel.results import Launch, Library, Measurements, Writer, thread_level
+from commmodel.results.configurations import PingPong, Stream
 
 SIZES = (8, 1024, 4096, 65536, 1 << 20)
 

@@ -15,7 +15,8 @@ from commmodel.bench.kernels import refinements
 from commmodel.bench.options import parse
 from commmodel.bench.plan import in_rounds
 from commmodel.fit.points import collect
-from commmodel.results import Measurements, PingPong, RandomPingPong, Record, Threshold, Writer, fastest_half, joined
+from commmodel.results import Measurements, Record, Writer, fastest_half, joined
+from commmodel.results.configurations import PingPong, RandomPingPong, Threshold
 
 PLAN = [Threshold("same-node"), *(PingPong(1 << power, "same-node") for power in range(10))]
 

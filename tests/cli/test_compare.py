@@ -6,7 +6,8 @@ import pytest
 from support.report_samples import header
 
 from commmodel.cli import main
-from commmodel.results import Collective, Library, Memory, Record, Writer
+from commmodel.results import Library, Record, Writer
+from commmodel.results.configurations import Collective, Memory
 
 
 def file(path, factor, *, launches=5, bytes_kept=1000.0, **changes):

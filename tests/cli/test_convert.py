@@ -9,7 +9,8 @@ import pytest
 from commmodel import formats, results
 from commmodel.cli import main
 from commmodel.formats import writing
-from commmodel.results import Collective, Function, Header, Launch, Library, Measurements, PingPong, Record, Stream
+from commmodel.results import Header, Launch, Library, Measurements, Record
+from commmodel.results.configurations import Collective, Function, PingPong, Stream
 from commmodel.scaling import series_over
 
 HEADER = Header("commmodel-results", 1, "", (), Library("MPI"), (), ())

@@ -8,7 +8,7 @@ from support.choosing import choose, sensitivity
 from commmodel.cli import main
 from commmodel.cli.optimize import _PATTERNS
 from commmodel.machine import LogGP, Machine, Parameter, Segment, dump
-from commmodel.results import Pattern
+from commmodel.results.configurations import Pattern
 
 PROBLEM = ["--volume", "8MiB", "--compute", "3ms"]
 NETWORK = ["--overhead", "2us", "--latency", "10us", "--byte-time", "1.1ns/B"]

@@ -12,7 +12,8 @@ from tools.emulated_cluster import cluster, hosts, launcher, missing, mpi_enviro
 from commmodel import results
 from commmodel.fit import fit_machine
 from commmodel.models import maxrate, postal
-from commmodel.results import Measurements, Pairs, Stream
+from commmodel.results import Measurements
+from commmodel.results.configurations import Pairs, Stream
 
 MPIEXEC = find("mpiexec")
 RANKS_ON_HOST = 4

@@ -11,7 +11,7 @@ from tools import emulated_cluster
 from commmodel import results
 from commmodel.fit.oversubscription import network_oversubscription
 from commmodel.fit.points import collect_streams
-from commmodel.results import PingPong, Stream
+from commmodel.results.configurations import PingPong, Stream
 
 MPIEXEC = find("mpiexec")
 HOSTS = emulated_cluster.hosts(4)

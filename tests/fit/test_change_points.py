@@ -13,19 +13,8 @@ from commmodel.fit import Settings, fit_machine
 from commmodel.fit.change_points import find_limits, medians, robust_lines, split_in_two
 from commmodel.fit.hybrid import collect_series, fit_answers, fit_contention, fit_hybrid, fit_unexpected
 from commmodel.machine import Edge, Hybrid, Machine, Mode, Parameter, Segment
-from commmodel.results import (
-    Answer,
-    Contention,
-    Header,
-    Launch,
-    Library,
-    Measurements,
-    RandomPing,
-    RandomPingPong,
-    Record,
-    Threshold,
-    Unexpected,
-)
+from commmodel.results import Header, Launch, Library, Measurements, Record
+from commmodel.results.configurations import Answer, Contention, RandomPing, RandomPingPong, Threshold, Unexpected
 
 GRAPHENE = SHARED / "graphene"
 HEADER = Header("commmodel-results", 1, "2026-01-01", (), Library("MPI"), (), ())

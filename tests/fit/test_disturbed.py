@@ -17,7 +17,8 @@ from commmodel.fit.undisturbed import undisturbed
 from commmodel.machine import LatencyAware, MaxRate, Parameter, Postal, Quality, Segment
 from commmodel.machine.file import dumps, load
 from commmodel.models import maxrate
-from commmodel.results import Header, Host, Launch, Library, Measurements, Pairs, PingPong, Rank, Record, Threshold
+from commmodel.results import Header, Host, Launch, Library, Measurements, Rank, Record
+from commmodel.results.configurations import Pairs, PingPong, Threshold
 from commmodel.results.file import FORMAT
 
 SIZES = 2 ** np.arange(25)

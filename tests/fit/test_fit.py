@@ -16,7 +16,8 @@ from commmodel.fit.least_squares import fit_max_rate, fit_postal
 from commmodel.fit.points import Points, collect, collect_streams
 from commmodel.fit.protocol_limits import change_points
 from commmodel.fit.segment import fit_max_rate_model, fit_postal_model
-from commmodel.results import Header, Library, Measurements, Pairs, PingPong, Record, Stream, Threshold
+from commmodel.results import Header, Library, Measurements, Record
+from commmodel.results.configurations import Pairs, PingPong, Stream, Threshold
 from commmodel.results.file import FORMAT
 
 

@@ -9,7 +9,8 @@ from commmodel.machine import load
 from commmodel.report.machine.headlines import headlines
 from commmodel.report.machine.parameters import interval_words
 from commmodel.report.page import render
-from commmodel.results import Header, Launch, Library, Measurements, PingPong, Record, Writer, launches_of
+from commmodel.results import Header, Launch, Library, Measurements, Record, Writer, launches_of
+from commmodel.results.configurations import PingPong
 from commmodel.results.file import FORMAT
 from commmodel.statistics import log_half_width
 

@@ -11,7 +11,8 @@ from commmodel.fit.consistency import consistency
 from commmodel.fit.loggp import collect_trains, fit_loggp_model
 from commmodel.fit.plogp import as_loggp, fit_plogp
 from commmodel.machine import Parameter, PLogP
-from commmodel.results import PingPong, PLogPParameter, Record, Train
+from commmodel.results import Record
+from commmodel.results.configurations import PingPong, PLogPParameter, Train
 
 L, o, g, G = 2e-6, 0.6e-6, 0.9e-6, 1e-9
 TRUE = {"L": L, "o": o, "g": g, "G": G}

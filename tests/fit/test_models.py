@@ -15,7 +15,8 @@ from commmodel.fit.least_squares import _parabola, fit_extended, fit_max_rate, m
 from commmodel.fit.model_errors import error_sums
 from commmodel.fit.points import Points
 from commmodel.fit.segment import fit_extended_model, fit_latency_aware_model
-from commmodel.results import Pairs, Record, Stream
+from commmodel.results import Record
+from commmodel.results.configurations import Pairs, Stream
 
 SHARED = SHARED / "blue-waters"
 TABLE_1 = {"alpha": 2.0e-5, "R_N": 5.5e9, "R_Cb": 3.6e9, "R_Ci": 6.1e8}

@@ -12,20 +12,8 @@ from commmodel.errors import InputError, MissingParameterError
 from commmodel.fit import fit_machine
 from commmodel.fit.overlap_parameters import fit_bandwidth, fit_overlap, full_at
 from commmodel.machine import Segment, dumps, load
-from commmodel.results import (
-    Bandwidth,
-    Burst,
-    Header,
-    Launch,
-    Library,
-    Measurements,
-    PingPong,
-    PLogPParameter,
-    Progress,
-    Queue,
-    Record,
-    Train,
-)
+from commmodel.results import Header, Launch, Library, Measurements, Record
+from commmodel.results.configurations import Bandwidth, Burst, PingPong, PLogPParameter, Progress, Queue, Train
 from commmodel.results.file import FORMAT
 
 PATH = "same-node"

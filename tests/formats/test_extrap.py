@@ -13,19 +13,8 @@ from hypothesis import strategies as st
 
 from commmodel import formats, results
 from commmodel.errors import CommModelError, DamagedFileError, InputError
-from commmodel.results import (
-    Collective,
-    Function,
-    Header,
-    Launch,
-    Library,
-    Measurements,
-    Memory,
-    PingPong,
-    Queue,
-    Record,
-    Threshold,
-)
+from commmodel.results import Header, Launch, Library, Measurements, Record
+from commmodel.results.configurations import Collective, Function, Memory, PingPong, Queue, Threshold
 from commmodel.scaling import fit_surface, parse, series_over
 
 HEADER = Header("commmodel-results", 1, "", (), Library("MPI"), (), ())

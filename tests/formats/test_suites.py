@@ -12,7 +12,7 @@ from support.paths import ROOT, SHARED
 from commmodel import formats, machine, results
 from commmodel.cli import main
 from commmodel.errors import CommModelError, DamagedFileError, InputError
-from commmodel.results import Pairs, PingPong, Stream
+from commmodel.results.configurations import Pairs, PingPong, Stream
 
 DATA = SHARED
 OURS = ROOT / "docs" / "examples" / "results.jsonl"

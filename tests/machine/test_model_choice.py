@@ -30,7 +30,8 @@ from commmodel.machine import (
     speaker,
 )
 from commmodel.report.machine.model_curves import prediction
-from commmodel.results import Header, Host, Launch, Library, Measurements, Pairs, PingPong, Rank, Record
+from commmodel.results import Header, Host, Launch, Library, Measurements, Rank, Record
+from commmodel.results.configurations import Pairs, PingPong
 
 ALONE = Postal(Parameter(1e-6, "s"), Parameter(1e-10, "s/B"))
 UNLIMITED = MaxRate(Parameter(1e-6, "s"), Parameter(1e10, "B/s"), Parameter(math.inf, "B/s"))

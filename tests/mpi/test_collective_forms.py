@@ -7,7 +7,7 @@ from mpi4py import MPI
 from commmodel._core.clock import processor_clock
 from commmodel._core.mpi import collective
 from commmodel.bench.buffers import allocate
-from commmodel.results import Collective, CollectiveName
+from commmodel.results.configurations import Collective, CollectiveName
 
 COMM = MPI.COMM_WORLD
 UNTOUCHED = 255

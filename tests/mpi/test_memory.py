@@ -9,7 +9,7 @@ from commmodel.bench import process_memory
 from commmodel.bench.kernels import check
 from commmodel.bench.kernels import memory as kernel
 from commmodel.errors import MPIEnvironmentError
-from commmodel.results import Memory, MemoryOperation
+from commmodel.results.configurations import Memory, MemoryOperation
 
 COMM = MPI.COMM_WORLD
 WINDOWS = np.zeros(1024, dtype=np.uint8)

@@ -11,7 +11,7 @@ from commmodel._core.clock import processor_clock
 from commmodel._core.mpi import overlap_templates
 from commmodel.bench.buffers import allocate
 from commmodel.bench.kernels.exchange_order import order, room
-from commmodel.results import Overlap, Pattern, Template
+from commmodel.results.configurations import Overlap, Pattern, Template
 
 COMM = MPI.COMM_WORLD
 PATTERNS = get_args(Pattern)

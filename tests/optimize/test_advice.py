@@ -23,7 +23,7 @@ from commmodel.optimize.progress import progress_sentence
 from commmodel.optimize.smoothing import steady_costs, steady_shares
 from commmodel.optimize.validation import validate
 from commmodel.report.overlap.validation import verdicts
-from commmodel.results import Progress
+from commmodel.results.configurations import Progress
 
 MIB = 1 << 20
 NETWORK = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1 / 900e6}

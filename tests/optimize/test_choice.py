@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from support.choosing import choose, misdiagnosis, sensitivity
 
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import Limit, LogGP, Machine, Parameter, PLogP, Segment
+from commmodel.machine import Limit, LogGP, Machine, Parameter, ParameterTable, PLogP, Segment
 from commmodel.models import overlap
-from commmodel.optimize import LIMITS, ParameterTable
+from commmodel.optimize import LIMITS
 
 MIB = 1 << 20
 INFINIBAND = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1 / 900e6}

@@ -25,7 +25,8 @@ from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine, OverlapProfile, Parameter, ParameterTable, Segment
 from commmodel.optimize.progress import progress_sentence
 from commmodel.optimize.validation import MISESTIMATES, required_sweeps, sweeps, validate
-from commmodel.results import Launch, Library, Measurements, PingPong, Record
+from commmodel.results import Launch, Library, Measurements, Record
+from commmodel.results.configurations import PingPong
 
 V = 1 << 20
 

@@ -20,7 +20,8 @@ from commmodel.report.prediction.comparison import (
     summary_table,
 )
 from commmodel.report.prediction.comparison_page import render
-from commmodel.results import Collective, Host, Launch, Measurements, PingPong, Rank, Record, Writer
+from commmodel.results import Host, Launch, Measurements, Rank, Record, Writer
+from commmodel.results.configurations import Collective, PingPong
 
 LOGGP = LogGP(Parameter(2e-6, "s"), Parameter(1e-6, "s"), Parameter(1.5e-6, "s"), Parameter(1e-9, "s/B"))
 POSTAL = Postal(Parameter(4e-6, "s"), Parameter(1e-9, "s/B"))
@@ -255,10 +256,10 @@ def test_a_results_file_in_place_of_the_machine_is_fitted(tmp_path, capsys):
         rest = (size - 1) * 1e-9
         for count in (1, 16):
             time = 2 * 2e-6 + 4 * 1e-6 + rest + (count - 1) * (1.5e-6 + rest)
-            trains.append(record(results.Train(size, count, "same-node"), time))
+            trains.append(record(results.configurations.Train(size, count, "same-node"), time))
         delay = 6e-6 + rest
         time = delay + 15 * (1e-6 + delay)
-        trains.append(record(results.Train(size, 16, "same-node", delayed=True), time, delay=delay))
+        trains.append(record(results.configurations.Train(size, 16, "same-node", delayed=True), time, delay=delay))
     measured = [one for one in made(known=LOGGP_ALONE).records if isinstance(one.configuration, Collective)]
     path = write(tmp_path, Measurements((Launch(header(), (*trains, *measured)),)))
     assert main(["predict", path, "measurements", path, "--model", "loggp", "--json"]) == 0

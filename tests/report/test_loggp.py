@@ -18,8 +18,9 @@ from commmodel.report.machine.loggp import (
     plogp_table,
 )
 from commmodel.report.page import render
-from commmodel.results import PingPong, Train, Writer
-from commmodel.results import PLogPParameter as Quantity
+from commmodel.results import Writer
+from commmodel.results.configurations import PingPong, Train
+from commmodel.results.configurations import PLogPParameter as Quantity
 
 LOGGP = LogGP(Parameter(2e-6, "s"), Parameter(1e-6, "s"), Parameter(1.5e-6, "s"), Parameter(1e-9, "s/B"))
 POSTAL = Postal(Parameter(4e-6, "s"), Parameter(1e-9, "s/B"))

@@ -11,7 +11,8 @@ from commmodel.report.measurements.collectives import collective_tables
 from commmodel.report.measurements.endings import collective_endings
 from commmodel.report.measurements.point_to_point import path_tables
 from commmodel.report.measurements.trains import train_tables
-from commmodel.results import Collective, Launch, Measurements, PLogPParameter, Record, Train
+from commmodel.results import Launch, Measurements, Record
+from commmodel.results.configurations import Collective, PLogPParameter, Train
 
 
 def record(configuration, seconds, **more):

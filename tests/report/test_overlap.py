@@ -26,7 +26,8 @@ from commmodel.report.overlap.measurements import (
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.overlap.validation import case_tables, cost_tables, validation_tables, verdicts
 from commmodel.report.overlap.validation_plots import draw
-from commmodel.results import Bandwidth, Burst, PingPong, Queue, Writer
+from commmodel.results import Writer
+from commmodel.results.configurations import Bandwidth, Burst, PingPong, Queue
 
 V = 1 << 20
 SIZES = (8, 1024, 65536)

@@ -13,7 +13,8 @@ from commmodel.cli import main
 from commmodel.fit.oversubscription import network_oversubscription
 from commmodel.report import environment_table, measurements_table, page
 from commmodel.report.measurements.node_pairs import node_share_table
-from commmodel.results import Header, Launch, Measurements, Pairs, Record, Stream, Writer
+from commmodel.results import Header, Launch, Measurements, Record, Writer
+from commmodel.results.configurations import Pairs, Stream
 
 LARGE, SMALL = 1 << 20, 1 << 10
 

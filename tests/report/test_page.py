@@ -35,17 +35,8 @@ from commmodel.machine.rates import duplex_factor
 from commmodel.report import environment_table, machine_table, measurements_table, page
 from commmodel.report.machine.headlines import headlines
 from commmodel.report.machine.parameters import further_remarks, parameter_table, remarks
-from commmodel.results import (
-    Launch,
-    Library,
-    Measurements,
-    Ping,
-    PingPong,
-    Rank,
-    Record,
-    Stream,
-    Threshold,
-)
+from commmodel.results import Launch, Library, Measurements, Rank, Record
+from commmodel.results.configurations import Ping, PingPong, Stream, Threshold
 from commmodel.units import format_rate, format_time
 
 EVIL = "<script>alert('x')</script>"

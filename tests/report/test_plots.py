@@ -32,7 +32,7 @@ from commmodel.report.kit.blocks import Plot
 from commmodel.report.machine.error_map import error_maps
 from commmodel.report.machine.model_curves import lines, prediction
 from commmodel.report.machine.plots import draw
-from commmodel.results import Stream
+from commmodel.results.configurations import Stream
 
 
 def series(svg: str) -> Counter[str]:

@@ -15,19 +15,8 @@ from commmodel.errors import InputError
 from commmodel.report.measurements.environment import environment_rows
 from commmodel.report.scaling import plots
 from commmodel.report.scaling.growth import model_tables, model_words, overview_blocks, sentences
-from commmodel.results import (
-    Collective,
-    Function,
-    Host,
-    Launch,
-    Library,
-    Measurements,
-    Memory,
-    PingPong,
-    Record,
-    Writer,
-    parameter_words,
-)
+from commmodel.results import Host, Launch, Library, Measurements, Record, Writer, parameter_words
+from commmodel.results.configurations import Collective, Function, Memory, PingPong
 from commmodel.scaling import Expectation, Expectations, Growth, Model, check, load, parse
 from commmodel.scaling.growth import ONE
 from commmodel.scaling.overview import overview

@@ -12,21 +12,8 @@ from support.paths import ROOT
 
 from commmodel import results
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.results import (
-    BenchOptions,
-    Header,
-    Host,
-    Library,
-    PingPong,
-    RandomPingPong,
-    Rank,
-    Record,
-    Stream,
-    Writer,
-    joined,
-    load,
-    load_all,
-)
+from commmodel.results import BenchOptions, Header, Host, Library, Rank, Record, Writer, joined, load, load_all
+from commmodel.results.configurations import PingPong, RandomPingPong, Stream
 from commmodel.statistics import summarise
 
 HEADER = Header(

@@ -5,7 +5,8 @@ from support.report_samples import header
 
 from commmodel import formats
 from commmodel.cli import main
-from commmodel.results import Launch, Measurements, PingPong, Record, Writer, distinct, launches_of, load, runs
+from commmodel.results import Launch, Measurements, Record, Writer, distinct, launches_of, load, runs
+from commmodel.results.configurations import PingPong
 
 
 def record(size, seconds=1e-6):

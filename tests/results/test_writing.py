@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from commmodel.errors import InputError
-from commmodel.results import Header, Library, PingPong, Record, Writer, load
+from commmodel.results import Header, Library, Record, Writer, load
+from commmodel.results.configurations import PingPong
 
 HEADER = Header("commmodel-results", 1, "2026-01-31", ("bench",), Library("MPICH"), (), ())
 
@@ -169,6 +170,7 @@ CHILD = """
 import resource, sys
 from commmodel.errors import InputError
 from commmodel.results import *
+from commmodel.results.configurations import PingPong
 
 path, first, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 if limit:

@@ -7,7 +7,8 @@ import pytest
 from support.scaling_samples import AS_PROMISED, KEPT, PROCESSES, launch, measured, memory_record, record
 
 from commmodel.errors import InputError
-from commmodel.results import Collective, Function, Measurements, Record
+from commmodel.results import Measurements, Record
+from commmodel.results.configurations import Collective, Function
 from commmodel.scaling import (
     CheckSettings,
     Expectation,

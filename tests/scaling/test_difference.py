@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from support.report_samples import header
 
 from commmodel.errors import InputError
-from commmodel.results import Collective, Function, Launch, Library, Measurements, Memory, Queue, Record, Threshold
+from commmodel.results import Launch, Library, Measurements, Record
+from commmodel.results.configurations import Collective, Function, Memory, Queue, Threshold
 from commmodel.scaling.difference import differences
 from commmodel.scaling.environment import changed_environment
 

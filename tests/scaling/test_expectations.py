@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.paths import ORACLES
 
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.results import CollectiveName, MemoryOperation
+from commmodel.results.configurations import CollectiveName, MemoryOperation
 from commmodel.scaling import load, parse, published
 from commmodel.scaling.verdict import rank
 

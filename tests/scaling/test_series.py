@@ -3,18 +3,8 @@
 import numpy as np
 import pytest
 
-from commmodel.results import (
-    Collective,
-    Function,
-    Header,
-    Launch,
-    Library,
-    Local,
-    Measurements,
-    Memory,
-    PingPong,
-    Record,
-)
+from commmodel.results import Header, Launch, Library, Measurements, Record
+from commmodel.results.configurations import Collective, Function, Local, Memory, PingPong
 from commmodel.scaling import series_over
 
 HEADER = Header("commmodel-results", 1, "", (), Library("MPI"), (), ())

@@ -19,7 +19,7 @@ from commmodel.collectives import Problem
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.fit import Settings, fit_machine
 from commmodel.machine import Edge, Hybrid, Machine, Mode, Parameter, Segment
-from commmodel.results import Contention, RandomPing, RandomPingPong
+from commmodel.results.configurations import Contention, RandomPing, RandomPingPong
 from commmodel.results.parameters import described
 from commmodel.simulate import OPERATION, Code, from_machine, joined, run, work
 from commmodel.simulate.platform import cabinets

@@ -15,7 +15,8 @@ from commmodel.optimize.validation import validate
 from commmodel.report.overlap.validation_page import write_validation
 from commmodel.report.prediction.comparison_page import write_comparison
 from commmodel.report.simulation.gantt_page import write_gantt
-from commmodel.results import Burst, Collective, Measurements, PingPong, Queue, Record
+from commmodel.results import Measurements, Record
+from commmodel.results.configurations import Burst, Collective, PingPong, Queue
 from commmodel.scaling import check, load
 from commmodel.scaling.overview import overview
 

@@ -6,7 +6,8 @@ from support.report_samples import header, record
 
 from commmodel.machine import LogGP, Machine, OverlapProfile, Parameter, ParameterTable, Segment
 from commmodel.models import overlap
-from commmodel.results import Launch, Measurements, Overlap
+from commmodel.results import Launch, Measurements
+from commmodel.results.configurations import Overlap
 
 o, L, G = 2e-6, 6e-6, 0.4e-9
 """o of both ends together."""

@@ -30,14 +30,10 @@ from commmodel.results import (
     Launch,
     Library,
     Measurements,
-    MessagePath,
-    Pairs,
-    PingPong,
     Rank,
     Record,
-    Stream,
-    Threshold,
 )
+from commmodel.results.configurations import MessagePath, Pairs, PingPong, Stream, Threshold
 
 SIZES = (0, 1, 1024, 8116, 8192, 1 << 20)
 PAIRS = (1, 2, 8)

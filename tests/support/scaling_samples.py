@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from commmodel.results import Collective, Header, Launch, Library, Measurements, Memory, Record
+from commmodel.results import Header, Launch, Library, Measurements, Record
+from commmodel.results.configurations import Collective, Memory
 from commmodel.scaling import parse
 
 PROCESSES = (2, 4, 8, 16, 32, 64)

@@ -23,7 +23,8 @@ from commmodel.sweep.scripts import job_script
 
 LAUNCHER = '''"""Stands for mpiexec and the benchmark: writes a results file, or goes on with one."""
 import os, sys, time
-from commmodel.results import Collective, Header, Host, Library, Rank, Record, Writer
+from commmodel.results import Header, Host, Library, Rank, Record, Writer
+from commmodel.results.configurations import Collective
 
 processes, words = int(sys.argv[1]), sys.argv[5:]
 output, resume = words[-1], "--resume" in words

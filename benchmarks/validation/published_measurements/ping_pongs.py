@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from commmodel import formats
 from commmodel.fit import Settings, fit_machine
 from commmodel.machine import Machine
-from commmodel.results import Measurements, Pairs
+from commmodel.results import Measurements
+from commmodel.results.configurations import Pairs
 
 __all__ = ["QUICK", "SizeTable", "fitted", "medians", "tables"]
 

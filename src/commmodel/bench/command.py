@@ -24,11 +24,9 @@ from commmodel.bench.options import CommandLine, HelpRequest, parse, parse_proce
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
 from commmodel.interruption import ending, prompt_interruption, raise_on_signals
 from commmodel.results import (
-    Bandwidth,
     BenchOptions,
     Configuration,
     Header,
-    PointToPoint,
     Record,
     Writer,
     configuration_words,
@@ -36,6 +34,7 @@ from commmodel.results import (
     load,
     thread_level,
 )
+from commmodel.results.configurations import Bandwidth, PointToPoint
 from commmodel.results.file import existing
 from commmodel.statistics import summarise
 from commmodel.streams import guarded

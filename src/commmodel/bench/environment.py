@@ -14,19 +14,10 @@ import numpy as np
 
 from commmodel._core.clock import processor_clock as core_clock
 from commmodel.bench import clock
-from commmodel.results import (
-    Clock,
-    Header,
-    Host,
-    Library,
-    Rank,
-    ThreadLevel,
-    oversubscribed,
-    oversubscription,
-    some_names,
-    thread_level,
-)
+from commmodel.results import Clock, Header, Host, Library, Rank, oversubscribed, oversubscription, thread_level
 from commmodel.results.file import FORMAT, VERSION
+from commmodel.results.oversubscription import some_names
+from commmodel.results.records import ThreadLevel
 
 if TYPE_CHECKING:
     from mpi4py import MPI

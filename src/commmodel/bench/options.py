@@ -14,8 +14,9 @@ from typing import Any, NoReturn, get_args
 from commmodel.bench.kernels import REGISTRY
 from commmodel.bench.option import Option, flag_of, more_than_zero, percent, positive, seconds, sizes
 from commmodel.errors import InputError
-from commmodel.results import Batch, BenchOptions, ThreadLevel
-from commmodel.results.configurations import HugePages
+from commmodel.results import BenchOptions
+from commmodel.results.configurations import Batch, HugePages
+from commmodel.results.records import ThreadLevel
 from commmodel.units import (
     parse_confidence,
     parse_counts,

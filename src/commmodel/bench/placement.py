@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from commmodel.errors import MPIEnvironmentError
-from commmodel.results import BenchOptions, MessagePath
+from commmodel.results import BenchOptions
+from commmodel.results.configurations import MessagePath
 
 __all__ = ["FurtherNodes", "NodePairs", "Placement", "members", "node_pairs", "place", "place_further"]
 

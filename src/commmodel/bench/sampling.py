@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.bench.session import Session
-from commmodel.results import Batch
+from commmodel.results.configurations import Batch
 from commmodel.statistics import summarise
 
 __all__ = ["ROUNDING", "Measure", "Sampled", "repeat", "sample"]

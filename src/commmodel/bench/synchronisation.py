@@ -246,9 +246,9 @@ class MPIWires:
         from commmodel._core.clock import processor_clock as core
 
         self._comm = comm
-        self.number = kind_number(clock)
-        self.origin = int(core.read_ticks(self.number, 1)[0])
-        self.frequency = clock.frequency
+        self.number: int = kind_number(clock)
+        self.origin: int = int(core.read_ticks(self.number, 1)[0])
+        self.frequency: float = clock.frequency
         self._clocks: list[tuple[int, float]] = comm.allgather((self.origin, self.frequency))
 
     @property

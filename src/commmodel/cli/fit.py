@@ -101,7 +101,7 @@ def _as_json(machine: Any, sums: Any, agreement: Any) -> dict[str, Any]:
     """Return segments (where each protocol ends), models (their parameters in each segment), tables and agreement."""
     import msgspec
 
-    from commmodel.machine import MODELS
+    from commmodel.machine.parameters import MODELS
 
     plain = msgspec.to_builtins(machine)
     models: dict[str, list[Any]] = {name: [] for name in MODELS}

@@ -247,7 +247,7 @@ def known_machine(name_or_path: str) -> Any:
 
 def refuse_functions(measurements: Any) -> None:
     """Raise where measurements for a machine hold only functions of other programs."""
-    from commmodel.results import Function
+    from commmodel.results.configurations import Function
 
     records = [*measurements.records]
     if records and all(isinstance(record.configuration, Function) for record in records):

@@ -40,7 +40,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.fit.consistency import consistency
     from commmodel.report import tables
     from commmodel.report.scaling.growth import overview_blocks
-    from commmodel.results import TABLED, pooled
+    from commmodel.results import pooled
+    from commmodel.results.pooling import TABLED
     from commmodel.scaling import load
     from commmodel.scaling.overview import overview
 

@@ -12,13 +12,13 @@ from commmodel.collectives.operation import OPERATIONS, Operation
 
 if TYPE_CHECKING:
     from commmodel.collectives.algorithms.registry import ALGORITHMS, Algorithm, algorithm, build, summary
-    from commmodel.collectives.schedule import Nodes, Problem, Round, Schedule, flatten
+    from commmodel.collectives.schedule import Nodes, Problem, Schedule
 
 __all__ = [
-    "ALGORITHMS", "OPERATIONS", "Algorithm", "Nodes", "Operation", "Problem", "Round", "Schedule", "algorithm", "build",
-    "flatten", "summary",
+    "ALGORITHMS", "OPERATIONS", "Algorithm", "Nodes", "Operation", "Problem", "Schedule", "algorithm", "build",
+    "summary",
 ]  # fmt: skip
-_SCHEDULE = {"Nodes", "Problem", "Round", "Schedule", "flatten"}
+_SCHEDULE = {"Nodes", "Problem", "Schedule"}
 
 
 def __getattr__(name: str) -> Any:

@@ -35,7 +35,8 @@ from commmodel.fit.segment import (
 )
 from commmodel.fit.trust import recommend
 from commmodel.machine import Machine, Origin, PLogP, Segment
-from commmodel.results import Measurements, SendMode, pooled, thread_level
+from commmodel.results import Measurements, pooled, thread_level
+from commmodel.results.configurations import SendMode
 
 __all__ = ["Settings", "fit_machine"]
 

@@ -23,14 +23,13 @@ from commmodel.fit.segment import Settings
 from commmodel.fit.trust import rounded
 from commmodel.machine import Edge, Hybrid, Mode, Parameter
 from commmodel.machine.hybrid import answers_wait
-from commmodel.results import (
+from commmodel.results import Measurements, Record
+from commmodel.results.configurations import (
     Answer,
     Contention,
-    Measurements,
     MessagePath,
     RandomPing,
     RandomPingPong,
-    Record,
     Threshold,
     Unexpected,
 )

@@ -12,7 +12,8 @@ import msgspec
 
 from commmodel.errors import CommModelError
 from commmodel.fit.trust import rounded
-from commmodel.machine import MODELS, Machine, Parameter
+from commmodel.machine import Machine, Parameter
+from commmodel.machine.parameters import MODELS
 from commmodel.results import Measurements, launches_of, runs
 from commmodel.statistics import log_half_width
 

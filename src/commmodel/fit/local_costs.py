@@ -12,7 +12,8 @@ from commmodel.fit import bootstrap
 from commmodel.fit.loggp import nonnegative
 from commmodel.fit.segment import Settings
 from commmodel.machine import Parameter
-from commmodel.results import Local, Measurements
+from commmodel.results import Measurements
+from commmodel.results.configurations import Local
 
 __all__ = ["fit_local"]
 

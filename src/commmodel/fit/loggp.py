@@ -18,7 +18,8 @@ from commmodel.fit.points import Points
 from commmodel.fit.segment import Settings
 from commmodel.fit.trust import FLAT, judge
 from commmodel.machine import LogGP, Parameter
-from commmodel.results import Measurements, SendMode, Train
+from commmodel.results import Measurements
+from commmodel.results.configurations import SendMode, Train
 from commmodel.units import format_ratio
 
 __all__ = ["NO_TRAINS", "Trains", "collect_trains", "fit_loggp_model", "nonnegative"]

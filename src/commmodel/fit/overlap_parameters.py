@@ -16,18 +16,8 @@ import numpy as np
 
 from commmodel.fit.trust import rounded
 from commmodel.machine import BandwidthProfile, OverlapProfile, Parameter, ParameterTable
-from commmodel.results import (
-    Bandwidth,
-    Burst,
-    Launch,
-    Measurements,
-    PingPong,
-    PLogPParameter,
-    Progress,
-    Queue,
-    Record,
-    Train,
-)
+from commmodel.results import Launch, Measurements, Record
+from commmodel.results.configurations import Bandwidth, Burst, PingPong, PLogPParameter, Progress, Queue, Train
 from commmodel.statistics import summarise
 
 __all__ = ["fit_bandwidth", "fit_overlap", "full_at"]

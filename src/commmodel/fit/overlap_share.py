@@ -11,7 +11,7 @@ def overlap_share(record: Record) -> tuple[float, float, float] | None:
     max(0, min(1, 2 - T / d)): T is the median time of the overlapped operation, or an end of its interval, and d the
     time of the operation without computation and of the computation alone, `Record.delay`. None without a delay.
 
-    >>> from commmodel.results import Collective
+    >>> from commmodel.results.configurations import Collective
     >>> overlapped = Collective("allreduce", 8, 2, mode="overlapped")
     >>> overlap_share(Record(overlapped, "s", (15e-6,) * 9, delay=10e-6))
     (0.5, 0.5, 0.5)

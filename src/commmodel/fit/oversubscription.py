@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from commmodel.results import Measurements, Pairs, Record, Stream, kernel_name
+from commmodel.results import Measurements, Record, kernel_name
+from commmodel.results.configurations import Pairs, Stream
 from commmodel.statistics import Summary
 from commmodel.units import format_ratio, format_size
 

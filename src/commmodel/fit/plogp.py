@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from commmodel.fit.loggp import nonnegative
 from commmodel.fit.trust import rounded
 from commmodel.machine import LogGP, Parameter, PLogP
-from commmodel.results import Measurements, PLogPParameter, SendMode
+from commmodel.results import Measurements
+from commmodel.results.configurations import PLogPParameter, SendMode
 from commmodel.statistics import summarise
 
 __all__ = ["as_loggp", "fit_plogp", "plogp_paths"]

@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 
 from commmodel.fit.undisturbed import TimeMode, undisturbed
-from commmodel.results import Measurements, Pairs, PingPong, RandomPingPong, Stream, StreamBuffers, fastest_half
+from commmodel.results import Measurements, fastest_half
+from commmodel.results.configurations import Pairs, PingPong, RandomPingPong, Stream, StreamBuffers
 
 __all__ = ["NO_POINTS", "Points", "between", "collect", "collect_streams", "stream_buffers"]
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from commmodel.fit.points import Points
 from commmodel.fit.robust import log_slope
 from commmodel.machine import Limit
-from commmodel.results import Measurements, Threshold
+from commmodel.results import Measurements
+from commmodel.results.configurations import Threshold
 
 __all__ = ["Part", "change_points", "find_parts", "protocol_names"]
 

@@ -15,7 +15,8 @@ from typing import get_args
 
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.formats.lines import Text, launch, record, shown
-from commmodel.results import Configuration, Measurements, MessagePath, Pairs, PingPong, Record, Stream
+from commmodel.results import Configuration, Measurements, Record
+from commmodel.results.configurations import MessagePath, Pairs, PingPong, Stream
 from commmodel.units import parse_counts, parse_rate, parse_size, parse_time
 
 __all__ = ["can_hold", "parse", "recognise", "render"]

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from commmodel.formats.lines import Text, launch, measurable, real, shown, whole
-from commmodel.results import Measurements, RandomPing, RandomPingPong, Record
+from commmodel.results import Measurements, Record
+from commmodel.results.configurations import RandomPing, RandomPingPong
 
 __all__ = ["parse", "recognise"]
 

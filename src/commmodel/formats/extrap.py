@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from commmodel.formats.lines import Text, launch, shown
-from commmodel.results import Function, Measurements, Record
+from commmodel.results import Measurements, Record
+from commmodel.results.configurations import Function
 
 __all__ = ["DEFAULT_METRIC", "ROOT", "FunctionRecords", "metric_and_unit", "written_metric"]
 

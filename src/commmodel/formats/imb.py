@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from commmodel.formats.lines import Text, launch, real, record, shown, whole
-from commmodel.results import Host, Launch, Measurements, Pairs, PingPong, Record
+from commmodel.results import Host, Launch, Measurements, Record
+from commmodel.results.configurations import Pairs, PingPong
 
 __all__ = ["parse", "recognise"]
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from commmodel.errors import InputError
 from commmodel.formats.extrap import written_metric
-from commmodel.results import Function, Measurements, Queue, Record, described, with_labels
+from commmodel.results import Measurements, Record, described, with_labels
+from commmodel.results.configurations import Function, Queue
 from commmodel.results.parameters import METRICS
 
 __all__ = ["LeftOut", "Row", "SampleTable", "tabulate"]

@@ -14,7 +14,8 @@ from pathlib import Path
 from commmodel.arguments import is_measurable
 from commmodel.documents import read_bytes
 from commmodel.errors import DamagedFileError
-from commmodel.results import Configuration, Header, Host, Launch, Library, MessagePath, Record
+from commmodel.results import Configuration, Header, Host, Launch, Library, Record
+from commmodel.results.configurations import MessagePath
 
 __all__ = ["Text", "launch", "measurable", "read_lines", "real", "record", "shown", "whole"]
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from commmodel.formats.lines import Text, launch, real, record, shown, whole
-from commmodel.results import Launch, Measurements, Pairs, Record
+from commmodel.results import Launch, Measurements, Record
+from commmodel.results.configurations import Pairs
 
 __all__ = ["parse", "recognise"]
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from commmodel.formats.lines import Text, launch, real, record, shown, whole
-from commmodel.results import Launch, Measurements, PingPong, Record, Stream
+from commmodel.results import Launch, Measurements, Record
+from commmodel.results.configurations import PingPong, Stream
 
 __all__ = ["parse", "recognise"]
 

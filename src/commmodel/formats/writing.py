@@ -8,7 +8,8 @@ from commmodel.errors import InputError
 from commmodel.files import write_bytes
 from commmodel.formats import csv, extrap_json, extrap_text
 from commmodel.formats.interchange import LeftOut, Row, SampleTable, tabulate
-from commmodel.results import Measurements, encoded
+from commmodel.results import Measurements
+from commmodel.results.file import encoded
 
 __all__ = ["WRITTEN", "dump"]
 
@@ -134,7 +135,8 @@ def dump(
     --------
     >>> import tempfile, pathlib
     >>> from commmodel import formats
-    >>> from commmodel.results import Collective, Header, Launch, Library, Measurements, Record
+    >>> from commmodel.results import Header, Launch, Library, Measurements, Record
+    >>> from commmodel.results.configurations import Collective
     >>> header = Header("commmodel-results", 1, "", (), Library("MPI"), (), ())
     >>> records = tuple(Record(Collective("bcast", 8, p), "s", (1e-6 * p, 2e-6 * p)) for p in (2, 4))
     >>> folder = tempfile.TemporaryDirectory()

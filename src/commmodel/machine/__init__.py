@@ -12,8 +12,6 @@ from commmodel.machine.file import dump, dumps, load, published
 from commmodel.machine.hybrid import Edge, Hybrid, Mode
 from commmodel.machine.model_choice import Speaker, recommended, speaker
 from commmodel.machine.parameters import (
-    MODELS,
-    UNITS,
     Extended,
     LatencyAware,
     LogGP,
@@ -26,7 +24,7 @@ from commmodel.machine.parameters import (
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile, ParameterTable
 
 __all__ = [
-    "MODELS", "UNITS", "BandwidthProfile", "Edge", "Extended", "Hybrid", "LatencyAware", "Limit", "LogGP", "Machine",
+    "BandwidthProfile", "Edge", "Extended", "Hybrid", "LatencyAware", "Limit", "LogGP", "Machine",
     "MaxRate", "Measured", "MeasuredTimes", "Mode", "Origin", "OverlapProfile", "PLogP", "Parameter", "ParameterTable",
     "Postal", "Quality", "Segment", "Speaker", "dump", "dumps", "load", "published", "recommended", "speaker",
 ]  # fmt: skip

@@ -17,7 +17,6 @@ from commmodel.machine import (
     MaxRate,
     MeasuredTimes,
     Parameter,
-    ParameterTable,
     Postal,
     Segment,
     speaker,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from commmodel.optimize.surfaces import SurfaceAxes, surface
 
 __all__ = [
-    "LIMITS", "Candidates", "Choice", "MessageCosts", "ParameterTable", "Rejected", "Sensitivity", "SurfaceAxes",
+    "LIMITS", "Candidates", "Choice", "MessageCosts", "Rejected", "Sensitivity", "SurfaceAxes",
     "TransferProblem", "choose", "communicating_processes", "misdiagnosis", "sensitivity", "surface",
 ]  # fmt: skip
 

@@ -27,7 +27,7 @@ from commmodel.models import overlap
 from commmodel.optimize import search
 from commmodel.optimize.parameters import MessageCosts
 from commmodel.optimize.problem import Candidates, DecompositionSearch, Implementation, SearchResult, TransferProblem
-from commmodel.results import Pattern
+from commmodel.results.configurations import Pattern
 
 __all__ = ["LIMITS", "Choice", "Rejected", "choose"]
 

@@ -19,7 +19,7 @@ from commmodel.machine import Machine
 from commmodel.optimize import search
 from commmodel.optimize.decompositions import Decompositions, Kind, decompositions
 from commmodel.optimize.parameters import MessageCosts, problem_parameters, profile
-from commmodel.results import Pattern
+from commmodel.results.configurations import Pattern
 
 __all__ = [
     "MODELS",

@@ -20,7 +20,8 @@ from commmodel.machine import Machine
 from commmodel.models import overlap
 from commmodel.optimize import Candidates, MessageCosts, TransferProblem, choose
 from commmodel.optimize.progress import progress_sentence
-from commmodel.results import Header, Measurements, Overlap, Record
+from commmodel.results import Header, Measurements, Record
+from commmodel.results.configurations import Overlap
 from commmodel.statistics import summarise
 from commmodel.units import format_ratio
 

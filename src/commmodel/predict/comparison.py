@@ -23,7 +23,8 @@ from commmodel.predict.collective import collective
 from commmodel.predict.costs import MODELS as COST_MODELS
 from commmodel.predict.point_to_point import MODELS, send
 from commmodel.predict.seconds import Seconds
-from commmodel.results import Collective, Header, Measurements, PingPong, Record, thread_level
+from commmodel.results import Header, Measurements, Record, thread_level
+from commmodel.results.configurations import Collective, PingPong
 
 __all__ = ["SEND", "Compared", "Comparison", "ErrorSummary", "compare", "summarise"]
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import LogGP, Machine, Parameter, PLogP
 from commmodel.predict.seconds import end_of
-from commmodel.results import MessagePath
+from commmodel.results.configurations import MessagePath
 
 __all__ = [
     "MODELS", "Costs", "End", "check_path", "default_model", "known_models", "loggp_at", "message_costs", "plogp_table",

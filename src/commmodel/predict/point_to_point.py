@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from commmodel.arguments import finite, whole
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import UNITS, LogGP, Machine, MeasuredTimes, Parameter, Segment, speaker
+from commmodel.machine import LogGP, Machine, MeasuredTimes, Parameter, Segment, speaker
 from commmodel.machine.model_choice import Model as SeveralModel
+from commmodel.machine.parameters import UNITS
 from commmodel.models import loggp, maxrate, nodeaware
 from commmodel.models import postal as postal_model
 from commmodel.predict.costs import MODELS as COST_MODELS

@@ -59,7 +59,7 @@ _OTHER_PROGRAMS = {"MPI_Comm_spawn", "MPI_Comm_spawn_multiple", "MPI_Comm_accept
 _Wait = Callable[[int, int], str]
 """Source and tag of what has been received -> the line that waits for it; empty where nothing has come."""
 _named_tuple: Any = namedtuple  # of names that are known at run time alone
-Row = _named_tuple("Row", CALL.names)
+Row: Any = _named_tuple("Row", CALL.names)
 """A call; see the columns of `CallBlock.calls`."""
 
 
@@ -104,13 +104,14 @@ class RecordedActions:
     """
 
     def __init__(self, recording: Recording, speed: float = 1e9) -> None:
-        self.recording, self.speed = recording, speed
-        self.processes = recording.processes
+        self.recording: Recording = recording
+        self.speed: float = speed
+        self.processes: int = recording.processes
         missing = sorted(set(range(self.processes)) - set(recording.ranks))
         if missing:
             shown = ", ".join(map(str, missing[:8])) + ", ..." * (len(missing) > 8)
             raise InputError(f"{recording.folder}: no log of ranks {shown}: only complete recordings can be replayed")
-        self.tags = Tags()
+        self.tags: Tags = Tags()
         self._not_carried: dict[int, Counter[str]] = {}
 
     @property

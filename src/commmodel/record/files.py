@@ -197,10 +197,10 @@ class Recording:
         faults: tuple[str, ...],
     ) -> None:
         self.folder = folder
-        self.command = tuple(description.command)
-        self.created = description.created
+        self.command: tuple[str, ...] = tuple(description.command)
+        self.created: str = description.created
         self.processes = processes
-        self.headers = {rank: header for rank, (header, _) in logs.items()}
+        self.headers: dict[int, LogHeader] = {rank: header for rank, (header, _) in logs.items()}
         self._paths = {rank: path for rank, (_, path) in logs.items()}
         self._faults = faults
 

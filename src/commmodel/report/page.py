@@ -42,7 +42,8 @@ from commmodel.report.measurements.point_to_point import BUFFER_WORDS, PathTable
 from commmodel.report.overlap.measurements import overlap_tables, overlap_verdicts
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.scaling.page import scaling_section
-from commmodel.results import TABLED, Measurements, launches_of, library_name, pooled, thread_level
+from commmodel.results import Measurements, launches_of, library_name, pooled, thread_level
+from commmodel.results.pooling import TABLED
 from commmodel.scaling.overview import Overview, overview
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio

@@ -4,33 +4,25 @@ One JSON object a line. A ``header`` describes a launch of the benchmark (machin
 ``record`` after it holds the raw samples of one configuration. A file may hold several launches, so the files
 of several launches are merged with ``cat``. A record is on disk as soon as it is complete; a last line that was
 cut off when its writer was killed is left out, and reported, by `load`. Main entries: `load`, `dump` and `Writer`.
+
+What a record measured is a struct of the kernel, in `commmodel.results.configurations`: `configurations.PingPong(1024,
+"same-node")`.
 """
 
 from commmodel.results import configurations
-from commmodel.results.configurations import *  # noqa: F403  (a new kernel's struct stands there alone)
-from commmodel.results.file import Writer, dump, encoded, load, load_all, schema
+from commmodel.results.configurations import BenchOptions, Configuration
+from commmodel.results.file import Writer, dump, load, load_all, schema
 from commmodel.results.launches import distinct, launches_of, library_name, runs
-from commmodel.results.oversubscription import oversubscribed, oversubscription, some_names
+from commmodel.results.oversubscription import oversubscribed, oversubscription
 from commmodel.results.parameters import columns, described, kernel_name, with_labels
-from commmodel.results.pooling import TABLED, pooled
-from commmodel.results.records import (
-    Buffers,
-    Clock,
-    Header,
-    Host,
-    Launch,
-    Library,
-    Measurements,
-    Rank,
-    Record,
-    ThreadLevel,
-)
+from commmodel.results.pooling import pooled
+from commmodel.results.records import Buffers, Clock, Header, Host, Launch, Library, Measurements, Rank, Record
 from commmodel.results.visits import fastest_half, joined
 from commmodel.results.words import configuration_words, parameter_words
 
 __all__ = [
-    *configurations.__all__, "TABLED", "Buffers", "Clock", "Header", "Host", "Launch", "Library", "Measurements",
-    "Rank", "Record", "ThreadLevel", "Writer", "columns", "configuration_words", "described", "distinct", "dump",
-    "encoded", "fastest_half", "joined", "kernel_name", "launches_of", "library_name", "load", "load_all",
-    "oversubscribed", "oversubscription", "parameter_words", "pooled", "runs", "schema", "some_names", "with_labels",
+    "BenchOptions", "Buffers", "Clock", "Configuration", "Header", "Host", "Launch", "Library", "Measurements", "Rank",
+    "Record", "Writer", "columns", "configuration_words", "configurations", "described", "distinct", "dump",
+    "fastest_half", "joined", "kernel_name", "launches_of", "library_name", "load", "load_all", "oversubscribed",
+    "oversubscription", "parameter_words", "pooled", "runs", "schema", "with_labels",
 ]  # fmt: skip

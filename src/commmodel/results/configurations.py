@@ -12,11 +12,11 @@ from commmodel.collectives.operation import OPERATIONS, CollectiveName
 from commmodel.units import parse_sizes
 
 __all__ = [
-    "Answer", "Bandwidth", "Batch", "BenchOptions", "Burst", "Bytes", "Clocks", "Collective", "CollectiveMode",
-    "CollectiveName", "Configuration", "Contention", "Count", "Direction", "Function", "Halo", "HugePages", "Local",
+    "Answer", "Bandwidth", "Batch", "BenchOptions", "Burst", "Clocks", "Collective", "CollectiveMode",
+    "CollectiveName", "Configuration", "Contention", "Direction", "Function", "Halo", "HugePages", "Local",
     "Memory", "MemoryOperation", "MessageOperation", "MessagePath", "Overlap", "PLogPParameter", "Pairs", "Pattern",
-    "Ping", "PingPong", "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Receive", "Seconds",
-    "SendMode", "Share", "Start", "Stream", "StreamBuffers", "Template", "Threshold", "Train", "Unexpected",
+    "Ping", "PingPong", "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Receive",
+    "SendMode", "Start", "Stream", "StreamBuffers", "Template", "Threshold", "Train", "Unexpected",
 ]  # fmt: skip
 
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]

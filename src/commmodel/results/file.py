@@ -181,7 +181,8 @@ class Writer:
     """Appends lines to a results file, each synced to disk before the call returns; one writer at a time.
 
     >>> import tempfile, pathlib
-    >>> from commmodel.results import Header, Library, Record, Threshold
+    >>> from commmodel.results import Header, Library, Record
+    >>> from commmodel.results.configurations import Threshold
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name) / "results.jsonl"
     >>> with Writer(path) as writer:

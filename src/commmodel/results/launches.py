@@ -26,7 +26,8 @@ def distinct(parts: Sequence[tuple[str, Measurements]]) -> Measurements:
 
     Examples
     --------
-    >>> from commmodel.results import Header, Library, PingPong
+    >>> from commmodel.results import Header, Library
+    >>> from commmodel.results.configurations import PingPong
     >>> header = Header("commmodel-results", 1, "2026-01-01", (), Library("MPI"), (), ())
     >>> launch = Launch(header, (Record(PingPong(8, "same-node"), "s", (1e-6,)),))
     >>> found = distinct([("a.jsonl", Measurements((launch,))), ("all.jsonl", Measurements((launch,)))])

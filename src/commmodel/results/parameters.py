@@ -51,7 +51,7 @@ def _value_words(name: str, unit: str, value: Any) -> str:
 def kernel_name(configuration: Configuration) -> str:
     """Return the name of the benchmark kernel.
 
-    >>> from commmodel.results import PingPong
+    >>> from commmodel.results.configurations import PingPong
     >>> kernel_name(PingPong(8, "same-node"))
     'pingpong'
     """
@@ -61,7 +61,7 @@ def kernel_name(configuration: Configuration) -> str:
 def columns(configuration: Configuration) -> dict[str, str]:
     """Return the fields of a configuration as columns of a table: heading and text.
 
-    >>> from commmodel.results import Burst
+    >>> from commmodel.results.configurations import Burst
     >>> columns(Burst(1024, 4, "put", "same-node"))
     {'message size': '1 KiB', 'burst': '4', 'operation': 'put', 'path': 'same-node'}
     """

@@ -202,7 +202,7 @@ class Measurements(Struct, frozen=True):
 
         Examples
         --------
-        >>> from commmodel.results import PingPong
+        >>> from commmodel.results.configurations import PingPong
         >>> record = Record(PingPong(8, "any"), "s", (1e-6, 3e-6, 2e-6))
         >>> mpi = Header("commmodel-results", 1, "", (), Library("MPICH"), (), ())
         >>> table = Measurements((Launch(mpi, (record,)),)).to_dict()

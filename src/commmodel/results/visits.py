@@ -40,7 +40,7 @@ def joined(records: Iterable[Record]) -> tuple[Record, ...]:
 
     Examples
     --------
-    >>> from commmodel.results import PingPong
+    >>> from commmodel.results.configurations import PingPong
     >>> visits = [Record(PingPong(8, "same-node"), "s", (time,), visits=(1,)) for time in (1e-6, 3e-6)]
     >>> [(record.samples, record.visits) for record in joined(visits)]
     [((1e-06, 3e-06), (1, 1))]
@@ -63,7 +63,7 @@ def joined(records: Iterable[Record]) -> tuple[Record, ...]:
 def fastest_half(record: Record) -> Sequence[float]:
     """Return the samples of the half of the visits (rounded up) with the smallest medians; all of a single visit.
 
-    >>> from commmodel.results import PingPong
+    >>> from commmodel.results.configurations import PingPong
     >>> fastest_half(Record(PingPong(8, "same-node"), "s", (1.0, 1.1, 9.0, 1.2), visits=(2, 1, 1)))
     (1.0, 1.1, 1.2)
     """

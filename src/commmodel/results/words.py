@@ -19,7 +19,7 @@ _SIZES = {"message_size", "volume"}
 def configuration_words(configuration: Configuration) -> str:
     """Return a configuration as text; fields with default values are omitted.
 
-    >>> from commmodel.results import Collective, PingPong
+    >>> from commmodel.results.configurations import Collective, PingPong
     >>> configuration_words(Collective("bcast", 1024, 4, "round-time"))
     'collective bcast, 1 KiB, p = 4, round-time'
     >>> configuration_words(PingPong(8, "same-node"))

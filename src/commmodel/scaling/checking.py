@@ -11,7 +11,8 @@ from typing import Literal
 
 from commmodel.arguments import finite, integer, share
 from commmodel.errors import InputError
-from commmodel.results import Function, Measurements
+from commmodel.results import Measurements
+from commmodel.results.configurations import Function
 from commmodel.scaling.baseline import Slower, modelled, slower, status_quo
 from commmodel.scaling.bootstrap import MOST_DRAWS, Ensemble
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline
@@ -203,7 +204,8 @@ def check(
 
     Examples
     --------
-    >>> from commmodel.results import Collective, Header, Launch, Library, Record
+    >>> from commmodel.results import Header, Launch, Library, Record
+    >>> from commmodel.results.configurations import Collective
     >>> from commmodel.scaling import load
     >>> header = Header("commmodel-results", 1, "", (), Library("MPI"), (), ())
     >>> records = (Record(Collective("bcast", 8, p), "s", (1e-6 * p, 1.01e-6 * p)) for p in (2, 4, 8, 16, 32))

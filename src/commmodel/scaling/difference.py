@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError
-from commmodel.results import Clocks, Configuration, Function, Launch, Measurements, Memory, Queue
+from commmodel.results import Configuration, Launch, Measurements
+from commmodel.results.configurations import Clocks, Function, Memory, Queue
 from commmodel.scaling.collected import Collected, Samples, collect
 from commmodel.scaling.environment import changed_environment
 from commmodel.scaling.permutation import FEWEST_PLAIN, Shifts, fewest_launches, fewest_pairs, paired, unpaired
@@ -493,7 +494,8 @@ def differences(
 
     Examples
     --------
-    >>> from commmodel.results import Collective, Header, Launch, Library, Record
+    >>> from commmodel.results import Header, Launch, Library, Record
+    >>> from commmodel.results.configurations import Collective
     >>> header = Header("commmodel-results", 1, "", (), Library("MPI"), (), ())
     >>> def measured(factor):
     ...     record = lambda launch: Record(Collective("bcast", 8, 4), "s", (factor * (1 + launch / 100),) * 20)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from commmodel.errors import InputError
-from commmodel.results import Collective, Function, Launch, Measurements, Memory, library_name
+from commmodel.results import Launch, Measurements, library_name
+from commmodel.results.configurations import Collective, Function, Memory
 from commmodel.scaling.bootstrap import Ensemble, ensemble
 from commmodel.scaling.checking import Checked, check
 from commmodel.scaling.expectations import Expectations

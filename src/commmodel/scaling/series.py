@@ -70,7 +70,8 @@ def series_over(measurements: Measurements, over: str = "p") -> Iterator[Series]
 
     Examples
     --------
-    >>> from commmodel.results import Collective, Header, Launch, Library, Record
+    >>> from commmodel.results import Header, Launch, Library, Record
+    >>> from commmodel.results.configurations import Collective
     >>> records = tuple(Record(Collective("bcast", 8, p), "s", (1e-6 * p, 2e-6 * p)) for p in (4, 2))
     >>> header = Header("commmodel-results", 1, "", (), Library("MPI"), (), ())
     >>> (found,) = series_over(Measurements((Launch(header, records),)))

@@ -22,7 +22,7 @@ from commmodel.scaling.search_space import default_deviation, deviation_limits, 
 __all__ = ["Judgement", "Verdict", "divergence", "judge", "published_verdict", "rank"]
 
 Verdict = Literal["match", "approximate", "mismatch", "uncertain"]
-
+"""Whether a model grows as expected."""
 LEAST_ADJUSTED_R2 = 0.5
 """A model that grows must explain this share of the variation."""
 ENOUGH_SCALES = 5

@@ -71,7 +71,7 @@ def on_several_nodes(
 def participants(configuration: Configuration, placement: Placement, further: FurtherNodes = ()) -> list[int]:
     """Return the participating ranks, rank 0 first.
 
-    >>> from commmodel.results import Collective
+    >>> from commmodel.results.configurations import Collective
     >>> participants(Collective("barrier", 0, 3), {})
     [0, 1, 2]
     """

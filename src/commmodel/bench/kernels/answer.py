@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from commmodel.bench.kernels.kernel import Kernel, sampled, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import Answer, BenchOptions, Configuration, Record
-from commmodel.results.configurations import Exchange
+from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import Answer, Exchange
 
 __all__ = ["KERNELS"]
 

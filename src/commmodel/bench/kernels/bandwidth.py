@@ -15,7 +15,8 @@ from commmodel.bench.kernels.kernel import Kernel, Room, pair_or_all, sampled, s
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.errors import MPIEnvironmentError
-from commmodel.results import Bandwidth, BenchOptions, Configuration, Record
+from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import Bandwidth
 
 __all__ = ["KERNELS"]
 

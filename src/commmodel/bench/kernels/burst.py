@@ -18,7 +18,8 @@ from commmodel.bench.kernels.kernel import Kernel, Room, sampled, stride
 from commmodel.bench.option import Option, doubling, list_of, number_list
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import BenchOptions, Burst, Configuration, MessageOperation, Progress, Queue, Record
+from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import Burst, MessageOperation, Progress, Queue
 from commmodel.units import format_size
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from commmodel.bench.option import Option, seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.bench.synchronisation import MPIWires, residuals, synchronise
-from commmodel.results import BenchOptions, Clocks, Configuration, Record
+from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import Clocks
 from commmodel.units import parse_time
 
 __all__ = ["KERNELS"]

@@ -19,16 +19,8 @@ from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.collectives.operation import OPERATIONS, Group
 from commmodel.errors import InputError
-from commmodel.results import (
-    BenchOptions,
-    Collective,
-    CollectiveMode,
-    CollectiveName,
-    Configuration,
-    Record,
-    SendMode,
-    Start,
-)  # fmt: skip
+from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import Collective, CollectiveMode, CollectiveName, SendMode, Start
 from commmodel.units import format_size
 
 __all__ = ["GROUPS", "KERNELS", "imb_repetitions"]

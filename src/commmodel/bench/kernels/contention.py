@@ -14,8 +14,8 @@ from commmodel.bench.kernels.kernel import Kernel, sampled
 from commmodel.bench.kernels.multi_pair import several_pairs
 from commmodel.bench.placement import NodePairs, Placement
 from commmodel.bench.session import Session
-from commmodel.results import BenchOptions, Configuration, Contention, Record
-from commmodel.results.configurations import Direction
+from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import Contention, Direction
 
 __all__ = ["KERNELS"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.bench.kernels.kernel import stride
-from commmodel.results import Overlap
+from commmodel.results.configurations import Overlap
 
 __all__ = ["Order", "largest_share", "longest_burst", "order", "room"]
 

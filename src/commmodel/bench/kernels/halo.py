@@ -12,7 +12,8 @@ from commmodel.bench.kernels.kernel import Kernel, Room, all_processes, sampled,
 from commmodel.bench.option import Option, doubling, number_list
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import BenchOptions, Configuration, Halo, Record
+from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import Halo
 
 __all__ = ["KERNELS", "steps"]
 

@@ -11,7 +11,8 @@ from commmodel.bench.option import Option
 from commmodel.bench.placement import FurtherNodes, NodePairs, Placement, members
 from commmodel.bench.sampling import Measure, sample
 from commmodel.bench.session import Session
-from commmodel.results import Batch, BenchOptions, Clock, Configuration, Record, SendMode
+from commmodel.results import BenchOptions, Clock, Configuration, Record
+from commmodel.results.configurations import Batch, SendMode
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from commmodel.bench.kernels.kernel import Kernel, sampled
 from commmodel.bench.placement import FurtherNodes, Placement
 from commmodel.bench.session import Session
-from commmodel.results import BenchOptions, Configuration, Local, Record
+from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import Local
 
 __all__ = ["KERNELS"]
 

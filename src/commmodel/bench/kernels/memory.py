@@ -21,7 +21,8 @@ from commmodel.bench.option import Option, list_of
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.errors import MPIEnvironmentError
-from commmodel.results import BenchOptions, Configuration, Memory, MemoryOperation, Record
+from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import Memory, MemoryOperation
 
 if TYPE_CHECKING:
     from mpi4py import MPI

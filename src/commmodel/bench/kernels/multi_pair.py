@@ -25,7 +25,8 @@ from commmodel.bench.option import Option, number_list
 from commmodel.bench.placement import FurtherNodes, NodePairs, Placement, members
 from commmodel.bench.session import Session
 from commmodel.errors import MPIEnvironmentError
-from commmodel.results import BenchOptions, Configuration, Contention, MessagePath, Pairs, Record, Stream, StreamBuffers
+from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import Contention, MessagePath, Pairs, Stream, StreamBuffers
 from commmodel.units import parse_counts
 
 __all__ = ["KERNELS", "several_pairs"]

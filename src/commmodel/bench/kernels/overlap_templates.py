@@ -22,7 +22,8 @@ from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.bench.synchronisation import GroupClock
 from commmodel.errors import InputError
-from commmodel.results import BenchOptions, Clock, Configuration, MessagePath, Overlap, Pattern, Record, Template
+from commmodel.results import BenchOptions, Clock, Configuration, Record
+from commmodel.results.configurations import MessagePath, Overlap, Pattern, Template
 from commmodel.units import parse_sizes
 
 if TYPE_CHECKING:

@@ -17,19 +17,8 @@ from commmodel.bench.kernels import random_sizes
 from commmodel.bench.kernels.kernel import Kernel, Room, always, message_room, pause_ticks, sampled
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import (
-    BenchOptions,
-    Configuration,
-    MessagePath,
-    Ping,
-    PingPong,
-    RandomPing,
-    RandomPingPong,
-    Record,
-    Threshold,
-    fastest_half,
-    joined,
-)
+from commmodel.results import BenchOptions, Configuration, Record, fastest_half, joined
+from commmodel.results.configurations import MessagePath, Ping, PingPong, RandomPing, RandomPingPong, Threshold
 
 __all__ = ["KERNELS"]
 

@@ -19,7 +19,8 @@ from commmodel.bench.kernels.trains import time_trains
 from commmodel.bench.placement import Placement
 from commmodel.bench.sampling import Measure
 from commmodel.bench.session import Session
-from commmodel.results import BenchOptions, Configuration, MessagePath, PLogPParameter, Record, SendMode
+from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import MessagePath, PLogPParameter, SendMode
 from commmodel.statistics import Summary, summarise
 
 __all__ = ["KERNELS", "refine"]

@@ -25,7 +25,8 @@ from commmodel.bench.kernels.burst import (
 from commmodel.bench.kernels.kernel import Kernel, sampled, stride, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import BenchOptions, Configuration, Progress, Record
+from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import Progress
 
 __all__ = ["KERNELS"]
 

@@ -19,7 +19,8 @@ from commmodel.bench.placement import Placement
 from commmodel.bench.sampling import ROUNDING
 from commmodel.bench.session import Session
 from commmodel.errors import InputError
-from commmodel.results import BenchOptions, RandomPing, RandomPingPong, Record
+from commmodel.results import BenchOptions, Record
+from commmodel.results.configurations import RandomPing, RandomPingPong
 
 __all__ = ["OPTION", "drawn_sizes", "measure_ping", "measure_pingpong", "plan_ping", "plan_pingpong", "room"]
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from commmodel.bench.kernels.kernel import Floats
 from commmodel.bench.sampling import ROUNDING, Sampled, repeat, sample
 from commmodel.bench.session import Session
-from commmodel.results import Collective, Record, Start
+from commmodel.results import Record
+from commmodel.results.configurations import Collective, Start
 from commmodel.units import format_size
 
 if TYPE_CHECKING:

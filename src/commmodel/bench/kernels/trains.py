@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from commmodel.bench.kernels.kernel import MODE, Kernel, Room, modes, sampled, stride, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import BenchOptions, Configuration, Record, SendMode, Train
+from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import SendMode, Train
 
 __all__ = ["KERNELS", "messages", "time_trains"]
 

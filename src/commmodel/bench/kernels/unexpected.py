@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from commmodel.bench.kernels.kernel import Kernel, sampled, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import BenchOptions, Configuration, Record, Unexpected
-from commmodel.results.configurations import Receive
+from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import Receive, Unexpected
 
 __all__ = ["KERNELS"]
 

@@ -63,7 +63,7 @@ WRITTEN: dict[str, dict[str, str]] = {
 WRITTEN["alltoall"]["pairwise-xor"] = "pairwise"
 del WRITTEN["allreduce"]["reduce-broadcast"]
 """Operation -> ours -> MPICH's, of two the first. MPICH's pairwise alltoall is by XOR where P is a power of two."""
-PARAMETERS = {
+PARAMETERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("barrier", "k_dissemination"): ("k=2",),
     ("barrier", "recexch"): ("k=2", "single_phase_recv=0"),
 }

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from commmodel.fit.points import Points, collect, collect_streams
-from commmodel.machine import UNITS, Extended, Limit, Machine, Parameter, Postal, Segment, recommended
+from commmodel.machine import Extended, Limit, Machine, Parameter, Postal, Segment, recommended
 from commmodel.machine.model_choice import Model, model_of
+from commmodel.machine.parameters import UNITS
 from commmodel.machine.rates import bandwidth, duplex_factor, node_rate
 from commmodel.report.kit.blocks import Fact
 from commmodel.report.kit.cells import factor_cell, measured_cell, parameter_cell
 from commmodel.report.kit.tables import Cell
 from commmodel.report.machine.parameters import DUPLEX, STREAMS, limit_words, segments_on
-from commmodel.results import Measurements, PointToPoint, Threshold
+from commmodel.results import Measurements
+from commmodel.results.configurations import PointToPoint, Threshold
 from commmodel.statistics import log_half_width
 from commmodel.units import format_rate, format_size
 

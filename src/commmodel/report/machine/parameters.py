@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable
 
 from commmodel.machine import (
-    UNITS,
     Extended,
     Limit,
     Machine,
@@ -20,6 +19,7 @@ from commmodel.machine import (
     recommended,
 )
 from commmodel.machine.model_choice import Model, two_way
+from commmodel.machine.parameters import UNITS
 from commmodel.machine.rates import bandwidth, duplex_factor
 from commmodel.report.kit.cells import factor_cell, parameter_cell
 from commmodel.report.kit.tables import NOTHING, Cell, Column, Table, left, stack

@@ -20,7 +20,8 @@ from commmodel.report.machine.model_curves import RECOMMENDED, limits
 from commmodel.report.machine.multi_pair_plots import aggregate, residuals
 from commmodel.report.machine.parameters import segments_on
 from commmodel.report.machine.series import PathSeries, bars, caption, limit_lines, mark, pairs_word
-from commmodel.results import Measurements, Threshold
+from commmodel.results import Measurements
+from commmodel.results.configurations import Threshold
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 

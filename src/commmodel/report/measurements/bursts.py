@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 from commmodel.report.kit.cells import CALLS, size_rows
 from commmodel.report.kit.tables import Cell, Table, left, right
-from commmodel.results import Burst, Queue, Record
+from commmodel.results import Record
+from commmodel.results.configurations import Burst, Queue
 from commmodel.statistics import summarise
 from commmodel.units import format_size, format_time
 

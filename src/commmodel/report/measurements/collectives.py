@@ -9,7 +9,8 @@ from typing import get_args
 from commmodel.fit.overlap_share import overlap_share
 from commmodel.report.kit.cells import record_cell, size_rows, starred
 from commmodel.report.kit.tables import Cell, Table, left, plain_rows, right
-from commmodel.results import Clocks, Collective, CollectiveMode, Local, Measurements, Record, Start
+from commmodel.results import Measurements, Record
+from commmodel.results.configurations import Clocks, Collective, CollectiveMode, Local, Start
 from commmodel.units import format_size, format_time
 
 __all__ = ["collective_tables"]

@@ -6,14 +6,14 @@ import msgspec
 
 from commmodel.report.kit.cells import record_cell
 from commmodel.report.kit.tables import Cell, Table, left, right
-from commmodel.results import (
+from commmodel.results import Measurements, Record, columns, kernel_name
+from commmodel.results.configurations import (
     Bandwidth,
     Burst,
     Clocks,
     Collective,
     Function,
     Local,
-    Measurements,
     Memory,
     Overlap,
     Pairs,
@@ -23,13 +23,10 @@ from commmodel.results import (
     Queue,
     RandomPing,
     RandomPingPong,
-    Record,
     Stream,
     Threshold,
     Train,
-    columns,
-    kernel_name,
-)  # fmt: skip
+)
 
 __all__ = ["declared_tables"]
 

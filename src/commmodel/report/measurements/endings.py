@@ -4,17 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from commmodel.report.kit.cells import starred
-from commmodel.results import (
-    Bandwidth,
-    Clocks,
-    Function,
-    Measurements,
-    Memory,
-    Overlap,
-    PointToPoint,
-    Record,
-    kernel_name,
-)
+from commmodel.results import Measurements, Record, kernel_name
+from commmodel.results.configurations import Bandwidth, Clocks, Function, Memory, Overlap, PointToPoint
 
 __all__ = ["collective_endings", "endings", "overlap_endings"]
 

@@ -9,7 +9,8 @@ from typing import get_args
 
 from commmodel.report.kit.cells import record_cell
 from commmodel.report.kit.tables import Cell, Table, left, right
-from commmodel.results import Measurements, Memory, MemoryOperation, Record
+from commmodel.results import Measurements, Record
+from commmodel.results.configurations import Memory, MemoryOperation
 
 __all__ = ["memory_tables"]
 

@@ -13,7 +13,8 @@ from commmodel.report.kit.tables import Cell, Column, Table, left, right
 from commmodel.report.measurements.bursts import burst_tables
 from commmodel.report.measurements.endings import endings
 from commmodel.report.measurements.trains import train_tables
-from commmodel.results import Measurements, MessagePath, Pairs, Ping, PingPong, PointToPoint, Record, Stream, Threshold
+from commmodel.results import Measurements, Record
+from commmodel.results.configurations import MessagePath, Pairs, Ping, PingPong, PointToPoint, Stream, Threshold
 from commmodel.units import format_quantity, format_rate, format_size, format_time
 
 __all__ = ["BUFFER_WORDS", "PathTables", "path_tables"]

@@ -6,7 +6,8 @@ from itertools import zip_longest
 
 from commmodel.report.kit.cells import record_cell, size_rows
 from commmodel.report.kit.tables import Cell, Table, right
-from commmodel.results import PLogPParameter, Record, SendMode, Train
+from commmodel.results import Record
+from commmodel.results.configurations import PLogPParameter, SendMode, Train
 from commmodel.units import format_quantity, format_size
 
 __all__ = ["train_tables"]

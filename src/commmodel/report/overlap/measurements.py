@@ -13,7 +13,8 @@ from commmodel.optimize.progress import progress_sentence
 from commmodel.optimize.validation import Sweep, sweeps
 from commmodel.report.kit.cells import starred
 from commmodel.report.kit.tables import NOTHING, Cell, Column, Table, right
-from commmodel.results import Bandwidth, Measurements, Queue, Record
+from commmodel.results import Measurements, Record
+from commmodel.results.configurations import Bandwidth, Queue
 from commmodel.statistics import summarise
 from commmodel.units import format_rate, format_ratio, format_size, format_time
 

@@ -11,7 +11,8 @@ from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Plot
 from commmodel.report.kit.canvas import Canvas, Dashes, SeriesStyle, draw_series, legend_of, new_canvas
 from commmodel.report.kit.cells import CALLS, measured_cell
-from commmodel.results import Bandwidth, Burst, Measurements, Record
+from commmodel.results import Measurements, Record
+from commmodel.results.configurations import Bandwidth, Burst
 from commmodel.statistics import summarise
 from commmodel.units import format_rate, format_size
 

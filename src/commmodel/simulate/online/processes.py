@@ -131,7 +131,7 @@ class Processes:
     def __init__(self, command: Sequence[str], memory: int, output: IO[str] | int | None = None) -> None:
         self.watch: MemoryWatch | None = None
         self.patience: Patience | None = None
-        self.has_one_thread = all(os.environ.get(name, "1") == "1" for name in _ONE_THREAD)
+        self.has_one_thread: bool = all(os.environ.get(name, "1") == "1" for name in _ONE_THREAD)
         self._command = [executable(command[0]), *command[1:]]
         self._memory, self._output = memory, output
         self._environment = _environment(memory)

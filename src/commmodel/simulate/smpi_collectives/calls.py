@@ -89,7 +89,9 @@ class Member:
     """
 
     def __init__(self, members: tuple[int, ...], rank: int, state: _RankState, is_of_nodes: bool = False) -> None:
-        self.members, self.rank, self.is_of_nodes = members, rank, is_of_nodes
+        self.members: tuple[int, ...] = members
+        self.rank: int = rank
+        self.is_of_nodes: bool = is_of_nodes
         self._rank = state
 
     @classmethod

@@ -152,7 +152,8 @@ class ForeignTrace:
         rank_text: RankText,
         remarks: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        self.path, self.processes = path, processes
+        self.path: str | os.PathLike[str] = path
+        self.processes: int = processes
         self._rank_text, self._remarks = rank_text, remarks
         self._not_carried: dict[int, Counter[str]] = {}
 

@@ -198,7 +198,9 @@ class TimeIndependentTrace:
             processes = _count(files[0])
         if len(files) == 1:
             rank_count(processes, bytes_each=_MERGED_RANK)
-        self.path, self.processes, self._files = path, processes, files
+        self.path: Path = path
+        self.processes: int = processes
+        self._files = files
         self._remarks: set[str] = set()
 
     def notes(self) -> list[str]:

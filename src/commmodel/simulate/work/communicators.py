@@ -35,7 +35,8 @@ class CommunicatorRanks:
     """
 
     def __init__(self, number: int, members: Ranks) -> None:
-        self.number, self.members = number, members
+        self.number: int = number
+        self.members: Ranks = members
         self._rank = {rank: place for place, rank in enumerate(members.tolist())}
 
     @property
