@@ -138,8 +138,8 @@ WITH_STATE = r"""
 #include <stdlib.h>
 extern int MPIR_fortran_true, MPIR_fortran_false;
 extern MPI_F08_status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
-static void add(void *in, void *inout, MPI_Count count, MPI_Datatype type, void *state) {
-    for (MPI_Count i = 0; i < count; i++) ((int *)inout)[i] += ((int *)in)[i] + *(int *)state;
+static void add(void *in, void *into, MPI_Count count, MPI_Datatype type, void *state) {
+    for (MPI_Count i = 0; i < count; i++) ((int *)into)[i] += ((int *)in)[i] + *(int *)state;
     if (type != MPI_INT) printf("another type\n");
 }
 static void release(void *state) { printf("released %d\n", *(int *)state), free(state); }

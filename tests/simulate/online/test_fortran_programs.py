@@ -108,14 +108,14 @@ FIXED_FORM = r"""
       call MPI_Finalize(error)
       end
 
-      subroutine product_of(in, inout, length, datatype)
+      subroutine product_of(in, into, length, datatype)
       implicit none
       include 'mpif.h'
       integer length, datatype, i
-      double precision in(length), inout(length)
+      double precision in(length), into(length)
       if (datatype .ne. MPI_DOUBLE_PRECISION) print *, 'another type'
       do i = 1, length
-        inout(i) = in(i) * inout(i)
+        into(i) = in(i) * into(i)
       end do
       end
 
@@ -244,13 +244,13 @@ module callbacks
   use, intrinsic :: iso_c_binding
   implicit none
 contains
-  subroutine largest(in, inout, length, datatype)
-    type(c_ptr), value :: in, inout
+  subroutine largest(in, into, length, datatype)
+    type(c_ptr), value :: in, into
     integer :: length
     type(MPI_Datatype) :: datatype
     integer, pointer :: from(:), to(:)
     call c_f_pointer(in, from, [length])
-    call c_f_pointer(inout, to, [length])
+    call c_f_pointer(into, to, [length])
     if (datatype /= MPI_INTEGER) print *, 'another type'
     to = max(from, to)
   end subroutine
