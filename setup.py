@@ -277,8 +277,8 @@ def online_library() -> Extension:
         extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-fno-omit-frame-pointer"],
         extra_link_args=[
             "-Wl,-soname,libmpi.so.12",
-            "-Wl,-Bsymbolic",
-        ],  # its calls stay within; data: constants
+            "-Wl,-Bsymbolic-functions",  # its calls stay within; the address of data is that of a program's copy
+        ],
         libraries=["pthread", "m"],
     )
     extension.uses_mpi = True

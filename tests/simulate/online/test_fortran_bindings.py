@@ -132,6 +132,103 @@ int main(int argc, char **argv) {
 }
 """
 
+WITH_STATE = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+extern int MPIR_fortran_true, MPIR_fortran_false;
+extern MPI_F08_status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
+static void add(void *in, void *into, MPI_Count count, MPI_Datatype type, void *state) {
+    for (MPI_Count i = 0; i < count; i++) ((int *)into)[i] += ((int *)in)[i] + *(int *)state;
+    if (type != MPI_INT) printf("another type\n");
+}
+static void release(void *state) { printf("released %d\n", *(int *)state), free(state); }
+static int *state_of(int value) {
+    int *state = malloc(sizeof *state);
+    return *state = value, state;
+}
+static const char *class_of(int code) {
+    int class;
+    MPI_Error_class(code, &class);
+    return class == MPI_ERR_OTHER ? "other" : "wrong class";
+}
+static void of_communicator(MPI_Comm comm, int code, void *state) {
+    printf("communicator %d %s %d\n", comm == MPI_COMM_SELF, class_of(code), *(int *)state);
+}
+static MPI_Win window;
+static void of_window(MPI_Win win, int code, void *state) {
+    printf("window %d %s %d\n", win == window, class_of(code), *(int *)state);
+}
+static void of_file(MPI_File file, int code, void *state) {
+    printf("file %d %s %d\n", file == MPI_FILE_NULL, class_of(code), *(int *)state);
+}
+static MPI_Session session;
+static void of_session(MPI_Session of, int code, void *state) {
+    printf("session %d %s %d\n", of == session, class_of(code), *(int *)state);
+}
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int cells[2] = {1, 2}, sums[2];
+    printf("true %d, false %d\n", MPIR_fortran_true, MPIR_fortran_false);
+    printf("status %d %d\n", MPI_F08_STATUS_IGNORE == &MPIR_F08_MPI_STATUS_IGNORE_OBJ,
+           MPI_F08_STATUSES_IGNORE == MPIR_F08_MPI_STATUSES_IGNORE_OBJ);
+    MPI_Op op;
+    MPIX_Op_create_x(add, release, 1, state_of(100), &op);
+    MPI_Reduce_local((int[]){10, 20}, cells, 2, MPI_INT, op);
+    printf("sums %d %d\n", cells[0], cells[1]);
+    MPI_Scan(cells, sums, 2, MPI_INT, op, MPI_COMM_SELF);
+    MPI_Op_free(&op);
+
+    MPI_Errhandler handler;
+    MPIX_Comm_create_errhandler_x(of_communicator, release, state_of(1), &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_OTHER);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Win_create(cells, sizeof cells, 1, MPI_INFO_NULL, MPI_COMM_SELF, &window);
+    MPIX_Win_create_errhandler_x(of_window, release, state_of(2), &handler);
+    MPI_Win_set_errhandler(window, handler);
+    MPI_Errhandler_free(&handler);
+    MPI_Win_call_errhandler(window, MPI_ERR_OTHER);
+    MPI_Win_free(&window);
+    MPIX_File_create_errhandler_x(of_file, release, state_of(3), &handler);
+    MPI_File_set_errhandler(MPI_FILE_NULL, handler);
+    MPI_Errhandler_free(&handler);
+    MPI_File_call_errhandler(MPI_FILE_NULL, MPI_ERR_OTHER);
+    MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+    MPIX_Session_create_errhandler_x(of_session, NULL, state_of(4), &handler);
+    MPI_Session_set_errhandler(session, handler);
+    MPI_Errhandler_free(&handler);
+    MPI_Session_call_errhandler(session, MPI_ERR_OTHER);
+    MPI_Session_finalize(&session);
+    MPI_Finalize();
+    return 0;
+}
+"""
+OLD_NAMES = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int class, code, length;
+    char text[MPI_MAX_ERROR_STRING];
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Add_error_class(&class);
+    MPI_Add_error_code(class, &code);
+    MPI_Add_error_string(code, "words");
+    const char *const names[] = {"PMPIX_Delete_error_code", "PMPIX_Delete_error_string", "PMPIX_Delete_error_code"};
+    for (int i = 0; i < 3; i++) printf("%d\n", ((int (*)(int))dlsym(RTLD_DEFAULT, names[i]))(code) == MPI_SUCCESS);
+    printf("%d\n", ((int (*)(int))dlsym(RTLD_DEFAULT, "PMPIX_Delete_error_class"))(class) == MPI_SUCCESS);
+    MPI_Error_string(code, text, &length);
+    puts(text);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
 
 def test_the_bindings_of_fortran_get_what_the_real_library_gives(tmp_path):
     program = simulable_program(tmp_path, BINDINGS)
@@ -139,3 +236,17 @@ def test_the_bindings_of_fortran_get_what_the_real_library_gives(tmp_path):
     assert (real.returncode, simulated.returncode) == (0, 0), real.stderr + simulated.stderr
     assert "request: 4 from 5 with 6" in real.stdout
     assert simulated.stdout.startswith(real.stdout)
+
+
+def test_functions_with_a_state_are_called_as_by_the_real_library(tmp_path):
+    program = simulable_program(tmp_path, WITH_STATE)
+    real, simulated = launch(1, program), simulate("--compute", "0", "--", str(program), processes=1)
+    assert (real.returncode, simulated.returncode) == (0, 0), real.stderr + simulated.stderr
+    assert "released 100" in real.stdout
+    assert simulated.stdout.startswith(real.stdout)
+
+
+def test_errors_are_removed_by_the_names_of_mpich_4_0_too(tmp_path):
+    program = simulable_program(tmp_path, OLD_NAMES)
+    simulated = simulate("--compute", "0", "--", str(program), processes=1)
+    assert simulated.stdout.startswith("0\n1\n1\n1\nunknown error\n"), simulated.stderr

@@ -1,9 +1,18 @@
 // Errors and their handlers.
 #include "online.h"
 
+// As MPICH's Fortran bindings give them from version 5 on: with a state of its own, and what frees that.
+typedef void handler_with_state(int, int, void *);
+typedef void file_handler_with_state(MPI_File, int, void *);
+typedef void destructor(void *);
+
 struct errhandler {
     int references;
-    void (*function)(void *, int *, ...);
+    void (*function)(void *, int *, ...);  // one of these three
+    handler_with_state *function_with_state;
+    file_handler_with_state *file_function_with_state;
+    destructor *destructor;
+    void *state;
 };
 
 struct text {
@@ -136,6 +145,14 @@ EXPORT int MPI_Remove_error_string(int errorcode) {
     return MPI_SUCCESS;
 }
 
+// Their names in MPICH 4.0, which its Fortran bindings call.
+#define OLD_NAME(what)                                                                      \
+    EXPORT int MPIX_Delete_error_##what(int code) { return MPI_Remove_error_##what(code); } \
+    EXPORT int PMPIX_Delete_error_##what(int code) { return MPI_Remove_error_##what(code); }
+OLD_NAME(class)
+OLD_NAME(code)
+OLD_NAME(string)
+
 int last_used_code(void) { return last_used; }
 
 // ---- handlers
@@ -154,17 +171,21 @@ void free_errhandler(MPI_Errhandler handler) {
     struct errhandler *of = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
     if (of == NULL || --of->references > 0) return;
     drop_handle(ERRHANDLER, handler);
+    if (of->destructor != NULL) of->destructor(of->state);
     free(of);
 }
 
-static int created(void (*function)(void *, int *, ...), MPI_Errhandler *handler) {
+static int kept(struct errhandler content, MPI_Errhandler *handler) {
     struct errhandler *of = malloc(sizeof *of);
-    *of = (struct errhandler){1, function};
+    *of = content;
     *handler = new_handle(ERRHANDLER, of);
     return MPI_SUCCESS;
 }
 
 typedef void (*any_handler)(void *, int *, ...);
+static int created(any_handler function, MPI_Errhandler *handler) {
+    return kept((struct errhandler){.references = 1, .function = function}, handler);
+}
 
 EXPORT int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function *function, MPI_Errhandler *handler) {
     return created((any_handler)function, handler);
@@ -177,6 +198,19 @@ EXPORT int MPI_File_create_errhandler(MPI_File_errhandler_function *function, MP
 }
 EXPORT int MPI_Session_create_errhandler(MPI_Session_errhandler_function *function, MPI_Errhandler *handler) {
     return created((any_handler)function, handler);
+}
+
+#define CREATE_WITH_STATE(kind)                                                                                     \
+    EXPORT int MPIX_##kind##_create_errhandler_x(handler_with_state *function, destructor *destructor, void *state, \
+                                                 MPI_Errhandler *handler) {                                         \
+        return kept((struct errhandler){1, NULL, function, NULL, destructor, state}, handler);                      \
+    }
+CREATE_WITH_STATE(Comm)
+CREATE_WITH_STATE(Win)
+CREATE_WITH_STATE(Session)
+EXPORT int MPIX_File_create_errhandler_x(file_handler_with_state *function, destructor *destructor, void *state,
+                                         MPI_Errhandler *handler) {
+    return kept((struct errhandler){1, NULL, NULL, function, destructor, state}, handler);
 }
 
 EXPORT int MPI_Errhandler_free(MPI_Errhandler *handler) {
@@ -213,7 +247,12 @@ static int call(void *object, MPI_Errhandler handler, int error) {
         MPI_Error_string(error, words, &length);
         abort_all(error ? error : 1, "rank %d: fatal error in %s: %s", my_rank, call_name, words);
     }
-    of->function(object, &error);
+    if (of->function_with_state != NULL)
+        of->function_with_state(*(const int *)object, error, of->state);
+    else if (of->file_function_with_state != NULL)
+        of->file_function_with_state(*(const MPI_File *)object, error, of->state);
+    else
+        of->function(object, &error);
     return error;
 }
 

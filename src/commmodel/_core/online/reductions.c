@@ -5,13 +5,20 @@
 
 typedef int combine(const void *left, void *right, MPI_Count count, const struct datatype *type);
 
+// As MPICH's Fortran bindings give it from version 5 on: with a state of its own, and what frees that.
+typedef void function_with_state(void *, void *, MPI_Count, MPI_Datatype, void *);
+typedef void destructor(void *);
+
 struct operation {
     MPI_Op handle;
     int references;
-    bool commutes, is_large;
+    bool commutes;
     combine *built_in;
-    MPI_User_function *function;
+    MPI_User_function *function;  // one of these three
     MPI_User_function_c *large_function;
+    function_with_state *function_with_state;
+    destructor *destructor;
+    void *state;
 };
 
 struct operation *operation_of(MPI_Op handle) { return object_of(OPERATION, handle); }
@@ -25,6 +32,7 @@ struct operation *keep_operation(MPI_Op handle) {
 void drop_operation(struct operation *operation) {
     if (operation->built_in != NULL || --operation->references > 0) return;
     drop_handle(OPERATION, operation->handle);
+    if (operation->destructor != NULL) operation->destructor(operation->state);
     free(operation);
 }
 
@@ -228,7 +236,8 @@ void make_basic_operations(void) {
         bitwise_or, logical_xor, bitwise_xor, minimum_place, maximum_place, replace,     nothing,
     };
     for (int i = 0; i < 14; i++) {
-        operations[i] = (struct operation){MPI_MAX + i, 1, i != 12, false, functions[i], NULL, NULL};
+        operations[i] =
+            (struct operation){.handle = MPI_MAX + i, .references = 1, .commutes = i != 12, .built_in = functions[i]};
         set_handle(OPERATION, MPI_MAX + i, &operations[i]);
     }
 }
@@ -250,7 +259,9 @@ int reduce(struct operation *operation, const void *left, void *right, MPI_Count
     unpack(from + shift, count, type, left, volume(count, type));
     unpack(to + shift, count, type, right, volume(count, type));
     MPI_Datatype handle = type->handle;
-    if (operation->is_large) {
+    if (operation->function_with_state != NULL) {
+        operation->function_with_state(from + shift, to + shift, count, handle, operation->state);
+    } else if (operation->large_function != NULL) {
         MPI_Count number = count;
         operation->large_function(from + shift, to + shift, &number, &handle);
     } else {
@@ -272,11 +283,21 @@ static int created(struct operation content, MPI_Op *op) {
 }
 
 EXPORT int MPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op) {
-    return created((struct operation){0, 1, commute != 0, false, NULL, user_fn, NULL}, op);
+    return created((struct operation){.references = 1, .commutes = commute != 0, .function = user_fn}, op);
 }
 
 EXPORT int MPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op) {
-    return created((struct operation){0, 1, commute != 0, true, NULL, NULL, user_fn}, op);
+    return created((struct operation){.references = 1, .commutes = commute != 0, .large_function = user_fn}, op);
+}
+
+EXPORT int MPIX_Op_create_x(function_with_state *function, destructor *destructor, int commute, void *state,
+                            MPI_Op *op) {
+    return created((struct operation){.references = 1,
+                                      .commutes = commute != 0,
+                                      .function_with_state = function,
+                                      .destructor = destructor,
+                                      .state = state},
+                   op);
 }
 
 EXPORT int MPI_Op_free(MPI_Op *op) {
