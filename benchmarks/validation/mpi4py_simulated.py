@@ -1,4 +1,7 @@
-"""mpi4py's own test suite on simulated ranks, each test beside its end under mpiexec: part of mpi4py_suite.py."""
+"""A suite of unittest on simulated ranks, each test beside its end under mpiexec.
+
+Part of mpi4py_suite.py and petsc4py_suite.py.
+"""
 
 import argparse
 import json
@@ -16,10 +19,6 @@ from rich.console import Console
 from rich.table import Table
 
 RANK_REPORT = Path(__file__).with_name("rank_report.py")
-LEFT_OUT = r"test_(spawn|dynproc|io|file|util_pool)$"
-"""Modules: of dynamic processes (util_pool spawns its workers) and files."""
-LEFT_OUT_CASES = r"File|Spawn|DynProc|Publish|Port\b"
-"""The same among the cases of other modules."""
 _TEST = re.compile(r"^(\w+) \((\w[\w.]*)\)(?:\n[^\n]*?)? \.\.\. ", re.MULTILINE)
 _END = re.compile(r"^(={70}|-{70})$", re.MULTILINE)
 
@@ -87,8 +86,9 @@ def suite(launch: Sequence[str], ranks: int, modules: Sequence[str], options: ar
         report = Path(folder) / "report"
         while todo:
             group = todo.pop(0)
-            pattern = f"^({'|'.join(map(re.escape, group))})$"
-            script = [sys.executable, str(RANK_REPORT), str(report), str(options.folder / "main.py")]
+            names = "|".join(name.removesuffix(".py") for name in group)
+            pattern = rf"^({names})(\.py)?$"
+            script = [sys.executable, str(RANK_REPORT), str(report), str(options.folder / options.script)]
             verdicts, reason = run([*launch, *script, "-v", "-i", pattern], report, ranks, options.seconds)
             if reason and len(group) > 1:
                 todo = [[module] for module in group] + todo
@@ -104,15 +104,11 @@ def _module(test: str) -> str:
     return test.partition(".")[0]
 
 
-def _is_of_interest(test: str) -> bool:
-    return not re.search(LEFT_OUT_CASES, test)
-
-
-def rows(reference: Verdicts, simulated: Verdicts) -> list[tuple[str, Counter[str], list[str]]]:
+def rows(reference: Verdicts, simulated: Verdicts, left_out: str) -> list[tuple[str, Counter[str], list[str]]]:
     """Return for each module how the tests end that pass under mpiexec, and which do not pass."""
     ended = {_module(test) for test, verdict in simulated.items() if verdict == "ended"}
     table = []
-    passing = [test for test, verdict in reference.items() if verdict == "passed" and _is_of_interest(test)]
+    passing = [test for test, verdict in reference.items() if verdict == "passed" and not re.search(left_out, test)]
     for module in sorted({_module(test) for test in passing}):
         tests = [test for test in passing if _module(test) == module]
         ends = {test: "ended" if module in ended else simulated.get(test, "ended") for test in tests}
@@ -136,17 +132,24 @@ def reference_of(ranks: int, modules: Sequence[str], options: argparse.Namespace
 
 
 def compare(options: argparse.Namespace) -> bool:
-    """Run the suite under mpiexec and simulated, print a table for each number of ranks; whether enough passes."""
+    """Run the suite under mpiexec and simulated, print a table for each number of ranks; whether enough passes.
+
+    Parameters
+    ----------
+    options : Namespace
+        The command's, and of the suite: ``script`` in its folder, ``left_out`` and ``left_out_cases``, regular
+        expressions of its modules and of the cases of others.
+    """
     modules = [path.name for path in sorted(options.folder.glob("test_*.py")) if re.search(options.include, path.stem)]
-    modules = [name for name in modules if not re.search(LEFT_OUT, name.removesuffix(".py"))]
-    print(f"left out: modules {LEFT_OUT}, cases {LEFT_OUT_CASES}", flush=True)
+    modules = [name for name in modules if not re.search(options.left_out, name.removesuffix(".py"))]
     all_pass = True
     for ranks in options.simulated:
         simulate = [sys.executable, "-m", "commmodel", "simulate", "switch", "run", "-p", str(ranks)]
         simulated = suite([*simulate, "--compute", "0", "--"], ranks, modules, options)
+        reference = reference_of(ranks, modules, options)
         table = Table("module", "pass under mpiexec", "pass", "fail", "skipped", "ended", title=f"{ranks} ranks")
         sums: Counter[str] = Counter()
-        for module, counts, failing in rows(reference_of(ranks, modules, options), simulated):
+        for module, counts, failing in rows(reference, simulated, options.left_out_cases):
             numbers = [counts.total(), *(counts[verdict] for verdict in ("passed", "failed", "skipped", "ended"))]
             table.add_row(module, *map(str, numbers))
             sums += counts
