@@ -2,14 +2,19 @@
 
 import ast
 import os
+import re
 import shlex
 import shutil
+import subprocess
+import sys
 import sysconfig
+from pathlib import Path
 
 import pytest
 from support.paths import ROOT
 
 SETUP = ROOT / "setup.py"
+HEADERS = Path(sys.prefix, "include")
 
 
 def function_of_setup(name):
@@ -35,3 +40,33 @@ def test_without_a_compiler_the_mend_is_to_install_one(variable, language, packa
     assert f"apt install {package}," in said
     assert said.endswith(f"or name yours in {variable}")
     assert "\n" not in said
+
+
+LATER = (
+    "BUFFER_AUTOMATIC", "COMM_TYPE_RESOURCE_GUIDED", "REAL2", "COMPLEX4", "LOGICAL1", "LOGICAL2", "LOGICAL4",
+    "LOGICAL8", "LOGICAL16",
+)  # fmt: skip
+"""Names that are in MPI 4.1, and not in the mpi.h of MPICH 4.0."""
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc")
+@pytest.mark.skipif(not (HEADERS / "mpi_proto.h").exists(), reason="no mpi.h of MPICH in this environment")
+def test_the_library_of_simulated_programs_compiles_with_mpich_4_0(tmp_path):
+    header = (HEADERS / "mpi.h").read_text(encoding="utf-8")
+    for pattern, substitute in (
+        (rf"#define MPI_({'|'.join(LATER)})\s.*", ""),
+        (r"(#define MPI_VERSION +)\d", r"\g<1>4"),
+        (r"(#define MPI_SUBVERSION +)\d", r"\g<1>0"),
+    ):
+        header, changes = re.subn(pattern, substitute, header)
+        assert changes == (1 if substitute else len(LATER))
+    (tmp_path / "mpi.h").write_text(header, encoding="utf-8")
+    declarations = (HEADERS / "mpi_proto.h").read_text(encoding="utf-8")
+    declarations, changes = re.subn(r"(MPI_Pready_list\(int length, )const int", r"\1int", declarations)
+    assert changes
+    (tmp_path / "mpi_proto.h").write_text(declarations, encoding="utf-8")
+    folder = ROOT / "src/commmodel/_core"
+    for source in (folder / "online").glob("*.c"):
+        words = ["gcc", "-std=gnu11", "-fsyntax-only", f"-I{tmp_path}", f"-I{HEADERS}", f"-I{folder}", source]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr

@@ -2,13 +2,14 @@
 // times are those of operations that each call adds to its rank's ring (turns.c).
 #pragma once
 
-#include <mpi.h>
+#include <mpi.h>  // of MPICH 4.0 or newer
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "additions.h"
 #include "program/codes.h"
 #include "shared.h"
 
