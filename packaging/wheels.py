@@ -197,8 +197,9 @@ def trial(python: str, library: str, package: Path) -> dict[str, object]:
     """Install a package beside an MPI library into a new environment and try it; return figures."""
     say(f"trying {package.name} with {library} and {python}")
     folder = WORK / "trial"
-    packages = [f"{package}[report]", *TRIALS[library]]
-    programs = environment(folder, *packages, python=python)
+    programs = environment(folder, *TRIALS[library], python=python)
+    compiler = {} if package.suffix == ".whl" else {"MPICC": str(programs / "mpicc")}  # not the machine's
+    run(programs / "python", "-m", "pip", "install", "--quiet", f"{package}[report]", **compiler)
     if library == "mpiabi":  # mpi4py's wheels are for the other two
         run(programs / "python", "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", "--no-cache-dir",
             "--no-binary", "mpi4py", "mpi4py>=4.1,<5", MPICC=str(programs / "mpicc_abi"), CFLAGS="-O0")  # fmt: skip
@@ -207,7 +208,17 @@ def trial(python: str, library: str, package: Path) -> dict[str, object]:
     if done.returncode:
         raise SystemExit(f"wheels: {library} with {python}: {done.stdout[-3000:]}{done.stderr[-6000:]}")
     shutil.rmtree(folder)
-    return {"package": "wheel" if package.suffix == ".whl" else "sources", **json.loads(done.stdout)}
+    row = {"package": "wheel" if package.suffix == ".whl" else "sources", **json.loads(done.stdout)}
+    say(f"passed: {trial_row(row)}")
+    return row
+
+
+def trial_row(row: dict[str, object]) -> str:
+    """Return a trial's row of the table."""
+    return (
+        f"| {row['python']} | {row['library']} | `{row['abi']}` | {row['package']} "
+        f"| {row['first']:.2f} s | {row['later']:.2f} s | {row['import']:.3f} s |"
+    )
 
 
 def sizes(path: Path) -> list[str]:
@@ -230,11 +241,7 @@ def figures(path: Path, trials: list[dict[str, object]]) -> str:
         *sizes(path),
         "\n| Python | MPI library | ABI | from | first use | later | `import commmodel` |",
         "|---|---|---|---|---:|---:|---:|",
-        *(
-            f"| {row['python']} | {row['library']} | `{row['abi']}` | {row['package']} "
-            f"| {row['first']:.2f} s | {row['later']:.2f} s | {row['import']:.3f} s |"
-            for row in trials
-        ),
+        *map(trial_row, trials),
     ]
     return "\n".join(lines) + "\n"
 
