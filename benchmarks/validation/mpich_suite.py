@@ -185,8 +185,8 @@ class Suite:
             return self._source / directory
         target = self._build / "sources" / directory
         if not target.exists():
-            own, original = self._source / directory, self._source / "f77" / leaf
-            shutil.copytree(own, target) if own.exists() else target.mkdir(parents=True)
+            sources, original = self._source / directory, self._source / "f77" / leaf
+            shutil.copytree(sources, target) if sources.exists() else target.mkdir(parents=True)
             if original.exists():
                 script = self._source / "maint" / "f77tof90"
                 command = ["perl", script, original, target, "Makefile.am", "Makefile.ap"]
@@ -201,8 +201,8 @@ class Suite:
         files, macros = special.get(name, ([f"{name}{SUFFIXES.get(language, '.c')}"], []))
         paths = [folder / file for file in files]
         if leaf:  # sources in C are shared with the tests of the other Fortran interfaces
-            others = [folder, self.folder(f"f90/{leaf}"), self.folder(f"f77/{leaf}")]
-            paths = [next((other / file for other in others if (other / file).exists()), Path(file)) for file in files]
+            folders = [folder, self.folder(f"f90/{leaf}"), self.folder(f"f77/{leaf}")]
+            paths = [next((place / file for place in folders if (place / file).exists()), Path(file)) for file in files]
         if any(path.suffix != ".c" for path in paths):
             compiler, objects = "mpifort", [self._build / f"mtest_{language}.o"]
         else:
