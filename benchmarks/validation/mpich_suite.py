@@ -203,7 +203,7 @@ class Suite:
         if leaf:  # sources in C are shared with the tests of the other Fortran interfaces
             folders = [folder, self.folder(f"f90/{leaf}"), self.folder(f"f77/{leaf}")]
             paths = [next((place / file for place in folders if (place / file).exists()), Path(file)) for file in files]
-        if any(path.suffix != ".c" for path in paths):
+        if any(path.suffix in SUFFIXES.values() for path in paths):
             compiler, objects = "mpifort", [self._build / f"mtest_{language}.o"]
         else:
             is_function = any(path.exists() and FUNCTION in path.read_text() for path in paths)
