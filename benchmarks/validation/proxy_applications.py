@@ -268,6 +268,8 @@ def main() -> None:
             table.add_row(*cells(row))
             if not row.is_same:
                 print(f"{row.name}: {row.expected} under mpiexec, {row.simulated} simulated", file=sys.stderr)
+    if not done:
+        parser.error(f"{arguments.folder} has no clone of an application that --only finds: nothing was compared")
     Console(width=180).print(table)
     alike = sum(row.is_same for row in done)
     print(f"the same results on {arguments.ranks} ranks: {alike} of {len(done)} programs")
