@@ -149,10 +149,10 @@ def platform_of(machine: Machine, hosts: int, in_cabinets: int, uplink: float) -
 
 def rows(
     topology: str, machine: Machine, several: Measurements, platforms: dict[int, Platform], algorithms: dict[str, str],
-    exits: dict[int, NDArray[np.float64]],
+    exits: dict[int, NDArray[np.float64]], one_queue: bool,
 ) -> Iterator[Row]:  # fmt: skip
     """Yield each configuration that was measured, simulated."""
-    network = msgspec.structs.replace(from_machine.network(machine), one_queue=True)  # as `set_rate` has it
+    network = msgspec.structs.replace(from_machine.network(machine), one_queue=one_queue)
     plain = fluid(network.detached_limit, network.eager_limit)
     parameters = delays.from_machine(machine)
     for launch in several.launches:
@@ -217,6 +217,9 @@ def main() -> None:
     """Measure, simulate and print."""
     parser = emulated_cluster.parser("Operations on emulated hosts, simulated and measured.")
     parser.add_argument("--uplink", type=float, default=2.0, help="rate between cabinets over that of a host (2)")
+    parser.add_argument(
+        "--queues", choices=("one", "each"), default="one", help="of a host: one, or one for each other host (one)"
+    )
     parser.add_argument("--hosts", type=int, default=8, help="a power of two (8)")
     parser.add_argument("--sizes", default="10KiB,100KiB,1MiB", help="of the messages (10KiB,100KiB,1MiB)")
     parser.add_argument("--random-sizes", default="80", help="for the calibration (80)")
@@ -238,11 +241,13 @@ def measured_rows(arguments: argparse.Namespace, folder: Path) -> Iterator[Row]:
     variables = dict(arguments.variable)
     algorithms = {rule.operation: rule.algorithm for rule in selector.rules}
     largest = 1 << (max(parse_sizes(arguments.sizes)) - 1).bit_length()
+    one_queue = arguments.queues == "one"
+    set_rate = emulated_cluster.set_rate if one_queue else emulated_cluster.set_fair_rate
     machine: Machine | None = None
     for topology, in_cabinets in (("1 cabinet", 1), ("2 cabinets", 2)):
         with emulated_cluster.cluster(arguments.hosts, in_cabinets) as hosts:
             emulated_cluster.set_sockets(SEND_BUFFER, RECEIVE_BUFFER, hosts)
-            emulated_cluster.set_rate(arguments.rate, hosts, BUCKET)
+            set_rate(arguments.rate, hosts, BUCKET)
             if in_cabinets == 2:
                 emulated_cluster.set_uplink_rate(arguments.uplink * arguments.rate, BUCKET)
             if machine is None:
@@ -262,7 +267,7 @@ def measured_rows(arguments: argparse.Namespace, folder: Path) -> Iterator[Row]:
                 rules | variables,
             )  # fmt: skip
         platforms = {count: platform_of(machine, count, in_cabinets, arguments.uplink) for count in processes}
-        yield from rows(topology, machine, several, platforms, algorithms, exits)
+        yield from rows(topology, machine, several, platforms, algorithms, exits, one_queue)
 
 
 if __name__ == "__main__":
