@@ -98,13 +98,13 @@ def _exchange(path: Path) -> object:
 def _timeline(path: Path) -> object:
     from commmodel.simulate import timeline
 
-    return timeline.read(path)
+    return timeline.load(path)
 
 
 def _goal(path: Path) -> object:
     from commmodel.simulate import DelayParameters, delays, goal
 
-    return delays.run_schedule(goal.read(path), DelayParameters(L=1e-6, o=1e-6, g=1e-6, G=1e-9, S=1e4))
+    return delays.run_schedule(goal.load(path), DelayParameters(L=1e-6, o=1e-6, g=1e-6, G=1e-9, S=1e4))
 
 
 def _files(path: Path, folder: Path, names: list[str]) -> Path:

@@ -132,7 +132,7 @@ def write_schedule(path: Path) -> None:
     schedule.operations["value"][schedule.operations["kind"] != goal.Kind.CALCULATE] = 8
     for part in _PARTS:
         np.save(path.with_name(f"{path.name}-{part}.npy"), getattr(schedule, part))
-    goal.write(schedule, path.with_name(f"{path.name}.goal"))
+    goal.dump(schedule, path.with_name(f"{path.name}.goal"))
 
 
 def _repeated(name: str, program: Callable[[int, int], Program], processes: int, times: int, **more: object) -> Row:
@@ -296,7 +296,7 @@ def prepare(row: Row, folder: Path) -> None:
         write_schedule(folder / str(row.arguments[1]))
     elif row.arguments[:1] == ("-replay",):
         processes, actions = map(int, re.findall(r"\d+", str(row.arguments[1])))
-        traces.write(traces.halo(processes, actions // processes // _ACTIONS), (folder / str(row.arguments[1])).parent)
+        traces.dump(traces.halo(processes, actions // processes // _ACTIONS), (folder / str(row.arguments[1])).parent)
 
 
 def compared(row: Row, peers: Peers, repetitions: int, before: Path | None = None) -> list[str]:

@@ -37,7 +37,7 @@ from commmodel.fit import fit_machine
 from commmodel.machine import Machine
 from commmodel.results import Measurements
 from commmodel.results.configurations import Collective
-from commmodel.simulate import OPERATION, Code, DelayModel, Network, delays, fluid, from_machine, joined, run, work
+from commmodel.simulate import OPERATION, Code, DelayModel, Network, delays, fluid, from_machine, run, work
 from commmodel.simulate.operations import COLLECTIVE_TAG, Program
 from commmodel.simulate.platform import Platform, cabinets
 from commmodel.simulate.work.exchanges import square_grid
@@ -122,7 +122,9 @@ def simulated_seconds(program: Program, network: Network, platform: Platform, ex
             np.array([(Code.SLEEP, 0, 0, -1, time), (Code.SEND, rank, tag, -1, 0)], dtype=OPERATION)
             for rank, time in enumerate(times[:count])
         ]
-        outcome = run(joined([*ranks, *starters]), network, platform, hosts=[*range(count), *[last] * count])
+        outcome = run(
+            Program.from_ranks([*ranks, *starters]), network, platform, hosts=[*range(count), *[last] * count]
+        )
         begins = np.empty(count)
         begins[outcome.marks["rank"]] = outcome.marks["time"]
         seconds.append(float(np.max(outcome.ends[:count] - begins)))

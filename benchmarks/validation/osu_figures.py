@@ -17,7 +17,7 @@ from rich.table import Table
 from tools.peers import ours, platforms, smpi
 from tools.peers.programs import compiled
 
-from commmodel.simulate import OPERATION, SMPI, Code, Program, joined, run, smpi_collectives
+from commmodel.simulate import OPERATION, SMPI, Code, Program, run, smpi_collectives
 from commmodel.simulate.operations import ANY, UNNAMED
 from commmodel.simulate.work import mark, pair, sequence
 
@@ -48,7 +48,7 @@ def bandwidth(size: int, _: int, kind: str, hosts: int) -> float:
         operations([*[(Code.ISEND, 1, float(size))] * WINDOW, wait_all, (Code.RECV, 1, 1.0)]),
         operations([*[(Code.IRECV, 0, float(size))] * WINDOW, wait_all, (Code.SEND, 0, 1.0)]),
     ]
-    times = marked([joined(windows)] * (SKIPPED + ROUNDS), [], 2, kind, hosts)[:, 0]
+    times = marked([Program.from_ranks(windows)] * (SKIPPED + ROUNDS), [], 2, kind, hosts)[:, 0]
     return 1e-6 * size * WINDOW * ROUNDS / float(times.sum())
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from commmodel.cli import progress
 from commmodel.cli.progress import ProgressLine
-from commmodel.simulate import fluid, joined, platform, run
+from commmodel.simulate import Program, fluid, platform, run
 from commmodel.simulate.operations import OPERATION, UNNAMED, Code
 
 
@@ -63,7 +63,9 @@ def test_the_engine_says_how_far_it_is_and_stops_where_that_raises():
     steps = np.zeros(300_000, dtype=OPERATION)
     steps["code"], steps["request"], steps["value"] = Code.COMPUTE, UNNAMED, 1e-6
     seen = []
-    outcome = run(joined([steps]), fluid(), platform.flat(1, 1e9, 0.0), progress=lambda *far: seen.append(far))
+    outcome = run(
+        Program.from_ranks([steps]), fluid(), platform.flat(1, 1e9, 0.0), progress=lambda *far: seen.append(far)
+    )
     assert 1 <= len(seen) <= 3
     assert seen == sorted(seen)
     assert seen[-1][0] <= outcome.seconds
@@ -72,4 +74,4 @@ def test_the_engine_says_how_far_it_is_and_stops_where_that_raises():
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
-        run(joined([steps]), fluid(), platform.flat(1, 1e9, 0.0), progress=stop)
+        run(Program.from_ranks([steps]), fluid(), platform.flat(1, 1e9, 0.0), progress=stop)

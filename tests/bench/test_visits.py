@@ -15,7 +15,7 @@ from commmodel.bench.kernels import refinements
 from commmodel.bench.options import parse
 from commmodel.bench.plan import in_rounds
 from commmodel.fit.points import collect
-from commmodel.results import Measurements, Record, Writer, fastest_half, joined
+from commmodel.results import Measurements, Record, Writer, fastest_half, join_visits
 from commmodel.results.configurations import PingPong, RandomPingPong, Threshold
 
 PLAN = [Threshold("same-node"), *(PingPong(1 << power, "same-node") for power in range(10))]
@@ -68,12 +68,12 @@ def test_the_visits_of_a_launch_are_read_as_one_record(tmp_path):
 
 def test_records_that_are_no_visits_stay_apart():
     one = Record(PingPong(8, "same-node"), "s", (1e-6,))
-    assert joined([one, one]) == (one, one)
+    assert join_visits([one, one]) == (one, one)
 
 
 @given(st.lists(st.lists(st.floats(1e-6, 1e-3), min_size=1, max_size=5), min_size=1, max_size=6))
 def test_half_of_the_visits_or_one_more_tell(parts):
-    (record,) = joined([visit(8, *part) for part in parts])
+    (record,) = join_visits([visit(8, *part) for part in parts])
     fastest = sorted(map(median, parts))[: (len(parts) + 1) // 2]
     kept = [part for part in parts if median(part) <= fastest[-1]]  # more where medians are equal
     told = Counter(fastest_half(record))
@@ -87,7 +87,7 @@ def test_a_visit_that_was_disturbed_as_a_whole_leaves_the_fit_alone():
     from commmodel.results import Launch
 
     for order in ([*quiet, disturbed], [disturbed, *quiet]):
-        records = joined([visit(8, *samples) for samples in order])
+        records = join_visits([visit(8, *samples) for samples in order])
         points = collect(Measurements((Launch(header(), records),)))["same-node"]
         assert points.seconds[0] == pytest.approx(1.02e-6, rel=0.005)
 
@@ -111,7 +111,7 @@ def test_what_is_left_are_the_visits_that_no_earlier_run_paid():
     planned = in_rounds(PLAN, options())
     threshold, first, second, *_ = PLAN
     done = [Record(threshold, "B", (8.0,)), visit(first.message_size, 1e-6)]
-    done += joined([visit(second.message_size, 1e-6), visit(second.message_size, 2e-6)])
+    done += join_visits([visit(second.message_size, 1e-6), visit(second.message_size, 2e-6)])
     left = planned.without(done)
     paid = {threshold: 1, first: 1, second: 2}
     counts = Counter(one for each in left.rounds for one in each)

@@ -11,10 +11,9 @@ from commmodel.cli import main
 from commmodel.collectives import Nodes, Problem, build
 from commmodel.collectives.library.selection import load, with_levels
 from commmodel.machine import Edge, Hybrid, Limit, LogGP, Machine, Mode, Parameter, Segment, dump
-from commmodel.simulate import SMPI, Code, fluid, run
+from commmodel.simulate import SMPI, Code, fluid, run, timeline
 from commmodel.simulate.platform import dump as dump_platform
 from commmodel.simulate.platform import flat
-from commmodel.simulate.timeline import read
 from commmodel.simulate.work import collective, halo
 from commmodel.simulate.work.collective import chosen
 
@@ -314,7 +313,7 @@ def test_a_measured_timeline_of_other_ranks_is_refused(platform, tmp_path, capsy
 def test_what_a_trace_holds_is_what_was_simulated(platform, tmp_path, capsys):
     path = tmp_path / "t.csv"
     printed = as_json(capsys, platform, *BCAST, "--trace", str(path))
-    assert read(path).seconds == printed["seconds"]
+    assert timeline.load(path).seconds == printed["seconds"]
 
 
 # Deadlocks

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from commmodel.errors import InputError
-from commmodel.simulate import SMPI, DelayModel, DelayParameters, delays, fluid, goal, joined, platform, run
+from commmodel.simulate import SMPI, DelayModel, DelayParameters, Program, delays, fluid, goal, platform, run
 from commmodel.simulate.operations import OPERATION, UNNAMED, Code
 
 
@@ -32,7 +32,7 @@ CALM = DelayParameters(L=1e-6, o=1e-6)
 )
 def test_links_and_programs(model, ranks, links):
     with pytest.raises(InputError, match=r"beyond 1\.8e308"):
-        run(joined(ranks), model, links)
+        run(Program.from_ranks(ranks), model, links)
 
 
 @pytest.mark.parametrize("name", ["logp", "loggp", "loggps"])
@@ -48,7 +48,7 @@ def test_links_and_programs(model, ranks, links):
 )
 def test_delay_models(name, ranks, parameters):
     with pytest.raises(InputError, match=r"beyond 1\.8e308"):
-        run(joined(ranks), DelayModel(parameters, name))
+        run(Program.from_ranks(ranks), DelayModel(parameters, name))
 
 
 @pytest.mark.parametrize("rules", ["classic", "newer"])
@@ -61,5 +61,5 @@ def test_schedules(rules, parameters):
 
 @pytest.mark.parametrize("model", [fluid(), DelayModel(CALM)], ids=["fluid", "loggps"])
 def test_the_largest_times_that_there_are_still_count(model):
-    assert run(joined([rank(SLEEP), rank()]), model, FAST).seconds == 1.7e308
-    assert run(joined([rank(), rank(RECEIVE)]), model, FAST).blocked
+    assert run(Program.from_ranks([rank(SLEEP), rank()]), model, FAST).seconds == 1.7e308
+    assert run(Program.from_ranks([rank(), rank(RECEIVE)]), model, FAST).blocked

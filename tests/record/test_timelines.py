@@ -82,8 +82,8 @@ def test_each_format_has_an_arrow_for_each_message(tmp_path, name, arrow):
 
 def test_what_is_written_is_read_with_its_messages(tmp_path):
     recorded = record.timeline(record.load(ring(tmp_path)))
-    timeline.write(tmp_path / "t.csv", recorded)
-    back = timeline.read(tmp_path / "t.csv").transfers
+    timeline.dump(recorded, tmp_path / "t.csv")
+    back = timeline.load(tmp_path / "t.csv").transfers
     assert all(np.array_equal(back[name], recorded.transfers[name]) for name in back.dtype.names)
 
 

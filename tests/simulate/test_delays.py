@@ -11,7 +11,7 @@ from commmodel._core.delays.critical_path import finish_times
 from commmodel.collectives import ALGORITHMS, Problem, build
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Edge, Hybrid, Limit, LogGP, Machine, Mode, Parameter, Segment
-from commmodel.simulate import OPERATION, Code, DelayModel, DelayParameters, Program, delays, joined, run, work
+from commmodel.simulate import OPERATION, Code, DelayModel, DelayParameters, Program, delays, run, work
 from commmodel.simulate.operations import ANY, EVERY_NAMED, UNNAMED
 from commmodel.simulate.result import State
 
@@ -64,7 +64,7 @@ def test_a_message_takes_what_the_formulas_say(L, o, G, O_s, O_r, G_small, small
     parameters = DelayParameters(L=L, o=o, G=G, O_s=O_s, O_r=O_r, S=20.0, G_small=G_small, small=small)
     sender = rank((SLEEP, -1, 0, max(-late, 0)), (SEND, 1, 0, size))
     receiver = rank((SLEEP, -1, 0, max(late, 0)), (RECV, 0, 0, size))
-    result = run(joined([sender, receiver]), DelayModel(parameters))
+    result = run(Program.from_ranks([sender, receiver]), DelayModel(parameters))
     send, receive = closed_form(parameters, size, late)
     assert result.blocked == ()
     assert result.ends.tolist() == [max(-late, 0) + send, max(late, 0) + receive]
@@ -101,7 +101,7 @@ def test_collectives_are_what_the_critical_path_says(operation, g):
 
 def test_a_nic_sends_one_message_at_a_time_and_the_processor_goes_on():
     sender = rank((ISEND, 1, 0, 20), (ISEND, 2, 0, 20), only(WAITALL))
-    result = run(joined([sender, rank((RECV, 0, 0, 20)), rank((RECV, 0, 0, 20))]), DelayModel(NICS))
+    result = run(Program.from_ranks([sender, rank((RECV, 0, 0, 20)), rank((RECV, 0, 0, 20))]), DelayModel(NICS))
     bytes_take = 4 * 1.0 + 16 * 0.5
     first = 1 + bytes_take  # leaves at 1, the NIC is free at 13
     assert result.ends.tolist() == [2.0, 1 + 8 + bytes_take + 1, first + 8 + bytes_take + 1]
@@ -109,7 +109,7 @@ def test_a_nic_sends_one_message_at_a_time_and_the_processor_goes_on():
 
 def test_a_nic_receives_one_message_at_a_time():
     receiver = rank((IRECV, 1, 0, 20), (IRECV, 2, 0, 20), only(WAITALL))
-    result = run(joined([receiver, rank((SEND, 0, 0, 20)), rank((SEND, 0, 0, 20))]), DelayModel(NICS))
+    result = run(Program.from_ranks([receiver, rank((SEND, 0, 0, 20)), rank((SEND, 0, 0, 20))]), DelayModel(NICS))
     assert result.ends[0] == 1 + 8 + 12 + 12 + 1
 
 
@@ -117,7 +117,7 @@ def test_a_nic_receives_one_message_at_a_time():
 @pytest.mark.parametrize("S", [math.inf, 10.0])
 def test_a_message_to_oneself_takes_no_nic_and_no_latency(name, S):
     p = DelayParameters(L=100.0, o=1.0, g=50.0, G=2.0, S=S)
-    alone = joined([rank((Code.IRECV, 0, 0, 1000), (Code.ISEND, 0, 0, 1000), only(Code.WAITALL))])
+    alone = Program.from_ranks([rank((Code.IRECV, 0, 0, 1000), (Code.ISEND, 0, 0, 1000), only(Code.WAITALL))])
     asks = 4 * p.o if name == "loggps" and S < 1000 else 0.0  # question and answer, each sent and taken
     assert run(alone, DelayModel(p, name)).seconds == 2 * p.o + asks
 
@@ -125,7 +125,7 @@ def test_a_message_to_oneself_takes_no_nic_and_no_latency(name, S):
 def test_loggp_stalls_the_processor_at_its_port():
     sender = rank((SEND, 1, 0, 9), (SEND, 1, 0, 9), (COMPUTE, -1, 0, 5.0))
     receiver = rank((RECV, 0, 0, 9), (RECV, 0, 0, 9))
-    result = run(joined([sender, receiver]), DelayModel(SIMPLE, "loggp"))
+    result = run(Program.from_ranks([sender, receiver]), DelayModel(SIMPLE, "loggp"))
     gap = 2 + 8 * 0.5
     assert result.ends.tolist() == [gap + 1 + 5, gap + 1 + 8 + 4 + 1]
     assert result.spent[0].tolist() == [5.0, gap + 1, 0, 0, 0]
@@ -134,21 +134,21 @@ def test_loggp_stalls_the_processor_at_its_port():
 def test_messages_are_received_in_the_order_of_sending():
     sender = rank((SEND, 1, 5, 1), (SEND, 1, 6, 2), (SEND, 1, 5, 3))
     receiver = rank((SLEEP, -1, 0, 99), (RECV, 0, ANY, 1), (RECV, ANY, 5, 3), (RECV, ANY, ANY, 2))
-    assert run(joined([sender, receiver]), DelayModel(NICS)).blocked == ()
+    assert run(Program.from_ranks([sender, receiver]), DelayModel(NICS)).blocked == ()
     crossed = rank((SLEEP, -1, 0, 99), (RECV, 0, ANY, 1), (RECV, ANY, ANY, 1))
     with pytest.raises(InputError, match="from rank 0 to rank 1 with tag 6 is longer than its receive"):
-        run(joined([sender, crossed]), DelayModel(NICS))
+        run(Program.from_ranks([sender, crossed]), DelayModel(NICS))
 
 
 def test_a_posted_wildcard_comes_before_what_was_posted_later():
     receiver = rank((IRECV, ANY, ANY, 1), (IRECV, 0, 5, 2), (IRECV, ANY, 7, 3), (IRECV, 0, ANY, 4), only(WAITALL))
     sender = rank((SEND, 1, 5, 1), (SEND, 1, 5, 2), (SEND, 1, 7, 3), (SEND, 1, 5, 4))
-    result = run(joined([sender, receiver]), DelayModel(NICS))
+    result = run(Program.from_ranks([sender, receiver]), DelayModel(NICS))
     assert (result.blocked, result.unmatched_messages) == ((), 0)
 
 
 def test_any_tag_takes_no_collective_message():
-    result = run(joined([rank((SEND, 1, -2, 1)), rank((RECV, 0, ANY, 1))]), DelayModel(NICS))
+    result = run(Program.from_ranks([rank((SEND, 1, -2, 1)), rank((RECV, 0, ANY, 1))]), DelayModel(NICS))
     assert [str(one) for one in result.blocked] == ["rank 1 waits in MPI_Recv for a message from rank 0"]
     assert result.unmatched_messages == 1
 
@@ -156,25 +156,25 @@ def test_any_tag_takes_no_collective_message():
 def test_deadlocks_say_who_waits_for_whom():
     both = [rank((SEND, 1 - me, 3, 100), (RECV, 1 - me, 3, 100)) for me in range(2)]
     third = rank((IRECV, ANY, 4, 8, 7), (WAIT, -1, 0, 0, 7))
-    result = run(joined([*both, third]), DelayModel(NICS))
+    result = run(Program.from_ranks([*both, third]), DelayModel(NICS))
     assert [str(one) for one in result.blocked] == [
         "rank 0 waits in MPI_Send until rank 1 receives 100 bytes with tag 3",
         "rank 1 waits in MPI_Send until rank 0 receives 100 bytes with tag 3",
         "rank 2 waits in MPI_Wait for a message from any rank with tag 4",
     ]
-    assert run(joined(both), DelayModel(NICS, "loggp")).blocked == ()
+    assert run(Program.from_ranks(both), DelayModel(NICS, "loggp")).blocked == ()
 
 
 def test_an_exchange_by_rendezvous_ends():
     both = [rank((IRECV, 1 - me, 0, 100), (ISEND, 1 - me, 0, 100), only(WAITALL)) for me in range(2)]
-    result = run(joined(both), DelayModel(NICS))
+    result = run(Program.from_ranks(both), DelayModel(NICS))
     assert result.blocked == ()
     # Question 1 + 8; question taken and answered 2 + 8; answer taken, message leaves 1 + 1 + 8 + (4 + 48); taken 1.
     assert result.ends.tolist() == [9 + 10 + 1 + 1 + 8 + 52 + 1] * 2
 
 
 def test_a_send_may_wait_for_a_rank_that_has_ended():
-    result = run(joined([rank((ISEND, 1, 0, 100)), rank((RECV, 0, 0, 100))]), DelayModel(NICS))
+    result = run(Program.from_ranks([rank((ISEND, 1, 0, 100)), rank((RECV, 0, 0, 100))]), DelayModel(NICS))
     assert result.blocked == ()
 
 
@@ -184,14 +184,14 @@ def test_requests_by_name_and_all_at_once():
         only(WAITALL, EVERY_NAMED), only(WAIT, 1), only(TEST, 1), (MARK, -1, 0, 3),
     )  # fmt: skip
     sender = rank(*((ISEND, 1, tag, 8, tag) for tag in range(5)), only(TEST, 2), only(WAITALL, EVERY_NAMED))
-    result = run(joined([sender, receiver]), DelayModel(NICS))
+    result = run(Program.from_ranks([sender, receiver]), DelayModel(NICS))
     assert result.blocked == ()
     assert result.marks.tolist() == [(1, 3, result.ends[1])]
 
 
 def test_test_takes_what_has_come_and_goes_on():
     receiver = rank((IRECV, 0, 0, 8, 1), (COMPUTE, -1, 0, 4.0), only(TEST, 1), (COMPUTE, -1, 0, 50.0), only(TEST, 1))
-    result = run(joined([rank((SEND, 1, 0, 8)), receiver]), DelayModel(NICS))
+    result = run(Program.from_ranks([rank((SEND, 1, 0, 8)), receiver]), DelayModel(NICS))
     assert result.ends.tolist() == [1.0, 55.0]
     assert result.spent[1].tolist() == [54.0, 0, 0, 1.0, 0]
 
@@ -216,7 +216,7 @@ def test_what_goes_wrong_in_a_refill_is_told():
 
 def test_wrong_names_and_numbers_are_told():
     with pytest.raises(InputError, match="choose one of logp, loggp, loggps"):
-        run(joined([rank()]), DelayModel(NICS, "hybrid"))
+        run(Program.from_ranks([rank()]), DelayModel(NICS, "hybrid"))
     with pytest.raises(InputError, match="parameter L of a delay model is -1"):
         DelayParameters(L=-1.0, o=0.0)
     with pytest.raises(InputError, match="parameter G of a delay model is inf"):
@@ -225,7 +225,9 @@ def test_wrong_names_and_numbers_are_told():
 
 def test_records_are_what_happened():
     result = run(
-        joined([rank((SEND, 1, 4, 10)), rank((COMPUTE, -1, 0, 2.0), (RECV, 0, 4, 10))]), DelayModel(NICS), record=True
+        Program.from_ranks([rank((SEND, 1, 4, 10)), rank((COMPUTE, -1, 0, 2.0), (RECV, 0, 4, 10))]),
+        DelayModel(NICS),
+        record=True,
     )
     assert result.transfers.tolist() == [(0, 1, 4, 10.0, 0.0, 1.0, 1 + 8 + 4 + 3.0)]
     assert result.intervals.tolist() == [
@@ -247,7 +249,7 @@ def test_times_scale_and_repeat(data):
         ranks[sender].append((ISEND, receiver, tag, size))
         ranks[receiver].append((IRECV, sender, tag, size))
         ranks[data.draw(st.integers(0, processes - 1))].append((COMPUTE, -1, 0, data.draw(numbers)))
-    program = joined([rank(*one, only(WAITALL)) for one in ranks])
+    program = Program.from_ranks([rank(*one, only(WAITALL)) for one in ranks])
     twice = program.operations.copy()
     twice["value"][twice["code"] == COMPUTE] *= 2
     for model in delays.MODELS:
@@ -288,7 +290,7 @@ def test_parameters_of_a_hybrid_model():
     assert (p.small, p.S, p.O_s, p.O_r) == (1000, 9000, 3e-9, 1e-9)
 
     def one_way(size):
-        return run(joined([rank((SEND, 1, 0, size)), rank((RECV, 0, 0, size))]), DelayModel(p)).ends[1]
+        return run(Program.from_ranks([rank((SEND, 1, 0, size)), rank((RECV, 0, 0, size))]), DelayModel(p)).ends[1]
 
     assert [one_way(size) for size in (0, 1000)] == pytest.approx([model.seconds(size) for size in (0, 1000)])
     assert one_way(200_000) - one_way(100_000) == pytest.approx(100_000 / 1.2e8)

@@ -21,7 +21,7 @@ from commmodel.fit import Settings, fit_machine
 from commmodel.machine import Edge, Hybrid, Machine, Mode, Parameter, Segment
 from commmodel.results.configurations import Contention, RandomPing, RandomPingPong
 from commmodel.results.parameters import described
-from commmodel.simulate import OPERATION, Code, from_machine, joined, run, work
+from commmodel.simulate import OPERATION, Code, Program, from_machine, run, work
 from commmodel.simulate.platform import cabinets
 from commmodel.simulate.result import State
 
@@ -50,7 +50,7 @@ def rank(*operations):
 
 
 def simulated(measured, *ranks):
-    return run(joined(ranks), from_machine.network(measured), from_machine.platform(measured, len(ranks)))
+    return run(Program.from_ranks(ranks), from_machine.network(measured), from_machine.platform(measured, len(ranks)))
 
 
 def round_trip(measured, size):

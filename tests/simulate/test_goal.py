@@ -177,21 +177,21 @@ def test_text_is_read_and_written(tmp_path):
     assert schedule.operations["line"].tolist() == [9, 11, 12, 13, 14, 5]
     assert schedule.operations[["peer", "tag", "cpu", "nic"]][1].tolist() == (1, 3, 1, 2)
     path = tmp_path / "one.goal"
-    goal.write(schedule, path)
-    again = goal.read(path)
+    goal.dump(schedule, path)
+    again = goal.load(path)
     columns = ["value", "peer", "tag", "kind", "cpu", "nic"]
     assert again.operations[columns].tolist() == schedule.operations[columns].tolist()
     assert again.dependencies.tolist() == schedule.dependencies.tolist()
     packed = tmp_path / "one.goal.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert goal.read(packed).operations.tobytes() == again.operations.tobytes()
+    assert goal.load(packed).operations.tobytes() == again.operations.tobytes()
 
 
 def test_collectives_survive_their_text(tmp_path):
     schedule = collective("allreduce", "ring", 5, 1000)
     path = tmp_path / "ring.goal"
-    goal.write(schedule, path)
-    assert nanoseconds(goal.read(path)) == nanoseconds(schedule)
+    goal.dump(schedule, path)
+    assert nanoseconds(goal.load(path)) == nanoseconds(schedule)
 
 
 def test_many_join_through_one_operation():

@@ -59,25 +59,25 @@ def same(first, second):
 
 
 def rewritten(folder, schedule):
-    goal.write(schedule, folder / "schedule.bin")
-    return goal.read(folder / "schedule.bin")
+    goal.dump(schedule, folder / "schedule.bin")
+    return goal.load(folder / "schedule.bin")
 
 
 def test_bytes_are_those_of_the_peer(tmp_path):
     schedule = goal.parse(SMALL)
-    goal.write(schedule, tmp_path / "small.bin")
+    goal.dump(schedule, tmp_path / "small.bin")
     assert (tmp_path / "small.bin").read_bytes() == BINARY
     assert goal.is_schedule(tmp_path / "small.bin")
-    same(goal.read(tmp_path / "small.bin"), schedule)
+    same(goal.load(tmp_path / "small.bin"), schedule)
 
 
 def test_form_is_told_by_content(tmp_path):
     (tmp_path / "misnamed.txt").write_bytes(BINARY)
-    assert goal.read(tmp_path / "misnamed.txt").operations.size == 4
+    assert goal.load(tmp_path / "misnamed.txt").operations.size == 4
     for words in ("num_ranks 2\n", "// a schedule\n/* of two */ num_ranks 2\n", SMALL):
         (tmp_path / "text.bin").write_text(words)
         assert goal.is_schedule(tmp_path / "text.bin")
-        assert goal.read(tmp_path / "text.bin").processes == 2
+        assert goal.load(tmp_path / "text.bin").processes == 2
     for words in ("0 init\n", "", "rank0\nrank1\n", "/* num_ranks 2", "/**/" * 4000):
         (tmp_path / "other").write_text(words)
         assert not goal.is_schedule(tmp_path / "other")
@@ -88,7 +88,7 @@ def test_form_is_told_by_content(tmp_path):
 def test_older_lists_of_no_dependents_may_begin_anywhere(tmp_path):
     at = BINARY.index(packed_operation(2, 3, 0, 5, 0, 0, 0, 0, 3, 0, 3)) + 23
     (tmp_path / "old.bin").write_bytes(BINARY[:at] + struct.pack("<IIII", 0, 999, 0, ANY) + BINARY[at + 16 :])
-    same(goal.read(tmp_path / "old.bin"), goal.parse(SMALL))
+    same(goal.load(tmp_path / "old.bin"), goal.parse(SMALL))
 
 
 @pytest.mark.parametrize("operation", ["bcast", "allreduce", "alltoall"])
@@ -134,7 +134,7 @@ def test_any_schedule_is_read_as_written(tmp_path_factory, words):
     first = b"".join(content(schedule))
     path = tmp_path_factory.getbasetemp() / "schedule.bin"
     path.write_bytes(first)
-    again = goal.read(path)
+    again = goal.load(path)
     same(again, schedule)
     same(goal.parse("".join(goal.text(again))), schedule)
     assert b"".join(content(again)) == first
@@ -176,7 +176,7 @@ OPERATION = PART + 12
 def test_damage_is_told_with_its_byte(tmp_path, damaged, problem):
     (tmp_path / "damaged.bin").write_bytes(damaged)
     with pytest.raises(DamagedFileError, match=problem):
-        goal.read(tmp_path / "damaged.bin")
+        goal.load(tmp_path / "damaged.bin")
 
 
 def test_circle_is_found(tmp_path):
@@ -185,12 +185,12 @@ def test_circle_is_found(tmp_path):
     head = struct.pack("<QIBB2Q", 4223, 1, 0, 0, 22, 22 + len(part))
     (tmp_path / "circle.bin").write_bytes(head + part)
     with pytest.raises(DamagedFileError, match=r"byte 38: rank 0: .* go in a circle"):
-        goal.read(tmp_path / "circle.bin")
+        goal.load(tmp_path / "circle.bin")
 
 
 def test_missing_file_is_told(tmp_path):
     with pytest.raises(InputError, match=r"none\.bin: No such file"):
-        goal.read(tmp_path / "none.bin")
+        goal.load(tmp_path / "none.bin")
 
 
 @settings(deadline=None, max_examples=300)
@@ -203,7 +203,7 @@ def test_any_bytes_are_a_schedule_or_damaged(tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "any.bin"
     path.write_bytes(damaged)
     try:
-        schedule = goal.read(path)
+        schedule = goal.load(path)
     except InputError:  # one line always, as `CommModelError` makes sure
         return
     run_schedule(schedule, PEER)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commmodel.simulate import OPERATION, SMPI, Code, Network, Program, SimulationResult, fluid, joined, run
+from commmodel.simulate import OPERATION, SMPI, Code, Network, Program, SimulationResult, fluid, run
 from commmodel.simulate import platform as platforms
 from commmodel.simulate.network import Factor
 from commmodel.simulate.platform import Platform
@@ -56,7 +56,7 @@ def program(flows: Flows) -> tuple[Program, list[int]]:
         ranks.append([(Code.SLEEP, 0, 0, -1, start), (Code.SEND, receiver, 0, -1, size)])
         ranks.append([(Code.RECV, sender, 0, -1, size)])
         hosts += [source, destination]
-    return joined([np.array(operations, dtype=OPERATION) for operations in ranks]), hosts
+    return Program.from_ranks([np.array(operations, dtype=OPERATION) for operations in ranks]), hosts
 
 
 def simulated(flows: Flows, kind: str, network: Network, scale: float = 1.0) -> SimulationResult:

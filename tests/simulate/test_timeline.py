@@ -14,7 +14,7 @@ from support.timelines import PING_PONG, random_timeline
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate import DelayModel, DelayParameters, fluid, run
 from commmodel.simulate.result import INTERVAL, SimulationResult, State
-from commmodel.simulate.timeline import Timeline, read, write
+from commmodel.simulate.timeline import Timeline, dump, load
 
 SUFFIXES = (".json", ".paje", ".trace", ".csv")
 
@@ -65,7 +65,7 @@ def test_of_a_deadlock_that_was_not_recorded_there_is_no_timeline():
 
 
 def test_perfetto_has_a_thread_for_each_rank_and_a_slice_for_each_interval(tmp_path):
-    write(tmp_path / "t.json", PING_PONG)
+    dump(PING_PONG, tmp_path / "t.json")
     found = events(tmp_path / "t.json")
     names = [event["args"]["name"] for event in found if event["name"] == "thread_name"]
     assert names == ["rank 0", "rank 1"]
@@ -82,7 +82,7 @@ def test_perfetto_has_a_thread_for_each_rank_and_a_slice_for_each_interval(tmp_p
 
 def test_both_ends_of_every_arrow_hold_on_to_a_slice(tmp_path):
     timeline = random_timeline(5, 40)
-    write(tmp_path / "t.json", timeline)
+    dump(timeline, tmp_path / "t.json")
     found = events(tmp_path / "t.json")
     slices = [event for event in found if event["ph"] == "X"]
     ends = [event for event in found if event["ph"] in "sf"]
@@ -96,7 +96,7 @@ def test_both_ends_of_every_arrow_hold_on_to_a_slice(tmp_path):
 
 
 def test_where_a_rank_is_in_no_state_an_instant_is_written_for_the_arrow(tmp_path):
-    write(tmp_path / "t.json", PING_PONG)
+    dump(PING_PONG, tmp_path / "t.json")
     instants = [(one["name"], one["tid"], one["ts"]) for one in events(tmp_path / "t.json") if one.get("dur") == 0]
     assert instants == [("departure", 1, 3.0)]
     arrivals = [one["ts"] for one in events(tmp_path / "t.json") if one["ph"] == "f"]
@@ -131,7 +131,7 @@ def _commas(line):
 
 
 def test_every_paje_event_has_the_fields_of_its_definition_and_time_never_goes_back(tmp_path):
-    write(tmp_path / "t.paje", random_timeline(4, 30))
+    dump(random_timeline(4, 30), tmp_path / "t.paje")
     definitions, found = paje(tmp_path / "t.paje")
     assert all(len(event) == 1 + len(definitions[event[0]][1]) for event in found)
     times = [float(event[1]) for event in found if int(event[0]) >= 4]
@@ -141,7 +141,7 @@ def test_every_paje_event_has_the_fields_of_its_definition_and_time_never_goes_b
 
 
 def test_paje_states_end_where_nothing_follows_at_once_and_links_are_paired(tmp_path):
-    write(tmp_path / "t.paje", PING_PONG)
+    dump(PING_PONG, tmp_path / "t.paje")
     definitions, found = paje(tmp_path / "t.paje")
     said = [(definitions[event[0]][0], *event[1:]) for event in found]
     states = [(float(one[1]), one[4]) for one in said if one[0] == "PajeSetState" and one[3] == "r0"]
@@ -157,8 +157,8 @@ def test_paje_states_end_where_nothing_follows_at_once_and_links_are_paired(tmp_
 def test_the_same_timeline_gives_the_same_bytes_compressed_or_not(tmp_path, suffix):
     timeline = random_timeline(3, 20)
     for name in ("one", "other"):
-        write(tmp_path / f"{name}{suffix}", timeline)
-        write(tmp_path / f"{name}{suffix}.gz", timeline)
+        dump(timeline, tmp_path / f"{name}{suffix}")
+        dump(timeline, tmp_path / f"{name}{suffix}.gz")
     assert (tmp_path / f"one{suffix}").read_bytes() == (tmp_path / f"other{suffix}").read_bytes()
     packed = (tmp_path / f"one{suffix}.gz").read_bytes()
     assert packed == (tmp_path / f"other{suffix}.gz").read_bytes()
@@ -167,15 +167,15 @@ def test_the_same_timeline_gives_the_same_bytes_compressed_or_not(tmp_path, suff
 
 def test_a_name_without_a_format_and_a_folder_that_is_not_there_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"must end in \.json"):
-        write(tmp_path / "t.txt", PING_PONG)
+        dump(PING_PONG, tmp_path / "t.txt")
     with pytest.raises(InputError, match="cannot be written"):
-        write(tmp_path / "no" / "t.json", PING_PONG)
+        dump(PING_PONG, tmp_path / "no" / "t.json")
 
 
 def test_nothing_at_all_is_a_timeline_too(tmp_path):
     nothing = Timeline('no"thing', 2, np.empty(0, INTERVAL))
     for suffix in SUFFIXES:
-        write(tmp_path / f"t{suffix}", nothing)
+        dump(nothing, tmp_path / f"t{suffix}")
     assert len(events(tmp_path / "t.json")) == 5
     assert nothing.seconds == 0.0
 
@@ -194,8 +194,8 @@ def test_reading_csv_gives_back_what_was_written(tmp_path_factory, drawn):
     path = tmp_path_factory.mktemp("csv") / "t.csv.gz"
     table = np.array([(*row[:5], row[5], row[5] + row[6]) for row in drawn], dtype=INTERVAL)
     timeline = Timeline("t", 6, table)
-    write(path, timeline)
-    back = read(path).intervals
+    dump(timeline, path)
+    back = load(path).intervals
     first = timeline.intervals["start"].min()
     for name in ("rank", "state", "peer", "tag", "size"):
         assert sorted(back[name]) == sorted(timeline.intervals[name])
@@ -205,8 +205,8 @@ def test_reading_csv_gives_back_what_was_written(tmp_path_factory, drawn):
 
 def test_reading_csv_gives_back_messages_to_the_last_bit(tmp_path):
     timeline = random_timeline(3, 40)
-    write(tmp_path / "t.csv", timeline)
-    back = read(tmp_path / "t.csv")
+    dump(timeline, tmp_path / "t.csv")
+    back = load(tmp_path / "t.csv")
     first = timeline.intervals["start"].min()
     assert back.processes == 3
     for name in ("sender", "receiver", "tag", "size"):
@@ -216,8 +216,8 @@ def test_reading_csv_gives_back_messages_to_the_last_bit(tmp_path):
 
 
 def test_reading_a_perfetto_trace_gives_back_states_and_messages(tmp_path):
-    write(tmp_path / "t.json", PING_PONG)
-    back = read(tmp_path / "t.json")
+    dump(PING_PONG, tmp_path / "t.json")
+    back = load(tmp_path / "t.json")
     assert (back.name, back.processes) == ("t.json", 2)
     for name in INTERVAL.names:
         assert np.allclose(back.intervals[name], PING_PONG.intervals[name], rtol=0, atol=1e-12)
@@ -230,7 +230,7 @@ def test_names_of_mpi_functions_are_states(tmp_path):
     words = ("MPI_Send", "mpi_recv", "MPI_Waitall", "MPI_Allreduce", "Compute")
     lines = "\n".join(f"{rank}, {word} ,1.5,2.5" for rank, word in enumerate(words))
     path.write_text(f"# measured\nrank,state,start,end\n{lines}\n")
-    found = read(path).intervals
+    found = load(path).intervals
     assert found["state"].tolist() == [State.SEND, State.RECEIVE, State.WAIT, State.WAIT, State.COMPUTE]
     assert set(found["end"]) == {1.0}
 
@@ -268,19 +268,19 @@ def test_a_damaged_file_gets_one_line(tmp_path, name, content, problem):
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(DamagedFileError) as caught:
-        read(path)
+        load(path)
     assert problem in str(caught.value)
     assert str(caught.value).startswith(str(path))
 
 
 def test_a_file_that_is_cut_short_or_not_there_is_refused(tmp_path):
-    write(tmp_path / "t.csv.gz", random_timeline(2, 50))
+    dump(random_timeline(2, 50), tmp_path / "t.csv.gz")
     whole = (tmp_path / "t.csv.gz").read_bytes()
     (tmp_path / "t.csv.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DamagedFileError, match="cut short"):
-        read(tmp_path / "t.csv.gz")
+        load(tmp_path / "t.csv.gz")
     with pytest.raises(InputError, match="cannot be read"):
-        read(tmp_path / "none.csv")
+        load(tmp_path / "none.csv")
 
 
 @given(st.binary(max_size=200), st.sampled_from([".csv", ".json"]))
@@ -288,7 +288,7 @@ def test_any_bytes_are_a_timeline_or_one_error(tmp_path_factory, content, suffix
     path = tmp_path_factory.mktemp("any") / f"t{suffix}"
     path.write_bytes(content)
     with pytest.raises(InputError):
-        read(path)
+        load(path)
 
 
 def test_a_small_file_that_unpacks_to_very_much_is_refused_early(tmp_path):
@@ -299,5 +299,5 @@ def test_a_small_file_that_unpacks_to_very_much_is_refused_early(tmp_path):
             file.write(b"{},\n" * (1 << 18))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(DamagedFileError, match="its events take more than 4 GiB of memory"):
-        read(path)
+        load(path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KiB

@@ -21,7 +21,7 @@ from commmodel.simulate import fluid, run
 from commmodel.simulate.operations import EVERY_NAMED, UNNAMED, Code, Program
 from commmodel.simulate.platform import flat
 from commmodel.simulate.result import State
-from commmodel.simulate.traces import files, formats, reader, replay, write
+from commmodel.simulate.traces import dump, files, formats, reader, replay
 from commmodel.simulate.work import cg, collective, halo, lu, repeated, sequence
 from commmodel.simulate.work.actions import Actions
 from commmodel.simulate.work.collective_expansion import Expander
@@ -222,7 +222,7 @@ def test_what_is_written_is_read_again(tmp_path, compressed):
     program = sequence(
         [halo(1000, 6), collective("allreduce", Problem(6, 4096), reduction=1e-9), repeated(halo(7, 6), 3)]
     )
-    index = write(program, tmp_path / "trace", speed=1e9, compression=compressed)
+    index = dump(program, tmp_path / "trace", speed=1e9, compression=compressed)
     again, first = carry_out(replay(index, speeds=1e9)), carry_out(program)
     assert Counter((s, r, n) for s, r, _, n in again.messages) == Counter((s, r, n) for s, r, _, n in first.messages)
     assert again.computed == pytest.approx(first.computed)
@@ -231,13 +231,13 @@ def test_what_is_written_is_read_again(tmp_path, compressed):
 
 def test_named_requests_are_written_by_their_partners_and_tags(tmp_path):
     made = actions("irecv 1 2 8; isend 1 3 8; test 1 0 2; wait 0 1 3; wait 1 0 2", "isend 0 2 8; irecv 0 3 8; waitall")
-    assert all_operations(replay(write(made.program(), tmp_path))) == all_operations(made.program())
+    assert all_operations(replay(dump(made.program(), tmp_path))) == all_operations(made.program())
 
 
 @pytest.mark.parametrize("kernel", [lu, cg])
 def test_a_kernels_trace_is_its_program(tmp_path, kernel):
     made = kernel("S", 4, 2)
-    again, first = carry_out(replay(write(made, tmp_path), speeds=2e9)), carry_out(made.program(2e9))
+    again, first = carry_out(replay(dump(made, tmp_path), speeds=2e9)), carry_out(made.program(2e9))
     assert [(s, r, n) for s, r, _, n in again.messages] == [(s, r, n) for s, r, _, n in first.messages]
     assert again.computed == pytest.approx(first.computed)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from commmodel._core.program.traces import Parser, TraceError
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.operations import Program
-from commmodel.simulate.traces import replay, write
+from commmodel.simulate.traces import dump, replay
 from commmodel.simulate.work import ring
 
 
@@ -142,11 +142,11 @@ def test_numbers_of_processes_must_fit(tmp_path):
 def test_what_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file"):
-        write(ring(1, 2), tmp_path / "file" / "folder")
+        dump(ring(1, 2), tmp_path / "file" / "folder")
     with pytest.raises(InputError, match="choose one of"):
-        write(ring(1, 2), tmp_path, compression=".zip")
+        dump(ring(1, 2), tmp_path, compression=".zip")
     with pytest.raises(InputError, match="positive"):
-        write(ring(1, 2), tmp_path, speed=-1)
+        dump(ring(1, 2), tmp_path, speed=-1)
 
 
 def parsed(text: bytes) -> tuple | TraceError:

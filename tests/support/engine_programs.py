@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commmodel.simulate import OPERATION, Code, Program, joined, platform
+from commmodel.simulate import OPERATION, Code, Program, platform
 
 BANDWIDTH = 125e6
 LATENCY = 15e-6
@@ -15,7 +15,7 @@ def flat(hosts, **options):
 
 def program(*ranks):
     """Return the program of ranks, each a list of operations as tuples."""
-    return joined([np.array(rank, dtype=OPERATION) for rank in ranks])
+    return Program.from_ranks([np.array(rank, dtype=OPERATION) for rank in ranks])
 
 
 def compute(seconds):

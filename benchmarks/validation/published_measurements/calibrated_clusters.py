@@ -22,7 +22,7 @@ from commmodel import formats
 from commmodel.collectives import Problem
 from commmodel.fit import fit_machine
 from commmodel.machine import Edge, Machine, Mode, Parameter
-from commmodel.simulate import OPERATION, Code, DelayModel, Network, Program, delays, from_machine, joined, run, work
+from commmodel.simulate import OPERATION, Code, DelayModel, Network, Program, delays, from_machine, run, work
 from commmodel.simulate import platform as platforms
 from commmodel.simulate.platform import Platform
 
@@ -98,7 +98,7 @@ def exchange(test: str, pairs: int, processes: int) -> Program:
             transfer = [(Code.IRECV, sender, 0, -1, MESSAGE), (Code.ISEND, receiver, 0, -1, MESSAGE)]
             calls = [*transfer, (Code.WAITALL, 0, 0, -1, 0)]
         ranks[rank] = np.array(calls * RUNS, dtype=OPERATION)
-    return joined(ranks)
+    return Program.from_ranks(ranks)
 
 
 def calibrated(folder: Path, processes: int) -> tuple[Machine, Machine]:

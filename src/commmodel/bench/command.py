@@ -30,7 +30,7 @@ from commmodel.results import (
     Record,
     Writer,
     configuration_words,
-    joined,
+    join_visits,
     load,
     thread_level,
 )
@@ -314,7 +314,7 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
     runner.measure(todo, keep, further)
     if progress:
         progress.close()
-        _report(line, options, header, joined(records[earlier:]))
+        _report(line, options, header, join_visits(records[earlier:]))
 
 
 def _begin(line: CommandLine, header: Header, writers: list[Writer]) -> None:

@@ -425,7 +425,7 @@ def _run(arguments: argparse.Namespace) -> int:
     notes = [*dict.fromkeys(note for prepared in scenarios for note in prepared.notes), *workload.notes()]
     try:
         if arguments.trace is not None:
-            timeline.write(arguments.trace, timelines[0])
+            timeline.dump(timelines[0], arguments.trace)
         if page is not None:
             _write_page(page, arguments.output, title, scenarios, results, [*timelines, *measured])
     except InputError as error:
@@ -456,7 +456,7 @@ def _simulated(scenario: Any, *, record: bool) -> Any:
 def _measured_timelines(paths: Sequence[str], workload: Any) -> list[Any]:
     from commmodel.simulate import timeline
 
-    measured = [timeline.read(path) for path in paths]
+    measured = [timeline.load(path) for path in paths]
     for timeline_ in measured:
         if timeline_.processes != workload.processes:
             problem = f"a timeline of {timeline_.processes} ranks beside a program of {workload.processes}"

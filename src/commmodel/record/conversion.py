@@ -42,9 +42,9 @@ def convert(recording: Recording, output: str | os.PathLike[str]) -> Counter[str
         return Counter()
     actions = RecordedActions(recording)
     if suffix == ".goal" or path.suffix == ".bin":
-        goal.write(goal.from_program(actions.program()), path)
+        goal.dump(goal.from_program(actions.program()), path)
     elif not suffix:
-        traces.write(actions, path)
+        traces.dump(actions, path)
     else:
         formats = f"none for a folder of traces, .goal, .bin, {', '.join(WRITERS)}"
         raise InputError(f"{path}: its suffix tells no format of a recording: choose {formats}")

@@ -17,12 +17,12 @@ from commmodel.results.oversubscription import oversubscribed, oversubscription
 from commmodel.results.parameters import columns, described, kernel_name, with_labels
 from commmodel.results.pooling import pooled
 from commmodel.results.records import Buffers, Clock, Header, Host, Launch, Library, Measurements, Rank, Record
-from commmodel.results.visits import fastest_half, joined
+from commmodel.results.visits import fastest_half, join_visits
 from commmodel.results.words import configuration_words, parameter_words
 
 __all__ = [
     "BenchOptions", "Buffers", "Clock", "Configuration", "Header", "Host", "Launch", "Library", "Measurements", "Rank",
     "Record", "Writer", "columns", "configuration_words", "configurations", "described", "distinct", "dump",
-    "fastest_half", "joined", "kernel_name", "launches_of", "library_name", "load", "load_all", "oversubscribed",
+    "fastest_half", "join_visits", "kernel_name", "launches_of", "library_name", "load", "load_all", "oversubscribed",
     "oversubscription", "parameter_words", "pooled", "runs", "schema", "with_labels",
 ]  # fmt: skip

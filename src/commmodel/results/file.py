@@ -18,7 +18,7 @@ from commmodel.files import unwritable, write_bytes
 from commmodel.results.configurations import Configuration, RandomPing, RandomPingPong
 from commmodel.results.launches import distinct, runs
 from commmodel.results.records import Header, Launch, Measurements, Record
-from commmodel.results.visits import joined
+from commmodel.results.visits import join_visits
 
 __all__ = ["FORMAT", "VERSION", "Writer", "claim", "dump", "encoded", "load", "load_all", "schema"]
 
@@ -111,7 +111,7 @@ def load(path: str | os.PathLike[str]) -> Measurements:
     if not launches:
         reason = f"its only line is incomplete ({lines.cut_off} bytes)" if lines.cut_off else "it is empty"
         raise DamagedFileError(path, "", f"no measurements: {reason}; run python -m commmodel.bench")
-    measurements = Measurements(tuple(Launch(header, joined(records)) for header, records in launches))
+    measurements = Measurements(tuple(Launch(header, join_visits(records)) for header, records in launches))
     notes = _unfinished(path, measurements)
     if lines.cut_off:
         ending = f"line {lines.count + 1} is incomplete ({lines.cut_off} bytes), left out"

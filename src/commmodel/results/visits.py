@@ -12,7 +12,7 @@ import numpy as np
 from commmodel.results.configurations import Configuration
 from commmodel.results.records import Record
 
-__all__ = ["STOPS", "as_one", "fastest_half", "joined"]
+__all__ = ["STOPS", "as_one", "fastest_half", "join_visits"]
 
 STOPS = ("found", "interval", "repetitions", "time")
 """Why records end, the worst last."""
@@ -35,14 +35,14 @@ def as_one(records: Sequence[Record]) -> Record:
     )
 
 
-def joined(records: Iterable[Record]) -> tuple[Record, ...]:
+def join_visits(records: Iterable[Record]) -> tuple[Record, ...]:
     """Return records with the visits of each configuration joined, in the order of the first visits.
 
     Examples
     --------
     >>> from commmodel.results.configurations import PingPong
     >>> visits = [Record(PingPong(8, "same-node"), "s", (time,), visits=(1,)) for time in (1e-6, 3e-6)]
-    >>> [(record.samples, record.visits) for record in joined(visits)]
+    >>> [(record.samples, record.visits) for record in join_visits(visits)]
     [((1e-06, 3e-06), (1, 1))]
     """
     records = tuple(records)

@@ -18,11 +18,11 @@ Main entry: `run`; GOAL schedules are another kind of work, which `delays.run_sc
 
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, fluid
-from commmodel.simulate.operations import OPERATION, Code, Program, joined
+from commmodel.simulate.operations import OPERATION, Code, Program
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.run import run
 
 __all__ = [
     "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Network", "Program", "SimulationResult", "fluid",
-    "joined", "run",
+    "run",
 ]  # fmt: skip

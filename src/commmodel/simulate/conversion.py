@@ -40,13 +40,13 @@ def convert(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> l
     """
     suffix = Path(output).suffix
     if suffix in _SUFFIXES and goal.is_schedule(source):
-        goal.write(goal.read(source), output)
+        goal.dump(goal.load(source), output)
         return []
     trace = traces.load(source)
     if suffix in _SUFFIXES:
-        goal.write(goal.from_program(trace.program()), output)
+        goal.dump(goal.from_program(trace.program()), output)
     elif not suffix and isinstance(trace, traces.ForeignTrace):
-        traces.write(trace, output)
+        traces.dump(trace, output)
     else:
         choice = "a folder (no suffix), .goal or .bin" if isinstance(trace, traces.ForeignTrace) else ".goal or .bin"
         raise InputError(f"{output}: its suffix tells no format that {source} is converted to: choose {choice}")

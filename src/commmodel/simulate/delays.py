@@ -96,10 +96,11 @@ def simulated(
     A message of 1000 bytes takes o + L + 1000 G + o:
 
     >>> import numpy as np
-    >>> from commmodel.simulate import OPERATION, Code, joined
+    >>> from commmodel.simulate import Program, OPERATION, Code
     >>> there = np.array([(Code.SEND, 1, 0, -1, 1000)], dtype=OPERATION)
     >>> here = np.array([(Code.RECV, 0, 0, -1, 1000)], dtype=OPERATION)
-    >>> simulated(joined([there, here]), DelayModel(DelayParameters(L=4.0, o=1.0, G=0.5)), False).ends.tolist()
+    >>> model = DelayModel(DelayParameters(L=4.0, o=1.0, G=0.5))
+    >>> simulated(Program.from_ranks([there, here]), model, False).ends.tolist()
     [1.0, 506.0]
     """
     from commmodel._core.delays import loggops

@@ -40,11 +40,11 @@ def simulated(
     Two hosts on a switch, links of 125 MB/s with 15 µs each; one message of 100 kB.
 
     >>> import numpy as np
-    >>> from commmodel.simulate import OPERATION, Code, fluid, joined, platform
+    >>> from commmodel.simulate import Program, OPERATION, Code, fluid, platform
     >>> there = np.array([(Code.SEND, 1, 0, -1, 1e5)], dtype=OPERATION)
     >>> here = np.array([(Code.RECV, 0, 0, -1, 1e5)], dtype=OPERATION)
     >>> two = platform.flat(2, bandwidth=125e6, latency=15e-6)
-    >>> round(simulated(joined([there, here]), fluid(), two, None, False).seconds, 9)
+    >>> round(simulated(Program.from_ranks([there, here]), fluid(), two, None, False).seconds, 9)
     0.00083
     """
     _check(network)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from commmodel.errors import InputError
 
-__all__ = ["ANY", "COLLECTIVE_TAG", "EVERY_NAMED", "OPERATION", "UNNAMED", "Code", "Operations", "Program", "joined"]
+__all__ = ["ANY", "COLLECTIVE_TAG", "EVERY_NAMED", "OPERATION", "UNNAMED", "Code", "Operations", "Program"]
 
 
 class Code(IntEnum):
@@ -100,6 +100,18 @@ class Program:
         if not ends_right or (np.diff(self.offsets) < 0).any():
             raise InputError("offsets of a program must rise from 0 to the number of its operations")
 
+    @classmethod
+    def from_ranks(cls, ranks: Sequence[Operations], name: str = "") -> "Program":
+        """Return the program of given ranks' operations.
+
+        >>> there = np.array([(Code.SEND, 1, 0, UNNAMED, 8.0)], dtype=OPERATION)
+        >>> here = np.array([(Code.RECV, 0, 0, UNNAMED, 8.0)], dtype=OPERATION)
+        >>> Program.from_ranks([there, here]).offsets.tolist()
+        [0, 1, 2]
+        """
+        offsets = np.concatenate([[0], np.cumsum([rank.size for rank in ranks])]).astype(np.int64)
+        return cls(np.concatenate([np.empty(0, OPERATION), *ranks]), offsets, name=name)
+
     @property
     def processes(self) -> int:
         """P."""
@@ -138,15 +150,3 @@ class Program:
         if restart is not None:
             restart()
         return self.refill
-
-
-def joined(ranks: Sequence[Operations], name: str = "") -> Program:
-    """Return the program of given ranks' operations.
-
-    >>> there = np.array([(Code.SEND, 1, 0, UNNAMED, 8.0)], dtype=OPERATION)
-    >>> here = np.array([(Code.RECV, 0, 0, UNNAMED, 8.0)], dtype=OPERATION)
-    >>> joined([there, here]).offsets.tolist()
-    [0, 1, 2]
-    """
-    offsets = np.concatenate([[0], np.cumsum([rank.size for rank in ranks])]).astype(np.int64)
-    return Program(np.concatenate([np.empty(0, OPERATION), *ranks]), offsets, name=name)

@@ -67,11 +67,11 @@ def run(
     delay model, each message is alone.
 
     >>> import numpy as np
-    >>> from commmodel.simulate import OPERATION, SMPI, Code, DelayModel, DelayParameters, fluid, joined, platform
+    >>> from commmodel.simulate import Program, OPERATION, SMPI, Code, DelayModel, DelayParameters, fluid, platform
     >>> def rank(peer):
     ...     calls = [(Code.ISEND, peer, 0, -1, 1e5), (Code.RECV, peer, 0, -1, 1e5), (Code.WAITALL, 0, 0, -1, 0)]
     ...     return np.array(calls, dtype=OPERATION)
-    >>> program = joined([rank(1), rank(0)])
+    >>> program = Program.from_ranks([rank(1), rank(0)])
     >>> links = platform.flat(2, bandwidth=125e6, latency=15e-6, limiter=125e6)
     >>> loggps = DelayModel(DelayParameters(L=30e-6, o=0, G=8e-9))
     >>> for model in (fluid(), SMPI, loggps):

@@ -17,7 +17,7 @@ from commmodel.bench.kernels import random_sizes
 from commmodel.bench.kernels.kernel import Kernel, Room, always, message_room, pause_ticks, sampled
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import BenchOptions, Configuration, Record, fastest_half, joined
+from commmodel.results import BenchOptions, Configuration, Record, fastest_half, join_visits
 from commmodel.results.configurations import MessagePath, Ping, PingPong, RandomPing, RandomPingPong, Threshold
 
 __all__ = ["KERNELS"]
@@ -37,7 +37,7 @@ def _plan_pingpong(options: BenchOptions, placement: Placement) -> list[Configur
 def _refine_pingpong(options: BenchOptions, records: Sequence[Record]) -> list[Configuration]:
     """Return sizes between neighbours of the plan at which the time jumps, as at a protocol limit."""
     times: dict[str, dict[int, float]] = {}
-    for record in joined(records):
+    for record in join_visits(records):
         match record.configuration:
             case PingPong(message_size=size, path=path) if size in options.sizes:
                 times.setdefault(path, {})[size] = float(np.median(fastest_half(record)))

@@ -1,4 +1,4 @@
-"""GOAL schedules in the binary form of LogGOPSim, which its ``txt2bin`` writes. Main entries: `read`, `content`.
+"""GOAL schedules in the binary form of LogGOPSim, which its ``txt2bin`` writes. Main entries: `load`, `content`.
 
 Little endian, without padding: a number that is always the same, the number of ranks, the highest processor and NIC, a
 table of where each rank's part begins and ends (from byte 8 on), and the parts. A part is the number of operations and
@@ -17,7 +17,7 @@ from commmodel.arguments import occurring_ranks, rank_count
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.goal.schedule import DEPENDENCY, GOAL_OPERATION, GoalSchedule, Kind
 
-__all__ = ["content", "is_binary", "read"]
+__all__ = ["content", "is_binary", "load"]
 
 _COOKIE, _SPOILT = 4223, 2342
 _HEADER = np.dtype([("cookie", "<u8"), ("processes", "<u4"), ("cpu", "u1"), ("nic", "u1")])
@@ -65,7 +65,7 @@ class _BinaryFile:
         return np.frombuffer(self._bytes[byte : byte + count * dtype.itemsize].tobytes(), dtype)
 
 
-def read(path: str | os.PathLike[str]) -> GoalSchedule:
+def load(path: str | os.PathLike[str]) -> GoalSchedule:
     """Read a schedule in binary form.
 
     Raises

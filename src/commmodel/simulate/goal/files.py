@@ -1,4 +1,4 @@
-"""Files of GOAL schedules, in text and in binary form. Main entries: `read`, `write`, `is_schedule`."""
+"""Files of GOAL schedules, in text and in binary form. Main entries: `load`, `dump`, `is_schedule`."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from commmodel.simulate.goal.schedule import GoalSchedule
 from commmodel.simulate.goal.text_form import parse_pieces, text
 from commmodel.simulate.traces.files import pieces
 
-__all__ = ["is_schedule", "read", "write"]
+__all__ = ["dump", "is_schedule", "load"]
 
 _PIECE = 1 << 22
 _BEGIN = re.compile(rb"(?>\s++|//[^\n]*\n|#[^\n]*\n|/\*.*?\*/)*+num_ranks\b", re.DOTALL)
@@ -33,7 +33,7 @@ def is_schedule(path: str | os.PathLike[str]) -> bool:
     return _is_binary(place) or _BEGIN.match(next(pieces(place, 1 << 16), b"")) is not None
 
 
-def read(path: str | os.PathLike[str]) -> GoalSchedule:
+def load(path: str | os.PathLike[str]) -> GoalSchedule:
     """Read a schedule from a file: text, plain or compressed by gzip, bzip2 or xz, or LogGOPSim's binary form.
 
     Raises
@@ -45,11 +45,11 @@ def read(path: str | os.PathLike[str]) -> GoalSchedule:
     """
     path = Path(path)
     if _is_binary(path):
-        return binary_form.read(path)
+        return binary_form.load(path)
     return parse_pieces(path, pieces(path, _PIECE), path.name)
 
 
-def write(schedule: GoalSchedule, path: str | os.PathLike[str]) -> None:
+def dump(schedule: GoalSchedule, path: str | os.PathLike[str]) -> None:
     """Write a schedule, in LogGOPSim's binary form where the name ends in ``.bin``, else as text.
 
     Times and sizes become integers, as the format has them.

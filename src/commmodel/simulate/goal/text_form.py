@@ -14,7 +14,7 @@ __all__ = ["parse", "parse_pieces", "text"]
 
 
 def parse(words: str) -> GoalSchedule:
-    r"""Return the schedule that a text gives; raises as `commmodel.simulate.goal.read` does.
+    r"""Return the schedule that a text gives; raises as `commmodel.simulate.goal.load` does.
 
     >>> parse("num_ranks 1\nrank 0 {\na: calc 5\nb: calc 6\nb requires a\n}").dependencies.tolist()
     [(1, 0, 0)]

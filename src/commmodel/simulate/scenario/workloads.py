@@ -252,7 +252,7 @@ def schedule(path: str) -> Workload:
     """Return a GOAL schedule."""
     from commmodel.simulate import goal
 
-    read = goal.read(path)
+    read = goal.load(path)
 
     def program(_speeds: Any, _faster: float) -> Program:
         raise InputError(f"{path} is a GOAL schedule, and no program")

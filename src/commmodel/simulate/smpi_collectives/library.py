@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from commmodel.arguments import enough_memory, rank_count, whole
 from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError
-from commmodel.simulate.operations import Operations, Program, joined
+from commmodel.simulate.operations import Operations, Program
 from commmodel.simulate.smpi_collectives import rounds
 from commmodel.simulate.smpi_collectives.allgather import ALLGATHER, ALLGATHERV
 from commmodel.simulate.smpi_collectives.allreduce import ALLREDUCE
@@ -80,7 +80,7 @@ def calls(
             enough_memory(
                 float(bytes_each) * processes, f"{processes} ranks in {', '.join(name for name, _ in listed)}"
             )
-    return [joined(operations) for operations in zip(*ranks, strict=True)]
+    return [Program.from_ranks(operations) for operations in zip(*ranks, strict=True)]
 
 
 def program(

@@ -10,7 +10,7 @@
     writing.py    all of them, by a file's name
 
 Files are written piece by piece, so that millions of intervals need no more memory than their arrays. A name that
-ends in ``.gz`` is compressed. Main entries: `Timeline`, `write` and `read`. What reads and
+ends in ``.gz`` is compressed. Main entries: `Timeline`, `dump` and `load`. What reads and
 writes files is loaded at its first use.
 """
 
@@ -21,18 +21,18 @@ from commmodel.simulate.timeline.record import STATE_NAMES, Timeline
 from commmodel.simulate.timeline.transferring import DRAWN_NAMES, TRANSFER, split_waits
 
 if TYPE_CHECKING:
-    from commmodel.simulate.timeline.measured import read, write_csv
+    from commmodel.simulate.timeline.measured import load, write_csv
     from commmodel.simulate.timeline.paje import write_paje
     from commmodel.simulate.timeline.perfetto import write_perfetto
-    from commmodel.simulate.timeline.writing import WRITERS, write
+    from commmodel.simulate.timeline.writing import WRITERS, dump
 
 __all__ = [
-    "DRAWN_NAMES", "STATE_NAMES", "TRANSFER", "WRITERS", "Timeline", "read", "split_waits", "write", "write_csv",
+    "DRAWN_NAMES", "STATE_NAMES", "TRANSFER", "WRITERS", "Timeline", "dump", "load", "split_waits", "write_csv",
     "write_paje", "write_perfetto",
 ]  # fmt: skip
 
 _MODULES = {
-    "WRITERS": "writing", "read": "measured", "write": "writing", "write_csv": "measured", "write_paje": "paje",
+    "WRITERS": "writing", "load": "measured", "dump": "writing", "write_csv": "measured", "write_paje": "paje",
     "write_perfetto": "perfetto",
 }  # fmt: skip
 

@@ -3,7 +3,7 @@
 The CSV has the columns rank, state, start and end, in seconds, and may have peer, tag, bytes and left; states are
 compute, send, receive, wait and sleep, or names of MPI's functions. A row of the state message is a message from the
 rank to the peer: posted at its start, gone since `left` (default: its start), there at its end. Times count from the
-first start: clocks begin anywhere. Main entries: `read` and `write_csv`.
+first start: clocks begin anywhere. Main entries: `load` and `write_csv`.
 """
 
 import csv
@@ -26,7 +26,7 @@ from commmodel.simulate.result import INTERVAL, MESSAGE, State
 from commmodel.simulate.timeline.record import CHUNK, STATE_NAMES, Timeline, opened
 from commmodel.units import parse_number
 
-__all__ = ["read", "write_csv"]
+__all__ = ["load", "write_csv"]
 
 _COLUMNS = ("rank", "state", "start", "end")
 _MORE = ("peer", "tag", "bytes")
@@ -114,7 +114,7 @@ def write_csv(path: str | os.PathLike[str], timeline: Timeline) -> None:
             )
 
 
-def read(path: str | os.PathLike[str]) -> Timeline:
+def load(path: str | os.PathLike[str]) -> Timeline:
     """Read a measured timeline: CSV, or the Trace Event Format where the name ends in ``.json``; compressed or not.
 
     Parameters

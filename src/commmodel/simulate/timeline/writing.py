@@ -1,4 +1,4 @@
-"""Files of timelines, in the format of their names. Main entry: `write`."""
+"""Files of timelines, in the format of their names. Main entry: `dump`."""
 
 import os
 
@@ -8,20 +8,20 @@ from commmodel.simulate.timeline.paje import write_paje
 from commmodel.simulate.timeline.perfetto import write_perfetto
 from commmodel.simulate.timeline.record import Timeline
 
-__all__ = ["WRITERS", "write"]
+__all__ = ["WRITERS", "dump"]
 
 WRITERS = {".json": write_perfetto, ".paje": write_paje, ".trace": write_paje, ".csv": write_csv}
 """Which format a file's name asks for."""
 
 
-def write(path: str | os.PathLike[str], timeline: Timeline) -> None:
+def dump(timeline: Timeline, path: str | os.PathLike[str]) -> None:
     """Write a timeline in the format of the file's name; an existing file is replaced.
 
     Parameters
     ----------
+    timeline : Timeline
     path : path
         Ends in ``.json`` (Perfetto), ``.paje`` or ``.trace`` (Paje), or ``.csv`` (ours), with ``.gz`` behind it or not.
-    timeline : Timeline
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Programs written as time-independent traces, a file per rank and a list of them.
 
 Bytes are counts of type 6 (BYTE), and seconds that a rank computes are flops at a speed. Marks are left out: a trace
-has none. Messages of collectives, whose tags are below 0, get tags from 900000 on. Main entry: `write`.
+has none. Messages of collectives, whose tags are below 0, get tags from 900000 on. Main entry: `dump`.
 """
 
 import bz2
@@ -18,7 +18,7 @@ from commmodel.files import open_output, write_text
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, EVERY_NAMED, Code, Operations, Program
 from commmodel.simulate.work.block_streams import fresh
 
-__all__ = ["write"]
+__all__ = ["dump"]
 
 _COLLECTIVE_TAGS_FROM, _COLLECTIVE_TAGS = 900_000, 100_000  # below 10^6, the highest tag of the peer
 _OPEN: dict[str, Any] = {
@@ -40,7 +40,7 @@ class ActionText(Protocol):
         """Yield the lines of a rank."""
 
 
-def write(
+def dump(
     program: Program | ActionText,
     folder: str | os.PathLike[str],
     *,

@@ -1,7 +1,7 @@
 """Programs made of the actions of time-independent traces, with a part that repeats.
 
 A kernel of an application does the same in each iteration, so its text and its operations are made once for one
-iteration. The same text makes the program and, by `commmodel.simulate.traces.write`, the trace. Main entry: `Actions`.
+iteration. The same text makes the program and, by `commmodel.simulate.traces.dump`, the trace. Main entry: `Actions`.
 """
 
 import os

@@ -17,7 +17,7 @@ from commmodel._core.program.traces import arranged
 from commmodel.arguments import MOST_RANKS, integer, occurring_ranks, rank_count, whole
 from commmodel.collectives.schedule import Round
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.simulate.operations import OPERATION, UNNAMED, Code, Operations, Program, joined
+from commmodel.simulate.operations import OPERATION, UNNAMED, Code, Operations, Program
 from commmodel.simulate.work.block_streams import Block, program_of
 from commmodel.simulate.work.rounds import blocks_of
 from commmodel.units import parse_number, parse_whole
@@ -205,7 +205,7 @@ def pair(message_size: int, processes: int = 2) -> Program:
     first = np.array([(code, 1, 0, UNNAMED, message_size) for code in (send, receive)], dtype=OPERATION)
     second = np.array([(code, 0, 0, UNNAMED, message_size) for code in (receive, send)], dtype=OPERATION)
     empty: Operations = np.empty(0, dtype=OPERATION)
-    return joined([first, second, *[empty] * (processes - 2)], f"ping-pong of {message_size} bytes")
+    return Program.from_ranks([first, second, *[empty] * (processes - 2)], f"ping-pong of {message_size} bytes")
 
 
 def sparse(
