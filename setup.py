@@ -275,10 +275,7 @@ def online_library() -> Extension:
         depends=[*glob(f"{ONLINE}/*.h"), f"{ONLINE}/symbols.py", f"{RECORDER}/sites.h", f"{CORE}/program/codes.h"],
         include_dirs=[CORE, ONLINE],
         extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-fno-omit-frame-pointer"],
-        extra_link_args=[
-            "-Wl,-soname,libmpi.so.12",
-            "-Wl,-Bsymbolic-functions",  # its calls stay within; the address of data is that of a program's copy
-        ],
+        extra_link_args=["-Wl,-soname,libmpi.so.12"],
         libraries=["pthread", "m"],
     )
     extension.uses_mpi = True

@@ -13,7 +13,8 @@
 #include "program/codes.h"
 #include "shared.h"
 
-#define EXPORT __attribute__((visibility("default")))
+#define EXPORT __attribute__((visibility("protected")))     // functions: our own calls of them stay within
+#define EXPORT_DATA __attribute__((visibility("default")))  // its address is that of a program's copy
 #define NONE (-1)
 
 // ---- turns.c: this process as a rank
