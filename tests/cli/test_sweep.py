@@ -85,6 +85,19 @@ def test_wrong_words_are_one_line_and_make_nothing(tmp_path, capsys, words, prob
     assert not (tmp_path / "s").exists()
 
 
+def test_more_processes_than_processors_are_warned_of(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    make(tmp_path / "fits", "-p", "2", *QUICK)
+    make(tmp_path / "elsewhere", "-p", "4", "--launcher", "mpiexec -f hosts -n {processes}", *QUICK)
+    assert not capsys.readouterr().err
+    make(tmp_path / "crowded", "-p", "2:4", *QUICK)
+    assert "warning: 4 processes on the 2 processors of this machine" in capsys.readouterr().err
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    make(tmp_path / "in-a-job", "-p", "4", *QUICK)
+    assert not capsys.readouterr().err
+
+
 def test_the_other_steps_refuse_wrong_words_too(tmp_path, capsys):
     for step in ("run", "status", "gather"):
         assert main(["sweep", step, str(tmp_path)]) == 2

@@ -1,6 +1,7 @@
 """The verb ``sweep``: many launches of the benchmark, planned, run and gathered into one file."""
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,9 @@ from commmodel.units import parse_counts
 __all__ = ["add"]
 
 _EXAMPLE = "commmodel sweep make s -p 2:64 --launches 10 -- collective --quick"
+
+_BATCH = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PJM_JOBID")
+"""Variables of batch systems, whose mpiexec knows the nodes of a job."""
 
 
 class _WithBench(Parser):
@@ -152,7 +156,18 @@ def _make(arguments: argparse.Namespace) -> int:
     else:
         following = f"commmodel sweep run {folder}" if slurm is None else f"bash {folder}/submit.sh"
         print(f"{arguments.folder}: {count} jobs; next: {following}")
+    if slurm is None and arguments.launcher is None:
+        _warn_of_crowding(max(plan.processes))
     return 0
+
+
+def _warn_of_crowding(processes: int) -> None:
+    """Say so where all processes of a job start on this machine, and it has fewer processors."""
+    processors = len(os.sched_getaffinity(0))
+    if processes > processors and not any(name in os.environ for name in _BATCH):
+        print(f"warning: {processes} processes on the {processors} processors of this machine measure its scheduler, "
+              f"and take far longer: leave numbers above {processors} out of -p, or name hosts with --launcher",
+              file=sys.stderr)  # fmt: skip
 
 
 def _run(arguments: argparse.Namespace) -> int:
