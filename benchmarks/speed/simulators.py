@@ -296,7 +296,7 @@ def prepare(row: Row, folder: Path) -> None:
         write_schedule(folder / str(row.arguments[1]))
     elif row.arguments[:1] == ("-replay",):
         processes, actions = map(int, re.findall(r"\d+", str(row.arguments[1])))
-        traces.dump(traces.halo(processes, actions // processes // _ACTIONS), (folder / str(row.arguments[1])).parent)
+        traces.write(traces.halo(processes, actions // processes // _ACTIONS), (folder / str(row.arguments[1])).parent)
 
 
 def compared(row: Row, peers: Peers, repetitions: int, before: Path | None = None) -> list[str]:

@@ -12,7 +12,7 @@ from support.paths import ROOT
 
 from commmodel import results
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.results import BenchOptions, Header, Host, Library, Rank, Record, Writer, joined, load, load_all
+from commmodel.results import BenchOptions, Header, Host, Library, Rank, Record, Writer, join_visits, load, load_all
 from commmodel.results.configurations import PingPong, RandomPingPong, Stream
 from commmodel.statistics import summarise
 
@@ -104,7 +104,7 @@ def test_whatever_is_valid_is_read_back_as_it_was_written(tmp_path_factory, laun
                 writer.write(part)
     measurements = load(file)
     read_back = [(launch.header, launch.records) for launch in measurements.launches]
-    assert read_back == [(header, joined(records)) for header, records in launches]
+    assert read_back == [(header, join_visits(records)) for header, records in launches]
     assert all(" is partial: " in note for note in measurements.notes)
 
 

@@ -98,6 +98,6 @@ def rows(kind: str, table: str, oracles: Mapping[str, Any] = ORACLES) -> list[tu
 
 def replayed(ranks: Sequence[Sequence[str]], folder: Path, kind: str) -> float:
     """Return what a trace takes on a platform of as many hosts, with the collectives of SMPI."""
-    outcome = run(replay(traces.dump(ranks, folder), selector="smpi"), SMPI, platform(kind, len(ranks)))
+    outcome = run(replay(traces.write(ranks, folder), selector="smpi"), SMPI, platform(kind, len(ranks)))
     assert not outcome.blocked, outcome.blocked[0]
     return outcome.seconds

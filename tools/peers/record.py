@@ -73,7 +73,7 @@ def replays(peer: Peer) -> Iterator[str]:
     """Yield the lines of the table of replayed traces."""
     yield "[replay]"
     for name, trace in traces.TRACES.items():
-        index = traces.dump(trace(16), peer.folder / name)
+        index = traces.write(trace(16), peer.folder / name)
         for kind in KINDS:
             output = peer.run(kind, 16, ["-replay", index], options=EXACT, log="smpi_replay.thres:info").output
             yield f"{name}.{kind} = {output.rpartition('Simulation time ')[2].split()[0]}"
