@@ -2,7 +2,7 @@
 
 Eight emulated hosts exchange messages in ways that use all links fully, so that each should take as long as its
 messages one after the other. Hosts have one queue for all that they send, then one for each other host. In one queue,
-acknowledgements for one partner wait behind data for another; a socket holds little, so its sender stops meanwhile.
+acknowledgements for one partner wait behind data for another.
 The table has each exchange's rate, relative to that of messages which all go one way.
 """
 
