@@ -222,7 +222,7 @@ bench: $(VENV)/.test-ready
 	$(BIN)/python -m benchmarks.validation.speedup_curves
 	$(BIN)/python -m benchmarks.validation.loggp_under_load --mpiexec "$(MPIEXEC) $(BIND)" --sizes $(ONE_PROTOCOL_$(MPI))
 
-# Predictions and choices against an emulated network: as root on Linux, on an otherwise idle machine. A quarter of an hour.
+# Predictions and choices against an emulated network: as root on Linux, on an otherwise idle machine. Half an hour.
 cluster-bench: $(VENV)/.test-ready
 	$(BIN)/python -m benchmarks.validation.emulated_collectives
 	$(BIN)/python -m benchmarks.validation.emulated_levels
