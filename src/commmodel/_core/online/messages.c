@@ -2,7 +2,8 @@
 //
 // A message between two ranks goes to the receive that MPI says, whatever the time, unless receives from any source or
 // of any tag are open: then the simulator says who has got which message, and later receives of that communicator wait
-// for its word too. A channel holds messages or receives of one source and tag of a rank, never both.
+// for its word too. A call that receives any tag of one source, and waits, has the first message of that source where it
+// is the rank's only open receive. A channel holds messages or receives of one source and tag of a rank, never both.
 #include "online.h"
 
 struct channel {
@@ -21,6 +22,7 @@ enum { NEVER = 1 << 20 };  // more messages than can be missing
 static int waiting_of_context[ONLINE_CONTEXTS];
 static struct request *waiting;  // for a report
 static int last_name;
+static uint64_t sent;  // messages
 
 int next_name(void) {
     last_name = last_name + 1 < ONLINE_REPORTED ? last_name + 1 : 0;
@@ -71,6 +73,28 @@ static uint64_t take_first(uint64_t *link) {
     return item;
 }
 
+// The link to the channel whose first message is the first of a source in a communicator, whatever its tag; or NULL.
+static uint64_t *find_any_tag(int source, int context) {
+    uint64_t *first = NULL, least = 0;
+    for (int bucket = 0; bucket < ONLINE_BUCKETS; bucket++) {
+        struct channel *channel;
+        for (uint64_t *link = &me->buckets[bucket]; *link != 0; link = &channel->next) {
+            channel = online_at(world, *link);
+            if (channel->source != source || channel->of_receives || channel->tag < 0) continue;
+            if (channel->tag >> ONLINE_TAG_BITS != context) continue;
+            const struct message *message = online_at(world, channel->first);
+            if (first != NULL && message->number > least) continue;
+            first = link;
+            least = message->number;
+        }
+    }
+    return first;
+}
+
+static bool holds_receives(const uint64_t *link) {
+    return *link != 0 && ((const struct channel *)online_at(world, *link))->of_receives;
+}
+
 // A synchronous send may end.
 static void received(uint64_t place) {
     const struct message *message = online_at(world, place);
@@ -83,12 +107,19 @@ void post_message(struct communicator *communicator, int dest, int tag, const vo
     const uint64_t place = online_allocate(world, sizeof(struct message) + (uint64_t)bytes);
     if (place == 0) abort_all(2, "no memory for a message of %lld bytes", (long long)bytes);
     struct message *message = online_at_filled(world, place, (uint64_t)bytes);
-    *message = (struct message){0, bytes, my_rank, wide_tag(communicator, tag), taken};
+    *message = (struct message){0, bytes, my_rank, wide_tag(communicator, tag), taken, sent++};
     pack(buffer, count, type, message->data);
     struct online_rank *receiver = &world->rank[world_rank(communicator, dest)];
-    uint64_t *link = find(receiver, my_rank, message->tag);
-    if (*link != 0 && ((struct channel *)online_at(world, *link))->of_receives) {
+    uint64_t *link = NULL;
+    if (receiver->takes_any_tag && tag >= 0) link = find(receiver, my_rank, wide_tag(communicator, MPI_ANY_TAG));
+    if (link == NULL || *link == 0) {
+        link = find(receiver, my_rank, message->tag);
+    } else {
+        receiver->takes_any_tag = false;
+    }
+    if (holds_receives(link)) {
         struct receive *receive = online_at(world, take_first(link));
+        receiver->open_receives--;
         receive->message = place;
         received(place);
         if (receive->is_expected && --receiver->missing == 0) make_ready((int)(receiver - world->rank));
@@ -104,7 +135,7 @@ uint64_t first_message(int source, int tag) {
 
 uint64_t take_message(int source, int tag) {
     uint64_t *link = find(me, source, tag);
-    if (*link == 0 || ((struct channel *)online_at(world, *link))->of_receives) return 0;
+    if (*link == 0 || holds_receives(link)) return 0;
     const uint64_t place = take_first(link);
     received(place);
     return place;
@@ -114,7 +145,8 @@ uint64_t take_message(int source, int tag) {
 void post_receive(struct request *request, int source, int tag) {
     int *const open = &waiting_of_context[request->communicator->context];
     const bool is_any = tag == -1 || tag <= -(1 << 22);
-    if (source == NONE || is_any || (*open > 0 && tag >= 0)) {
+    const bool is_alone = request->is_blocking && waiting == NULL && me->open_receives == 0;
+    if (source == NONE || (is_any && !is_alone) || (*open > 0 && tag >= 0)) {
         request->name = next_name() | ONLINE_REPORTED;
         request->next = waiting;
         waiting = request;
@@ -122,8 +154,13 @@ void post_receive(struct request *request, int source, int tag) {
         return;
     }
     request->name = next_name();
-    request->message = take_message(source, tag);
-    if (request->message != 0) return;
+    uint64_t *const link = is_any ? find_any_tag(source, request->communicator->context) : find(me, source, tag);
+    if (link != NULL && *link != 0 && !holds_receives(link)) {
+        request->message = take_first(link);
+        return received(request->message);
+    }
+    if (is_any) me->takes_any_tag = true;
+    me->open_receives++;
     request->receive = online_allocate(world, sizeof(struct receive));
     *(struct receive *)online_at(world, request->receive) = (struct receive){0, 0, false};
     append(find(me, source, tag), source, tag, request->receive, true);
@@ -185,6 +222,7 @@ static void unlink_receive(struct request *request) {
     }
     online_free(world, request->receive);
     request->receive = 0;
+    me->open_receives--;
 }
 
 // The first receive after a request that takes messages of the same channel.

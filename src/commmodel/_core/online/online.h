@@ -253,6 +253,7 @@ struct request {
     MPI_Request handle;
     enum request_kind kind;
     bool is_persistent, is_active, is_cancelled, is_freed;
+    bool is_blocking;  // a receive whose call waits for it: the rank posts no other one meanwhile
     int name;  // to the simulator; NONE where it is not concerned
     struct communicator *communicator;
     struct datatype *type;
@@ -295,6 +296,7 @@ struct message {
     MPI_Count bytes;
     int source, tag;  // source: rank of the whole program; tag: with the context
     uint64_t taken;   // as of the request
+    uint64_t number;  // among those of its source
     char data[];
 };
 

@@ -164,6 +164,7 @@ EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
 
 // Post a receive and wait for its message.
 static void receive_now(struct request *request) {
+    request->is_blocking = true;
     const int source = simulated_source(request), tag = wide_tag(request->communicator, request->tag);
     post_receive(request, source, tag);
     act(RECV, source, tag, request->name & ONLINE_REPORTED ? request->name : NONE, -1.0);
@@ -203,6 +204,7 @@ EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
         if (error != MPI_SUCCESS) {
             free_request(sent);
         } else {
+            received->is_blocking = !has_threads();
             start_receive(received);
             start_send(sent);
             error = wait_for(received, status);
