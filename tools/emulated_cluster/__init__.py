@@ -161,7 +161,7 @@ def _build(names: Sequence[str], cabinets: int) -> None:
 
 
 def _limit(bits_per_second: float, bucket: str) -> tuple[str, ...]:
-    return ("root", "tbf", "rate", f"{bits_per_second:.0f}bit", "burst", bucket, "latency", _QUEUE)
+    return ("root", "handle", "1:", "tbf", "rate", f"{bits_per_second:.0f}bit", "burst", bucket, "latency", _QUEUE)
 
 
 def set_rate(bits_per_second: float, names: Sequence[str] = (), bucket: str = _BUCKET) -> None:
@@ -177,25 +177,21 @@ def set_fair_rate(bits_per_second: float, names: Sequence[str], bucket: str = _B
 
     Else the acknowledgements of a host that sends wait behind its data. Hosts with the usual queue of Linux
     distributions, fq_codel, keep flows apart like that, and so do adapters with queue pairs. Not every kernel has
-    fq_codel: here a class of HTB for each other host stands in for it.
+    fq_codel: here HTB's classes stand in for it, one for each other host, which take turns within the limit.
     """
     set_rate(bits_per_second, names, bucket)
     for host in names:
-        traffic_control = ("tc", "-n", host)
+        inside = ("tc", "-n", host)
         device = ("dev", _INSIDE)
         _run("ip", "-n", host, "link", "set", *device, "gso_max_segs", "1")  # HTB takes what it gets for one packet
-        _run(*traffic_control, "qdisc", "delete", *device, "root")
-        _run(*traffic_control, "qdisc", "add", *device, "root", "handle", "1:", "htb", "default", "ff")
-        ceiling = ("ceil", f"{bits_per_second:.0f}bit", "burst", bucket, "cburst", bucket, "quantum", "1514")
-        add = (*traffic_control, "class", "add", *device, "parent")
-        _run(*add, "1:", "classid", "1:fe", "htb", "rate", f"{bits_per_second:.0f}bit", *ceiling)
+        _run(*inside, "qdisc", "add", *device, "parent", "1:1", "handle", "2:", "htb", "default", "ff")
         receivers = [_number(name) for name in names if name != host]
-        share = f"{bits_per_second / (len(receivers) + 1):.0f}bit"
         for number in ("ff", *receivers):
-            _run(*add, "1:fe", "classid", f"1:{number}", "htb", "rate", share, *ceiling)
+            turns = ("htb", "rate", "1gbit", "quantum", "1514")
+            _run(*inside, "class", "add", *device, "parent", "2:", "classid", f"2:{number}", *turns)
         for number in receivers:
-            match = ("u32", "match", "ip", "dst", f"{_NETWORK}.{number}/32", "flowid", f"1:{number}")
-            _run(*traffic_control, "filter", "add", *device, "parent", "1:", "protocol", "ip", *match)
+            match = ("u32", "match", "ip", "dst", f"{_NETWORK}.{number}/32", "flowid", f"2:{number}")
+            _run(*inside, "filter", "add", *device, "parent", "2:", "protocol", "ip", *match)
 
 
 def set_sockets(send_buffer: int, receive_buffer: int, names: Sequence[str]) -> None:
