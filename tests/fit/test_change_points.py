@@ -290,6 +290,19 @@ def test_exchanges_that_took_turns_do_not_count_where_answers_wait(both, expecte
     assert model.contention == found
 
 
+@pytest.mark.parametrize(("pair", "takes_turns"), [(1.4, False), (2.0, False), (2.0, True)])
+def test_a_ring_says_more_of_the_link_than_an_exchange_of_two(pair, takes_turns):
+    """As on taurus: messages both ways take twice as long between two nodes, 1.36 times with two partners."""
+    records = [
+        Record(Contention(1 << 22, direction, "between-nodes", pairs), "s", (time, 1.01 * time, 0.99 * time))
+        for direction, pairs, time in (("one-way", 1, 1e-3), ("both-ways", 1, pair * 1e-3), ("ring", 2, 1.36e-3))
+    ]
+    found, remarks = fit_contention(measured(*records), "between-nodes", FEW, takes_turns)
+    assert found.value == pytest.approx(2 / 1.36, rel=0.01)
+    assert found.low <= found.value <= found.high
+    assert ["ring of nodes: ranks that took turns?" in remark for remark in remarks] == [True] * (pair == 2.0)
+
+
 @pytest.mark.parametrize(("late", "expected"), [(0.1, 0.9), (1.0, 0.0), (1.3, 0.0)])
 def test_what_has_come_before_its_receive_is_the_time_that_a_late_one_saves(late, expected):
     records = [

@@ -140,12 +140,21 @@ def test_an_exchange_lasts_as_long_as_its_delay_at_least():
 @pytest.mark.parametrize(("size", "stride"), MESSAGES)
 def test_windows_go_both_ways_at_once(size, stride):
     sent, received = buffers(5 * stride)
-    ticks = burst.both_ways(COMM, PEER, sent, received, size, stride, 5, 3, processor_clock.COUNTER)
+    ticks = burst.both_ways(COMM, PEER, PEER, sent, received, size, stride, 5, 3, processor_clock.COUNTER)
     assert ticks.shape == (3,)
     assert (ticks > 0).all()
     places = received[: 5 * stride].reshape(5, stride)
     assert (places[:, :size] == content(PEER, size)).all()  # all leave from the begin of what is sent
     assert (places[:, size:] == 255).all()
+
+
+@pytest.mark.parallel([4])
+def test_windows_go_round_a_ring():
+    sent, received = buffers(5 * 64)
+    following, previous = (COMM.rank + 1) % COMM.size, (COMM.rank - 1) % COMM.size
+    ticks = burst.both_ways(COMM, following, previous, sent, received, 64, 64, 5, 3, processor_clock.COUNTER)
+    assert (ticks > 0).all()
+    assert (received[: 5 * 64].reshape(5, 64) == content(previous, 64)).all()
 
 
 def loops(buffer, made):
@@ -156,7 +165,7 @@ def loops(buffer, made):
         "two_sided_burst": (common, end),
         "isend_queue": (common, end),
         "two_sided_exchange": (both, (0, *end)),
-        "both_ways": (both, end),
+        "both_ways": ((COMM, 0, 0, buffer, buffer), end),
         "put_burst": ((COMM, made, 0, False, buffer), end),
         "get_burst": ((COMM, made, 0, False, buffer), end),
         "put_queue": ((COMM, made, 0, False, buffer), end),
@@ -202,7 +211,7 @@ def test_an_error_of_mpi_becomes_an_exception():
         ((nobody, False, buffer), burst.two_sided_burst, ()),
         ((nobody, False, buffer), burst.isend_queue, ()),
         ((nobody, buffer, buffer), burst.two_sided_exchange, (0,)),
-        ((nobody, buffer, buffer), burst.both_ways, ()),
+        ((nobody, nobody, buffer, buffer), burst.both_ways, ()),
     ):
         with pytest.raises(MPI.Exception) as caught:
             loop(duplicate, *before, 8, 8, 1, *after, 1, processor_clock.COUNTER)

@@ -271,7 +271,7 @@ def test_a_number_of_sizes_is_checked(text):
 def test_contention_takes_more_and_more_pairs_of_nodes():
     found = plan("contention", hosts=(0, 1, 2, 3, 4, 5))
     across = {(one.direction, one.node_pairs) for one in found if one.path == "between-nodes"}
-    assert across == {(way, pairs) for way in ("one-way", "both-ways") for pairs in (1, 2, 3)}
+    assert across == {(way, pairs) for way in ("one-way", "both-ways") for pairs in (1, 2, 3)} | {("ring", 2)}
     assert {one.message_size for one in found} == {4 << 20}
     (small, _) = plan("contention", "--sizes", "1:64KiB")
     assert (small.message_size, small.node_pairs) == (64 << 10, 1)

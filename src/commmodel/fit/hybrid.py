@@ -404,10 +404,11 @@ def fit_contention(
 ) -> tuple[Parameter | None, list[str]]:
     """Return the node's bandwidth both ways over one way, and the effect of more pairs of nodes.
 
-    (B_s + B_r) / B = 2 T(one way) / T(both ways), held between 1 and 2; None where either is missing.
+    (B_s + B_r) / B = 2 T(one way) / T(both ways), held between 1 and 2; None where either is missing. T(both ways) is
+    that of a ring of four nodes where it was measured, else that of exchanges of two.
 
-    Where ranks may take turns, as answers wait behind data, exchanges in which they did say nothing of the link: these
-    are left out, and if all seem to be such the result is 2, without an interval, and a remark.
+    Where ranks may take turns, as answers wait behind data, exchanges of two nodes in which they did say nothing of the
+    link: these are left out, and if all seem to be such the result is 2, without an interval, and a remark.
     """
     times: dict[tuple[str, int], list[float]] = defaultdict(list)
     for record in measurements.records:
@@ -422,9 +423,17 @@ def fit_contention(
             words = f"take {ratio:.2f} times as long as one: what joins them limits" if ratio > _SLOWED else "slow none"
             remarks.append(f"transfers {direction} of {pairs} pairs of nodes at once {words}")
     one_way, both_ways = times.get(("one-way", 1)), times.get(("both-ways", 1))
-    if not one_way or not both_ways:
+    ring = next((samples for (way, _), samples in sorted(times.items()) if way == "ring"), None)
+    if ring and both_ways:
+        ratio = float(np.median(both_ways) / np.median(ring))
+        if ratio > _SLOWED:
+            words = f"take {ratio:.2f} times as long as in a ring of nodes: ranks that took turns?"
+            remarks.append(f"transfers both ways between two nodes {words}")
+    if not one_way or not (ring or both_ways):
         return None, remarks
-    if takes_turns:
+    if ring:
+        both_ways = ring
+    elif takes_turns:
         least = min(both_ways)
         if least > _TURNS * float(np.median(one_way)):
             words = "a link that carries one way at a time, or ranks that took turns? Both ways at once are assumed"

@@ -56,7 +56,7 @@ the next (contiguous), or they take turns (interleaved)."""
 StreamBuffers = Literal["one", "each"]
 """Where the messages of a window arrive: all in one buffer, which stays in the cache, as OSU's tests do unless told
 otherwise; or each in a buffer of its own, as MPI demands of pending receives, and so as programs do."""
-Direction = Literal["one-way", "both-ways"]
+Direction = Literal["one-way", "both-ways", "ring"]
 """From the first rank of a pair to the second, or that and back at once."""
 Receive = Literal["awaited", "late"]
 """When a receive is posted: before its message is sent, or when that has had time to come."""
@@ -198,7 +198,7 @@ class Contention(Struct, frozen=True, forbid_unknown_fields=True, tag_field="ker
     """Large transfers of pairs of ranks at once, one way or both ways, each pair between two nodes of its own.
 
     Samples are the time of a transfer on the slowest rank, both ways that of one each way (Bédaride 2013, Section
-    IV-B).
+    IV-B). In a ring, all ranks of the pairs send to the next one and receive from the one before.
     """
 
     message_size: SomeBytes

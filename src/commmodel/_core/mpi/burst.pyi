@@ -100,7 +100,8 @@ def get_exchange(
 ) -> Ticks: ...
 def both_ways(
     comm: Any,
-    peer: int,
+    receiver: int,
+    sender: int,
     send_buffer: Bytes,
     receive_buffer: Bytes,
     size: int,

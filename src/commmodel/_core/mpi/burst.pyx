@@ -310,11 +310,11 @@ def get_exchange(comm, window, int peer, unsigned char[::1] buffer not None, Py_
     return one_sided_exchange(comm, window, peer, buffer, size, stride, burst, delay, repetitions, clock, True)
 
 
-def both_ways(comm, int peer, unsigned char[::1] send_buffer not None, unsigned char[::1] receive_buffer not None,
-              Py_ssize_t size, Py_ssize_t stride, int window, Py_ssize_t repetitions, int clock):
+def both_ways(comm, int receiver, int sender, unsigned char[::1] send_buffer not None,
+              unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t stride, int window, Py_ssize_t repetitions, int clock):
     """Return the ticks of `repetitions` windows, each of `window` messages in both directions at once.
 
-    As in `commmodel._core.mpi.pingpong.stream` messages leave from the buffer's begin; the receives are posted before
+    `receiver` is the rank that messages are sent to, `sender` that from which they come; mostly one and the same. As in `commmodel._core.mpi.pingpong.stream` messages leave from the buffer's begin; the receives are posted before
     the barrier of `comm` that begins a window. A rank's ticks are until all its messages have left and arrived.
     """
     check_places(receive_buffer, False, size, stride, window)
@@ -332,11 +332,11 @@ def both_ways(comm, int peer, unsigned char[::1] send_buffer not None, unsigned 
     try:
         with nogil:
             for i in range(repetitions):
-                post_window(&incoming, requests, window, stride, peer, handle)
+                post_window(&incoming, requests, window, stride, sender, handle)
                 CHKERR(mpi.MPI_Barrier(handle))
                 begin = ticks_start(clock)
                 for j in range(window):
-                    begin_send(&outgoing, peer, handle, &requests[window + j])
+                    begin_send(&outgoing, receiver, handle, &requests[window + j])
                 wait_all(2 * window, requests)
                 out[i] = ticks_stop(clock) - begin
     finally:

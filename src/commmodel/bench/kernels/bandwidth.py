@@ -82,8 +82,8 @@ def _measure(session: Session, configuration: Bandwidth) -> Record | None:
 
     def both_ways(repetitions: int) -> NDArray[np.float64]:
         ticks = burst.both_ways(
-            session.comm, peer, session.send_buffer, session.receive_buffer, size, stride(size), count, repetitions,
-            session.clock_number,
+            session.comm, peer, peer, session.send_buffer, session.receive_buffer, size, stride(size), count,
+            repetitions, session.clock_number,
         )  # fmt: skip
         return session.seconds(ticks)
 

@@ -2,7 +2,8 @@
 
 Source: Bédaride et al. (2013), Section IV-B. Large messages go one way, and both ways at once as MPI_Sendrecv sends
 them; the ratio of their rates is by how much a node's link holds more than one direction, 1 to 2. More and more pairs
-of nodes do the same at once: where that slows them, what joins them limits.
+of nodes do the same at once: where that slows them, what joins them limits. On four nodes, each sends to one and
+receives from another, too: there no two wait for one another's answers.
 """
 
 from typing import get_args
@@ -29,8 +30,11 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
 
 
 def _on_nodes(configuration: Contention, nodes: NodePairs) -> list[int]:
-    """Return 1, 2, 4, ... and all pairs of nodes; within a node 1."""
-    if configuration.path != "between-nodes":
+    """Return 1, 2, 4, ... and all pairs of nodes; within a node 1. A ring takes two pairs, where there are so many."""
+    across = configuration.path == "between-nodes"
+    if configuration.direction == "ring":
+        return [2] if across and nodes.most > 1 else []
+    if not across:
         return [1]
     return sorted({nodes.most, *(1 << step for step in range(nodes.most.bit_length()))})
 
@@ -47,9 +51,13 @@ def _measure(session: Session, configuration: Contention) -> Record | None:
         )
         return session.seconds(ticks) * session.first
 
+    rank, count = session.comm.rank, session.comm.size
+    is_ring = configuration.direction == "ring"
+    receiver, sender = ((rank + 1) % count, (rank - 1) % count) if is_ring else (session.peer, session.peer)
+
     def both_ways(_: int, repetitions: int) -> NDArray[np.float64]:
         ticks = burst.both_ways(
-            session.comm, session.peer, session.send_buffer, session.receive_buffer, size, size, 1, repetitions,
+            session.comm, receiver, sender, session.send_buffer, session.receive_buffer, size, size, 1, repetitions,
             session.clock_number,
         )  # fmt: skip
         return session.seconds(ticks)
