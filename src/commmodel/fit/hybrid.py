@@ -422,8 +422,8 @@ def fit_contention(
             ratio = float(np.median(times[direction, pairs]) / np.median(alone or ()))
             words = f"take {ratio:.2f} times as long as one: what joins them limits" if ratio > _SLOWED else "slow none"
             remarks.append(f"transfers {direction} of {pairs} pairs of nodes at once {words}")
-    one_way, both_ways = times.get(("one-way", 1)), times.get(("both-ways", 1))
-    ring = next((samples for (way, _), samples in sorted(times.items()) if way == "ring"), None)
+    one_way, both_ways = times.get(("one-way", 1), []), times.get(("both-ways", 1), [])
+    ring = next((samples for (way, _), samples in sorted(times.items()) if way == "ring"), [])
     if ring and both_ways:
         ratio = float(np.median(both_ways) / np.median(ring))
         if ratio > _SLOWED:
