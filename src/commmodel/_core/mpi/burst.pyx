@@ -311,10 +311,12 @@ def get_exchange(comm, window, int peer, unsigned char[::1] buffer not None, Py_
 
 
 def both_ways(comm, int receiver, int sender, unsigned char[::1] send_buffer not None,
-              unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t stride, int window, Py_ssize_t repetitions, int clock):
+              unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t stride, int window,
+              Py_ssize_t repetitions, int clock):
     """Return the ticks of `repetitions` windows, each of `window` messages in both directions at once.
 
-    `receiver` is the rank that messages are sent to, `sender` that from which they come; mostly one and the same. As in `commmodel._core.mpi.pingpong.stream` messages leave from the buffer's begin; the receives are posted before
+    Messages go to the rank `receiver` and come from the rank `sender`, mostly one and the same. As in
+    `commmodel._core.mpi.pingpong.stream` messages leave from the buffer's begin; the receives are posted before
     the barrier of `comm` that begins a window. A rank's ticks are until all its messages have left and arrived.
     """
     check_places(receive_buffer, False, size, stride, window)
