@@ -254,7 +254,7 @@ struct request {
     enum request_kind kind;
     bool is_persistent, is_active, is_cancelled, is_freed;
     bool is_blocking;  // a receive whose call waits for it: the rank posts no other one meanwhile
-    int name;  // to the simulator; NONE where it is not concerned
+    int name;          // to the simulator; NONE where it is not concerned
     struct communicator *communicator;
     struct datatype *type;
     void *buffer;
