@@ -88,7 +88,7 @@ def main() -> None:
     """Measure, predict and print."""
     parser = emulated_cluster.parser("Collectives on emulated hosts, predicted and measured.")
     parser.add_argument("--hosts", type=int, default=8, help="a power of two (8)")
-    parser.add_argument("--sizes", default="10KiB,100KiB", help="of the collectives (10KiB,100KiB)")
+    parser.add_argument("--sizes", default="10KiB,100KiB", type=parse_sizes, help="of the collectives (10KiB,100KiB)")
     parser.add_argument("--time", default="90s", help="of each of the two measurements (90s)")
     arguments = parser.parse_args()
     if problem := emulated_cluster.missing():
@@ -97,7 +97,7 @@ def main() -> None:
         folder = arguments.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         emulated_cluster.set_rate(arguments.rate, hosts)
-        upto = 1 << max(parse_sizes(arguments.sizes)).bit_length()  # the next power of two
+        upto = 1 << max(arguments.sizes).bit_length()  # the next power of two
         selector, rules = forced(folder, arguments.mpiexec)
         rest = ("--time", arguments.time)
         pair = measured(
@@ -110,7 +110,7 @@ def main() -> None:
         several = measured(
             folder / "collectives.jsonl", arguments.mpiexec, hosts,
             ("collective", "--start", "barrier", "--collectives", operations, "--procs", counts,
-             "--sizes", arguments.sizes, *rest),
+             "--sizes", ",".join(map(str, arguments.sizes)), *rest),
             rules,
         )  # fmt: skip
     comparison = predict.compare(fit_machine(pair), several, selector=selector, models=MODELS)

@@ -173,13 +173,13 @@ def main() -> None:
     parser = emulated_cluster.parser(__doc__.partition("\n")[0])
     parser.add_argument("--hosts", type=int, default=2, help="(2)")
     parser.add_argument("--per-node", type=int, default=4, help="ranks on each host (4)")
-    parser.add_argument("--sizes", default="16KiB,256KiB", help="of the collectives (16KiB,256KiB)")
+    parser.add_argument("--sizes", default="16KiB,256KiB", type=parse_sizes, help="of the collectives (16KiB,256KiB)")
     parser.add_argument("--time", default="40s", help="of each measurement (40s)")
     arguments = parser.parse_args()
     if problem := emulated_cluster.missing():
         raise SystemExit(f"no emulated cluster here: {problem}")
     library = "openmpi" if b"Open MPI" in subprocess.check_output([arguments.mpiexec, "--version"]) else "mpich"
-    sizes = parse_sizes(arguments.sizes)
+    sizes: Sequence[int] = arguments.sizes
     per_node, processes = arguments.per_node, arguments.per_node * arguments.hosts
     rest = ("--time", arguments.time)
     listed: list[Case] = []
@@ -198,7 +198,7 @@ def main() -> None:
             results = measured(
                 folder / f"collectives-{number}.jsonl", arguments.mpiexec, hosts,
                 ("collective", "--start", "barrier", "--collectives", ",".join(chosen), "--procs", str(processes),
-                 "--sizes", arguments.sizes, *rest),
+                 "--sizes", ",".join(map(str, sizes)), *rest),
                 rules, per_node,
             )  # fmt: skip
             times = {

@@ -42,8 +42,8 @@ def exchanges(
 
 def main() -> None:
     """Measure and print."""
-    parser = emulated_cluster.parser("Exchanges between hosts with one queue and with several.")
-    parser.add_argument("--sizes", default="100KiB,1MiB", help="of the messages (100KiB,1MiB)")
+    parser = emulated_cluster.parser("Exchanges between hosts with one queue and with several.", keeps=False)
+    parser.add_argument("--sizes", default="100KiB,1MiB", type=parse_sizes, help="of the messages (100KiB,1MiB)")
     parser.add_argument("--repetitions", type=int, default=9, help="of each exchange (%(default)s)")
     arguments = parser.parse_args()
     if problem := emulated_cluster.missing():
@@ -53,7 +53,7 @@ def main() -> None:
         with emulated_cluster.cluster(HOSTS) as hosts:
             emulated_cluster.set_sockets(SEND_BUFFER, RECEIVE_BUFFER, hosts)
             set_rate(arguments.rate, hosts, BUCKET)
-            for size in parse_sizes(arguments.sizes):
+            for size in arguments.sizes:
                 words = (size, arguments.repetitions)
                 rows = exchanges(arguments.mpiexec, hosts, dict(arguments.variable), words)
                 _, messages, seconds = rows[0]  # one way

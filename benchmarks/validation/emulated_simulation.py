@@ -223,7 +223,9 @@ def main() -> None:
         "--queues", choices=("one", "each"), default="one", help="of a host: one, or one for each other host (one)"
     )
     parser.add_argument("--hosts", type=int, default=8, help="a power of two (8)")
-    parser.add_argument("--sizes", default="10KiB,100KiB,1MiB", help="of the messages (10KiB,100KiB,1MiB)")
+    parser.add_argument(
+        "--sizes", default="10KiB,100KiB,1MiB", type=parse_sizes, help="of the messages (10KiB,100KiB,1MiB)"
+    )
     parser.add_argument("--random-sizes", default="80", help="for the calibration (80)")
     parser.add_argument("--calibration-time", default="30s", help="of the calibration, which may take longer (30s)")
     parser.add_argument("--time", default="100s", help="of the measurement in each topology (100s)")
@@ -242,7 +244,7 @@ def measured_rows(arguments: argparse.Namespace, folder: Path) -> Iterator[Row]:
     selector, rules = forced(folder, arguments.mpiexec)
     variables = dict(arguments.variable)
     algorithms = {rule.operation: rule.algorithm for rule in selector.rules}
-    largest = 1 << (max(parse_sizes(arguments.sizes)) - 1).bit_length()
+    largest = 1 << (max(arguments.sizes) - 1).bit_length()
     one_queue = arguments.queues == "one"
     set_rate = emulated_cluster.set_rate if one_queue else emulated_cluster.set_fair_rate
     machine: Machine | None = None
@@ -265,7 +267,7 @@ def measured_rows(arguments: argparse.Namespace, folder: Path) -> Iterator[Row]:
             several = measured(
                 folder / f"measured-{in_cabinets}.jsonl", arguments.mpiexec, hosts,
                 ("collective", "--start", "barrier", "--collectives", ",".join((*algorithms, HALO)),
-                 "--procs", counts, "--sizes", arguments.sizes, "--time", arguments.time),
+                 "--procs", counts, "--sizes", ",".join(map(str, arguments.sizes)), "--time", arguments.time),
                 rules | variables,
             )  # fmt: skip
         platforms = {count: platform_of(machine, count, in_cabinets, arguments.uplink) for count in processes}

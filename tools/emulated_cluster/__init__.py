@@ -61,12 +61,13 @@ def _variable(word: str) -> tuple[str, str]:
     return name, value
 
 
-def parser(description: str) -> argparse.ArgumentParser:
+def parser(description: str, keeps: bool = True) -> argparse.ArgumentParser:
     """Return a parser with the options of every program that measures on emulated hosts."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rate", type=float, default=20e6, help="of each host's link, bits a second (20e6)")
     parser.add_argument("--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="of the MPI library")
-    parser.add_argument("--keep", type=Path, help="folder that keeps what is measured and written (none)")
+    if keeps:
+        parser.add_argument("--keep", type=Path, help="folder that keeps what is measured and written (none)")
     parser.add_argument(
         "--variable", type=_variable, action="append", default=[], metavar="NAME=VALUE",
         help="of the library's environment, several times",
