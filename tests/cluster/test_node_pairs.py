@@ -11,7 +11,7 @@ from tools import emulated_cluster
 from commmodel import results
 from commmodel.fit.oversubscription import network_oversubscription
 from commmodel.fit.points import collect_streams
-from commmodel.results.configurations import PingPong, Stream
+from commmodel.results.configurations import Contention, PingPong, Stream
 
 MPIEXEC = find("mpiexec")
 HOSTS = emulated_cluster.hosts(4)
@@ -91,6 +91,21 @@ def test_two_pairs_of_nodes_share_the_link_between_their_switches(measured):
 
 def test_the_model_of_a_node_is_fitted_to_one_pair_of_nodes(measured):
     assert len(collect_streams(results.load(measured))["between-nodes"]) == 1
+
+
+def test_contention_goes_round_a_ring_of_four_hosts(tapered, tmp_path):
+    output = tmp_path / "contention.jsonl"
+    completed = bench("contention", "--sizes", str(1 << 20), "--time", "4s", "-o", str(output))
+    assert completed.returncode == 0, completed.stderr
+    (launch,) = results.load(output).launches
+    times = {
+        (record.configuration.direction, record.configuration.node_pairs): record.summary.median
+        for record in launch.records
+    }
+    assert set(times) == {("one-way", 1), ("one-way", 2), ("both-ways", 1), ("both-ways", 2), ("ring", 2)}
+    assert Contention(1 << 20, "ring", "between-nodes", 2) in {record.configuration for record in launch.records}
+    assert 0.8 < times["ring", 2] / times["one-way", 1] < 1.4  # one message each way over the slow link
+    assert times["one-way", 2] > 1.6 * times["one-way", 1]
 
 
 def test_a_finished_run_is_resumed_with_its_pairs_of_nodes(measured):
