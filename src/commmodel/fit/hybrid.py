@@ -420,15 +420,16 @@ def fit_contention(
         alone = times.get((direction, 1))
         for pairs in sorted({pairs for way, pairs in times if way == direction and pairs > 1} if alone else ()):
             ratio = float(np.median(times[direction, pairs]) / np.median(alone or ()))
-            words = f"take {ratio:.2f} times as long as one: what joins them limits" if ratio > _SLOWED else "slow none"
-            remarks.append(f"transfers {direction} of {pairs} pairs of nodes at once {words}")
+            slowed = f"take {ratio:.2f} times as long as that of one pair: the network between them limits"
+            words = slowed if ratio > _SLOWED else "take no longer than that of one pair"
+            remarks.append(f"{direction} transfers between {pairs} pairs of nodes at once {words}")
     one_way, both_ways = times.get(("one-way", 1), []), times.get(("both-ways", 1), [])
     ring = next((samples for (way, _), samples in sorted(times.items()) if way == "ring"), [])
     if ring and both_ways:
         ratio = float(np.median(both_ways) / np.median(ring))
         if ratio > _SLOWED:
-            words = f"take {ratio:.2f} times as long as in a ring of nodes: ranks that took turns?"
-            remarks.append(f"transfers both ways between two nodes {words}")
+            words = f"take {ratio:.2f} times as long as in a ring of nodes: the two ranks probably take turns"
+            remarks.append(f"both-ways transfers between two nodes {words}")
     if not one_way or not (ring or both_ways):
         return None, remarks
     if ring:
@@ -436,8 +437,12 @@ def fit_contention(
     elif takes_turns:
         least = min(both_ways)
         if least > _TURNS * float(np.median(one_way)):
-            words = "a link that carries one way at a time, or ranks that took turns? Both ways at once are assumed"
-            remarks.append(f"transfers both ways take {least / np.median(one_way):.2f} times one way: {words}")
+            words = (
+                "either the link carries one direction at a time, or the ranks took turns; both directions at once are "
+                "assumed, and the kernel contention on four nodes would tell"
+            )
+            ratio = least / np.median(one_way)
+            remarks.append(f"both-ways transfers take {ratio:.2f} times as long as one-way transfers: {words}")
             return Parameter(2.0, "1"), remarks
         both_ways = [time for time in both_ways if time < _TURNS * least]
     single, double = _middles((one_way, both_ways), settings)
@@ -535,7 +540,9 @@ def fit_hybrid(measurements: Measurements, settings: Settings | None = None) -> 
         faint = [edge for edge in faint if not any(end is not None and _near(edge, end) for _, end in divided)]
         if faint:
             shares = (f"{edge.value} B ({format_ratio(edge.confidence or 0.0)})" for edge in faint)
-            left_out = "limits left out as faint or beside another, with the share of resampled data that has them"
+            left_out = (
+                "limits left out, as too few resampled data sets have them or another one is near (share of sets)"
+            )
             remarks.append(f"{left_out}: {', '.join(shares)}")
         buffered = _send_buffer(curves, divided, modes, settings)
         unexpected = fit_unexpected(measurements, path, settings)

@@ -167,6 +167,6 @@ def _remarks(trains: Trains, design: Array) -> list[str]:
     if train <= FLAT or lone / train < _SIZES_DIFFER:
         return []
     return [
-        f"a byte of a lone message costs {format_ratio(lone / train)} of one in a train: it is copied more than "
-        "once on its way, G lies between the two; pLogP tells them apart"
+        f"a byte costs {format_ratio(lone / train)} as much in a single message as in a train of messages, so it is "
+        "copied more than once on its way; G lies between the two, and pLogP has both"
     ]
