@@ -20,7 +20,6 @@ from commmodel.fit.trust import FLAT, judge
 from commmodel.machine import LogGP, Parameter
 from commmodel.results import Measurements
 from commmodel.results.configurations import SendMode, Train
-from commmodel.units import format_ratio
 
 __all__ = ["NO_TRAINS", "Trains", "collect_trains", "fit_loggp_model", "nonnegative"]
 
@@ -167,6 +166,6 @@ def _remarks(trains: Trains, design: Array) -> list[str]:
     if train <= FLAT or lone / train < _SIZES_DIFFER:
         return []
     return [
-        f"a byte costs {format_ratio(lone / train)} as much in a single message as in a train of messages, so it is "
+        f"a byte costs {lone / train:.1f} times as much in a single message as in a train of messages, so it is "
         "copied more than once on its way; G lies between the two, and pLogP has both"
     ]
