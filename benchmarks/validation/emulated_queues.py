@@ -1,8 +1,9 @@
 """What a host's single queue costs exchanges with several partners: ``make cluster-bench`` (root, Linux).
 
 Eight emulated hosts exchange messages in ways that use all links fully, so that each should take as long as its
-messages one after the other. Hosts have one queue for all that they send, then one for each other host. In one queue,
-acknowledgements for one partner wait behind data for another.
+messages one after the other. Hosts have one queue for all that they send, then one for each other host, then one for
+acknowledgements, which go first, and one for the rest. In one queue, acknowledgements for one partner wait behind data
+for another.
 The table has each exchange's rate, relative to that of messages which all go one way.
 """
 
@@ -10,8 +11,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from benchmarks.validation.emulated_simulation import BUCKET, RECEIVE_BUFFER, SEND_BUFFER
@@ -23,11 +25,6 @@ from commmodel.units import format_size, format_time, parse_sizes
 
 HOSTS = 8
 EXCHANGES = Path(__file__).with_name("queue_exchanges.py")
-QUEUES: dict[str, Callable[[float, Sequence[str], str], None]] = {
-    "one": emulated_cluster.set_rate,
-    "each": emulated_cluster.set_fair_rate,
-}
-"""Of a host: one for all other hosts, or one for each."""
 
 
 def exchanges(
@@ -49,10 +46,10 @@ def main() -> None:
     if problem := emulated_cluster.missing():
         raise SystemExit(f"no emulated cluster here: {problem}")
     table = Table("a host's queues", "bytes", "exchange", "median", "rate, one way = 1")
-    for queues, set_rate in QUEUES.items():
+    for queues in get_args(emulated_cluster.Queues):
         with emulated_cluster.cluster(HOSTS) as hosts:
             emulated_cluster.set_sockets(SEND_BUFFER, RECEIVE_BUFFER, hosts)
-            set_rate(arguments.rate, hosts, BUCKET)
+            emulated_cluster.set_rate(arguments.rate, hosts, BUCKET, queues)
             for size in arguments.sizes:
                 words = (size, arguments.repetitions)
                 rows = exchanges(arguments.mpiexec, hosts, dict(arguments.variable), words)

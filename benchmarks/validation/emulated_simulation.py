@@ -22,7 +22,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import msgspec
 import numpy as np
@@ -220,7 +220,10 @@ def main() -> None:
     parser = emulated_cluster.parser("Operations on emulated hosts, simulated and measured.")
     parser.add_argument("--uplink", type=float, default=2.0, help="rate between cabinets over that of a host (2)")
     parser.add_argument(
-        "--queues", choices=("one", "each"), default="one", help="of a host: one, or one for each other host (one)"
+        "--queues",
+        choices=get_args(emulated_cluster.Queues),
+        default="acks-first",
+        help="of a host: one, one for each other host, or one for acknowledgements, which go first (acks-first)",
     )
     parser.add_argument("--hosts", type=int, default=8, help="a power of two (8)")
     parser.add_argument(
@@ -245,13 +248,12 @@ def measured_rows(arguments: argparse.Namespace, folder: Path) -> Iterator[Row]:
     variables = dict(arguments.variable)
     algorithms = {rule.operation: rule.algorithm for rule in selector.rules}
     largest = 1 << (max(arguments.sizes) - 1).bit_length()
-    one_queue = arguments.queues == "one"
-    set_rate = emulated_cluster.set_rate if one_queue else emulated_cluster.set_fair_rate
+    one_queue = arguments.queues != "each"
     machine: Machine | None = None
     for topology, in_cabinets in (("1 cabinet", 1), ("2 cabinets", 2)):
         with emulated_cluster.cluster(arguments.hosts, in_cabinets) as hosts:
             emulated_cluster.set_sockets(SEND_BUFFER, RECEIVE_BUFFER, hosts)
-            set_rate(arguments.rate, hosts, BUCKET)
+            emulated_cluster.set_rate(arguments.rate, hosts, BUCKET, arguments.queues)
             if in_cabinets == 2:
                 emulated_cluster.set_uplink_rate(arguments.uplink * arguments.rate, BUCKET)
             if machine is None:

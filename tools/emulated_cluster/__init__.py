@@ -19,10 +19,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import which
+from typing import Literal
 
 __all__ = [
-    "BRIDGE", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "parser", "set_fair_rate",
-    "set_rate", "set_sockets", "set_uplink_rate", "socket_rate",
+    "BRIDGE", "Queues", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "parser", "set_rate",
+    "set_sockets", "set_uplink_rate", "socket_rate",
 ]  # fmt: skip
 
 _AS_HOST = Path(__file__).with_name("as_host.sh")
@@ -34,6 +35,8 @@ _INSIDE = "eth0"
 _NETWORK = "10.139.211"
 _BUCKET = "8kb"  # what passes at full speed after a pause: small beside any message that is timed
 _QUEUE = "1s"  # longer than what an MPI library may have under way: none of it is dropped
+Queues = Literal["one", "each", "acks-first"]
+"""Of a host: one, one for each other host, or one for acknowledgements, which go first."""
 _LOCK = Path("/run/commmodel-cluster.lock")
 _CHUNK = 1 << 16
 _PORT = 5001
@@ -165,34 +168,36 @@ def _limit(bits_per_second: float, bucket: str) -> tuple[str, ...]:
     return ("root", "handle", "1:", "tbf", "rate", f"{bits_per_second:.0f}bit", "burst", bucket, "latency", _QUEUE)
 
 
-def set_rate(bits_per_second: float, names: Sequence[str] = (), bucket: str = _BUCKET) -> None:
-    """Limit each host's link (that of the first two, where none is named) to this rate, each way."""
+def set_rate(bits_per_second: float, names: Sequence[str] = (), bucket: str = _BUCKET, queues: Queues = "one") -> None:
+    """Limit each host's link (that of the first two, where none is named) to this rate, each way.
+
+    In a host's one queue, acknowledgements wait behind data that it sends itself. The usual queue of Linux
+    distributions, fq_codel, keeps flows apart, and lets those pass first that send little; adapters with queue pairs
+    are like that, too. Not every kernel has fq_codel: classes of HTB stand in for it, either one for each other host,
+    which take turns, or one for acknowledgements, which goes first, and one for the rest.
+    """
     limit = _limit(bits_per_second, bucket)
     for host in names or hosts():
         _run("tc", "qdisc", "replace", "dev", link(host), *limit)
         _run("tc", "-n", host, "qdisc", "replace", "dev", _INSIDE, *limit)
+        if queues == "each":
+            others = [_number(name) for name in names if name != host]
+            _set_queues(host, {number: ("dst", f"{_NETWORK}.{number}/32") for number in others}, first=())
+        elif queues == "acks-first":
+            _set_queues(host, {"1": ("protocol", "6", "0xff", "match", "u16", "0", "0xffc0", "at", "2")}, first=("1",))
 
 
-def set_fair_rate(bits_per_second: float, names: Sequence[str], bucket: str = _BUCKET) -> None:
-    """Limit each host's link like `set_rate`, where what a host sends to one other waits behind nothing to a third.
-
-    Else the acknowledgements of a host that sends wait behind its data. Hosts with the usual queue of Linux
-    distributions, fq_codel, keep flows apart like that, and so do adapters with queue pairs. Not every kernel has
-    fq_codel: here HTB's classes stand in for it, one for each other host, which take turns within the limit.
-    """
-    set_rate(bits_per_second, names, bucket)
-    for host in names:
-        inside = ("tc", "-n", host)
-        device = ("dev", _INSIDE)
-        _run("ip", "-n", host, "link", "set", *device, "gso_max_segs", "1")  # HTB takes what it gets for one packet
-        _run(*inside, "qdisc", "add", *device, "parent", "1:1", "handle", "2:", "htb", "default", "ff")
-        receivers = [_number(name) for name in names if name != host]
-        for number in ("ff", *receivers):
-            turns = ("htb", "rate", "1gbit", "quantum", "1514")
-            _run(*inside, "class", "add", *device, "parent", "2:", "classid", f"2:{number}", *turns)
-        for number in receivers:
-            match = ("u32", "match", "ip", "dst", f"{_NETWORK}.{number}/32", "flowid", f"2:{number}")
-            _run(*inside, "filter", "add", *device, "parent", "2:", "protocol", "ip", *match)
+def _set_queues(host: str, matches: dict[str, tuple[str, ...]], first: Sequence[str]) -> None:
+    """Give a host a queue for what each match is about, and one for the rest, in place of the one under its limit."""
+    inside, device = ("tc", "-n", host), ("dev", _INSIDE)
+    _run("ip", "-n", host, "link", "set", *device, "gso_max_segs", "1")  # HTB takes what it gets for one packet
+    _run(*inside, "qdisc", "add", *device, "parent", "1:1", "handle", "2:", "htb", "default", "ff")
+    for number in ("ff", *matches):
+        turns = ("htb", "rate", "1gbit", "quantum", "1514", "prio", "0" if number in first else "1")
+        _run(*inside, "class", "add", *device, "parent", "2:", "classid", f"2:{number}", *turns)
+    for number, match in matches.items():
+        words = ("u32", "match", "ip", *match, "flowid", f"2:{number}")
+        _run(*inside, "filter", "add", *device, "parent", "2:", "protocol", "ip", *words)
 
 
 def set_sockets(send_buffer: int, receive_buffer: int, names: Sequence[str]) -> None:
