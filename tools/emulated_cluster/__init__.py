@@ -190,7 +190,6 @@ def set_rate(bits_per_second: float, names: Sequence[str] = (), bucket: str = _B
 def _set_queues(host: str, matches: dict[str, tuple[str, ...]], first: Sequence[str]) -> None:
     """Give a host a queue for what each match is about, and one for the rest, in place of the one under its limit."""
     inside, device = ("tc", "-n", host), ("dev", _INSIDE)
-    _run("ip", "-n", host, "link", "set", *device, "gso_max_segs", "1")  # HTB takes what it gets for one packet
     _run(*inside, "qdisc", "add", *device, "parent", "1:1", "handle", "2:", "htb", "default", "ff")
     for number in ("ff", *matches):
         turns = ("htb", "rate", "1gbit", "quantum", "1514", "prio", "0" if number in first else "1")
