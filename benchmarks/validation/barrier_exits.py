@@ -1,7 +1,8 @@
 """How far apart ranks leave a barrier: run by `benchmarks.validation.emulated_simulation` on emulated hosts.
 
-These have one clock. Before each barrier, messages go round a ring, as ranks come from one when they are measured. Rank
-0 prints a JSON list with a list for each barrier: by how many seconds each rank left it later than the first one.
+These have one clock. Before each barrier there is an exchange of 100 KiB: in which order ranks come to a barrier hangs
+on what they did before. Rank 0 prints a JSON object: exchange -> a list for each barrier, of by how many seconds each
+rank left it later than the first one.
 """
 
 import json
@@ -13,13 +14,22 @@ from mpi4py import MPI
 
 world = MPI.COMM_WORLD
 before, after = (world.rank - 1) % world.size, (world.rank + 1) % world.size
-outgoing = np.zeros(100 * 1024, dtype=np.uint8)
+outgoing = np.zeros((world.size + 4, 100 * 1024), dtype=np.uint8)
 incoming = np.empty_like(outgoing)
-exits = []
-for _ in range(int(sys.argv[1])):
-    world.Sendrecv(outgoing, after, 0, incoming, before, 0)
-    world.Barrier()
-    exits.append(time.clock_gettime(time.CLOCK_MONOTONIC))
-gathered = world.gather(exits)
-if gathered is not None:
-    print(json.dumps([[end - min(row) for end in row] for row in zip(*gathered, strict=True)]))
+grid = world.Create_cart(MPI.Compute_dims(world.size, 2), periods=(True, True))
+EXCHANGES = {
+    "ring": lambda: world.Sendrecv(outgoing[0], after, 0, incoming[0], before, 0),
+    "alltoall": lambda: world.Alltoall(outgoing[: world.size], incoming[: world.size]),
+    "neighbor_alltoall": lambda: grid.Neighbor_alltoall(outgoing[:4], incoming[:4]),
+}
+found = {}
+for name, exchange in EXCHANGES.items():
+    exits = []
+    for _ in range(int(sys.argv[1])):
+        exchange()
+        world.Barrier()
+        exits.append(time.clock_gettime(time.CLOCK_MONOTONIC))
+    gathered = world.gather(exits) or []
+    found[name] = [[end - min(row) for end in row] for row in zip(*gathered, strict=True)]
+if world.rank == 0:
+    print(json.dumps(found))

@@ -8,10 +8,11 @@ carry as much more than B as its rate is above theirs.
 
 Wanted of the hybrid model: for messages of 100 KiB and more a median error of at most 5 % and none above 10 %, for
 smaller ones a median of at most 10 %; with more the exit code is 1. Source: Bedaride et al. 2013, Section V; there, the
-best of a few repetitions is what is compared. Here an error is the distance from the outer deciles of the repetitions,
-0 between them: with Open MPI, an exchange whose ranks happen to ask at the same time takes half as long as another one.
-Which of two ranks asks first hangs on when they leave the barrier before, so that is measured, too, and simulated ranks
-begin like that, in the median of several barriers.
+best of a few repetitions is what is compared. With Open MPI, an exchange whose ranks happen to ask at the same time
+takes half as long as another one, and which of two ranks asks first hangs on when they leave the barrier before. So
+that is measured, too, after an exchange like the one that is simulated, and simulated ranks begin as they left each of
+several barriers. An error is the distance between the outer deciles of the repetitions and those of the simulations, 0
+where these overlap; beside it stands the error of the median of the simulations.
 """
 
 import argparse
@@ -45,12 +46,17 @@ from commmodel.units import format_size, format_time, parse_sizes
 
 LARGE = 100 * 1024
 LARGE_MEDIAN, LARGE_WORST, SMALL_MEDIAN = 0.05, 0.10, 0.10
-MODELS = ("hybrid", "fluid", "loggps")
+MEDIAN = "its median"  # of the simulations by the hybrid model
+MODELS = ("hybrid", MEDIAN, "fluid", "loggps")
 HALO = "neighbor_alltoall"
 BUCKET = "1600"  # bytes, of one packet: what passes at full speed after a pause is little beside 10 KiB
 EXITS = Path(__file__).with_name("barrier_exits.py")
 BARRIERS = 15  # that ranks leave, one simulated begin each
 SEND_BUFFER, RECEIVE_BUFFER = 1 << 14, 1 << 16  # bytes of a socket: some ms of a link, as real ones have
+
+
+Exits = dict[str, NDArray[np.float64]]
+"""Exchange before a barrier -> by how many seconds ranks left it later than the first one, shape (barriers, ranks)."""
 
 
 class Row(NamedTuple):
@@ -65,12 +71,14 @@ class Row(NamedTuple):
     quickest: float
     """Their first and last decile."""
     slowest: float
-    simulated: dict[str, float]
+    simulated: dict[str, NDArray[np.float64]]
+    """By a model or its median: seconds, one time or more."""
 
     def error(self, model: str) -> float:
-        """Return how far a model is from the outer deciles, relative to the nearer one; 0 between them."""
-        seconds = self.simulated[model]
-        return seconds / min(max(seconds, self.quickest), self.slowest) - 1
+        """Return how far a model's outer deciles are from those measured, relative to these; 0 where they overlap."""
+        low, high = np.quantile(self.simulated[model], (0.1, 0.9))
+        nearest = min(max(self.quickest, low), high)
+        return float(nearest / min(max(nearest, self.quickest), self.slowest) - 1)
 
 
 def program_of(operation: str, message_size: int, processes: int, algorithms: dict[str, str]) -> Program:
@@ -92,16 +100,18 @@ def exchange_with_neighbours(message_size: int, processes: int) -> Program:
     return work.sparse(senders, np.concatenate(receivers), np.full(senders.size, message_size), processes)
 
 
-def barrier_exits(mpiexec: str, hosts: Sequence[str], variables: dict[str, str]) -> NDArray[np.float64]:
-    """Return by how many seconds ranks leave barriers later than the first of them, shape (barriers, ranks)."""
+def barrier_exits(mpiexec: str, hosts: Sequence[str], variables: dict[str, str]) -> Exits:
+    """Return by how many seconds ranks leave barriers later than the first of them."""
     command = [*emulated_cluster.launcher(mpiexec, hosts, 1), sys.executable, str(EXITS), str(BARRIERS)]
     environment = os.environ | emulated_cluster.mpi_environment() | variables
-    completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
-    return np.array(json.loads(completed.stdout), dtype=np.float64)
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    return {name: np.array(rows, dtype=np.float64) for name, rows in json.loads(completed.stdout).items()}
 
 
-def simulated_seconds(program: Program, network: Network, platform: Platform, exits: NDArray[np.float64]) -> float:
-    """Return the median time of a program whose ranks begin as they left each barrier.
+def simulated_seconds(
+    program: Program, network: Network, platform: Platform, exits: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the times of a program whose ranks begin as they left each barrier.
 
     A rank begins when it gets a message of another one, which the last host has for each.
     """
@@ -128,7 +138,7 @@ def simulated_seconds(program: Program, network: Network, platform: Platform, ex
         begins = np.empty(count)
         begins[outcome.marks["rank"]] = outcome.marks["time"]
         seconds.append(float(np.max(outcome.ends[:count] - begins)))
-    return float(np.median(seconds))
+    return np.array(seconds)
 
 
 def platform_of(machine: Machine, hosts: int, in_cabinets: int, uplink: float) -> Platform:
@@ -151,7 +161,7 @@ def platform_of(machine: Machine, hosts: int, in_cabinets: int, uplink: float) -
 
 def rows(
     topology: str, machine: Machine, several: Measurements, platforms: dict[int, Platform], algorithms: dict[str, str],
-    exits: dict[int, NDArray[np.float64]], one_queue: bool,
+    exits: dict[int, Exits], one_queue: bool,
 ) -> Iterator[Row]:  # fmt: skip
     """Yield each configuration that was measured, simulated."""
     network = msgspec.structs.replace(from_machine.network(machine), one_queue=one_queue)
@@ -166,13 +176,16 @@ def rows(
                 configuration.operation, configuration.message_size, configuration.processes, algorithms
             )
             platform = platforms[configuration.processes]
+            begins = exits[configuration.processes]
+            hybrid = simulated_seconds(program, network, platform, begins.get(configuration.operation, begins["ring"]))
             yield Row(
                 topology, configuration.operation, configuration.message_size, configuration.processes,
                 *(float(value) for value in np.quantile(record.samples, (0.5, 0.1, 0.9))),
                 {
-                    "hybrid": simulated_seconds(program, network, platform, exits[configuration.processes]),
-                    "fluid": run(program, plain, platform).seconds,
-                    "loggps": run(program, DelayModel(parameters)).seconds,
+                    "hybrid": hybrid,
+                    MEDIAN: np.median(hybrid, keepdims=True),
+                    "fluid": np.array([run(program, plain, platform).seconds]),
+                    "loggps": np.array([run(program, DelayModel(parameters)).seconds]),
                 },
             )  # fmt: skip
 
@@ -264,7 +277,7 @@ def measured_rows(arguments: argparse.Namespace, folder: Path) -> Iterator[Row]:
                 )  # fmt: skip
                 machine = fit_machine(pair)
             processes = [2, 4, arguments.hosts] if in_cabinets == 1 else [arguments.hosts]
-            exits = {count: barrier_exits(arguments.mpiexec, hosts[:count], variables) for count in processes}
+            exits = {count: barrier_exits(arguments.mpiexec, hosts[:count], rules | variables) for count in processes}
             counts = f"2:{arguments.hosts}:*2" if in_cabinets == 1 else str(arguments.hosts)
             several = measured(
                 folder / f"measured-{in_cabinets}.jsonl", arguments.mpiexec, hosts,
