@@ -230,19 +230,15 @@ int main(int argc, char **argv) {
 """
 
 
-def test_the_bindings_of_fortran_get_what_the_real_library_gives(tmp_path):
-    program = simulable_program(tmp_path, BINDINGS)
+@pytest.mark.parametrize(
+    ("source", "line"), [(BINDINGS, "request: 4 from 5 with 6"), (WITH_STATE, "released 100")],
+    ids=["values of Fortran", "functions with a state"],
+)  # fmt: skip
+def test_bindings_get_what_the_real_library_gives(tmp_path, source, line):
+    program = simulable_program(tmp_path, source)
     real, simulated = launch(1, program), simulate("--compute", "0", "--", str(program), processes=1)
     assert (real.returncode, simulated.returncode) == (0, 0), real.stderr + simulated.stderr
-    assert "request: 4 from 5 with 6" in real.stdout
-    assert simulated.stdout.startswith(real.stdout)
-
-
-def test_functions_with_a_state_are_called_as_by_the_real_library(tmp_path):
-    program = simulable_program(tmp_path, WITH_STATE)
-    real, simulated = launch(1, program), simulate("--compute", "0", "--", str(program), processes=1)
-    assert (real.returncode, simulated.returncode) == (0, 0), real.stderr + simulated.stderr
-    assert "released 100" in real.stdout
+    assert line in real.stdout
     assert simulated.stdout.startswith(real.stdout)
 
 
