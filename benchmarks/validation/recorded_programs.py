@@ -118,7 +118,7 @@ def rows(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
     environment = os.environ | emulated_cluster.mpi_environment() | rules | SETTINGS | dict(options.variable)
     with emulated_cluster.cluster(options.hosts) as hosts:
         emulated_cluster.set_sockets(SOCKET, SOCKET, hosts)
-        emulated_cluster.set_rate(options.rate, hosts, BUCKET, "acks-first")
+        emulated_cluster.set_rate(options.rate, hosts, BUCKET, "each")
         machine = fit_machine(calibrated(options, folder / "calibration.jsonl", hosts[:2]))
         machines.dump(machine, folder / MACHINE)
         launcher = emulated_cluster.launcher(options.mpiexec, hosts, 1)
