@@ -22,7 +22,7 @@ EXCHANGES = {
     "alltoall": lambda: world.Alltoall(outgoing[: world.size], incoming[: world.size]),
     "neighbor_alltoall": lambda: grid.Neighbor_alltoall(outgoing[:4], incoming[:4]),
 }
-found = {}
+exits_after = {}
 for name, exchange in EXCHANGES.items():
     exits = []
     for _ in range(int(sys.argv[1])):
@@ -30,6 +30,6 @@ for name, exchange in EXCHANGES.items():
         world.Barrier()
         exits.append(time.clock_gettime(time.CLOCK_MONOTONIC))
     gathered = world.gather(exits) or []
-    found[name] = [[end - min(row) for end in row] for row in zip(*gathered, strict=True)]
+    exits_after[name] = [[end - min(row) for end in row] for row in zip(*gathered, strict=True)]
 if world.rank == 0:
-    print(json.dumps(found))
+    print(json.dumps(exits_after))

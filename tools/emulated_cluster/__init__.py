@@ -181,8 +181,8 @@ def set_rate(bits_per_second: float, names: Sequence[str] = (), bucket: str = _B
         _run("tc", "qdisc", "replace", "dev", link(host), *limit)
         _run("tc", "-n", host, "qdisc", "replace", "dev", _INSIDE, *limit)
         if queues == "each":
-            others = [_number(name) for name in names if name != host]
-            _set_queues(host, {number: ("dst", f"{_NETWORK}.{number}/32") for number in others}, first=())
+            receivers = [_number(name) for name in names if name != host]
+            _set_queues(host, {number: ("dst", f"{_NETWORK}.{number}/32") for number in receivers}, first=())
         elif queues == "acks-first":
             _set_queues(host, {"1": ("protocol", "6", "0xff", "match", "u16", "0", "0xffc0", "at", "2")}, first=("1",))
 
