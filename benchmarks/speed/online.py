@@ -89,9 +89,9 @@ def peer_table(twins: Twins, kind: str, ranks: int, repetitions: int) -> Table:
             *beside(twins, kind, ranks, (NOTHING, numbers, 1)),
         ]
         whole, start = np.reshape(np.array(least(runs, repetitions)), (2, 2, 2))  # ours and SMPI's, wall and processor
-        (own, peer), with_memory = whole - start, whole - np.array(bare)
-        seconds = (f"{value:.2f}" for value in (*start[:, 0], *own, *peer))
-        ratios = (f"{value:.2f}" for value in own / peer)
+        (simulator, peer), with_memory = whole - start, whole - np.array(bare)
+        seconds = (f"{value:.2f}" for value in (*start[:, 0], *simulator, *peer))
+        ratios = (f"{value:.2f}" for value in simulator / peer)
         table.add_row(
             name, *seconds, *ratios, f"<= {WANTED_RATIO[kind]:g}", f"{with_memory[0, 0] / with_memory[1, 0]:.2f}"
         )
