@@ -1,7 +1,8 @@
-"""Exchanges of emulated hosts with one queue, and with one for each other host."""
+"""Exchanges of emulated hosts with one queue, one for each other host, and one for acknowledgements."""
 
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 from support.launching import NETWORK, find
@@ -17,12 +18,13 @@ pytestmark = [
 ]
 
 
-def test_rates_are_those_of_links_with_either_kind_of_queue():
+def test_rates_are_those_of_links_with_each_kind_of_queue():
     command = [sys.executable, *COMMAND.split(), "--mpiexec", MPIEXEC]
     completed = subprocess.run(command, env=NETWORK, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert completed.returncode == 0, completed.stderr
     rows = [line for line in completed.stdout.splitlines() if "20 KiB" in line]
-    assert [line.split()[1 if line.startswith("│") else 0] for line in rows] == ["one"] * 5 + ["each"] * 5
+    kinds = [line.split()[1 if line.startswith("│") else 0] for line in rows]
+    assert kinds == [kind for kind in get_args(emulated_cluster.Queues) for _ in range(5)]
     rates = [float(line.rstrip(" │").split()[-1]) for line in rows]
-    assert rates[0] == rates[5] == 1
+    assert rates[0] == rates[5] == rates[10] == 1
     assert all(0.5 < rate < 1.3 for rate in rates)
