@@ -4,8 +4,8 @@ Two tables; each figure is the least of some runs, which are repeated in turns. 
 bytes in C: what more rounds of `tools/peers/operations.c` take, in wall time and in processor time of all processes.
 Wanted are 100,000 a second. And the programs of `tools/peers/programs.c` on 64 ranks, by us and by SMPI from the same
 source, where that is installed: seconds less those of a run of none of them, which touches the same memory. Wanted is
-at most 3 times SMPI's time where each rank has its own link, and less than its time where ranks share links. The last
-column has the ratio before: what it takes to touch the program's own memory first counts for both.
+at most 3 times SMPI's time where each rank has its own link, and less than its time where ranks share links. In the
+last column what it takes to touch the program's own memory first counts, too.
 """
 
 import argparse
@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(WANTED_RATIO), help="of platforms (%(default)s)")
     parser.add_argument("--calls", action="store_true", help="only the calls a second")
     options = parser.parse_args()
-    console = Console(width=140)
+    console = Console(width=160)
     with tempfile.TemporaryDirectory() as temporary:
         twins = Twins(Path(temporary))
         console.print(calls_table(twins, options.repetitions))

@@ -333,6 +333,18 @@ def test_the_answer_delay_is_the_time_of_a_send_beside_a_large_message_over_that
     assert (model.answer_delay, model.answer_latency) == (found, latency)
 
 
+def test_a_ring_through_a_network_that_limits_does_not_count():
+    records = [
+        Record(Contention(1 << 22, direction, "between-nodes", pairs), "s", (time, 1.01 * time, 0.99 * time))
+        for direction, pairs, time in (
+            ("one-way", 1, 1e-3), ("one-way", 2, 2e-3), ("both-ways", 1, 1.25e-3), ("ring", 2, 2e-3)
+        )
+    ]  # fmt: skip
+    found, remarks = fit_contention(measured(*records), "between-nodes", FEW)
+    assert found.value == pytest.approx(1.6, rel=0.01)
+    assert len(remarks) == 1
+
+
 def test_what_more_pairs_of_nodes_do_is_told():
     records = [
         Record(Contention(1 << 22, "one-way", "between-nodes", pairs), "s", (time,))

@@ -176,8 +176,8 @@ def set_rate(bits_per_second: float, names: Sequence[str] = (), bucket: str = _B
     are like that, too. Not every kernel has fq_codel: classes of HTB stand in for it, either one for each other host,
     which take turns, or one for acknowledgements, which goes first, and one for the rest.
     """
-    limit = _limit(bits_per_second, bucket)
-    for host in names or hosts():
+    limit, names = _limit(bits_per_second, bucket), names or hosts()
+    for host in names:
         _run("tc", "qdisc", "replace", "dev", link(host), *limit)
         _run("tc", "-n", host, "qdisc", "replace", "dev", _INSIDE, *limit)
         if queues == "each":

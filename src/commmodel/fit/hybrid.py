@@ -405,7 +405,8 @@ def fit_contention(
     """Return the node's bandwidth both ways over one way, and the effect of more pairs of nodes.
 
     (B_s + B_r) / B = 2 T(one way) / T(both ways), held between 1 and 2; None where either is missing. T(both ways) is
-    that of a ring of four nodes where it was measured, else that of exchanges of two.
+    that of a ring of four nodes where it was measured and one-way transfers of two pairs do not slow each other, else
+    that of exchanges of two.
 
     Where ranks may take turns, as answers wait behind data, exchanges of two nodes in which they did say nothing of the
     link: these are left out, and if all seem to be such the result is 2, without an interval, and a remark.
@@ -415,16 +416,17 @@ def fit_contention(
         configuration = record.configuration
         if isinstance(configuration, Contention) and configuration.path == path:
             times[configuration.direction, configuration.node_pairs] += record.samples
-    remarks = []
+    remarks, limits_further = [], False
     for direction in ("one-way", "both-ways"):
         alone = times.get((direction, 1))
         for pairs in sorted({pairs for way, pairs in times if way == direction and pairs > 1} if alone else ()):
             ratio = float(np.median(times[direction, pairs]) / np.median(alone or ()))
             slowed = f"take {ratio:.2f} times as long as that of one pair: the network between them limits"
             words = slowed if ratio > _SLOWED else "take no longer than that of one pair"
+            limits_further |= direction == "one-way" and ratio > _SLOWED
             remarks.append(f"{direction} transfers between {pairs} pairs of nodes at once {words}")
     one_way, both_ways = times.get(("one-way", 1), []), times.get(("both-ways", 1), [])
-    ring = next((samples for (way, _), samples in sorted(times.items()) if way == "ring"), [])
+    ring = [] if limits_further else times.get(("ring", 2), [])
     if ring and both_ways:
         ratio = float(np.median(both_ways) / np.median(ring))
         if ratio > _SLOWED:

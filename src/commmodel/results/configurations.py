@@ -57,7 +57,7 @@ StreamBuffers = Literal["one", "each"]
 """Where the messages of a window arrive: all in one buffer, which stays in the cache, as OSU's tests do unless told
 otherwise; or each in a buffer of its own, as MPI demands of pending receives, and so as programs do."""
 Direction = Literal["one-way", "both-ways", "ring"]
-"""From the first rank of a pair to the second, or that and back at once."""
+"""From the first rank of a pair to the second; that and back at once; or all to the next one, in a ring."""
 Receive = Literal["awaited", "late"]
 """When a receive is posted: before its message is sent, or when that has had time to come."""
 Exchange = Literal["alone", "beside", "empty"]

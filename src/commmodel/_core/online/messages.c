@@ -101,6 +101,18 @@ static void received(uint64_t place) {
     if (message->taken != 0) *(uint64_t *)online_at(world, message->taken) = 1;
 }
 
+// The link to the channel that a message goes to, with a receive for it or without.
+static uint64_t *channel_for(struct online_rank *receiver, const struct communicator *communicator, int tag) {
+    if (receiver->takes_any_tag && tag >= 0) {
+        uint64_t *const link = find(receiver, my_rank, wide_tag(communicator, MPI_ANY_TAG));
+        if (*link != 0) {
+            receiver->takes_any_tag = false;
+            return link;
+        }
+    }
+    return find(receiver, my_rank, wide_tag(communicator, tag));
+}
+
 void post_message(struct communicator *communicator, int dest, int tag, const void *buffer, MPI_Count count,
                   const struct datatype *type, uint64_t taken) {
     const MPI_Count bytes = volume(count, type);
@@ -110,13 +122,7 @@ void post_message(struct communicator *communicator, int dest, int tag, const vo
     *message = (struct message){0, bytes, my_rank, wide_tag(communicator, tag), taken, sent++};
     pack(buffer, count, type, message->data);
     struct online_rank *receiver = &world->rank[world_rank(communicator, dest)];
-    uint64_t *link = NULL;
-    if (receiver->takes_any_tag && tag >= 0) link = find(receiver, my_rank, wide_tag(communicator, MPI_ANY_TAG));
-    if (link == NULL || *link == 0) {
-        link = find(receiver, my_rank, message->tag);
-    } else {
-        receiver->takes_any_tag = false;
-    }
+    uint64_t *const link = channel_for(receiver, communicator, tag);
     if (holds_receives(link)) {
         struct receive *receive = online_at(world, take_first(link));
         receiver->open_receives--;
@@ -133,13 +139,14 @@ uint64_t first_message(int source, int tag) {
     return (const void *)channel == world || channel->of_receives ? 0 : channel->first;
 }
 
-uint64_t take_message(int source, int tag) {
-    uint64_t *link = find(me, source, tag);
-    if (*link == 0 || holds_receives(link)) return 0;
+static uint64_t take_from(uint64_t *link) {
+    if (link == NULL || *link == 0 || holds_receives(link)) return 0;
     const uint64_t place = take_first(link);
     received(place);
     return place;
 }
+
+uint64_t take_message(int source, int tag) { return take_from(find(me, source, tag)); }
 
 // Source and tag are the simulator's.
 void post_receive(struct request *request, int source, int tag) {
@@ -154,11 +161,9 @@ void post_receive(struct request *request, int source, int tag) {
         return;
     }
     request->name = next_name();
-    uint64_t *const link = is_any ? find_any_tag(source, request->communicator->context) : find(me, source, tag);
-    if (link != NULL && *link != 0 && !holds_receives(link)) {
-        request->message = take_first(link);
-        return received(request->message);
-    }
+    request->message =
+        is_any ? take_from(find_any_tag(source, request->communicator->context)) : take_message(source, tag);
+    if (request->message != 0) return;
     if (is_any) me->takes_any_tag = true;
     me->open_receives++;
     request->receive = online_allocate(world, sizeof(struct receive));
