@@ -448,3 +448,31 @@ def test_a_second_campaign_into_the_same_file_is_refused_and_harms_nothing(tmp_p
     assert first.returncode == 0, error_lines
     assert len(results.load(output).launches) == 2
     assert {path.name for path in tmp_path.iterdir()} == {"results.jsonl", "launcher", "go"}
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_what_would_begin_far_too_late_is_left_to_resume(ranks, tmp_path):
+    output = tmp_path / "results.jsonl"
+    impatient = tmp_path / "impatient.py"
+    impatient.write_text(  # on ranks that stay
+        "from unittest import mock\n"
+        "from commmodel.bench import command, driver\n"
+        "ends = iter([1e6, 1e6])\n"
+        "with mock.patch.object(driver, 'latest', lambda seconds: next(ends, 0.0)):\n"
+        "    code = command.run()\n"
+        "raise SystemExit(code)\n"
+    )
+    words = "pairs", "pingpong", "--sizes", "1,2", "--time", "0.5s", "-o", output
+    completed = launch(ranks, sys.executable, impatient, *words, "--json")
+    assert completed.returncode == 0, completed.stderr
+    (begun,) = results.load(output).launches
+    assert len(begun.records) == 2
+    planned = begun.header.planned
+    warning = f"{planned - 2} of {planned} configurations are not measured, as the time is long over"
+    assert any(warning in said for said in json.loads(completed.stdout)["warnings"])
+    completed = bench(ranks, "--resume", "-o", output)
+    assert completed.returncode == 0, completed.stderr
+    assert "not measured" not in completed.stderr
+    launches = results.load(output).launches
+    assert len({record.configuration for found in launches for record in found.records}) == planned

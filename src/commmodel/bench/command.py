@@ -314,7 +314,8 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
     runner.measure(todo, keep, further)
     if progress:
         progress.close()
-        _report(line, options, header, join_visits(records[earlier:]))
+        left = len({*todo.rounds[0]} - {record.configuration for record in records[earlier:]})
+        _report(line, options, header, join_visits(records[earlier:]), left)
 
 
 def _begin(line: CommandLine, header: Header, writers: list[Writer]) -> None:
@@ -371,8 +372,8 @@ def _what_is_left(line: CommandLine, header: Header) -> tuple[BenchOptions, list
     return options, [record for launch in launches[begun:] for record in launch.records]
 
 
-def _report(line: CommandLine, options: BenchOptions, header: Header, records: Sequence[Record]) -> None:
-    """Print the place of the results, warnings about them, and the next command."""
+def _report(line: CommandLine, options: BenchOptions, header: Header, records: Sequence[Record], left: int = 0) -> None:
+    """Print the place of the results, warnings about them, and the next command; `left` configurations are missing."""
     ended = (record for record in records if record.stop in {"time", "repetitions"})
     widths = [
         (summarise(record.samples, options.confidence).relative_half_width, record.configuration) for record in ended
@@ -386,6 +387,11 @@ def _report(line: CommandLine, options: BenchOptions, header: Header, records: S
             f"{len(wide)} of {len(records)} medians have an interval wider than {format_ratio(options.ci)} "
             f"(widest: {configuration_words(configuration)}, {width}): "
             "measure longer with --time, or on a quieter machine"
+        )
+    if left:
+        notes.append(
+            f"{left} of {header.planned} configurations are not measured, as the time is long over: "
+            "go on with --resume, or ask for fewer kernels, sizes or ranks"
         )
     seconds = sum(record.duration for record in records)
     if line.json:

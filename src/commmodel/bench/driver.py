@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from commmodel.bench.buffers import allocate, available_memory, huge_bytes
 from commmodel.bench.kernels import REGISTRY, kernel_of, participants
 from commmodel.bench.placement import FurtherNodes, Placement
-from commmodel.bench.plan import Rounds, in_rounds
+from commmodel.bench.plan import Rounds, in_rounds, latest
 from commmodel.bench.session import Session
 from commmodel.bench.synchronisation import GroupClock
 from commmodel.errors import InputError
@@ -123,22 +123,47 @@ class Runner:
         return time.perf_counter() - self._started
 
     def _visit(self, rounds: Rounds, keep: Callable[[Record], None]) -> None:
-        """Measure the first round, and the others as long as there is time."""
+        """Measure the first round, unless it gets far too late, and the others as long as there is time."""
         left = len(rounds)
         for configurations in rounds.rounds:
-            for configuration in configurations:
-                self._measure(configuration, rounds.visits[configuration], left, keep)
+            for number, configuration in enumerate(configurations):
+                ranks = participants(configuration, self.placement, self.further_nodes)
+                if self.comm.rank in ranks:
+                    if self._must_leave(ranks, configurations[number:]):
+                        break
+                    self._measure(configuration, ranks, rounds.visits[configuration], left, keep)
                 left -= 1
             self._quiet_barrier()
             if left and not self.comm.bcast(self._elapsed() < self._until):
                 return
 
-    def _measure(self, configuration: Configuration, visits: int, left: int, keep: Callable[[Record], None]) -> None:
-        """Measure a configuration on the ranks that take part; `left` configurations share the remaining time."""
-        ranks = participants(configuration, self.placement, self.further_nodes)
-        if self.comm.rank not in ranks:
-            return
-        self._wait_for_turn(ranks)
+    def _must_leave(self, ranks: list[int], configurations: Sequence[Configuration]) -> bool:
+        """Sleep until rank 0 announces the first of these, for these ranks, or that they are left for want of time."""
+        if self.comm.rank == 0:
+            late = self._elapsed() > latest(self.options.time)
+            waiting = ranks
+            if late:
+                waiting = sorted({
+                    rank
+                    for configuration in configurations
+                    for rank in participants(configuration, self.placement, self.further_nodes)
+                })  # fmt: skip
+            for rank in waiting[1:]:
+                self.comm.send(late, rank, _TAG_TURN)
+            return late
+        while not self.comm.Iprobe(0, _TAG_TURN):
+            time.sleep(_SLEEP_SECONDS)
+        return bool(self.comm.recv(source=0, tag=_TAG_TURN))
+
+    def _measure(
+        self,
+        configuration: Configuration,
+        ranks: list[int],
+        visits: int,
+        left: int,
+        keep: Callable[[Record], None],
+    ) -> None:
+        """Measure a configuration on its ranks; `left` configurations share the remaining time."""
         begun = self._elapsed()
         share = max(0.0, self._until - begun) / left
         record = kernel_of(configuration).measure(self._session(ranks, share, visits), configuration)
@@ -158,16 +183,6 @@ class Runner:
         comm, shared_clock = self._groups[key]
         options = msgspec.structs.replace(self.options, repetitions=-(-self.options.repetitions // visits))
         return Session(comm, self.clock, options, self._send_buffer, self._receive_buffer, share, shared_clock)
-
-    def _wait_for_turn(self, ranks: list[int]) -> None:
-        """Sleep until rank 0 announces the next configuration."""
-        if self.comm.rank == 0:
-            for rank in ranks[1:]:
-                self.comm.Send(b"", rank, _TAG_TURN)
-            return
-        while not self.comm.Iprobe(0, _TAG_TURN):
-            time.sleep(_SLEEP_SECONDS)
-        self.comm.Recv(bytearray(), 0, _TAG_TURN)
 
     def _quiet_barrier(self) -> None:
         request = self.comm.Ibarrier()

@@ -8,7 +8,7 @@ import msgspec
 from commmodel.bench.kernels import REGISTRY, buffer_bytes, kernel_of, sensible_kernels
 from commmodel.bench.options import CommandLine, parse_processes
 from commmodel.bench.placement import place, place_further
-from commmodel.bench.plan import in_rounds, make_plan
+from commmodel.bench.plan import in_rounds, latest, make_plan
 from commmodel.errors import InputError
 from commmodel.units import format_size, format_time
 
@@ -61,7 +61,7 @@ class Forecast(msgspec.Struct, frozen=True):
             f"dry run: {self.processes:,} ranks on {nodes:,} node{'s' * (nodes > 1)}; nothing is measured",
             f"plan     {sum(self.configurations.values()):,} configurations ({planned}), {self.visits:,} visits",
             f"time     {format_time(self.seconds)} of measuring, {format_time(self.seconds / max(self.visits, 1))} a "
-            "visit, or as long as one visit to each takes",
+            f"visit; longer if one visit to each takes longer, but at most {format_time(latest(self.seconds))}",
             f"start    {format_time(self.start_seconds)} of a processor for each rank, and MPI_Init",
             f"memory   of a rank {_size(self.rank_bytes)} and buffers of {_size(self.buffer_bytes)}, of a node "
             f"{_size(self.node_bytes)}, and what the MPI library takes",

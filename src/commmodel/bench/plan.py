@@ -13,16 +13,26 @@ from commmodel.bench.kernels import REGISTRY, kernel_of, on_several_nodes
 from commmodel.bench.placement import FurtherNodes, Placement
 from commmodel.results import BenchOptions, Configuration, Record
 
-__all__ = ["Rounds", "in_rounds", "make_plan", "shuffled"]
+__all__ = ["Rounds", "in_rounds", "latest", "make_plan", "shuffled"]
 
 _LEAST_VISIT_SECONDS = 20e-3  # some time slices of a scheduler; where there is less for each, there are fewer visits
 _LEAST_VISIT_SAMPLES = 50
+_PATIENCE_SECONDS = 120.0
 
 
 def make_plan(options: BenchOptions, placement: Placement, further_nodes: FurtherNodes = ()) -> list[Configuration]:
     """Return all configurations of the requested kernels, shuffled by the seed."""
     plan = [configuration for name in options.kernels for configuration in REGISTRY[name].plan(options, placement)]
     return shuffled(on_several_nodes(plan, options, placement, further_nodes), options.seed)
+
+
+def latest(seconds: float) -> float:
+    """Return when the last measurement of a launch of this many seconds may begin: twice as late, or by two minutes.
+
+    >>> latest(1.0), latest(600.0)
+    (121.0, 1200.0)
+    """
+    return seconds + max(seconds, _PATIENCE_SECONDS)
 
 
 def shuffled(configurations: Sequence[Configuration], seed: int) -> list[Configuration]:
