@@ -173,7 +173,7 @@ def _expressions(content: bytes) -> None:
     from commmodel.simulate.work import communicators
 
     text = content.decode("utf-8", "replace")
-    parsers = (growth.parse, growth.parse_product, rules.parse_rule, scale.parse_scales, places.parse_parameters,
+    parsers = (growth.parse_growth, growth.parse_product, rules.parse_rule, scale.parse_scales, places.parse_parameters,
                lambda words: communicators.parse_ranks(words, 16))  # fmt: skip
     for parse in parsers:
         with suppress(CommModelError):

@@ -9,7 +9,7 @@ from commmodel.arguments import finite, is_measurable, share, whole
 from commmodel.cli.parsers import print_json
 from commmodel.collectives import Problem
 from commmodel.errors import InputError
-from commmodel.fit import Settings, fit_machine
+from commmodel.fit import FitSettings, fit_machine
 from commmodel.machine import Limit, Machine, Parameter, Postal, Segment, load
 from commmodel.predict import algorithms, collective, halo, send, with_byte_times
 from commmodel.results import Measurements
@@ -27,18 +27,18 @@ NO_WHOLE = [math.nan, math.inf, 8.5, "8", b"8", None, True, 1 << 80, [8], np.flo
     [
         lambda wrong: whole("n", wrong),
         lambda wrong: send(POSTAL, wrong),
-        lambda wrong: send(POSTAL, 8, wrong),
+        lambda wrong: send(POSTAL, 8, processes=wrong),
         lambda wrong: halo(POSTAL, wrong, 4),
         lambda wrong: halo(POSTAL, 8, wrong),
         lambda wrong: halo(POSTAL, 8, {"any": wrong}),
-        lambda wrong: halo(POSTAL, 8, 4, wrong),
+        lambda wrong: halo(POSTAL, 8, 4, processes=wrong),
         lambda wrong: collective(RANGER, "bcast", Problem(4, wrong)),
         lambda wrong: collective(RANGER, "bcast", Problem(wrong, 8)),
         lambda wrong: collective(RANGER, "bcast", Problem(4, 8, root=wrong)),
         lambda wrong: algorithms(RANGER, "bcast", Problem(4, wrong)),
         lambda wrong: fit_machine(NOTHING, limits=[wrong]),
-        lambda wrong: Settings(samples=wrong),
-        lambda wrong: Settings(seed=wrong),
+        lambda wrong: FitSettings(samples=wrong),
+        lambda wrong: FitSettings(seed=wrong),
         lambda wrong: Limit(wrong),
     ],
 )
@@ -56,7 +56,7 @@ def test_what_is_no_whole_number_is_refused_in_one_line(call, wrong):
     [
         lambda wrong: finite("t", wrong),
         lambda wrong: share("confidence", wrong),
-        lambda wrong: Settings(confidence=wrong),
+        lambda wrong: FitSettings(confidence=wrong),
         lambda wrong: POSTAL.segment(wrong),
     ],
 )

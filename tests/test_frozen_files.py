@@ -11,7 +11,7 @@ from commmodel.collectives.library import rules, selection
 from commmodel.machine import description
 from commmodel.record import files as recordings
 from commmodel.record.actions import RecordedActions
-from commmodel.record.launch import VERSION as RECORDING
+from commmodel.record.launching import VERSION as RECORDING
 from commmodel.scaling import expectations
 from commmodel.simulate import fluid, platform, run
 from commmodel.simulate.platform import file as platforms

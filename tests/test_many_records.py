@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commmodel import statistics
-from commmodel.fit import Settings, fit_machine
+from commmodel.fit import FitSettings, fit_machine
 from commmodel.fit.bootstrap import WeightedFit, resample
 from commmodel.report.page import render
-from commmodel.results import Header, Host, Launch, Library, Measurements, Rank, Record, Writer, load, pooled
+from commmodel.results import Header, Host, Launch, Library, Measurements, Rank, Record, Writer, load, pool
 from commmodel.results.configurations import PingPong, Threshold
 
 HEADER = Header(
@@ -43,12 +43,12 @@ def peak(work):
 
 def test_few_repeats_are_left_as_they_are():
     measurements = repeated(40)
-    assert pooled(measurements) is measurements
+    assert pool(measurements) is measurements
 
 
 def test_many_repeats_are_pooled_without_losing_a_sample():
     measurements = repeated(130)
-    found = pooled(measurements)
+    found = pool(measurements)
     counts = {}
     for record in found.records:
         counts[record.configuration] = counts.get(record.configuration, 0) + 1
@@ -63,11 +63,11 @@ def test_many_repeats_are_pooled_without_losing_a_sample():
 def test_what_is_no_plain_time_is_never_pooled():
     probes = tuple(Record(Threshold("same-socket"), "B", (float(size),)) for size in range(100))
     measurements = Measurements((Launch(HEADER, probes),))
-    assert pooled(measurements) is measurements
+    assert pool(measurements) is measurements
 
 
 def test_pooled_records_give_the_fit_of_all():
-    few, many = (fit_machine(repeated(count), settings=Settings(samples=100)) for count in (40, 400))
+    few, many = (fit_machine(repeated(count), settings=FitSettings(samples=100)) for count in (40, 400))
     for one, other in zip(few.segments, many.segments, strict=True):
         assert other.postal.alpha.value == pytest.approx(one.postal.alpha.value, rel=0.02)
         assert other.postal.beta.value == pytest.approx(one.postal.beta.value, rel=0.02)
@@ -76,7 +76,7 @@ def test_pooled_records_give_the_fit_of_all():
 def test_memory_of_a_fit_does_not_grow_with_the_square_of_the_records():
     def fit(count):
         measurements = repeated(count)
-        return peak(lambda: fit_machine(measurements, settings=Settings(samples=20)))
+        return peak(lambda: fit_machine(measurements, settings=FitSettings(samples=20)))
 
     few, many = map(fit, (100, 800))
     assert many < 8 * few

@@ -22,23 +22,27 @@ INTERNAL = {
     "cli",
     "files",
     "interruption",
+    "lazy",
     "pytest_plugin",
     "sites",
     "streams",
 }
 """What is reached by other means, or by nobody outside."""
+OF_PROGRAMS = {"sampled", "shared_array"}
+"""Functions that programs call while they run simulated."""
 
 
 def test_every_public_part_is_in_the_list():
     parts = {path.stem for path in FOLDER.glob("*.py")} | {path.parent.name for path in FOLDER.glob("*/__init__.py")}
-    assert set(commmodel.__all__) == parts - INTERNAL
+    assert set(commmodel.__all__) == (parts - INTERNAL) | OF_PROGRAMS
     assert list(commmodel.__all__) == sorted(commmodel.__all__)
     assert set(commmodel.__all__) <= set(dir(commmodel))
 
 
 def test_import_loads_no_part_and_use_loads_it():
     code = (
-        "import sys, commmodel; print(*(name for name in sys.modules if name.startswith('commmodel.')))\n"
+        "import sys, commmodel\n"
+        "print(*(name for name in sys.modules if name.startswith('commmodel.') and name != 'commmodel.lazy'))\n"
         "for name in commmodel.__all__: getattr(commmodel, name)\n"
         "print(*sorted({'mpi4py.MPI', 'numba', 'scipy', 'matplotlib'} & set(sys.modules)))"
     )
@@ -46,7 +50,7 @@ def test_import_loads_no_part_and_use_loads_it():
     assert done.stdout == "\n\n"
 
 
-@pytest.mark.parametrize("name", commmodel.__all__)
+@pytest.mark.parametrize("name", sorted(set(commmodel.__all__) - OF_PROGRAMS))
 def test_what_a_part_names_is_there(name):
     part = import_module(f"commmodel.{name}")
     assert getattr(commmodel, name) is part
@@ -71,6 +75,22 @@ def test_load_published_and_dump_mean_the_same_everywhere(name, tmp_path):
 def test_functions_of_programs_that_run_simulated_are_there():
     assert commmodel.sampled is commmodel.shadow.sampled
     assert commmodel.shared_array is commmodel.shadow.shared_array
+
+
+def test_every_module_of_the_reference_is_reached_from_the_package_and_is_one():
+    pages = (REFERENCE / page for page in ("python.md", "internals.md"))
+    modules = [name for page in pages for kind, name, _ in DIRECTIVE.findall(page.read_text()) if kind == "automodule"]
+    code = (  # each in a process of its own, as one module may load another
+        "import commmodel, functools, os, sys\n"
+        "for name in sys.argv[1:]:\n"
+        "    if child := os.fork():\n"
+        "        assert os.waitpid(child, 0)[1] == 0, name\n"
+        "    else:\n"
+        "        module = functools.reduce(getattr, name.split('.')[1:], commmodel)\n"
+        "        os._exit(module.__name__ != name)\n"
+    )
+    assert len(modules) > 40
+    subprocess.run([sys.executable, "-c", code, *modules], check=True)
 
 
 def test_an_unknown_part_is_told():
@@ -110,7 +130,7 @@ def shown(part: ModuleType) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", commmodel.__all__)
+@pytest.mark.parametrize("name", sorted(set(commmodel.__all__) - OF_PROGRAMS))
 def test_the_reference_lists_what_a_part_names(name):
     part = import_module(f"commmodel.{name}")
     public = set(getattr(part, "__all__", ())) - (FOR_OUR_READERS if name == "documents" else set())

@@ -22,7 +22,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.fit import Settings
+from commmodel.fit import FitSettings
 from commmodel.fit.points import Points
 from commmodel.fit.segment import fit_max_rate_model
 from commmodel.models import maxrate
@@ -131,7 +131,7 @@ def fit_seconds(rounds: int, seed: int) -> list[float]:
     seconds = []
     for _ in range(rounds):
         start = time.perf_counter()
-        fit_max_rate_model(points, Settings(samples=FIT_SAMPLES))
+        fit_max_rate_model(points, FitSettings(samples=FIT_SAMPLES))
         seconds.append(time.perf_counter() - start)
     return seconds
 

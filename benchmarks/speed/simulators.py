@@ -34,7 +34,7 @@ from commmodel.simulate import SMPI, DelayModel, DelayParameters, Program, Simul
 from commmodel.simulate import smpi_collectives as algorithms
 from commmodel.simulate.platform import fat_tree
 from commmodel.simulate.traces import replay
-from commmodel.simulate.work import collective, halo, repeated, ring, shifts
+from commmodel.simulate.work import collective, halo, repeat, ring, shifts
 from commmodel.simulate.work.block_streams import Block, program_of
 from commmodel.simulate.work.rounds import blocks_of
 
@@ -138,7 +138,7 @@ def write_schedule(path: Path) -> None:
 def _repeated(name: str, program: Callable[[int, int], Program], processes: int, times: int, **more: object) -> Row:
     return Row(
         f"{name} of 1 KiB, P = {processes}, {times} times",
-        lambda _: on_flows("flat", repeated(program(1024, processes), times)),
+        lambda _: on_flows("flat", repeat(program(1024, processes), times)),
         "smpi",
         ("flat", processes),
         (name, 1024, times),

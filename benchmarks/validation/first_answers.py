@@ -16,7 +16,7 @@ from pathlib import Path
 
 from commmodel.fit import fit_machine
 from commmodel.machine import Machine, Segment
-from commmodel.machine.model_choice import model_of, recommended
+from commmodel.machine.model_choice import model_of, recommended_model
 from commmodel.units import format_rate, format_size, format_time, parse_size
 
 ROW = "{:>5} {:<11} {:>10} {:>8} {:>7} {:>10} {:>7} {:>11} {:>7}"
@@ -38,7 +38,7 @@ def measured(launcher: str, output: Path, load: int, words: list[str]) -> Machin
 
 def numbers(segment: Segment) -> tuple[bool, float, float, float]:
     """Return whether a segment's model is trusted, its mean error, alpha and the rate of one pair."""
-    model = model_of(segment, recommended(segment))
+    model = model_of(segment, recommended_model(segment))
     rate = 1 / model.beta.value if hasattr(model, "beta") and model.beta.value else float("inf")
     return model.quality.trusted, model.quality.relative_error_mean, model.alpha.value, rate
 

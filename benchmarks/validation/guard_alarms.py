@@ -13,7 +13,7 @@ import numpy as np
 
 from commmodel.results import Header, Launch, Library, Measurements, Record, load
 from commmodel.results.configurations import Collective
-from commmodel.scaling import CheckSettings, Differences, check, differences, parse
+from commmodel.scaling import CheckSettings, Differences, check, differences, parse_growth
 from commmodel.scaling.permutation import unpaired
 
 PROCESSES = (2, 4, 8, 16, 32, 64)
@@ -56,7 +56,7 @@ def generated(
 def collectives(**changed: str) -> dict[Collective, float]:
     """Return what each operation takes on each number of processes; `changed` names other classes of growth."""
     return {
-        Collective(name, 8, p, "round-time"): 1e-6 * (CONSTANT + float(parse(growth)(p)))
+        Collective(name, 8, p, "round-time"): 1e-6 * (CONSTANT + float(parse_growth(growth)(p)))
         for name, growth in (CLASSES | changed).items()
         for p in PROCESSES
     }

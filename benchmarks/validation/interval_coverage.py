@@ -10,7 +10,7 @@ import argparse
 
 import numpy as np
 
-from commmodel.fit import Settings
+from commmodel.fit import FitSettings
 from commmodel.fit.points import collect
 from commmodel.fit.segment import fit_max_rate_model
 from commmodel.models import maxrate
@@ -43,7 +43,7 @@ def samples_of(kind: str, seconds: float, size: int, random: np.random.Generator
     return samples
 
 
-def covered(kind: str, seed: int, settings: Settings) -> dict[str, bool]:
+def covered(kind: str, seed: int, settings: FitSettings) -> dict[str, bool]:
     """Make and fit one data set."""
     random = np.random.default_rng(seed)
     size, pairs = np.repeat(SIZES, len(PAIRS)), np.tile(PAIRS, len(SIZES))
@@ -66,7 +66,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"| noise | {' | '.join(TRUTH)} |\n|---{'|---' * len(TRUTH)}|")
     for kind in ("even", "uneven", "two-moded", "disturbed"):
-        settings = Settings(samples=options.samples, loss=options.loss)
+        settings = FitSettings(samples=options.samples, loss=options.loss)
         coverage = [covered(kind, seed, settings) for seed in range(options.sets)]
         shares = (f"{np.mean([row[name] for row in coverage]):.1%}".replace("%", " %") for name in TRUTH)
         print(f"| {kind} | {' | '.join(shares)} |", flush=True)

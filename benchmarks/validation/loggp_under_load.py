@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.fit import Settings, fit_machine
+from commmodel.fit import FitSettings, fit_machine
 from commmodel.fit.plogp import as_loggp
 from commmodel.machine import LogGP
 from commmodel.results import load
@@ -60,7 +60,7 @@ def measured(folder: Path, name: str, arguments: argparse.Namespace) -> dict[str
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     if completed.returncode:
         raise SystemExit(completed.stderr)
-    machine = fit_machine(load(output), limits=[], settings=Settings(samples=20))
+    machine = fit_machine(load(output), limits=[], settings=FitSettings(samples=20))
     return {
         "trains": parameters(machine.segments[0].loggp),
         "pLogP": parameters(as_loggp(machine.plogp[0], -1, np.inf)),

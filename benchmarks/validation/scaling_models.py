@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.scaling import STATISTICS as STATISTIC
-from commmodel.scaling import Growth, fit, fit_surface, judge, parse
+from commmodel.scaling import Growth, fit, fit_surface, judge, parse_growth
 from commmodel.scaling.growth import ONE
 from commmodel.scaling.search_space import case_study_space, default_space
 from commmodel.scaling.verdict import rank
@@ -126,7 +126,7 @@ def generated(truth: Values, noise: float, kernels: int, seed: int, kind: str = 
 
 def curve(text: str, scales: Values, constant: float = CONSTANT, coefficient: float = COEFFICIENT) -> Values:
     """Return the true values; for a class of constants, the constant."""
-    growth = parse(text)
+    growth = parse_growth(text)
     return constant + (coefficient * growth(scales) if growth != ONE else np.zeros_like(scales))
 
 
@@ -164,7 +164,7 @@ def over(scales: Values) -> list[tuple[float]]:
 
 def rates(growths: list[Growth], text: str) -> tuple[float, float]:
     """Return how often the class came back, and how often nearly."""
-    truth, counts = parse(text), Counter(growths)
+    truth, counts = parse_growth(text), Counter(growths)
     low, high = truth / NEAR, truth * NEAR
     exact = counts[truth] / len(growths)
     near = sum(count for growth, count in counts.items() if low <= growth <= high) / len(growths)
@@ -292,8 +292,10 @@ def verdicts(sets: int, seed: int) -> None:
             samples = generated(curve(text, SCALES), noise, sets, seed + 1000 + row)
             line = f"{text:9} {noise:5.0%} "
             for expected in EXPECTED:
-                true = rank(parse(text), parse(expected))
-                count = Counter(judge(SCALES, list(sample), parse(expected), draws=DRAWS).verdict for sample in samples)
+                true = rank(parse_growth(text), parse_growth(expected))
+                count = Counter(
+                    judge(SCALES, list(sample), parse_growth(expected), draws=DRAWS).verdict for sample in samples
+                )
                 wrong = count["match"] + count["approximate"] if true == "mismatch" else count["mismatch"]
                 # What was promised and is there, but is not among the models left over, is no match either.
                 wrong += count["approximate"] if true == "match" else 0

@@ -12,25 +12,18 @@ In Python each of these steps is a package, reached from here: `commmodel.result
 `commmodel.sampled` and `commmodel.shared_array` are for programs that run while they are simulated.
 """
 
-from importlib import import_module
-from typing import Any
+from commmodel.lazy import attributes
 
 __version__ = "0.1.0"
 __all__ = [
     "bench", "collectives", "documents", "errors", "fit", "formats", "machine", "models", "optimize", "overlap",
-    "predict", "record", "report", "results", "scaling", "shadow", "simulate", "statistics", "sweep", "units",
+    "predict", "record", "report", "results", "sampled", "scaling", "shadow", "shared_array", "simulate", "statistics",
+    "sweep", "units",
 ]  # fmt: skip
 
-_OF_SHADOW = ("sampled", "shared_array")
-"""Functions that programs call."""
+_OF_SHADOW = dict.fromkeys(("sampled", "shared_array"), "shadow")
 
-
-def __getattr__(name: str) -> Any:
-    if name in _OF_SHADOW:
-        return getattr(import_module(f"{__name__}.shadow"), name)
-    if name in __all__:
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = attributes(__name__, _OF_SHADOW, {*__all__, "pytest_plugin"} - _OF_SHADOW.keys())
 
 
 def __dir__() -> list[str]:

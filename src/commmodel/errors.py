@@ -7,7 +7,9 @@
     │   └── DamagedFileError    ... names file, line or table, and field
     ├── MissingParameterError   the machine lacks a parameter; names the benchmark kernel that provides it
     ├── MissingPackageError     an optional package is not installed: exit code 3
-    └── MPIEnvironmentError     the MPI environment cannot do what was asked: exit code 3
+    ├── MPIEnvironmentError     the MPI environment cannot do what was asked: exit code 3
+    ├── ProgramError            a program cannot be started: the exit code of a shell
+    └── RankEndedError          a rank of a simulated program ended early: its exit code
 """
 
 import copyreg
@@ -20,6 +22,8 @@ __all__ = [
     "MPIEnvironmentError",
     "MissingPackageError",
     "MissingParameterError",
+    "ProgramError",
+    "RankEndedError",
 ]
 
 
@@ -67,3 +71,19 @@ class MPIEnvironmentError(CommModelError, RuntimeError):
     """Too few ranks, or an MPI library that cannot do what was asked."""
 
     exit_code = 3
+
+
+class ProgramError(CommModelError):
+    """A program cannot be started; the exit code is that of a shell."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class RankEndedError(CommModelError):
+    """A rank of a program that runs simulated ended before its time; the exit code is the rank's."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code

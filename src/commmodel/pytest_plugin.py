@@ -195,7 +195,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
     """Return the expectation of a mark; raise `InputError` where it is invalid."""
-    from commmodel.scaling import STATISTICS, parse
+    from commmodel.scaling import STATISTICS, parse_growth
     from commmodel.scaling.fitting import check_scales
     from commmodel.scaling.search_space import deviation_limits
 
@@ -220,7 +220,7 @@ def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
         raise InputError(f"over {over!r}: {metafunc.function.__name__} has no such argument: add it")
     if inspect.iscoroutinefunction(metafunc.function):
         raise InputError("the test is a coroutine: run one in it, with asyncio.run")
-    growth, allowed = parse(text, over), None if deviation is None else parse(deviation, over)
+    growth, allowed = parse_growth(text, over), None if deviation is None else parse_growth(deviation, over)
     deviation_limits(growth, allowed)
     # A mark is read again for each class that inherits the test, and may hold a generator: keep what it yielded.
     at = tuple(keywords["at"]) if hasattr(keywords["at"], "__iter__") and not isinstance(keywords["at"], str) else ()

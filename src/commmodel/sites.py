@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 __all__ = ["Site", "resolve"]
 
-_LANGUAGES = ("", "Python", "C", "Fortran")
 _PATIENCE = 20.0
 _ADDRESS = "@0x"
 

@@ -203,7 +203,7 @@ def test_several_launches_go_into_one_file_and_go_on_where_they_were_stopped(tmp
     found = results.load(output)
     assert len({launch.header.launch for launch in found.launches}) == 5
     assert [launch.header.resumes for launch in found.launches] == [False, False, False, True, False]
-    assert [len(run.records) for run in results.runs(found)] == [3, 3, 3, 3]
+    assert [len(run.records) for run in results.whole_launches(found)] == [3, 3, 3, 3]
     assert found.launches[2].records == found.launches[0].records[:1]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["results.jsonl"]
     assert "complete it with --resume" in complaint(alone(*words, "--launches", "5"))

@@ -13,7 +13,7 @@ from commmodel.bench.options import parse
 from commmodel.bench.placement import place
 from commmodel.bench.plan import make_plan
 from commmodel.report import measurements_table
-from commmodel.results import Launch, Measurements, Record, columns, configuration_words, described, load
+from commmodel.results import Launch, Measurements, Record, columns, configuration_words, describe, load
 from commmodel.results.configurations import Halo
 
 
@@ -45,7 +45,7 @@ def test_programs_that_do_not_know_a_kernel_show_its_records_by_its_columns():
     assert kernel_of(halo) is REGISTRY["halo"]
     assert configuration_words(halo) == "halo, 1 KiB, neighbours = 4, p = 8"
     assert columns(halo) == {"message size": "1 KiB", "neighbours": "4", "processes": "8"}
-    assert described(halo) == ("halo", "", {"n": 1024.0, "neighbours": 4.0, "p": 8.0})
+    assert describe(halo) == ("halo", "", {"n": 1024.0, "neighbours": 4.0, "p": 8.0})
     records = tuple(Record(Halo(1024, 4, count), "s", (3e-6,) * 9) for count in (8, 4))
     text = shown(measurements_table(Measurements((Launch(header(), records),))))
     assert [line.split()[:6] for line in text.splitlines() if "3.00 us" in line] == [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.launching import error_lines, launch
 
 from commmodel import results
-from commmodel.bench.environment import advice, oversubscribed
+from commmodel.bench.environment import advice, is_oversubscribed
 from commmodel.bench.kernels import REGISTRY, buffer_bytes, left_out, participants, refinements
 from commmodel.bench.kernels.collective import imb_repetitions
 from commmodel.bench.kernels.kernel import pause_ticks, stride, undisturbed_seconds, window, window_room
@@ -491,7 +491,7 @@ def test_ranks_that_outnumber_processors_share_them(ranks, cpus, shared):
     hosts = (results.Host("other", cpus=8), results.Host("vm", cpus=cpus))
     placed = tuple(results.Rank(rank, 1) for rank in range(ranks))
     header = results.Header("commmodel-results", 1, "", (), results.Library("MPI"), hosts, placed)
-    assert oversubscribed(header) is shared
+    assert is_oversubscribed(header) is shared
 
 
 def test_hosts_with_the_same_trouble_share_a_warning():

@@ -17,9 +17,9 @@ from commmodel.collectives.library.selection import (
     dump,
     dumps,
     load,
-    preceded,
     published,
     select,
+    with_rules,
 )
 from commmodel.collectives.operation import SCHEDULED
 from commmodel.errors import DamagedFileError, InputError
@@ -159,7 +159,7 @@ def test_what_no_rule_covers_is_named():
 
 
 def test_a_users_rules_come_first_and_a_fallback_last():
-    mine = preceded(load("mpich"), [SelectionRule("bcast", "chain", upto=100, segment_size=10)])
+    mine = with_rules(load("mpich"), [SelectionRule("bcast", "chain", upto=100, segment_size=10)])
     assert select(mine, "bcast", 100, 4) == SelectionRule("bcast", "chain", upto=100, segment_size=10)
     assert select(mine, "bcast", 101, 4).algorithm == "binomial"
     behind = Selector(
@@ -507,9 +507,9 @@ def test_a_machine_file_names_a_selector_and_has_rules_before_it(tmp_path):
     )
     machine = load_machine(file)
     assert machine.selection == (SelectionRule("bcast", "chain", upto=2**20, segment_size=8192),)
-    assert select(machine.collectives(), "bcast", 2**20, 64).algorithm == "chain"
-    assert select(machine.collectives(), "bcast", 2**20 + 1, 64).algorithm == "scatter-ring"
-    assert select(machine.collectives("openmpi"), "barrier", 0, 4).algorithm == "linear"
+    assert select(machine.algorithm_selector(), "bcast", 2**20, 64).algorithm == "chain"
+    assert select(machine.algorithm_selector(), "bcast", 2**20 + 1, 64).algorithm == "scatter-ring"
+    assert select(machine.algorithm_selector("openmpi"), "barrier", 0, 4).algorithm == "linear"
     dump_machine(machine, file)
     assert load_machine(file) == machine
 
@@ -538,4 +538,4 @@ def test_a_wrong_rule_in_a_machine_file_is_named(tmp_path, text, problem):
 
 def test_a_machine_without_a_selector_says_which_there_are():
     with pytest.raises(InputError, match="has neither selector nor selection: give it one of mpich,"):
-        Machine("m", (Segment("all"),)).collectives()
+        Machine("m", (Segment("all"),)).algorithm_selector()

@@ -9,7 +9,7 @@ from support.paths import SHARED
 
 from commmodel import formats, machine
 from commmodel.errors import DamagedFileError, InputError, MissingParameterError
-from commmodel.fit import Settings, fit_machine
+from commmodel.fit import FitSettings, fit_machine
 from commmodel.fit.change_points import find_limits, medians, robust_lines, split_in_two
 from commmodel.fit.hybrid import collect_series, fit_answers, fit_contention, fit_hybrid, fit_unexpected
 from commmodel.machine import Edge, Hybrid, Machine, Mode, Parameter, Segment
@@ -18,7 +18,7 @@ from commmodel.results.configurations import Answer, Contention, RandomPing, Ran
 
 GRAPHENE = SHARED / "graphene"
 HEADER = Header("commmodel-results", 1, "2026-01-01", (), Library("MPI"), (), ())
-FEW = Settings(samples=20)
+FEW = FitSettings(samples=20)
 
 needs_graphene = pytest.mark.skipif(not GRAPHENE.is_dir(), reason="no measurements of graphene here")
 

@@ -6,8 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from commmodel import predict
 from commmodel.bench.environment import data_caches
-from commmodel.fit import Settings, fit_machine
+from commmodel.fit import FitSettings, fit_machine
 from commmodel.fit.points import Points, collect
 from commmodel.fit.protocol_limits import change_points
 from commmodel.fit.robust import minimise
@@ -51,6 +52,19 @@ def test_the_undisturbed_mode_is_taken_though_the_disturbed_one_holds_the_majori
     assert found.median == pytest.approx(65e-6, rel=0.03)
     assert found.modes[0].share == pytest.approx(0.3)
     assert found.error > undisturbed(samples[:30]).error
+
+
+def test_what_disturbed_messages_took_is_told_with_predictions_near_them(tmp_path):
+    machine = fit_machine(measurements(*ping_pongs(SIZES, 1e-6 + SIZES / 1e10, disturbed_size=65536)))
+    path = tmp_path / "machine.toml"
+    path.write_text(dumps(machine))
+    machine = load(path)
+    (table,) = (entry.disturbed for entry in machine.segments[0].measured)
+    assert table.sizes == (65536,)
+    assert 0.8e-3 < table.seconds[0] < 1.7e-3
+    (remark,) = predict.send(machine, 50_000).remarks
+    assert "most messages of 64 KiB, and half of them took 1" in remark
+    assert predict.send(machine, 1024).remarks == predict.send(machine, 0).remarks == ()
 
 
 def test_two_close_levels_and_a_few_outliers_are_one_mode():
@@ -118,7 +132,7 @@ def test_disturbed_records_leave_the_parameters_alone_and_are_told():
     )
     seconds[::7] *= 2.5
     data = Points(sizes, pairs, seconds, seconds, seconds)
-    model, by_squares = (fit_max_rate_model(data, Settings(samples=100, loss=loss)) for loss in ("robust", "paper"))
+    model, by_squares = (fit_max_rate_model(data, FitSettings(samples=100, loss=loss)) for loss in ("robust", "paper"))
     found = [model.alpha.value, model.R_C.value, model.R_N.value]
     assert found == pytest.approx([2e-6, 4e9, 1.2e10], rel=0.05)
     assert abs(by_squares.alpha.value / 2e-6 - 1) > 0.1
@@ -135,7 +149,7 @@ def test_a_robust_mean_ignores_what_is_far_off():
 
 def test_large_messages_alone_have_a_rate_and_no_latency():
     sizes = SIZES[21:]
-    model = fit_postal_model(alone(sizes, sizes / 1e10 * np.array([1.02, 0.97, 1.03, 0.99])), Settings())
+    model = fit_postal_model(alone(sizes, sizes / 1e10 * np.array([1.02, 0.97, 1.03, 0.99])), FitSettings())
     assert model.alpha.value == 0
     assert model.alpha.high > 0
     assert 1 / model.beta.value == pytest.approx(1e10, rel=0.03)
@@ -197,7 +211,7 @@ def test_intervals_cover_the_truth_whatever_the_noise(noise):
         random = np.random.default_rng(seed)
         deviation = np.where(sizes < 1024, 0.08, 0.02) if noise == "uneven" else 0.04
         seconds = maxrate.time(sizes, pairs, 2e-6, 1.2e10, 4e9) * np.exp(deviation * random.standard_normal(sizes.size))
-        model = fit_max_rate_model(Points(sizes, pairs, seconds, seconds, seconds), Settings(samples=200, seed=seed))
+        model = fit_max_rate_model(Points(sizes, pairs, seconds, seconds, seconds), FitSettings(samples=200, seed=seed))
         for index, (name, truth) in enumerate((("alpha", 2e-6), ("R_C", 4e9), ("R_N", 1.2e10))):
             covered[index] += getattr(model, name).low <= truth <= getattr(model, name).high
     assert (covered / 60 >= 0.85).all(), covered

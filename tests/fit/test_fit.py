@@ -11,7 +11,7 @@ from scipy.optimize import least_squares
 from support.fit_samples import BLUE_WATERS, PAIRS, SIZES, blue_waters, measurements, points
 
 from commmodel.errors import InputError
-from commmodel.fit import Settings, fit_machine
+from commmodel.fit import FitSettings, fit_machine
 from commmodel.fit.least_squares import fit_max_rate, fit_postal
 from commmodel.fit.points import Points, collect, collect_streams
 from commmodel.fit.protocol_limits import change_points
@@ -61,12 +61,12 @@ def test_postal_never_gives_a_negative_latency():
 
 def test_times_that_do_not_grow_leave_the_rate_undetermined_and_say_so():
     flat = points(2 ** np.arange(6), [1], 1e-6, math.inf, math.inf, noise=0.01)
-    assert fit_max_rate_model(flat, Settings()).R_C.high == math.inf
-    assert fit_postal_model(flat, Settings()).beta.low == 0
+    assert fit_max_rate_model(flat, FitSettings()).R_C.high == math.inf
+    assert fit_postal_model(flat, FitSettings()).beta.low == 0
     falling = Points(
         *(np.array(column) for column in ([1, 2, 4, 8], [1] * 4, [4e-6, 3e-6, 2e-6, 1e-6], [0] * 4, [0] * 4))
     )
-    quality = fit_max_rate_model(falling, Settings()).quality
+    quality = fit_max_rate_model(falling, FitSettings()).quality
     assert not quality.trusted
     assert any("do not lie on one line" in remark for remark in quality.remarks)
 
@@ -85,7 +85,7 @@ def test_intervals_of_90_percent_cover_the_truth_in_85_to_97_percent_of_data_set
     covered = {name: 0 for name, value in zip(("alpha", "R_C", "R_N"), truth, strict=True) if math.isfinite(value)}
     data_sets = 200
     for seed in range(data_sets):
-        model = fit_max_rate_model(points(sizes, pairs, *truth, noise=0.05, seed=seed), Settings(0.9, 400, seed))
+        model = fit_max_rate_model(points(sizes, pairs, *truth, noise=0.05, seed=seed), FitSettings(0.9, 400, seed))
         for name, value in zip(("alpha", "R_C", "R_N"), truth, strict=True):
             if name in covered:
                 parameter = getattr(model, name)
@@ -99,7 +99,7 @@ def test_postal_intervals_cover_the_truth_too():
     covered = {"alpha": 0, "beta": 0}
     for seed in range(200):
         data = points(SIZES, [1], 2e-6, 3.76e9, math.inf, noise=0.05, seed=1000 + seed)
-        model = fit_postal_model(data, Settings(0.9, 400, seed))
+        model = fit_postal_model(data, FitSettings(0.9, 400, seed))
         covered["alpha"] += model.alpha.low <= 2e-6 <= model.alpha.high
         covered["beta"] += model.beta.low <= 1 / 3.76e9 <= model.beta.high
     assert all(170 <= count <= 190 for count in covered.values()), covered
@@ -109,7 +109,7 @@ def test_a_node_that_does_not_limit_is_called_so_and_given_no_number():
     wrongly_limited = 0
     for seed in range(50):
         data = points(2 ** np.arange(14), PAIRS, 1e-6, 3.76e9, math.inf, noise=0.05, seed=seed)
-        model = fit_max_rate_model(data, Settings(samples=200))
+        model = fit_max_rate_model(data, FitSettings(samples=200))
         if model.R_N.is_limiting:
             wrongly_limited += 1
             continue
@@ -119,13 +119,13 @@ def test_a_node_that_does_not_limit_is_called_so_and_given_no_number():
 
 
 def test_one_pair_alone_leaves_r_n_unmeasured():
-    model = fit_max_rate_model(points(SIZES, [1], 1e-6, 1e9, math.inf, noise=0.01), Settings())
+    model = fit_max_rate_model(points(SIZES, [1], 1e-6, 1e9, math.inf, noise=0.01), FitSettings())
     assert model.R_N is None
     assert any("R_N is not measured" in remark for remark in model.quality.remarks)
 
 
 def test_three_sizes_are_too_few_to_be_trusted():
-    quality = fit_max_rate_model(points(SIZES[:3], [1], 1e-6, 1e9, math.inf, noise=0.01), Settings()).quality
+    quality = fit_max_rate_model(points(SIZES[:3], [1], 1e-6, 1e9, math.inf, noise=0.01), FitSettings()).quality
     assert not quality.trusted
     assert "too few sizes" in quality.remarks[0]
 
@@ -215,7 +215,7 @@ def test_the_same_seed_gives_the_same_machine():
 def test_blue_waters_gives_the_published_fit():
     """All tables, ≥ 8000 B: α 4.0e-6, R_N 6.61e9, R_C 3.76e9, Σ|relative error| 47.8; limits at 500 and 8000 B."""
     data = blue_waters()
-    model = fit_max_rate_model(data.where(data.message_size >= 8000), Settings(samples=50, loss="paper"))
+    model = fit_max_rate_model(data.where(data.message_size >= 8000), FitSettings(samples=50, loss="paper"))
     found = [model.alpha.value, model.R_N.value, model.R_C.value, model.quality.relative_error_sum]
     assert found == pytest.approx([4.0e-6, 6.61e9, 3.76e9, 47.8], rel=3e-3)
     assert change_points(data) == [(256, 512), (4096, 8192)]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from commmodel.cli import main
-from commmodel.fit import Settings, fit_machine
+from commmodel.fit import FitSettings, fit_machine
 from commmodel.machine import load
 from commmodel.report.machine.headlines import headlines
 from commmodel.report.machine.parameters import interval_words
 from commmodel.report.page import render
-from commmodel.results import Header, Launch, Library, Measurements, Record, Writer, launches_of
+from commmodel.results import Header, Launch, Library, Measurements, Record, Writer, launch_count
 from commmodel.results.configurations import PingPong
 from commmodel.results.file import FORMAT
 from commmodel.statistics import log_half_width
@@ -32,7 +32,7 @@ def campaign(random, launches, scatter=0.08):
 
 
 def covers(measurements):
-    machine = fit_machine(measurements, limits=(), settings=Settings(samples=40))
+    machine = fit_machine(measurements, limits=(), settings=FitSettings(samples=40))
     alpha = machine.segments[0].postal.alpha
     return alpha.low <= 1e-6 <= alpha.high
 
@@ -72,7 +72,7 @@ def test_the_headline_of_several_launches_holds_the_machines_latency():
 
 
 def test_a_machine_that_does_not_know_says_nothing_of_launches():
-    machine = fit_machine(campaign(np.random.default_rng(1), 1), limits=(), settings=Settings(samples=20))
+    machine = fit_machine(campaign(np.random.default_rng(1), 1), limits=(), settings=FitSettings(samples=20))
     assert "this launch" in interval_words(machine)
     assert interval_words(load("blue-waters")) in {"", "95.0 % intervals", "95 % intervals"}
 
@@ -80,9 +80,9 @@ def test_a_machine_that_does_not_know_says_nothing_of_launches():
 def test_a_launch_that_measured_too_little_to_be_fitted_alone_is_no_failure():
     whole = campaign(np.random.default_rng(2), 2)
     short = Launch(whole.launches[1].header, whole.launches[1].records[:1])
-    machine = fit_machine(Measurements((whole.launches[0], short)), limits=(), settings=Settings(samples=20))
+    machine = fit_machine(Measurements((whole.launches[0], short)), limits=(), settings=FitSettings(samples=20))
     assert machine.origin.launches == 2
-    assert launches_of(Measurements((whole.launches[0],))) == 1
+    assert launch_count(Measurements((whole.launches[0],))) == 1
 
 
 @pytest.mark.parametrize("launches", [3, 6])

@@ -7,13 +7,13 @@ from support.fit_samples import measurements
 
 from commmodel import predict
 from commmodel.collectives import Problem
-from commmodel.fit import Settings
+from commmodel.fit import FitSettings
 from commmodel.fit.local_costs import fit_local
 from commmodel.machine import LogGP, Machine, Parameter, Segment
 from commmodel.results import Record
 from commmodel.results.configurations import Local
 
-QUICK = Settings(samples=50)
+QUICK = FitSettings(samples=50)
 SIZES = tuple(2**power for power in range(10, 23))
 
 

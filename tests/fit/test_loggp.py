@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fit_samples import measurements
 
-from commmodel.fit import Settings, fit_machine
+from commmodel.fit import FitSettings, fit_machine
 from commmodel.fit.consistency import consistency
 from commmodel.fit.loggp import collect_trains, fit_loggp_model
 from commmodel.fit.plogp import as_loggp, fit_plogp
@@ -18,7 +18,7 @@ L, o, g, G = 2e-6, 0.6e-6, 0.9e-6, 1e-9
 TRUE = {"L": L, "o": o, "g": g, "G": G}
 SIZES = (1, *(2**power for power in range(1, 15)))
 MESSAGES = 16
-QUICK = Settings(samples=100)
+QUICK = FitSettings(samples=100)
 
 
 def scattered(seconds, noise, random):
@@ -81,7 +81,7 @@ def test_intervals_hold_the_parameters_as_often_as_they_say():
     inside = dict.fromkeys(TRUE, 0)
     runs = 60
     for seed in range(runs):
-        model = fit_trains(trains(noise=0.03, seed=seed), Settings(confidence=0.9, samples=200))
+        model = fit_trains(trains(noise=0.03, seed=seed), FitSettings(confidence=0.9, samples=200))
         for name, value in TRUE.items():
             parameter = getattr(model, name)
             inside[name] += parameter.low <= value <= parameter.high
@@ -90,7 +90,7 @@ def test_intervals_hold_the_parameters_as_often_as_they_say():
 
 @given(noise=st.floats(0, 1.5), seed=st.integers(0, 10_000), overhead=st.sampled_from([0.0, 1e-7, 1e-6]))
 def test_no_parameter_is_ever_negative(noise, seed, overhead):
-    model = fit_trains(trains(noise=noise, seed=seed, parameters=(L, overhead, g, G)), Settings(samples=20))
+    model = fit_trains(trains(noise=noise, seed=seed, parameters=(L, overhead, g, G)), FitSettings(samples=20))
     for name in TRUE:
         parameter = getattr(model, name)
         assert parameter.value >= 0

@@ -9,7 +9,7 @@ from support.effort import effort
 from support.fit_samples import PAIRS, SIZES, blue_waters, measurements, points
 from support.paths import SHARED
 
-from commmodel.fit import Settings, fit_machine
+from commmodel.fit import FitSettings, fit_machine
 from commmodel.fit.latency_aware import fit_latency_aware
 from commmodel.fit.least_squares import _parabola, fit_extended, fit_max_rate, merge_cells
 from commmodel.fit.model_errors import error_sums
@@ -72,7 +72,7 @@ def test_extended_is_no_worse_than_an_iterative_solver_from_many_starts(seed):
 
 def test_times_that_do_not_grow_with_the_size_leave_no_rate_undefined():
     data = grid(2 ** np.arange(4, 10), np.array([1, 2, 4]), lambda n, _: 1e-5 + 0 * n, noise=0.05)
-    model = fit_extended_model(data, Settings())
+    model = fit_extended_model(data, FitSettings())
     further = model.R_Ci
     assert not any(math.isnan(rate) for rate in (further.value, further.low, further.high))
     assert further.low <= further.value <= further.high
@@ -109,7 +109,7 @@ def test_merging_cells_leaves_the_solution_as_it_is():
 
 def test_further_processes_that_add_nothing_are_at_a_bound_and_never_negative():
     data = grid(2 ** np.arange(2, 9), ALL_PAIRS, lambda n, k: 4e-6 + k * n / 6.3e8, noise=0.05)
-    model = fit_extended_model(data, Settings(samples=100))
+    model = fit_extended_model(data, FitSettings(samples=100))
     assert model.R_Ci.value >= 0
     assert model.R_Ci.low == 0
 
@@ -121,7 +121,7 @@ def test_intervals_of_the_extended_model_cover_the_truth():
     for seed in range(sets):
         model = fit_extended_model(
             grid(SIZES, [1, 2, 3, 4, 6, 8, 12, 16], extended(**TABLE_1), noise=0.05, seed=seed),
-            Settings(0.9, effort(quick=100, thorough=200), seed),
+            FitSettings(0.9, effort(quick=100, thorough=200), seed),
         )
         for name, truth in TABLE_1.items():
             parameter = getattr(model, name)
@@ -131,7 +131,7 @@ def test_intervals_of_the_extended_model_cover_the_truth():
 
 def test_latency_aware_calls_a_node_that_does_not_limit_so_but_for_a_few_unlucky_data_sets():
     made = (points(SIZES, PAIRS, 1e-6, 1e9, math.inf, noise=0.02, seed=seed) for seed in range(8))
-    models = [fit_latency_aware_model(one, Settings(samples=100)) for one in made]
+    models = [fit_latency_aware_model(one, FitSettings(samples=100)) for one in made]
     unlimited = [model for model in models if not model.R_N.is_limiting]
     assert len(unlimited) >= 6
     assert all(any("does not limit" in remark for remark in model.quality.remarks) for model in unlimited)
@@ -151,7 +151,7 @@ def ordered(sums):
 
 def test_the_order_of_table_2_holds_on_data_made_from_table_1():
     made = measurements(*as_records(grid(SIZES, ALL_PAIRS, extended(**TABLE_1), noise=0.05)))
-    settings = Settings(samples=20, loss="paper")
+    settings = FitSettings(samples=20, loss="paper")
     machine = fit_machine(made, limits=[], settings=settings)
     (row,) = error_sums(made, machine, settings)
     ordered(row.sums)
@@ -162,7 +162,7 @@ def test_the_order_of_table_2_holds_on_data_made_from_table_1():
 def test_the_order_of_table_2_holds_on_the_real_blue_waters_data():
     data = blue_waters()
     real = measurements(*as_records(data))
-    settings = Settings(samples=20, loss="paper")
+    settings = FitSettings(samples=20, loss="paper")
     machine = fit_machine(real, limits=[500, 8000], settings=settings)
     rows = error_sums(real, machine, settings)
     assert [row.protocol for row in rows] == ["short", "eager", "rendezvous"]

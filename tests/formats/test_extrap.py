@@ -15,7 +15,7 @@ from commmodel import formats, results
 from commmodel.errors import CommModelError, DamagedFileError, InputError
 from commmodel.results import Header, Launch, Library, Measurements, Record
 from commmodel.results.configurations import Collective, Function, Memory, PingPong, Queue, Threshold
-from commmodel.scaling import fit_surface, parse, series_over
+from commmodel.scaling import fit_surface, parse_growth, series_over
 
 HEADER = Header("commmodel-results", 1, "", (), Library("MPI"), (), ())
 JSON = """\
@@ -417,7 +417,9 @@ def test_files_over_two_parameters_become_a_surface(written):
     assert len([*series_over(read, "p")]) == len([*series_over(read, "n")]) == 5
     at = np.array([[value for _, value in record.configuration.parameters] for record in read.records])
     found = [record.samples[0] for record in read.records]
-    model = fit_surface(*at.T, found, [parse("p"), parse("log p")], [parse("p"), parse("p^2")])
+    model = fit_surface(
+        *at.T, found, [parse_growth("p"), parse_growth("log p")], [parse_growth("p"), parse_growth("p^2")]
+    )
     assert model(64, 8192) == pytest.approx(1e-6 + 1e-9 * 8192 * 6)
 
 

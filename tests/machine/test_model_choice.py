@@ -20,14 +20,14 @@ from commmodel.machine import (
     LogGP,
     Machine,
     MaxRate,
-    Measured,
+    MeasuredPairs,
     MeasuredTimes,
     Origin,
     Parameter,
     Postal,
     Segment,
-    recommended,
-    speaker,
+    choose_model,
+    recommended_model,
 )
 from commmodel.report.machine.model_curves import prediction
 from commmodel.results import Header, Host, Launch, Library, Measurements, Rank, Record
@@ -69,11 +69,13 @@ def crowded():
 @pytest.mark.parametrize("size", [1, 1024, 1 << 20])
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_prediction_is_near_what_the_same_records_hold(crowded, size, processes):
-    assert predict.send(crowded, size, processes).time.seconds == pytest.approx(scheduled(size, processes), rel=0.2)
+    assert predict.send(crowded, size, processes=processes).time.seconds == pytest.approx(
+        scheduled(size, processes), rel=0.2
+    )
 
 
 def test_more_processes_than_measured_get_a_bound_and_not_as_many_times_the_rate(crowded):
-    few, many = (predict.send(crowded, 1 << 20, processes) for processes in (2, 16))
+    few, many = (predict.send(crowded, 1 << 20, processes=processes) for processes in (2, 16))
     assert many.is_bound
     assert many.aggregate_rate == pytest.approx(few.aggregate_rate)
     assert many.time.low == pytest.approx(few.time.low or few.time.seconds, rel=0.2)
@@ -87,17 +89,19 @@ def test_more_processes_than_measured_get_a_bound_and_not_as_many_times_the_rate
 
 def test_a_bound_is_for_the_postal_model_that_is_recommended_too():
     errors = ({"postal": 0.01, "max-rate": 0.01}, {"postal": 0.02, "max-rate": 0.02})
-    rows = tuple(Measured(pairs, (1, 4096), error) for pairs, error in zip((1, 2), errors, strict=True))
+    rows = tuple(MeasuredPairs(pairs, (1, 4096), error) for pairs, error in zip((1, 2), errors, strict=True))
     segment = Segment("all", postal=ALONE, max_rate=UNLIMITED, recommended="postal", measured=rows)
-    four = predict.send(Machine("m", (segment,)), 4096, 4)
+    four = predict.send(Machine("m", (segment,)), 4096, processes=4)
     assert (four.model, four.is_bound) == ("postal", True)
-    assert four.time.seconds == pytest.approx(2 * predict.send(Machine("m", (segment,)), 4096, 2).time.seconds)
+    assert four.time.seconds == pytest.approx(
+        2 * predict.send(Machine("m", (segment,)), 4096, processes=2).time.seconds
+    )
 
 
 def test_a_known_limit_of_the_node_is_extrapolated_with_a_word():
     limited = msgspec.structs.replace(UNLIMITED, R_N=Parameter(2e10, "B/s"))
-    segment = Segment("all", max_rate=limited, measured=(Measured(1, (1, 4096)), Measured(3, (1, 4096))))
-    many = predict.send(Machine("m", (segment,)), 4096, 16)
+    segment = Segment("all", max_rate=limited, measured=(MeasuredPairs(1, (1, 4096)), MeasuredPairs(3, (1, 4096))))
+    many = predict.send(Machine("m", (segment,)), 4096, processes=16)
     assert many.extrapolates == ("k = 16 is extrapolated: measured up to k = 3",)
     assert not many.is_bound
     assert many.time.seconds == pytest.approx(1e-6 + 16 * 4096 / 2e10)
@@ -105,7 +109,7 @@ def test_a_known_limit_of_the_node_is_extrapolated_with_a_word():
 
 @pytest.mark.parametrize(("size", "words"), [(1 << 20, "up to 4 KiB"), (8, "from 64 B up"), (0, "from 64 B up")])
 def test_sizes_beyond_the_measured_ones_are_told(size, words):
-    segment = Segment("all", postal=ALONE, max_rate=UNLIMITED, measured=(Measured(1, (64, 4096)),))
+    segment = Segment("all", postal=ALONE, max_rate=UNLIMITED, measured=(MeasuredPairs(1, (64, 4096)),))
     (line,) = predict.send(Machine("m", (segment,)), size).extrapolates
     assert words in line
     assert predict.send(Machine("m", (segment,)), 100).extrapolates == ()
@@ -120,15 +124,15 @@ def test_an_underestimate_by_a_factor_is_as_far_as_an_overestimate_by_it():
     told = measured(segment, points, points)
     assert told.measured[1].errors == {"postal": pytest.approx(math.log(20)), "max-rate": pytest.approx(math.log(2))}
     assert told.measured[1].times is not None  # neither describes it
-    assert speaker(told, 2).name == "measured"
-    assert speaker(segment, 2).name == "postal"  # a file that tells nothing of its measurements
+    assert choose_model(told, 2).name == "measured"
+    assert choose_model(segment, 2).name == "postal"  # a file that tells nothing of its measurements
 
 
 def test_choice_prediction_and_plot_speak_by_one_model(crowded):
     segment = crowded.segments[0]
     for processes in (1, 2):
-        name = speaker(segment, processes).name
-        predicted = predict.send(crowded, 1, processes)
+        name = choose_model(segment, processes).name
+        predicted = predict.send(crowded, 1, processes=processes)
         assert predicted.model == name
         (drawn,) = prediction(crowded.segments, np.array([1.0]), processes)
         assert drawn == pytest.approx(predicted.time.seconds)
@@ -141,7 +145,7 @@ def test_as_many_processes_fill_the_node_as_moved_most_where_no_model_describes_
 def test_without_a_recommendation_the_richest_speaks_everywhere():
     extended = machine.load("blue-waters").segment(1 << 20)
     both = msgspec.structs.replace(extended, max_rate=UNLIMITED, recommended="")
-    assert recommended(both) == speaker(both, 4).name == "extended"
+    assert recommended_model(both) == choose_model(both, 4).name == "extended"
     assert optimize.communicating_processes(Machine("m", (both,)), 1 << 20) == 5
     with pytest.raises(MissingParameterError, match="does not limit"):
         optimize.communicating_processes(Machine("m", (msgspec.structs.replace(both, extended=None),)), 1 << 20)
@@ -173,7 +177,7 @@ def test_enough_processors_are_no_warning():
 
 def test_a_collective_of_more_processes_than_were_measured_says_so_in_one_line():
     known = LogGP(Parameter(1e-6), Parameter(1e-6), Parameter(1e-6), Parameter(1e-10))
-    segment = Segment("all", loggp=known, measured=(Measured(1, (1, 4096)),))
+    segment = Segment("all", loggp=known, measured=(MeasuredPairs(1, (1, 4096)),))
     few = Machine("m", (segment,), selector="mpich", origin=Origin(processes=4, warnings=("w",)))
     many = predict.collective(few, "bcast", Problem(64, 1 << 20))
     assert many.extrapolates == ("extrapolated: measured up to 4 processes and messages of 4 KiB",)

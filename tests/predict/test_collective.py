@@ -253,7 +253,7 @@ def test_a_message_by_the_models_of_trains():
     assert predicted.models["loggp"].seconds == pytest.approx(4e-6 + 999e-9)
     assert predict.send(TWO, 0).time == predict.send(TWO, 1).time
     with pytest.raises(MissingParameterError, match="--model plogp ignores that"):
-        predict.send(WITH_TABLE, 1000, 4)
+        predict.send(WITH_TABLE, 1000, processes=4)
 
 
 def test_models_of_ping_pongs_come_first():

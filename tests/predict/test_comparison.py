@@ -79,7 +79,7 @@ def test_a_model_that_is_twice_too_slow_says_so():
 
 def test_the_factor_is_that_of_the_worst_size_on_the_most_processes():
     def row(size, processes, seconds):
-        return predict.Compared(
+        return predict.ComparedTime(
             "bcast", size, processes, "x", "", predict.Seconds(1.0), {"loggp": predict.Seconds(seconds)}
         )
 

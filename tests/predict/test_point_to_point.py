@@ -34,20 +34,20 @@ def replaced(segment, **changes):
 
 @pytest.mark.parametrize(("size", "seconds"), [(1 << 20, "3.0704e-03"), (1 << 16, "2.1065e-04")])
 def test_blue_waters_takes_what_its_table_says(size, seconds):
-    predicted = predict.send(machine.load("blue-waters"), size, 16)
+    predicted = predict.send(machine.load("blue-waters"), size, processes=16)
     assert f"{predicted.time.seconds:.4e}" == seconds
     assert predicted.model == "extended"
 
 
 def test_short_messages_of_blue_waters_follow_the_reduced_model():
-    predicted = predict.send(machine.load("blue-waters"), 32, 16)
+    predicted = predict.send(machine.load("blue-waters"), 32, processes=16)
     assert predicted.protocol == "short"
     assert predicted.time.seconds == pytest.approx(4e-6 + 16 * 32 / 6.3e8)
 
 
 def test_a_halo_exchange_is_a_message_for_each_neighbour_and_moves_as_much_together():
     known = machine.load("blue-waters")
-    one, six = predict.send(known, 16384, 16), predict.halo(known, 16384, 6, 16)
+    one, six = predict.send(known, 16384, processes=16), predict.halo(known, 16384, 6, processes=16)
     assert six.time.seconds == pytest.approx(6 * one.time.seconds)
     assert six.postal.seconds == pytest.approx(6 * one.postal.seconds)
     assert (six.ratio, six.aggregate_rate) == (pytest.approx(one.ratio), pytest.approx(one.aggregate_rate))
@@ -74,7 +74,7 @@ def test_a_halo_over_several_paths_takes_what_the_node_aware_model_says(
     size, processes, neighbours, link, microseconds
 ):
     known = machine.load("blue-waters-node-aware")
-    predicted = predict.halo(known, size, neighbours, processes, link_volume=link)
+    predicted = predict.halo(known, size, neighbours, processes=processes, link_volume=link)
     assert predicted.time.seconds == pytest.approx(microseconds * 1e-6, rel=1e-9)
     messages, paths_time = sum(neighbours.values()), 0.0
     for path, count in neighbours.items():
@@ -90,8 +90,10 @@ def test_a_halo_over_several_paths_takes_what_the_node_aware_model_says(
 
 def test_neighbours_as_a_number_are_all_on_one_path():
     known = machine.load("blue-waters-node-aware")
-    assert predict.halo(known, 100, 6, 4) == predict.halo(known, 100, {"between-nodes": 6}, 4)
-    assert predict.halo(known, 100, 6, 4, "same-node") == predict.halo(known, 100, {"same-node": 6}, 4)
+    assert predict.halo(known, 100, 6, processes=4) == predict.halo(known, 100, {"between-nodes": 6}, processes=4)
+    assert predict.halo(known, 100, 6, processes=4, path="same-node") == predict.halo(
+        known, 100, {"same-node": 6}, processes=4
+    )
 
 
 def test_neither_a_single_message_nor_the_ping_pong_has_the_terms_of_the_machine():
@@ -126,34 +128,39 @@ def test_each_path_has_its_own_model():
 
 
 def test_the_ping_pong_is_off_by_equation_6_for_large_messages():
-    predicted = predict.send(machine.load("blue-waters-node-aware"), 1e15, 16, "between-nodes")
+    predicted = predict.send(machine.load("blue-waters-node-aware"), 1e15, processes=16, path="between-nodes")
     assert 1 / predicted.ratio == pytest.approx(maxrate.postal_over_max_rate(16, 6.67e9, 3.09e9))
 
 
 def test_the_recommended_model_is_used_else_the_richest_else_the_one_asked_for():
-    assert predict.send(machine_of(RICH), 1000, 4).model == "extended"
-    assert predict.send(replaced(RICH, recommended="latency-aware"), 1000, 4).model == "latency-aware"
-    assert predict.send(replaced(RICH, recommended="postal"), 1000, 4).model == "postal"
-    assert predict.send(replaced(RICH, extended=None), 1000, 4).model == "max-rate"
-    assert predict.send(machine_of(RICH), 1000, 4, model="max-rate").model == "max-rate"
-    assert predict.send(machine_of(RICH), 1000, 4).models.keys() == {"extended", "max-rate", "latency-aware", "postal"}
+    assert predict.send(machine_of(RICH), 1000, processes=4).model == "extended"
+    assert predict.send(replaced(RICH, recommended="latency-aware"), 1000, processes=4).model == "latency-aware"
+    assert predict.send(replaced(RICH, recommended="postal"), 1000, processes=4).model == "postal"
+    assert predict.send(replaced(RICH, extended=None), 1000, processes=4).model == "max-rate"
+    assert predict.send(machine_of(RICH), 1000, processes=4, model="max-rate").model == "max-rate"
+    assert predict.send(machine_of(RICH), 1000, processes=4).models.keys() == {
+        "extended",
+        "max-rate",
+        "latency-aware",
+        "postal",
+    }
 
 
 def test_a_ping_pong_says_nothing_about_several_processes():
     lone = replaced(RICH, max_rate=MaxRate(ALPHA, R_C), extended=None, latency_aware=None, recommended="postal")
     assert predict.send(lone, 1000).model == "postal"
     with pytest.raises(MissingParameterError, match="bench pairs"):
-        predict.send(lone, 1000, 2)
-    assert predict.send(lone, 1000, 2, model="postal").time == predict.send(lone, 1000).time
+        predict.send(lone, 1000, processes=2)
+    assert predict.send(lone, 1000, processes=2, model="postal").time == predict.send(lone, 1000).time
     with pytest.raises(MissingParameterError, match="max-rate model or a parameter of it is missing"):
-        predict.send(lone, 1000, 2, model="max-rate")
+        predict.send(lone, 1000, processes=2, model="max-rate")
 
 
 def test_max_rate_without_a_node_rate_serves_one_process():
     lone = machine_of(Segment("all", max_rate=MaxRate(ALPHA, R_C)))
     assert predict.send(lone, 3000).time.seconds == pytest.approx(3e-6)
     with pytest.raises(MissingParameterError, match="R_N is missing"):
-        predict.send(lone, 3000, 2)
+        predict.send(lone, 3000, processes=2)
 
 
 def test_a_segment_without_models_names_the_kernel():
@@ -164,7 +171,7 @@ def test_a_segment_without_models_names_the_kernel():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: predict.send(machine_of(RICH), 8, 0), "at least one"),
+        (lambda: predict.send(machine_of(RICH), 8, processes=0), "at least one"),
         (lambda: predict.halo(machine_of(RICH), 8, 0), "at least one"),
         (lambda: predict.halo(machine_of(RICH), 8, {}), "at least one"),
         (lambda: predict.halo(machine_of(RICH), 8, {"same-node": 2, "between-nodes": 0}), "on path 'between-nodes'"),
@@ -188,7 +195,7 @@ def test_contention_on_a_link_needs_its_parameter():
 
 
 def test_without_intervals_there_is_none():
-    assert predict.send(machine_of(RICH), 1000, 4).time.low is None
+    assert predict.send(machine_of(RICH), 1000, processes=4).time.low is None
 
 
 def test_no_time_and_no_bytes_have_a_rate_and_a_ratio():
@@ -205,7 +212,7 @@ def test_a_rate_that_may_be_zero_has_no_upper_end():
 
 def test_a_node_that_shows_no_limit_may_limit_from_where_it_was_measured():
     unlimited = Parameter(math.inf, "B/s", 9e9, math.inf)
-    time = predict.send(machine_of(Segment("all", max_rate=MaxRate(ALPHA, R_C, unlimited))), 9e6, 4).time
+    time = predict.send(machine_of(Segment("all", max_rate=MaxRate(ALPHA, R_C, unlimited))), 9e6, processes=4).time
     assert (time.seconds, time.low) == (pytest.approx(3.002e-3), time.seconds)
     assert time.high == pytest.approx(4.002e-3)
 
@@ -218,7 +225,7 @@ def test_the_interval_holds_every_combination_of_parameters(shares, processes, s
     ends = [("s", 1e-6, 3e-6), ("B/s", 4e9, 8e9), ("B/s", 1e9, 5e9), ("B/s", 0, 2e9)]
     alpha, node, first, further = (Parameter((low + high) / 2, unit, low, high) for unit, low, high in ends)
     known = machine_of(Segment("all", extended=Extended(alpha, first, further, node)))
-    time = predict.send(known, size, processes).time
+    time = predict.send(known, size, processes=processes).time
     inside = [low + share * (high - low) for share, (_, low, high) in zip(shares, ends, strict=True)]
     assert time.low * (1 - 1e-12) <= maxrate.extended_time(size, processes, *inside) <= time.high * (1 + 1e-12)
     assert time.low <= time.seconds <= time.high

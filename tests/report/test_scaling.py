@@ -17,7 +17,7 @@ from commmodel.report.scaling import plots
 from commmodel.report.scaling.growth import model_tables, model_words, overview_blocks, sentences
 from commmodel.results import Host, Launch, Library, Measurements, Record, Writer, parameter_words
 from commmodel.results.configurations import Collective, Function, Memory, PingPong
-from commmodel.scaling import Expectation, Expectations, Growth, Model, check, load, parse
+from commmodel.scaling import Expectation, Expectations, Growth, Model, check, load, parse_growth
 from commmodel.scaling.growth import ONE
 from commmodel.scaling.overview import overview
 
@@ -29,7 +29,7 @@ def launch(seed=0, scales=SCALES, sizes=(8,), **changes):
     random = np.random.default_rng(seed)
     records = [
         Record(Collective(operation, size, p), "s", tuple(
-            (1e-6 * (1 + float(parse(growth)(p))) * (1 + 0.01 * random.random(40))).tolist()
+            (1e-6 * (1 + float(parse_growth(growth)(p))) * (1 + 0.01 * random.random(40))).tolist()
         ))
         for operation, growth in GROWTHS.items()
         for size in sizes
@@ -189,7 +189,7 @@ def test_what_grows_exponentially_is_drawn_not_far_beyond_what_was_measured():
         Record(Function("gen", "time", (("k", float(k)),)), "s", (seconds(k),)) for k in (5, 10, 20, 40, 60)
     )
     measured = Measurements((Launch(header(), records),))
-    expected = Expectations("", (Expectation("gen", parse("k^2 2^k"), over="k"),))
+    expected = Expectations("", (Expectation("gen", parse_growth("k^2 2^k"), over="k"),))
     (row,) = overview(measured, expected).rows
     assert row.judgement.divergence.text("k") == "k"
     drawn = plots.draw([row])

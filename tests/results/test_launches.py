@@ -5,7 +5,16 @@ from support.report_samples import header
 
 from commmodel import formats
 from commmodel.cli import main
-from commmodel.results import Launch, Measurements, Record, Writer, distinct, launches_of, load, runs
+from commmodel.results import (
+    Launch,
+    Measurements,
+    Record,
+    Writer,
+    launch_count,
+    load,
+    whole_launches,
+    without_duplicates,
+)
 from commmodel.results.configurations import PingPong
 
 
@@ -26,7 +35,9 @@ FIRST = header(created="2026-01-01", launch="aa"), [record(8), record(16)]
 SECOND = header(created="2026-01-02", launch="bb"), [record(8, 2e-6), record(16, 2e-6)]
 
 
-@pytest.mark.parametrize("reader", [formats.load_all, lambda paths: distinct([(str(p), load(p)) for p in paths])])
+@pytest.mark.parametrize(
+    "reader", [formats.load_all, lambda paths: without_duplicates([(str(p), load(p)) for p in paths])]
+)
 def test_a_merged_file_and_its_parts_are_the_launches_of_the_parts(reader, tmp_path):
     one, two = written(tmp_path / "1.jsonl", FIRST), written(tmp_path / "2.jsonl", SECOND)
     merged = written(tmp_path / "all.jsonl", FIRST, SECOND)
@@ -51,7 +62,7 @@ def test_a_copy_from_before_a_run_was_complete_is_part_of_it(identity):
     own = header(created="2026-01-01", launch=identity)
     early, late = Launch(own, (record(8),)), Launch(own, (record(8), record(16)))
     for order in ((early, late), (late, early)):
-        found = distinct([(name, Measurements((one,))) for name, one in zip("ab", order, strict=True)])
+        found = without_duplicates([(name, Measurements((one,))) for name, one in zip("ab", order, strict=True)])
         assert [sorted(one.configuration.message_size for one in launch.records) for launch in found.launches] == [
             [8, 16]
         ]
@@ -61,14 +72,14 @@ def test_launches_of_older_files_with_the_same_header_are_kept_apart_by_their_sa
     """Headers were to the second: two launches of a script may have begun in the same one."""
     own = header(created="2026-01-01")
     first, second = (Launch(own, (record(8, seconds),)) for seconds in (1e-6, 2e-6))
-    assert distinct([("a", Measurements((first, second)))]).launches == (first, second)
+    assert without_duplicates([("a", Measurements((first, second)))]).launches == (first, second)
 
 
 def test_what_resumes_a_launch_is_part_of_it():
     first, rest = (Launch(header(resumes=resumes), (record(size),)) for resumes, size in ((False, 8), (True, 16)))
-    assert [len(one.records) for one in runs(Measurements((first, rest, first)))] == [2, 1]
-    assert launches_of(Measurements((first, rest))) == 1
-    assert launches_of(Measurements((first, rest, first))) == 2
+    assert [len(one.records) for one in whole_launches(Measurements((first, rest, first)))] == [2, 1]
+    assert launch_count(Measurements((first, rest))) == 1
+    assert launch_count(Measurements((first, rest, first))) == 2
 
 
 def test_every_verb_that_reads_files_says_what_counts_once(tmp_path, capsys):

@@ -8,10 +8,10 @@ import pytest
 
 from commmodel import scaling
 from commmodel.errors import InputError
-from commmodel.scaling import Growth, Model, bootstrap, growth, parse, rules, search_space, verdict
+from commmodel.scaling import Growth, Model, bootstrap, growth, parse_growth, rules, search_space, verdict
 
 NAN, INF = math.nan, math.inf
-LINEAR = parse("p")
+LINEAR = parse_growth("p")
 P = [2, 4, 8, 16, 32]
 OK = [[float(p)] * 3 for p in P]
 MODEL = Model(1.0, 1.0, LINEAR)
@@ -22,7 +22,7 @@ NINE = [1.0] * 9
 FOUND = bootstrap.ensemble(P, OK, [LINEAR])
 
 NONSENSE = {
-    "parse": [lambda given: parse(given), 5, None, NAN, b"p"],
+    "parse": [lambda given: parse_growth(given), 5, None, NAN, b"p"],
     "parse_product": [lambda given: growth.parse_product(given), 5, None],
     "parse_rule": [lambda given: scaling.parse_rule(given), 5, None, "a <= " + "9" * 400 + " b"],
     "exponent": [lambda given: Growth(power=given), NAN, INF, "x", None],
@@ -45,7 +45,7 @@ NONSENSE = {
     "seed": [lambda given: scaling.judge(P, OK, LINEAR, seed=given), -1, 0.5, "a", None],
     "interval at": [lambda given: FOUND.interval(given), NAN, INF, -1, "8"],
     "interval confidence": [lambda given: FOUND.interval(8, given), 0, 1, 95, NAN, "95 %"],
-    "predict": [lambda given: scaling.predict(FOUND, given), NAN, INF, 0.5, "8", None],
+    "predict": [lambda given: scaling.predict_at(FOUND, given), NAN, INF, 0.5, "8", None],
     "limit": [lambda given: scaling.largest_scale(MODEL, given), NAN, INF, -5, "24GB", None],
     "processes": [lambda given: scaling.largest_scale(MODEL, 5, given), NAN, INF, 0, -1, "8"],
     "surface x": [lambda given: scaling.fit_surface(given, NINE, NINE, [LINEAR], []), [NAN] * 9, [INF] * 9, ["x"] * 9],

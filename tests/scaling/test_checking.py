@@ -18,7 +18,7 @@ from commmodel.scaling import (
     MemoryLimit,
     check,
     load,
-    parse,
+    parse_growth,
     parse_rule,
 )
 from commmodel.scaling.growth import ONE, parse_product
@@ -61,8 +61,8 @@ def test_what_grows_as_promised_holds_and_a_linear_broadcast_does_not():
 def test_each_message_size_has_a_row_and_the_expectation_with_most_conditions_counts():
     measurements = measured({"bcast": "p"}, sizes=(8, 1024), noise=0.01)
     both = expected(
-        Expectation("bcast", parse("p")),
-        Expectation("bcast", parse("log p"), where=(("n", 1024.0),)),
+        Expectation("bcast", parse_growth("p")),
+        Expectation("bcast", parse_growth("log p"), where=(("n", 1024.0),)),
     )
     found = {dict(row.series.fixed)["n"]: row.verdict for row in check(measurements, both).rows}
     assert found == {8.0: "match", 1024.0: "mismatch"}
@@ -91,7 +91,7 @@ def test_room_widens_with_the_models_and_times_have_none():
     samples = {p: tuple(1e6 * p * (1 + 0.1 * random.random(10))) for p in PROCESSES}
     (row,) = check(
         own(samples, metric="memory", unit="B", over="p"),
-        expected(Expectation("solve", parse("p"), "memory")),
+        expected(Expectation("solve", parse_growth("p"), "memory")),
         memory=MemoryLimit(1e9),
     ).rows
     assert row.room.low < row.room.scale < row.room.high
@@ -100,8 +100,8 @@ def test_room_widens_with_the_models_and_times_have_none():
 
 def test_other_parameters_and_metrics_than_ours_are_checked_as_well():
     measurements = own({n: (float(n * n),) for n in (8, 16, 32, 64)}, metric="comparisons", unit="1")
-    assert check(measurements, expected(Expectation("solve", parse("n^2"), "comparisons", "n"))).holds
-    assert not check(measurements, expected(Expectation("solve", parse("n"), "comparisons", "n"))).holds
+    assert check(measurements, expected(Expectation("solve", parse_growth("n^2"), "comparisons", "n"))).holds
+    assert not check(measurements, expected(Expectation("solve", parse_growth("n"), "comparisons", "n"))).holds
 
 
 def test_scales_below_1_are_left_out():
@@ -113,7 +113,7 @@ def test_scales_below_1_are_left_out():
 def test_the_deviation_of_the_file_can_be_replaced():
     measurements = measured({"bcast": "p^(1/3)"}, noise=0.002)
     assert verdicts(check(measurements, MPI))["bcast"] == "approximate"
-    assert verdicts(check(measurements, MPI, deviation={"p": parse("log^0.5 p")}))["bcast"] == "mismatch"
+    assert verdicts(check(measurements, MPI, deviation={"p": parse_growth("log^0.5 p")}))["bcast"] == "mismatch"
 
 
 RULES = [rule("allreduce <= reduce + bcast")]
@@ -140,7 +140,7 @@ def test_a_rule_that_measurements_break_is_found_and_one_that_holds_is_not(launc
                 for one, other in zip(sound.launches, slow.launches, strict=True)
             )
         )
-        return check(broken, expected(Expectation("bcast", parse("log p")), rules=RULES)).violations
+        return check(broken, expected(Expectation("bcast", parse_growth("log p")), rules=RULES)).violations
 
     assert not found(lambda _: 1.9)
     (violation,) = found(lambda p: 3.0 if p >= 16 else 1.0)
@@ -151,7 +151,7 @@ def test_a_rule_that_measurements_break_is_found_and_one_that_holds_is_not(launc
 
 def test_sides_that_are_equal_are_hardly_ever_a_broken_rule():
     rules = [rule("reduce <= allreduce"), rule("gather <= allgather")]
-    everything = expected(Expectation("bcast", parse("log p")), rules=rules)
+    everything = expected(Expectation("bcast", parse_growth("log p")), rules=rules)
     few = CheckSettings(draws=50)
     wrong = [check(measured(seed=seed, noise=0.2), everything, settings=few).violations for seed in range(20)]
     assert sum(map(bool, wrong)) <= 2
@@ -174,7 +174,7 @@ def test_a_rule_is_held_against_the_message_sizes_that_it_names():
         for each in collected.launches[0].records
     ]
     measurements = Measurements((launch(*slow, *sent),))
-    anything = Expectation("gather", parse("p"))
+    anything = Expectation("gather", parse_growth("p"))
     sized = check(measurements, expected(anything, rules=[rule("allgather <= gather + bcast", bcast="n p")]))
     assert not sized.violations
     plain = check(measurements, expected(anything, rules=[rule("allgather <= gather + bcast")]))
@@ -194,7 +194,7 @@ def test_models_must_keep_a_rule_up_to_the_target_and_classes_are_a_remark():
             for name, growth, constant in zip(growths, growths.values(), (5, 100, 100), strict=True)
         )
     )
-    everything = expected(Expectation("bcast", parse("log p")), rules=RULES)
+    everything = expected(Expectation("bcast", parse_growth("log p")), rules=RULES)
     near = check(measurements, everything)
     assert near.holds
     assert [(one.kind, one.certain) for one in near.possible] == [("class", False)]
@@ -271,7 +271,7 @@ def test_what_is_written_down_goes_before_the_baseline():
     assert verdicts(checked)["bcast"] == "mismatch"
     assert {row.source for row in checked.rows} == {"expected"}
     assert not checked.slower
-    mixed = check(measured(LINEAR), expected(Expectation("bcast", parse("p"))), baseline=measured(LINEAR, 1))
+    mixed = check(measured(LINEAR), expected(Expectation("bcast", parse_growth("p"))), baseline=measured(LINEAR, 1))
     assert {row.series.name: row.source for row in mixed.rows}["bcast"] == "expected"
     assert sum(row.source == "before" for row in mixed.rows) == len(LINEAR) - 1
 
@@ -311,7 +311,7 @@ def test_what_could_not_be_tested_is_named():
         (measured(), MPI, {"settings": CheckSettings(least=-1)}, "least effect -1: it must be a share"),
         (measured(), MPI, {"at": 0.5}, "target scale is 0.5: give a finite number from 1 up"),
         (measured(), MPI, {"settings": CheckSettings(draws=1)}, "1 draws: too few to tell models apart"),
-        (measured(), MPI, {"deviation": {"n": parse("n")}}, "deviation n: nothing is over n: write it over p"),
+        (measured(), MPI, {"deviation": {"n": parse_growth("n")}}, "deviation n: nothing is over n: write it over p"),
         (measured(), MPI, {"deviation": {"p": Growth(power=-1)}}, "it falls, but must be 1 or grow"),
         (measured(), None, {"baseline": measured({"scan": "1"})}, "nothing was measured in both files"),
     ],

@@ -9,7 +9,7 @@ from support.paths import ORACLES
 
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.results.configurations import CollectiveName, MemoryOperation
-from commmodel.scaling import load, parse, published
+from commmodel.scaling import load, parse_growth, published
 from commmodel.scaling.verdict import rank
 
 PUBLISHED = tomllib.loads((ORACLES / "scaling.toml").read_text("utf-8"))
@@ -49,13 +49,13 @@ def test_a_file_says_what_stands_in_it(written):
     found = load(written(FULL))
     first, second = found.expectations
     assert (found.title, first.name, first.metric, first.over) == ("Mine", "solve", "iterations", "k")
-    assert (first.expect, first.deviation) == (parse("k^3 2^k"), parse("2^(k/2)"))
+    assert (first.expect, first.deviation) == (parse_growth("k^3 2^k"), parse_growth("2^(k/2)"))
     assert dict(first.where) == {"n": 1024.0, "d": 20.0, "start": "round-time"}
-    assert (second.expect, second.deviation, second.where) == (parse("1"), None, ())
+    assert (second.expect, second.deviation, second.where) == (parse_growth("1"), None, ())
     assert (second.metric, second.over) == ("time", "p")
     (rule,) = found.guidelines
     assert (str(rule.rule), rule.metric) == ("allgather <= gather + 2 bcast", "overlapped time")
-    assert dict(rule.sizes) == {"bcast": (("n", parse("n")), ("p", parse("p")))}
+    assert dict(rule.sizes) == {"bcast": (("n", parse_growth("n")), ("p", parse_growth("p")))}
 
 
 def test_a_file_with_rules_alone_is_one(written):
@@ -74,9 +74,9 @@ def test_those_of_mpi_are_the_papers():
         for metric_of_it in ("pss memory", "private memory") if name == "use" else (metric,):
             one = expected[name, metric_of_it]
             seen.add((name, metric_of_it))
-            assert one.expect == parse(row["expect"])
+            assert one.expect == parse_growth(row["expect"])
             for model, verdict in zip(row["models"], row["verdicts"], strict=True):
-                assert rank(parse(model), one.expect, one.deviation) == verdict
+                assert rank(parse_growth(model), one.expect, one.deviation) == verdict
     assert seen == expected.keys()
     assert set(PUBLISHED["rules"]["rules"]) <= {str(one.rule) for one in MPI.guidelines}
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commmodel.errors import InputError
-from commmodel.scaling import Growth, fit, fit_term, parse, reduce
+from commmodel.scaling import Growth, fit, fit_term, parse_growth, reduce
 from commmodel.scaling.fitting import (
     CHANCE,
     _over,
@@ -99,7 +99,7 @@ def test_without_noise_every_term_comes_back_with_its_numbers(criterion, term, s
 
 @given(st.sampled_from(["log p", "p log p", "k^3 2^k", "1 / p", "p^2"]))
 def test_without_noise_every_term_of_the_space_about_an_expectation_comes_back(text):
-    space = search_space(parse(text))
+    space = search_space(parse_growth(text))
     scales = np.arange(3.0, 17.0)
     found = fit(scales, [5 + 2 * term(scales) for term in space], space)
     assert [found.model(kernel).growth for kernel in range(len(space))] == list(space)
@@ -133,8 +133,8 @@ def test_noise_about_a_constant_is_called_constant_nineteen_times_in_twenty(scal
 @pytest.mark.parametrize("text", OTHERS)
 def test_classes_that_algorithms_have_come_back_more_often_than_from_the_other_generator(text):
     for noise, theirs in zip((0.02, 0.05, 0.1), OTHERS[text], strict=True):
-        found = fit(SCALES, noisy(5 + 3 * parse(text)(SCALES), noise, 2000, seed=77), SPACE)
-        assert np.mean([found.terms[place] == parse(text) for place in found.chosen]) >= theirs
+        found = fit(SCALES, noisy(5 + 3 * parse_growth(text)(SCALES), noise, 2000, seed=77), SPACE)
+        assert np.mean([found.terms[place] == parse_growth(text) for place in found.chosen]) >= theirs
 
 
 def test_data_overrule_the_preference_for_simple_terms():
@@ -167,32 +167,32 @@ def test_odds_that_are_none_are_refused(value):
 
 
 def test_a_model_below_nothing_needs_data_that_say_so():
-    space = search_space(parse("p log p"))
-    exact = fit(SCALES, [parse("p log p")(SCALES) - 7], space).model(0)
-    assert exact.growth == parse("p log p")
+    space = search_space(parse_growth("p log p"))
+    exact = fit(SCALES, [parse_growth("p log p")(SCALES) - 7], space).model(0)
+    assert exact.growth == parse_growth("p log p")
     assert exact.constant == pytest.approx(-7)
     started = fit(SCALES, noisy(3 * np.log2(SCALES), 0.05, 500), SPACE)
     assert np.mean(started.values(1.0) < -1e-9) < 0.05
-    assert np.mean([started.terms[place] == parse("log p") for place in started.chosen]) > 0.8
-    falling = fit(SCALES, noisy(100 / SCALES, 0.05, 500), search_space(parse("1 / p")))
+    assert np.mean([started.terms[place] == parse_growth("log p") for place in started.chosen]) > 0.8
+    falling = fit(SCALES, noisy(100 / SCALES, 0.05, 500), search_space(parse_growth("1 / p")))
     assert np.mean(falling.constant < -1e-9) < 0.05
 
 
 def test_growth_well_above_the_noise_is_seen():
     for text in ("log p", "p^0.5", "p", "p log p"):
-        found = fit(SCALES, noisy(parse(text)(SCALES), 0.05, 200), SPACE)
+        found = fit(SCALES, noisy(parse_growth(text)(SCALES), 0.05, 200), SPACE)
         assert np.mean(found.coefficient > 0) > 0.99
 
 
 def test_what_falls_needs_a_space_that_falls():
     falling = [100 / SCALES + 1]
     assert fit(SCALES, falling, SPACE).model(0).growth == ONE
-    assert fit(SCALES, falling, search_space(parse("1 / p"))).model(0).growth == parse("1 / p")
+    assert fit(SCALES, falling, search_space(parse_growth("1 / p"))).model(0).growth == parse_growth("1 / p")
 
 
 def test_terms_beyond_a_number_are_left_out():
     scales = np.array([512.0, 1024.0, 2048.0, 4096.0])
-    assert fit(scales, [scales], search_space(parse("2^p"))).model(0).growth != parse("2^p")
+    assert fit(scales, [scales], search_space(parse_growth("2^p"))).model(0).growth != parse_growth("2^p")
     with pytest.raises(InputError, match="too large for a number"):
         fit_term(scales, scales, Growth(exponential=1))
 
@@ -245,15 +245,15 @@ def test_what_grows_is_not_taken_for_a_constant():
     space = default_space()
     for text in CLASSES[1:]:
         for noise in (0.02, 0.05):
-            found = fit(SCALES, noisy(5 + 3 * parse(text)(SCALES), noise, 300), space)
+            found = fit(SCALES, noisy(5 + 3 * parse_growth(text)(SCALES), noise, 300), space)
             assert (found.coefficient > 0).all(), (text, noise)
 
 
 @pytest.mark.parametrize("text", ["p^4", "p^6", "2^p", "p^3.5 log p"])
 def test_what_grows_faster_than_all_terms_is_no_constant(text):
     for constant in (0.0, 5.0, 1000.0):
-        model = fit(SCALES, [constant + parse(text)(SCALES)], default_space()).model(0)
-        assert model.growth >= parse("p^(8/3)"), model.text("p")
+        model = fit(SCALES, [constant + parse_growth(text)(SCALES)], default_space()).model(0)
+        assert model.growth >= parse_growth("p^(8/3)"), model.text("p")
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.05, 0.1])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commmodel.errors import InputError
-from commmodel.scaling import Growth, parse
+from commmodel.scaling import Growth, parse_growth
 from commmodel.scaling.growth import ONE, parse_product
 
 EXPONENT = st.builds(Fraction, st.integers(-12, 12), st.integers(1, 12))
@@ -88,13 +88,13 @@ WRONG = {
 
 @pytest.mark.parametrize("text", WRITTEN)
 def test_what_people_write_is_read(text):
-    assert parse(text) == Growth(*map(Fraction, WRITTEN[text]))
+    assert parse_growth(text) == Growth(*map(Fraction, WRITTEN[text]))
 
 
 @pytest.mark.parametrize("text", WRONG)
 def test_what_is_no_class_gets_one_line_with_the_mend(text):
     with pytest.raises(InputError) as caught:
-        parse(text)
+        parse_growth(text)
     assert WRONG[text] in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -106,18 +106,18 @@ def test_any_text_is_read_or_refused(text):
     except InputError:
         return
     for name, growth in product.items():
-        assert parse(growth.text(name)) == growth
+        assert parse_growth(growth.text(name)) == growth
 
 
 @given(GROWTH, NAME)
 def test_what_is_printed_is_read_again(growth, name):
-    assert parse(growth.text(name), over=name) == growth
+    assert parse_growth(growth.text(name), over=name) == growth
 
 
 def test_another_parameter_than_the_one_meant_is_refused():
-    assert parse("1", over="p") == ONE
+    assert parse_growth("1", over="p") == ONE
     with pytest.raises(InputError, match="over n, not over p"):
-        parse("n", over="p")
+        parse_growth("n", over="p")
 
 
 @given(GROWTH, GROWTH)
@@ -135,10 +135,13 @@ def test_the_order_is_total_and_products_keep_it(left, right):
 
 def test_the_order_is_that_of_large_values():
     rising = [
-        parse(text) for text in ("1/p", "1/log p", "1", "log p", "log^3 p", "p^0.1", "p", "p log p", "p^3", "2^p")
+        parse_growth(text)
+        for text in ("1/p", "1/log p", "1", "log p", "log^3 p", "p^0.1", "p", "p log p", "p^3", "2^p")
     ]
     assert all(lower < higher for lower, higher in pairwise(rising))
-    values = [float(growth(300.0)) for growth in rising if growth not in (parse("log^3 p"), parse("p^0.1"))]
+    values = [
+        float(growth(300.0)) for growth in rising if growth not in (parse_growth("log^3 p"), parse_growth("p^0.1"))
+    ]
     assert values == sorted(values)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.paths import ORACLES
 
 from commmodel.errors import InputError
-from commmodel.scaling import Growth, Model, largest_scale, parse, parse_rule
+from commmodel.scaling import Growth, Model, largest_scale, parse_growth, parse_rule
 from commmodel.scaling.growth import ONE
 from commmodel.scaling.rules import class_violation
 from commmodel.scaling.search_space import case_study_space, default_deviation, deviation_limits, search_space, ticks
@@ -39,7 +39,7 @@ EXPECTATION = st.sampled_from(
         "p^3 2^p",
         "2^(p/2)",
     ]
-).map(parse)
+).map(parse_growth)
 
 
 def test_every_cell_of_the_tables_is_there():
@@ -49,22 +49,25 @@ def test_every_cell_of_the_tables_is_there():
 
 @pytest.mark.parametrize(("table", "row", "column"), CELLS)
 def test_verdicts_and_divergence_are_those_printed(table, row, column):
-    model, expectation = parse(row["models"][column]), parse(row["expect"])
-    assert rank(model, expectation, parse(PUBLISHED[table]["deviation"])) == row["verdicts"][column]
-    assert divergence(model, expectation) == parse(row["divergence"][column])
+    model, expectation = parse_growth(row["models"][column]), parse_growth(row["expect"])
+    assert rank(model, expectation, parse_growth(PUBLISHED[table]["deviation"])) == row["verdicts"][column]
+    assert divergence(model, expectation) == parse_growth(row["divergence"][column])
 
 
 def test_the_deviation_of_mafia_is_the_default_and_its_models_are_in_the_default_spaces():
     for row in PUBLISHED["mafia"]["rows"]:
-        assert default_deviation(parse(row["expect"])) == parse(PUBLISHED["mafia"]["deviation"])
-        assert parse(row["models"][0]) in search_space(parse(row["expect"]))
+        assert default_deviation(parse_growth(row["expect"])) == parse_growth(PUBLISHED["mafia"]["deviation"])
+        assert parse_growth(row["models"][0]) in search_space(parse_growth(row["expect"]))
 
 
 def test_with_the_default_deviation_powers_do_not_match_a_logarithm():
     known = PUBLISHED["default_deviation"]
     for model in known["mismatches"]:
-        assert rank(parse(model), parse(known["expect"])) == "mismatch"
-        assert rank(parse(model), parse(known["expect"]), parse(PUBLISHED["runtime"]["deviation"])) == "approximate"
+        assert rank(parse_growth(model), parse_growth(known["expect"])) == "mismatch"
+        assert (
+            rank(parse_growth(model), parse_growth(known["expect"]), parse_growth(PUBLISHED["runtime"]["deviation"]))
+            == "approximate"
+        )
 
 
 def test_a_poor_fit_is_uncertain_whatever_is_printed_and_no_other_is():
@@ -73,7 +76,7 @@ def test_a_poor_fit_is_uncertain_whatever_is_printed_and_no_other_is():
         for column, machine in enumerate(MACHINES):
             r2 = row["adjusted_r2"][column]
             verdict = published_verdict(
-                parse(row["models"][column]), r2, parse(row["expect"]), parse(known["deviation"])
+                parse_growth(row["models"][column]), r2, parse_growth(row["expect"]), parse_growth(known["deviation"])
             )
             poor = [row["name"], machine] in known["uncertain"]
             assert verdict == ("uncertain" if poor else row["verdicts"][column])
@@ -82,7 +85,7 @@ def test_a_poor_fit_is_uncertain_whatever_is_printed_and_no_other_is():
 @pytest.mark.parametrize("rule", PUBLISHED["rules"]["rules"])
 @pytest.mark.parametrize("column", range(3))
 def test_rules_are_broken_where_the_models_say_so(rule, column):
-    classes = {row["name"]: parse(row["models"][column]) for row in PUBLISHED["runtime"]["rows"]}
+    classes = {row["name"]: parse_growth(row["models"][column]) for row in PUBLISHED["runtime"]["rows"]}
     broken = class_violation(parse_rule(rule), classes)
     assert (broken is not None) == ([rule, MACHINES[column]] in PUBLISHED["rules"]["violations"])
 
@@ -106,11 +109,11 @@ def test_limits_that_are_never_or_always_passed():
 
 
 def test_the_search_spaces_have_the_papers_terms():
-    known, space = PUBLISHED["space"]["linear"], search_space(parse("p"))
-    assert len(ticks(parse("p"))) == known["ticks"]
+    known, space = PUBLISHED["space"]["linear"], search_space(parse_growth("p"))
+    assert len(ticks(parse_growth("p"))) == known["ticks"]
     assert len(space) == known["terms"]
-    assert {parse(text) for text in known["some"]} <= set(space)
-    assert not {parse(text) for text in known["none"]} & set(space)
+    assert {parse_growth(text) for text in known["some"]} <= set(space)
+    assert not {parse_growth(text) for text in known["none"]} & set(space)
     assert len(case_study_space()) == PUBLISHED["space"]["case_study"]
 
 
@@ -135,4 +138,4 @@ def test_limits_are_inclusive(expectation):
 
 def test_a_deviation_that_falls_is_refused():
     with pytest.raises(InputError, match="write its inverse"):
-        rank(ONE, parse("p"), parse("1 / p"))
+        rank(ONE, parse_growth("p"), parse_growth("1 / p"))

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commmodel.errors import InputError
-from commmodel.scaling import fit_surface, parse, surface
+from commmodel.scaling import fit_surface, parse_growth, surface
 from commmodel.scaling.growth import ONE
 from commmodel.scaling.search_space import case_study_space, default_space
 
-TERMS = [parse(text) for text in ("1", "log p", "p^0.5", "p", "p log p", "p^2")]
+TERMS = [parse_growth(text) for text in ("1", "log p", "p^0.5", "p", "p log p", "p^2")]
 GROWING = st.sampled_from(TERMS[1:])
 P, N = (axis.ravel() for axis in np.meshgrid([2.0, 4, 8, 16, 32], [16.0, 64, 256, 1024, 4096]))
 
@@ -40,7 +40,7 @@ def test_noise_about_a_constant_is_mostly_constant_and_clear_products_survive_no
     assert sum(not fit_surface(P, N, 7 * one, TERMS, TERMS).parts for one in noise) >= 36
     truth = 3 + np.log2(P) * N
     models = [fit_surface(P, N, truth * one, TERMS, TERMS) for one in noise[:20]]
-    assert sum(model.parts[0][1:] == (parse("log p"), parse("p")) for model in models) >= 15
+    assert sum(model.parts[0][1:] == (parse_growth("log p"), parse_growth("p")) for model in models) >= 15
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_what_cannot_be_fitted_is_refused(x, y, values, message):
 
 
 def test_simple_terms_are_found_among_others_like_them():
-    terms = [parse(text) for text in ("1", "log p", "p^0.25", "p^(1/3)", "p^0.5", "p^0.75", "p", "p^1.25")]
+    terms = [parse_growth(text) for text in ("1", "log p", "p^0.25", "p^(1/3)", "p^0.5", "p^0.75", "p", "p^1.25")]
     random = np.random.default_rng(3)
     truth = 3 + 2 * np.log2(P) * N
     models = [fit_surface(P, N, truth * (1 + 0.1 * random.normal(size=P.size)), terms, terms) for _ in range(20)]
-    assert sum(model.parts[0][1:] == (parse("log p"), parse("p")) for model in models) >= 15
+    assert sum(model.parts[0][1:] == (parse_growth("log p"), parse_growth("p")) for model in models) >= 15
 
 
 def test_what_noise_reaches_is_simulated_once_for_the_same_points_and_terms(monkeypatch):
@@ -92,5 +92,5 @@ def test_no_other_model_would_have_come_out_had_all_pairs_been_fitted_in_full(mo
 @pytest.mark.parametrize("text", ["p^3", "log^2 p", "p log^2 p"])
 def test_growth_up_to_cubes_is_found_beside_another_parameter(text):
     space = default_space()
-    model = fit_surface(P, N, 7 + parse(text)(P) * parse("p")(N), space, space)
-    assert [part[1:] for part in model.parts] == [(parse(text), parse("p"))]
+    model = fit_surface(P, N, 7 + parse_growth(text)(P) * parse_growth("p")(N), space, space)
+    assert [part[1:] for part in model.parts] == [(parse_growth(text), parse_growth("p"))]

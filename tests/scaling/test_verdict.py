@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from commmodel.errors import InputError
-from commmodel.scaling import Growth, Model, judge, parse, parse_rule, predict
+from commmodel.scaling import Growth, Model, judge, parse_growth, parse_rule, predict_at
 from commmodel.scaling.bootstrap import ensemble
 from commmodel.scaling.growth import ONE
 from commmodel.scaling.rules import measured_violation, modelled_violation
 from commmodel.scaling.search_space import case_study_space
 
 SCALES = [4, 8, 16, 32, 64, 128]
-ROOT = parse("p^0.5")
+ROOT = parse_growth("p^0.5")
 RULE = parse_rule("allreduce <= reduce + bcast")
 
 
@@ -19,7 +19,7 @@ def measured(text, constant=5.0, noise=0.02, repetitions=20, scales=SCALES, seed
     """Return repetitions at each scale of constant + growth."""
     random = np.random.default_rng(seed)
     return [
-        (constant + float(parse(text)(scale))) * (1 + noise * np.abs(random.normal(size=repetitions)))
+        (constant + float(parse_growth(text)(scale))) * (1 + noise * np.abs(random.normal(size=repetitions)))
         for scale in scales
     ]
 
@@ -38,10 +38,10 @@ def measured(text, constant=5.0, noise=0.02, repetitions=20, scales=SCALES, seed
     ],
 )
 def test_verdicts_on_clear_data(grows, expected, deviation, verdict):
-    found = judge(SCALES, measured(grows, constant=1.0, noise=0.002), parse(expected), deviation)
+    found = judge(SCALES, measured(grows, constant=1.0, noise=0.002), parse_growth(expected), deviation)
     assert found.verdict == verdict
     assert not found.advice
-    assert found.divergence == found.ensemble.best.growth / parse(expected)
+    assert found.divergence == found.ensemble.best.growth / parse_growth(expected)
 
 
 def test_noise_alone_is_hardly_ever_a_mismatch_and_mostly_a_match():
@@ -54,7 +54,9 @@ def test_noise_alone_is_hardly_ever_a_mismatch_and_mostly_a_match():
 
 def test_a_linear_broadcast_is_caught_under_noise():
     verdicts = [
-        judge(SCALES, measured("p", constant=1.0, noise=0.05, seed=seed), parse("log p"), ROOT, draws=100).verdict
+        judge(
+            SCALES, measured("p", constant=1.0, noise=0.05, seed=seed), parse_growth("log p"), ROOT, draws=100
+        ).verdict
         for seed in range(10)
     ]
     assert verdicts.count("mismatch") >= 9
@@ -71,7 +73,9 @@ def test_a_linear_broadcast_is_caught_under_noise():
 )
 def test_a_preference_for_simple_terms_makes_no_verdict_too_sure(grows, expected, wrong):
     verdicts = [
-        judge(SCALES[:5], measured(grows, noise=0.1, scales=SCALES[:5], seed=seed), parse(expected), draws=100).verdict
+        judge(
+            SCALES[:5], measured(grows, noise=0.1, scales=SCALES[:5], seed=seed), parse_growth(expected), draws=100
+        ).verdict
         for seed in range(25)
     ]
     assert sum(verdict in wrong for verdict in verdicts) <= 2
@@ -79,7 +83,7 @@ def test_a_preference_for_simple_terms_makes_no_verdict_too_sure(grows, expected
 
 def test_what_cannot_be_told_apart_is_uncertain_and_says_to_measure_at_more_scales():
     samples = measured("p^(2/3)", constant=1.0, noise=0.25, repetitions=4, scales=SCALES[:3], seed=3)
-    found = judge(SCALES[:3], samples, parse("log p"), ROOT)
+    found = judge(SCALES[:3], samples, parse_growth("log p"), ROOT)
     assert found.verdict == "uncertain"
     assert "5 or more" in found.advice
     assert len(found.ensemble.shares) > 1
@@ -89,7 +93,7 @@ def test_an_uncertain_verdict_says_at_which_scale_to_measure_next_or_how_often()
     lines = []
     for seed in range(20):
         samples = measured("p^(2/3)", constant=1.0, noise=0.15, repetitions=4, seed=seed)
-        found = judge(SCALES, samples, parse("log p"), ROOT, over="n", draws=100)
+        found = judge(SCALES, samples, parse_growth("log p"), ROOT, over="n", draws=100)
         assert (found.verdict == "uncertain") == bool(found.advice)
         lines.append(found.advice)
     assert any("measure also at n = " in advice for advice in lines)
@@ -112,7 +116,8 @@ def test_whole_launches_are_drawn_where_there_are_several():
 def test_the_same_seed_gives_the_same_answer():
     samples = measured("log p", noise=0.1)
     assert (
-        judge(SCALES, samples, parse("log p")).ensemble.shares == judge(SCALES, samples, parse("log p")).ensemble.shares
+        judge(SCALES, samples, parse_growth("log p")).ensemble.shares
+        == judge(SCALES, samples, parse_growth("log p")).ensemble.shares
     )
 
 
@@ -126,7 +131,7 @@ def test_predictions_hold_the_truth_and_widen_with_distance():
     inside = 0
     for seed in range(20):
         found = ensemble(SCALES, measured("log p", noise=0.05, seed=seed), case_study_space(), draws=100)
-        near, far = predict(found, 256), predict(found, 65536)
+        near, far = predict_at(found, 256), predict_at(found, 65536)
         assert near.low <= near.value <= near.high
         assert far.high - far.low >= near.high - near.low
         inside += far.low <= 5 + 16 * 1.02 and far.high >= 5 + 16
@@ -137,7 +142,7 @@ def test_predictions_hold_the_truth_and_widen_with_distance():
 def test_a_prediction_of_nonsense_is_refused(scale, confidence, message):
     found = ensemble(SCALES, [[1.0 * p] for p in SCALES], [Growth(power=1)])
     with pytest.raises(InputError, match=message):
-        predict(found, scale, confidence)
+        predict_at(found, scale, confidence)
 
 
 @pytest.mark.parametrize(
@@ -202,17 +207,17 @@ def test_a_function_without_model_or_samples_is_named():
 
 def test_three_scales_that_show_no_growth_leave_it_open_but_the_same_number_thrice_does_not():
     bytes_kept = [5752, 5768, 5800]  # of win_create on 2, 3 and 4 processes, in an allocator's steps of 16
-    found = judge([2, 3, 4], [[one] * 8 for one in bytes_kept], parse("p"), parse("p^0.5"))
+    found = judge([2, 3, 4], [[one] * 8 for one in bytes_kept], parse_growth("p"), parse_growth("p^0.5"))
     assert found.verdict == "uncertain"
     assert "measure at 5 or more" in found.advice
-    assert judge([2, 3, 4], [[5400] * 8] * 3, parse("p"), parse("p^0.5")).verdict == "mismatch"
-    assert judge([2, 3, 4], [[5752] * 8, [5768] * 8, [5760] * 8], parse("1")).verdict == "match"
+    assert judge([2, 3, 4], [[5400] * 8] * 3, parse_growth("p"), parse_growth("p^0.5")).verdict == "mismatch"
+    assert judge([2, 3, 4], [[5752] * 8, [5768] * 8, [5760] * 8], parse_growth("1")).verdict == "match"
 
 
 @pytest.mark.parametrize("expected", ["1", "log p", "p", "p log p"])
 def test_exact_cubes_are_a_mismatch_for_what_should_grow_less(expected):
-    found = judge([4, 8, 16, 32, 64], [[float(p) ** 3] * 5 for p in (4, 8, 16, 32, 64)], parse(expected))
-    assert (found.verdict, found.ensemble.best.growth) == ("mismatch", parse("p^3"))
+    found = judge([4, 8, 16, 32, 64], [[float(p) ** 3] * 5 for p in (4, 8, 16, 32, 64)], parse_growth(expected))
+    assert (found.verdict, found.ensemble.best.growth) == ("mismatch", parse_growth("p^3"))
 
 
 def about(values, noise=0.02, repetitions=5, seed=0):
@@ -224,7 +229,7 @@ def about(values, noise=0.02, repetitions=5, seed=0):
 @pytest.mark.parametrize("expected", ["1", "log p", "p"])
 @pytest.mark.parametrize("values", [(1, 1, 1, 1, 10), (1, 1, 10, 10, 10), (1, 2, 4, 8, 100), (9, 9, 9, 1, 0.9)])
 def test_what_goes_one_way_as_no_class_does_is_a_mismatch(values, expected):
-    found = judge([4, 8, 16, 32, 64], about(values), parse(expected))
+    found = judge([4, 8, 16, 32, 64], about(values), parse_growth(expected))
     assert not found.ensemble.fits
     assert found.verdict == "mismatch"
     assert found.advice.startswith("no class fits")
@@ -254,7 +259,7 @@ def test_noise_about_a_class_does_not_keep_it_from_fitting(noise, drift):
     scales, space = [4, 8, 16, 32, 64], case_study_space()
     random = np.random.default_rng(1)
     for seed, text in enumerate(["1", "log p", "p", "p log p", "p^2"] * 8):
-        truth = [(5 + 3 * float(parse(text)(p))) * np.exp(drift * random.normal()) for p in scales]
+        truth = [(5 + 3 * float(parse_growth(text)(p))) * np.exp(drift * random.normal()) for p in scales]
         assert ensemble(scales, about(truth, noise, seed=seed), space, draws=50).fits
 
 
@@ -270,5 +275,5 @@ def test_a_linear_growth_is_not_made_uncertain_by_curves_that_look_like_it():
     random = np.random.default_rng(3)
     truth = 5 + 3 * np.array(SCALES[:5], dtype=float)
     samples = [truth[:, None] * (1 + 0.1 * random.normal(size=(5, 5))) for _ in range(20)]
-    verdicts = [judge(SCALES[:5], list(one), parse("p"), draws=100).verdict for one in samples]
+    verdicts = [judge(SCALES[:5], list(one), parse_growth("p"), draws=100).verdict for one in samples]
     assert verdicts.count("match") >= 14

@@ -22,7 +22,7 @@ from commmodel.simulate.work import (
     pair,
     pairwise,
     read_sparse,
-    repeated,
+    repeat,
     ring,
     shifts,
     sparse,
@@ -109,7 +109,7 @@ def test_what_is_no_amount_is_refused(make, amount):
 
 def test_sizes_may_be_whole_floats_and_numpys_numbers():
     assert ring(1e3, np.int64(4)).operations["value"].max() == 1000
-    assert repeated(ring(np.float64(8), 2), np.int32(2)).processes == 2
+    assert repeat(ring(np.float64(8), 2), np.int32(2)).processes == 2
 
 
 def test_memory_that_is_not_there_is_told_before_it_is_taken(monkeypatch):

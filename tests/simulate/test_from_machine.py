@@ -17,10 +17,10 @@ from commmodel.bench.placement import place, place_further
 from commmodel.bench.plan import make_plan
 from commmodel.collectives import Problem
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.fit import Settings, fit_machine
+from commmodel.fit import FitSettings, fit_machine
 from commmodel.machine import Edge, Hybrid, Machine, Mode, Parameter, Segment
 from commmodel.results.configurations import Contention, RandomPing, RandomPingPong
-from commmodel.results.parameters import described
+from commmodel.results.parameters import describe
 from commmodel.simulate import OPERATION, Code, Program, from_machine, run, work
 from commmodel.simulate.platform import cabinets
 from commmodel.simulate.result import State
@@ -279,7 +279,7 @@ def test_contention_takes_more_and_more_pairs_of_nodes():
 
 def test_configurations_of_many_sizes_are_told_in_a_few_words():
     one = RandomPing((1, 4096, 7), "send", "same-node")
-    assert described(one) == ("random-ping", "", {"sizes": 3.0, "operation": "send", "path": "same-node"})
+    assert describe(one) == ("random-ping", "", {"sizes": 3.0, "operation": "send", "path": "same-node"})
     assert kernel_of(one).room(one) == (4096, 4096)
 
 
@@ -299,7 +299,7 @@ def test_one_command_calibrates(tmp_path):
             assert len(record.samples) % len(configuration.message_sizes) == 0
             assert len(record.samples) >= 3 * len(configuration.message_sizes)
             assert min(record.samples) > 0
-    fitted = fit_machine(measurements, settings=Settings(samples=20))
+    fitted = fit_machine(measurements, settings=FitSettings(samples=20))
     model = fitted.hybrid_model()
     assert all(mode.B.value > 0 for mode in model.modes)
     assert 1 <= model.contention.value <= 2

@@ -22,7 +22,7 @@ from commmodel.simulate.operations import EVERY_NAMED, UNNAMED, Code, Program
 from commmodel.simulate.platform import flat
 from commmodel.simulate.result import State
 from commmodel.simulate.traces import dump, files, formats, reader, replay
-from commmodel.simulate.work import cg, collective, halo, lu, repeated, sequence
+from commmodel.simulate.work import cg, collective, halo, lu, repeat, sequence
 from commmodel.simulate.work.actions import Actions
 from commmodel.simulate.work.collective_expansion import Expander
 from commmodel.simulate.work.rounds import blocks_of
@@ -220,7 +220,7 @@ def test_a_trace_of_a_large_collective_is_made_block_by_block(monkeypatch):
 @pytest.mark.parametrize("compressed", ["", ".gz", ".bz2", ".xz"])
 def test_what_is_written_is_read_again(tmp_path, compressed):
     program = sequence(
-        [halo(1000, 6), collective("allreduce", Problem(6, 4096), reduction=1e-9), repeated(halo(7, 6), 3)]
+        [halo(1000, 6), collective("allreduce", Problem(6, 4096), reduction=1e-9), repeat(halo(7, 6), 3)]
     )
     index = dump(program, tmp_path / "trace", speed=1e9, compression=compressed)
     again, first = carry_out(replay(index, speeds=1e9)), carry_out(program)

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from commmodel import machine
-from commmodel.errors import CommModelError, DamagedFileError, InputError, MissingPackageError
+from commmodel.errors import CommModelError, DamagedFileError, InputError, MissingPackageError, RankEndedError
 from commmodel.simulate.delays import DelayParameters
-from commmodel.simulate.online import RankEndedError
 from commmodel.simulate.scenario import Scale, parse_scales, place, prepare, workloads
 from commmodel.simulate.what_if import predictions
 

@@ -12,7 +12,7 @@ from commmodel.collectives import ALGORITHMS, Problem, build
 from commmodel.errors import InputError
 from commmodel.simulate.operations import COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Program
 from commmodel.simulate.result import MARK, SimulationResult
-from commmodel.simulate.work import collective, mark, measured, repeated, sequence, slowest
+from commmodel.simulate.work import between_marks, collective, mark, repeat, sequence, slowest
 from commmodel.simulate.work.block_streams import Block, BlockStream, fresh, program_of
 from commmodel.simulate.work.rounds import blocks_of, collective_tag
 
@@ -174,15 +174,15 @@ def test_a_sequence_does_one_after_the_other():
 def test_repeating_a_stream_gives_it_so_many_times(times):
     streamed, plain = program_of(2, small_blocks(3)), program_of(2, small_blocks(1))
     expected = [value for _ in range(times) for value in range(3)]
-    assert [value for *_, value in operations_of(repeated(streamed, times), 1)] == expected
-    assert len(operations_of(repeated(plain, times), 0)) == times
+    assert [value for *_, value in operations_of(repeat(streamed, times), 1)] == expected
+    assert len(operations_of(repeat(plain, times), 0)) == times
     mixed = sequence([plain, streamed, plain])
     for _ in range(2):  # it begins anew
         assert [[value for *_, value in rank] for rank in all_operations(mixed)] == [[0, 0, 1, 2, 0]] * 2
 
 
 def test_many_repetitions_are_made_as_they_are_needed():
-    program = repeated(mark(1000, 0), 5000)
+    program = repeat(mark(1000, 0), 5000)
     assert program.operations.size == 0
     assert sum(len(program.refill(0)) for _ in range(5)) == 5000
     assert not len(program.refill(0))
@@ -194,11 +194,11 @@ def test_sequences_of_different_sizes_or_of_nothing_are_refused():
     with pytest.raises(InputError, match="at least one"):
         sequence([])
     with pytest.raises(InputError, match="times is 0"):
-        repeated(mark(2, 0), 0)
+        repeat(mark(2, 0), 0)
 
 
 def test_a_measured_program_is_between_two_marks_of_every_rank():
-    carried = carry_out(measured(collective("allreduce", Problem(5, 8), number=1)))
+    carried = carry_out(between_marks(collective("allreduce", Problem(5, 8), number=1)))
     assert carried.blocked == []
     assert sorted(carried.marks) == [(rank, number) for rank in range(5) for number in (0, 1)]
 
@@ -206,7 +206,7 @@ def test_a_measured_program_is_between_two_marks_of_every_rank():
 def test_the_slowest_rank_is_what_a_collective_took():
     marks = np.array([(0, 0, 1.0), (1, 0, 2.0), (1, 1, 5.0), (0, 1, 3.0)], dtype=MARK)
     assert slowest(SimulationResult(np.zeros(2), np.zeros((2, 5)), 0, 0, marks=marks)) == 3.0
-    with pytest.raises(InputError, match="measured"):
+    with pytest.raises(InputError, match="between_marks"):
         slowest(SimulationResult(np.zeros(2), np.zeros((2, 5)), 0, 0, marks=marks[:3]))
 
 

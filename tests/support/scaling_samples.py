@@ -7,7 +7,7 @@ import numpy as np
 
 from commmodel.results import Header, Launch, Library, Measurements, Record
 from commmodel.results.configurations import Collective, Memory
-from commmodel.scaling import parse
+from commmodel.scaling import parse_growth
 
 PROCESSES = (2, 4, 8, 16, 32, 64)
 AS_PROMISED = {
@@ -25,7 +25,7 @@ KEPT = {"comm_create": "p", "comm_dup": "1", "win_create": "p", "cart_create": "
 
 def samples(growth, p, random, constant=5.0, noise=0.05, repetitions=20):
     """Return repetitions of constant + growth, in millionths."""
-    value = 1e-6 * (constant + float(parse(growth)(float(p))))
+    value = 1e-6 * (constant + float(parse_growth(growth)(float(p))))
     return tuple((value * (1 + noise * np.abs(random.normal(size=repetitions)))).tolist())
 
 
@@ -37,7 +37,7 @@ def record(name, growth, p, random, n=8, **how):
 
 def memory_record(operation, growth, p, constant=1000, coefficient=24):
     """Return a record of memory that is kept: counted, so that it has no noise."""
-    return Record(Memory(operation, p), "B", (constant + coefficient * float(parse(growth)(float(p))),))
+    return Record(Memory(operation, p), "B", (constant + coefficient * float(parse_growth(growth)(float(p))),))
 
 
 def launch(*records):

@@ -15,7 +15,7 @@ from commmodel.simulate.operations import ANY, UNNAMED
 from commmodel.simulate.platform import Platform
 from commmodel.simulate.platform.xml import read_xml_bytes
 from commmodel.simulate.traces import replay
-from commmodel.simulate.work import halo, mark, pairwise, repeated, ring, sequence, shifts, slowest, sparse
+from commmodel.simulate.work import halo, mark, pairwise, repeat, ring, sequence, shifts, slowest, sparse
 
 ORACLES = tomllib.loads((Path(__file__).parents[2] / "tests" / "oracles" / "smpi.toml").read_text())
 CLOCK = 1e-8
@@ -75,7 +75,7 @@ def exchange(name: str, size: int, processes: int, rounds: int) -> Program:
     makers = {"pairwise": pairwise, "nonblocking": nonblocking, "ring": ring, "halo": halo}
     if name == "irregular":
         return shifts(size, processes, rounds)
-    return repeated(makers[name](size, processes), rounds)
+    return repeat(makers[name](size, processes), rounds)
 
 
 def rows(kind: str, table: str, oracles: Mapping[str, Any] = ORACLES) -> list[tuple[str, Program, float]]:

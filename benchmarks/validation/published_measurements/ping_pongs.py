@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel import formats
-from commmodel.fit import Settings, fit_machine
+from commmodel.fit import FitSettings, fit_machine
 from commmodel.machine import Machine
 from commmodel.results import Measurements
 from commmodel.results.configurations import Pairs
 
 __all__ = ["QUICK", "SizeTable", "fitted", "medians", "tables"]
 
-QUICK = Settings(samples=20)
+QUICK = FitSettings(samples=20)
 """Of fits whose intervals nobody reads: the parameters do not depend on the number of samples."""
 SizeTable = Mapping[int, NDArray[np.float64]]
 """Bytes -> seconds one way with 1, 2, ... pairs."""

@@ -123,7 +123,8 @@ def alltoall_time(machine: Machine, nodes: int, size: int, gpus: int) -> float:
     steps = {"same-socket": gpus // 2 - 1, "same-node": gpus - gpus // 2, "between-nodes": (nodes - 1) * gpus}
     processes = {"same-socket": 1, "same-node": 1, "between-nodes": gpus}
     return sum(
-        number * predict.send(machine, size, processes[path], path).time.seconds for path, number in steps.items()
+        number * predict.send(machine, size, processes=processes[path], path=path).time.seconds
+        for path, number in steps.items()
     )
 
 
@@ -169,6 +170,6 @@ def _class(size: int) -> str:
 
 def _sends(machine: Machine, size: int, k: int) -> dict[str, float]:
     return {
-        "postal, one pair": predict.send(machine, size, 1, "between-nodes", model="postal").time.seconds,
-        "chosen model": predict.send(machine, size, k, "between-nodes").time.seconds,
+        "postal, one pair": predict.send(machine, size, processes=1, path="between-nodes", model="postal").time.seconds,
+        "chosen model": predict.send(machine, size, processes=k, path="between-nodes").time.seconds,
     }

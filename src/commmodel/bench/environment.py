@@ -14,7 +14,16 @@ import numpy as np
 
 from commmodel._core.clock import processor_clock as core_clock
 from commmodel.bench import clock
-from commmodel.results import Clock, Header, Host, Library, Rank, oversubscribed, oversubscription, thread_level
+from commmodel.results import (
+    Clock,
+    Header,
+    Host,
+    Library,
+    Rank,
+    is_oversubscribed,
+    oversubscription_warnings,
+    thread_level,
+)  # fmt: skip
 from commmodel.results.file import FORMAT, VERSION
 from commmodel.results.oversubscription import some_names
 from commmodel.results.records import ThreadLevel
@@ -22,7 +31,7 @@ from commmodel.results.records import ThreadLevel
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["advice", "data_caches", "describe_launch", "host_indices", "oversubscribed", "socket_of"]
+__all__ = ["advice", "data_caches", "describe_launch", "host_indices", "is_oversubscribed", "socket_of"]
 
 _WTIME_SECONDS = 0.05
 _WTIME_TOLERANCE = 1e-3
@@ -224,7 +233,10 @@ def advice(header: Header) -> tuple[str, ...]:
                 f"the clock ({host.clock.kind if host.clock else ''}) and MPI_Wtime differ by "
                 f"{100 * drift:.2g} %: compare both with a wall clock before you trust these times",
             )
-    warnings = [*oversubscription(header), *(f"{some_names(names)}: {problem}" for problem, names in hosts_of.items())]
+    warnings = [
+        *oversubscription_warnings(header),
+        *(f"{some_names(names)}: {problem}" for problem, names in hosts_of.items()),
+    ]
     level, requested = header.mpi.thread_level, header.mpi.thread_level_asked
     if level != requested and None not in {level, requested}:
         warnings.append(

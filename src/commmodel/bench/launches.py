@@ -18,7 +18,7 @@ import msgspec
 from commmodel.bench.options import CommandLine
 from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.files import unwritable, write_bytes
-from commmodel.results import load, runs
+from commmodel.results import load, whole_launches
 from commmodel.results.file import claim, existing
 from commmodel.units import format_time
 
@@ -85,7 +85,7 @@ def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
             raise existing(output)
         output.unlink()
         begun = False
-    done = len(runs(load(output))) if begun else 0
+    done = len(whole_launches(load(output))) if begun else 0
     part = output.with_name(f".{output.name}.launch")
     if not line.resume:
         part.unlink(missing_ok=True)
@@ -103,7 +103,7 @@ def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
                   "the same command with --resume goes on", file=sys.stderr)  # fmt: skip
             return code
         _append(part, output)
-    measured = runs(load(output))
+    measured = whole_launches(load(output))
     records = [record for launch in measured for record in launch.records]
     seconds = sum(record.duration for record in records)
     if line.json:

@@ -63,14 +63,14 @@ def add(verbs: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     """Fit measurements, write the machine, show it."""
     from commmodel import formats, machine
-    from commmodel.fit import Settings, fit_machine
+    from commmodel.fit import FitSettings, fit_machine
     from commmodel.fit.consistency import consistency
     from commmodel.fit.model_errors import error_sums
-    from commmodel.results import pooled
+    from commmodel.results import pool
 
-    settings = Settings(arguments.confidence, arguments.samples, arguments.seed, arguments.loss)
+    settings = FitSettings(arguments.confidence, arguments.samples, arguments.seed, arguments.loss)
     output = output_path(arguments)
-    measurements = pooled(formats.load_all(arguments.results, arguments.format))
+    measurements = pool(formats.load_all(arguments.results, arguments.format))
     refuse_functions(measurements)
     fitted = fit_machine(
         measurements,

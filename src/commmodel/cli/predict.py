@@ -242,7 +242,9 @@ def _send(arguments: argparse.Namespace) -> int:
     machine = known_machine(arguments.machine)
     warn_of(machine)
     path = arguments.path
-    prediction = predict.send(machine, arguments.message_size, arguments.per_node, path, arguments.model)
+    prediction = predict.send(
+        machine, arguments.message_size, processes=arguments.per_node, path=path, model=arguments.model
+    )
     return _show(arguments, machine, prediction, path)
 
 
@@ -254,7 +256,13 @@ def _halo(arguments: argparse.Namespace) -> int:
     machine = known_machine(arguments.machine)
     warn_of(machine)
     prediction = predict.halo(
-        machine, arguments.message_size, neighbours, arguments.per_node, path, arguments.model, link_volume
+        machine,
+        arguments.message_size,
+        neighbours,
+        processes=arguments.per_node,
+        path=path,
+        model=arguments.model,
+        link_volume=link_volume,
     )
     if isinstance(neighbours, dict):  # the way out of the node is that between nodes
         path = "between-nodes" if "between-nodes" in neighbours else next(iter(neighbours))

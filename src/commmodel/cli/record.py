@@ -28,7 +28,7 @@ def add(verbs: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Become the program."""
-    from commmodel.record.launch import launch, quiet_but_first
+    from commmodel.record.launching import launch, quiet_but_first
 
     command = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     try:

@@ -40,7 +40,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.fit.consistency import consistency
     from commmodel.report import tables
     from commmodel.report.scaling.growth import overview_blocks
-    from commmodel.results import pooled
+    from commmodel.results import pool
     from commmodel.results.pooling import TABLED
     from commmodel.scaling import load
     from commmodel.scaling.overview import overview
@@ -55,7 +55,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise InputError("no results file: commmodel report results.jsonl machine.toml")
     expectations = None if arguments.expectations is None else load(arguments.expectations)
     scaling = overview(measurements, expectations)
-    measurements = pooled(measurements, kinds=TABLED)
+    measurements = pool(measurements, kinds=TABLED)
     output = output_path(arguments)
     is_complete = wrote_page(lambda: report.write_html(output, measurements, read_machine, scaling))
     code = 0 if is_complete or arguments.output is None else MissingPackageError.exit_code

@@ -314,7 +314,7 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any])
             raise InputError(f"--compute {arguments.compute}: say measured, 0, or the folder of a recording")
         compute = replace(record.computation(record.load(arguments.compute)), factor=compute)
     outlets = online.Outlets(output, _report, arguments.patience)
-    return online.workload(place, command, compute=compute, outlets=outlets, **options)
+    return online.workload(place, command, computation=compute, outlets=outlets, **options)
 
 
 def _report(text: str) -> None:

@@ -5,10 +5,10 @@ Used by predict and by simulate alike. `OPERATIONS` describes the operations, `A
 is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from commmodel.collectives.operation import OPERATIONS, Operation
+from commmodel.lazy import attributes
 
 if TYPE_CHECKING:
     from commmodel.collectives.algorithms.registry import ALGORITHMS, Algorithm, algorithm, build, summary
@@ -18,10 +18,9 @@ __all__ = [
     "ALGORITHMS", "OPERATIONS", "Algorithm", "Nodes", "Operation", "Problem", "Schedule", "algorithm", "build",
     "summary",
 ]  # fmt: skip
-_SCHEDULE = {"Nodes", "Problem", "Schedule"}
+_MODULES = {
+    **dict.fromkeys(("Nodes", "Problem", "Schedule"), "schedule"),
+    **dict.fromkeys(("ALGORITHMS", "Algorithm", "algorithm", "build", "summary"), "algorithms.registry"),
+}
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{'schedule' if name in _SCHEDULE else 'algorithms.registry'}"), name)
+__getattr__ = attributes(__name__, _MODULES, ["library", "verification"])

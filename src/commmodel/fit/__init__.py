@@ -26,7 +26,7 @@ from commmodel.fit.plogp import as_loggp, fit_plogp, plogp_paths
 from commmodel.fit.points import NO_POINTS, Points, between, collect, collect_streams, stream_buffers
 from commmodel.fit.protocol_limits import Part, find_parts
 from commmodel.fit.segment import (
-    Settings,
+    FitSettings,
     fit_extended_model,
     fit_latency_aware_model,
     fit_max_rate_model,
@@ -35,10 +35,10 @@ from commmodel.fit.segment import (
 )
 from commmodel.fit.trust import recommend
 from commmodel.machine import Machine, Origin, PLogP, Segment
-from commmodel.results import Measurements, pooled, thread_level
+from commmodel.results import Measurements, pool, thread_level
 from commmodel.results.configurations import SendMode
 
-__all__ = ["Settings", "fit_machine"]
+__all__ = ["FitSettings", "fit_machine"]
 
 _SAMPLES_OF_A_LAUNCH = 20  # of the bootstrap: of a launch alone only the parameters are taken
 
@@ -48,7 +48,7 @@ def fit_machine(
     *,
     name: str | None = None,
     limits: Sequence[int] | None = None,
-    settings: Settings | None = None,
+    settings: FitSettings | None = None,
     results: Sequence[str] = (),
     mode: SendMode = "blocking",
 ) -> Machine:
@@ -79,19 +79,19 @@ def fit_machine(
     -----
     Gropp, Olson and Samfass 2016, Section 4.1: Σ rᵢ²/nᵢ is minimised over each segment. The postal model is fitted to
     one pair, as a ping-pong would, the others to all numbers of pairs. Configurations that were measured very often
-    are pooled first (`commmodel.results.pooled`).
+    are pooled first (`commmodel.results.pool`).
     """
     if not hasattr(measurements, "launches"):
         problem = f"measurements are a {type(measurements).__name__}: give what commmodel.results.load returns"
         raise InputError(problem)
-    settings = settings or Settings()
+    settings = settings or FitSettings()
     if limits is not None:
         limits = [whole("limits", limit) for limit in limits]
         if any(limit < 0 for limit in limits):
             raise InputError(f"limits {limits}: a size must not be negative")
     if mode not in get_args(SendMode):
         raise InputError(f"mode {mode!r}: choose {' or '.join(get_args(SendMode))}")
-    measurements = pooled(measurements)
+    measurements = pool(measurements)
     libraries = list(dict.fromkeys(launch.header.mpi.version.partition("\n")[0] for launch in measurements.launches))
     if len(libraries) > 1:
         raise InputError(f"different MPI libraries were measured ({'; '.join(libraries)}): fit each on its own")
@@ -156,7 +156,7 @@ def fit_machine(
     )
 
     def fit_one(launch: Measurements, limits: Sequence[int] | None) -> Machine:
-        quick = Settings(settings.confidence, _SAMPLES_OF_A_LAUNCH, settings.seed)
+        quick = FitSettings(settings.confidence, _SAMPLES_OF_A_LAUNCH, settings.seed)
         return fit_machine(launch, limits=limits, settings=quick, mode=mode)
 
     return over_launches(machine, measurements, fit_one)
@@ -177,7 +177,7 @@ def _fit_path(
     trains: Trains,
     table: PLogP | None,
     parts: Sequence[Part],
-    settings: Settings,
+    settings: FitSettings,
 ) -> list[Segment]:
     """Fit the protocols of one path; one with fewer than two sizes gets no models."""
     below = -1.0

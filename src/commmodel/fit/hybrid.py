@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from commmodel.errors import InputError
 from commmodel.fit import bootstrap
 from commmodel.fit.change_points import NEAR, FoundLimit, find_limits, medians, robust_lines, split_in_two
-from commmodel.fit.segment import Settings
+from commmodel.fit.segment import FitSettings
 from commmodel.fit.trust import rounded
 from commmodel.machine import Edge, Hybrid, Mode, Parameter
 from commmodel.machine.hybrid import answers_wait
@@ -172,7 +172,7 @@ def _asynchronous_limit(receive: _Curve | None, transfer: _Curve, candidates: Se
     return best
 
 
-def _resampled_edge(sizes: Array, shares: Array, place: int, settings: Settings) -> Edge:
+def _resampled_edge(sizes: Array, shares: Array, place: int, settings: FitSettings) -> Edge:
     """Return the limit between two levels, with interval and confidence."""
     random = np.random.default_rng(settings.seed)
     places = []
@@ -188,7 +188,7 @@ def _resampled_edge(sizes: Array, shares: Array, place: int, settings: Settings)
 
 
 def _synchronous_limit(
-    send: _Curve | None, transfer: _Curve, below: float, candidates: Sequence[Edge], settings: Settings
+    send: _Curve | None, transfer: _Curve, below: float, candidates: Sequence[Edge], settings: FitSettings
 ) -> float | Edge:
     """Return S_d ≥ `below`, above which a send takes as long as the transfer minus what buffers hold."""
     if send is None:
@@ -226,7 +226,7 @@ def _probed(measurements: Measurements, path: str) -> Edge | None:
 
 
 def _parts(
-    curves: Mapping[Call, _Curve], limits: Mapping[Call, list[Edge]], probed: Edge | None, settings: Settings
+    curves: Mapping[Call, _Curve], limits: Mapping[Call, list[Edge]], probed: Edge | None, settings: FitSettings
 ) -> tuple[list[tuple[_Kind, Edge | None]], list[Edge]]:
     """Return kind and end of each mode, ascending, and the limits too uncertain to separate modes."""
     transfer = curves["round-trip"]
@@ -260,7 +260,7 @@ class _Line:
     alpha: Array
     beta: Array
 
-    def parameters(self, settings: Settings) -> tuple[Parameter, Parameter]:
+    def parameters(self, settings: FitSettings) -> tuple[Parameter, Parameter]:
         return _parameter(self.alpha, "s", settings), _parameter(self.beta, "s/B", settings)
 
     def at(self, sizes: Array) -> Array:
@@ -270,19 +270,19 @@ class _Line:
 _NOTHING = _Line(np.zeros(1), np.zeros(1))
 
 
-def _parameter(estimates: Array, unit: str, settings: Settings) -> Parameter:
+def _parameter(estimates: Array, unit: str, settings: FitSettings) -> Parameter:
     resampled = None if estimates.size < 2 else estimates[1:]
     return bootstrap.parameter(float(estimates[0]), resampled, unit, settings.confidence)
 
 
-def _counts(points: int, settings: Settings) -> Array:
+def _counts(points: int, settings: FitSettings) -> Array:
     """Return how often each point occurs in the data and in each resampled set, shape (1 + sets, points)."""
     random, sets = np.random.default_rng(settings.seed), min(_SETS, settings.samples)
     drawn = random.multinomial(points, np.full(points, 1 / points), size=sets if points >= _LEAST_IN_MODE else 0)
     return np.concatenate([np.ones((1, points)), drawn])
 
 
-def _line(curve: _Curve | None, below: float, upto: float, settings: Settings) -> _Line | None:
+def _line(curve: _Curve | None, below: float, upto: float, settings: FitSettings) -> _Line | None:
     part = _between(curve, below, upto) if curve is not None else None
     if part is None or not part.sizes.size:
         return None
@@ -334,7 +334,7 @@ def _least_slope(line: _Line, part: _Curve, link: float) -> float:
     return min(link, room)
 
 
-def _wire(part: _Curve, receive: _Line, settings: Settings, link: float | None = None) -> _Line:
+def _wire(part: _Curve, receive: _Line, settings: FitSettings, link: float | None = None) -> _Line:
     """Return L + k / B of a mode, with the link's β where the mode's times do not determine one."""
     if not part.sizes.size:
         return _Line(np.zeros(1), np.full(1, link or 0.0))
@@ -351,7 +351,7 @@ def _wire(part: _Curve, receive: _Line, settings: Settings, link: float | None =
 
 
 def _fit_modes(
-    curves: dict[Call, _Curve], parts: Sequence[tuple[_Kind, Edge | None]], settings: Settings
+    curves: dict[Call, _Curve], parts: Sequence[tuple[_Kind, Edge | None]], settings: FitSettings
 ) -> tuple[Mode, ...]:
     transfer = curves["round-trip"]
     lines: list[tuple[_Kind, Edge | None, _Line, _Line | None, _Line, _Curve]] = []
@@ -382,7 +382,10 @@ def _fit_modes(
 
 
 def _send_buffer(
-    curves: Mapping[Call, _Curve], parts: Sequence[tuple[_Kind, Edge | None]], modes: Sequence[Mode], settings: Settings
+    curves: Mapping[Call, _Curve],
+    parts: Sequence[tuple[_Kind, Edge | None]],
+    modes: Sequence[Mode],
+    settings: FitSettings,
 ) -> Parameter | None:
     """Return the bytes in flight when a synchronous send ends; None where there are none, or not known."""
     above = [-1.0, *(math.inf if end is None else float(end.value) for _, end in parts)]
@@ -400,7 +403,7 @@ def _send_buffer(
 
 
 def fit_contention(
-    measurements: Measurements, path: str, settings: Settings, takes_turns: bool = False
+    measurements: Measurements, path: str, settings: FitSettings, takes_turns: bool = False
 ) -> tuple[Parameter | None, list[str]]:
     """Return the node's bandwidth both ways over one way, and the effect of more pairs of nodes.
 
@@ -451,7 +454,7 @@ def fit_contention(
     return _parameter(np.clip(2 * single / double, 1, 2), "1", settings), remarks
 
 
-def fit_unexpected(measurements: Measurements, path: str, settings: Settings) -> Parameter | None:
+def fit_unexpected(measurements: Measurements, path: str, settings: FitSettings) -> Parameter | None:
     """Return the share of a large message that comes before its receive: 1 − T(late) / T(awaited), from 0 to 1."""
     times: dict[str, list[float]] = defaultdict(list)
     for record in measurements.records:
@@ -464,7 +467,9 @@ def fit_unexpected(measurements: Measurements, path: str, settings: Settings) ->
     return _parameter(np.clip(1 - late / awaited, 0, 1), "1", settings)
 
 
-def fit_answers(measurements: Measurements, path: str, settings: Settings) -> tuple[Parameter | None, Parameter | None]:
+def fit_answers(
+    measurements: Measurements, path: str, settings: FitSettings
+) -> tuple[Parameter | None, Parameter | None]:
     """Return the time of a send beside a large message the other way over that one's, and half an empty round trip."""
     times: dict[str, list[float]] = defaultdict(list)
     for record in measurements.records:
@@ -480,7 +485,7 @@ def fit_answers(measurements: Measurements, path: str, settings: Settings) -> tu
     return delay, latency
 
 
-def _middles(rows: Sequence[Sequence[float]], settings: Settings) -> list[Array]:
+def _middles(rows: Sequence[Sequence[float]], settings: FitSettings) -> list[Array]:
     """Return the median of each row, then those of resampled rows."""
     random = np.random.default_rng(settings.seed)
     return [
@@ -489,7 +494,7 @@ def _middles(rows: Sequence[Sequence[float]], settings: Settings) -> list[Array]
     ]
 
 
-def fit_hybrid(measurements: Measurements, settings: Settings | None = None) -> tuple[Hybrid, ...]:
+def fit_hybrid(measurements: Measurements, settings: FitSettings | None = None) -> tuple[Hybrid, ...]:
     """Return the hybrid model of each path with ping-pongs of random sizes.
 
     Parameters
@@ -504,7 +509,7 @@ def fit_hybrid(measurements: Measurements, settings: Settings | None = None) -> 
     Above S_a a receive that is called late still has the transfer before it. So its time is none of the processor's,
     and o_r is 0 there; L + k / B is the whole of the transfer. Above S_d the same holds for o_s.
     """
-    settings = settings or Settings()
+    settings = settings or FitSettings()
     models = []
     for path, series in collect_series(measurements).items():
         curves = {

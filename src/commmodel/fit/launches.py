@@ -14,7 +14,7 @@ from commmodel.errors import CommModelError
 from commmodel.fit.trust import rounded
 from commmodel.machine import Machine, Parameter
 from commmodel.machine.parameters import MODELS
-from commmodel.results import Measurements, launches_of, runs
+from commmodel.results import Measurements, launch_count, whole_launches
 from commmodel.statistics import log_half_width
 
 __all__ = ["over_launches"]
@@ -35,7 +35,7 @@ def over_launches(machine: Machine, measurements: Measurements, fit_one: Callabl
     fit_one : function
         From measurements of one launch, and limits or None, to its machine.
     """
-    count = launches_of(measurements)
+    count = launch_count(measurements)
     if machine.origin is not None:
         machine = msgspec.structs.replace(machine, origin=msgspec.structs.replace(machine.origin, launches=count))
     if count < 2 or machine.confidence is None:
@@ -43,7 +43,7 @@ def over_launches(machine: Machine, measurements: Measurements, fit_one: Callabl
     ends = {path: tuple(segment.limit.value for segment in machine.segments if segment.path == path and segment.limit)
             for path in machine.paths}  # fmt: skip
     limits = next(iter(ends.values())) if len(set(ends.values())) == 1 else None
-    launches = runs(measurements)
+    launches = whole_launches(measurements)
     if len(launches) > MOST_LAUNCHES:  # pooled records lie in few of them
         launches = tuple(sorted(launches, key=lambda launch: -len(launch.records))[:MOST_LAUNCHES])
     alone = []

@@ -10,7 +10,7 @@ import numpy as np
 
 from commmodel.fit import bootstrap
 from commmodel.fit.loggp import nonnegative
-from commmodel.fit.segment import Settings
+from commmodel.fit.segment import FitSettings
 from commmodel.machine import Parameter
 from commmodel.results import Measurements
 from commmodel.results.configurations import Local
@@ -22,7 +22,7 @@ _LARGE = 64 << 10
 
 
 def fit_local(
-    measurements: Measurements, operation: Literal["copy", "reduction"], settings: Settings
+    measurements: Measurements, operation: Literal["copy", "reduction"], settings: FitSettings
 ) -> Parameter | None:
     """Return seconds per byte of an operation; None with fewer than three sizes."""
     rows = [

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from commmodel.fit import bootstrap
 from commmodel.fit.points import Points
-from commmodel.fit.segment import Settings
+from commmodel.fit.segment import FitSettings
 from commmodel.fit.trust import FLAT, judge
 from commmodel.machine import LogGP, Parameter
 from commmodel.results import Measurements
@@ -119,7 +119,7 @@ def _design(trains: Trains) -> Array:
     return np.stack([columns[index] for index in sorted(columns)], axis=1)
 
 
-def fit_loggp_model(trains: Trains, settings: Settings) -> LogGP | None:
+def fit_loggp_model(trains: Trains, settings: FitSettings) -> LogGP | None:
     """Fit L, o, g and G; None where trains of one kind are missing or there are fewer than two sizes."""
     points = trains.points
     several = points.pairs > 1

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from commmodel.fit.points import Points
 from commmodel.fit.trust import rounded
-from commmodel.machine import Measured, MeasuredTimes, Segment
+from commmodel.machine import MeasuredPairs, MeasuredTimes, Segment
 from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, model_of, seconds, two_way
-from commmodel.results import Header, oversubscription
+from commmodel.results import Header, oversubscription_warnings
 
 __all__ = ["measured", "most_processes", "warnings"]
 
 Array = NDArray[np.float64]
+_SLOWER = 1.2  # times as long, at least, is worth a word
 
 
 def measured(segment: Segment, points: Points, streams: Points) -> Segment:
@@ -34,9 +35,9 @@ def measured(segment: Segment, points: Points, streams: Points) -> Segment:
     Returns
     -------
     Segment
-        With a `Measured` for each number of pairs; where no model describes it, with the times themselves. Errors are
-        the mean abs(ln(T_model / T)) over the sizes, each with the median of its points: an underestimate by a factor
-        weighs what an overestimate by it does.
+        With a `MeasuredPairs` for each number of pairs; where no model describes it, with the times themselves. Errors
+        are the mean abs(ln(T_model / T)) over the sizes, each with the median of its points: an underestimate by a
+        factor weighs what an overestimate by it does.
     """
     names = list(two_way(segment)) if len(points) else [ONE_WAY] if segment.one_way is not None else []
     timed = points if len(points) else streams
@@ -53,7 +54,8 @@ def measured(segment: Segment, points: Points, streams: Points) -> Segment:
         }
         is_described = min(errors.values(), default=math.inf) <= DESCRIBES
         table = None if is_described or not names else _table(selection, sizes, times)
-        rows.append(Measured(int(pairs), (int(sizes[0]), int(sizes[-1])), _rounded(errors), table))
+        extent = int(sizes[0]), int(sizes[-1])
+        rows.append(MeasuredPairs(int(pairs), extent, _rounded(errors), table, _disturbed(selection)))
     return msgspec.structs.replace(segment, measured=tuple(rows))
 
 
@@ -66,6 +68,19 @@ def _table(points: Points, sizes: Array, times: Array) -> MeasuredTimes:
     is_bounded = all((np.isfinite(end) & (end > 0)).all() for end in ends)
     columns = [tuple(rounded(float(value)) for value in column) for column in (times, *ends)]
     return MeasuredTimes(tuple(map(int, sizes)), columns[0], *(columns[1:] if is_bounded else ()))
+
+
+def _disturbed(points: Points) -> MeasuredTimes | None:
+    """Return the median of all samples at the sizes where the fastest mode has less than half; None without any."""
+    medians: dict[int, list[float]] = {}
+    for size, fastest, modes in zip(points.message_size, points.seconds, points.modes, strict=True):
+        middle = int(np.searchsorted(np.cumsum([mode.share for mode in modes]), 0.5))
+        medians.setdefault(int(size), []).append(modes[middle].median if 0 < middle < len(modes) else fastest)
+    typical = {size: float(np.median(several)) for size, several in medians.items()}
+    slow = [size for size, fitted in zip(*_medians(points), strict=True) if typical[int(size)] > _SLOWER * fitted]
+    if not slow:
+        return None
+    return MeasuredTimes(tuple(map(int, slow)), tuple(rounded(typical[int(size)]) for size in slow))
 
 
 def _rounded(errors: dict[str, float]) -> dict[str, float]:
@@ -102,4 +117,4 @@ def most_processes(headers: Iterable[Header]) -> int:
 
 def warnings(headers: Iterable[Header]) -> tuple[str, ...]:
     """Return problems of launches that affect every model fitted to them, a line each."""
-    return tuple(dict.fromkeys(line for header in headers for line in oversubscription(header)))
+    return tuple(dict.fromkeys(line for header in headers for line in oversubscription_warnings(header)))

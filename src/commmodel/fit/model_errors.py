@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from commmodel.fit.points import between, collect
-from commmodel.fit.segment import Settings, postal_times
+from commmodel.fit.segment import FitSettings, postal_times
 from commmodel.machine import Machine
 from commmodel.results import Measurements
 
@@ -25,12 +25,12 @@ class ErrorSums(NamedTuple):
     sums: dict[str, float]
 
 
-def error_sums(measurements: Measurements, machine: Machine, settings: Settings | None = None) -> list[ErrorSums]:
+def error_sums(measurements: Measurements, machine: Machine, settings: FitSettings | None = None) -> list[ErrorSums]:
     """Return a row for each segment with several numbers of pairs.
 
     The machine must have been fitted to these measurements, with these settings.
     """
-    settings = settings or Settings()
+    settings = settings or FitSettings()
     rows = []
     points_of = collect(measurements)
     below: dict[str, float] = {}

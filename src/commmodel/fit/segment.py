@@ -24,8 +24,8 @@ from commmodel.machine import Extended, LatencyAware, MaxRate, Parameter, Postal
 from commmodel.units import format_rate
 
 __all__ = [
+    "FitSettings",
     "Loss",
-    "Settings",
     "fit_extended_model",
     "fit_latency_aware_model",
     "fit_max_rate_model",
@@ -43,7 +43,7 @@ _NO_TIME = 1e-9  # of the measured one: what a model without latency gives no by
 
 
 @dataclass(frozen=True)
-class Settings:
+class FitSettings:
     """Loss, confidence level of intervals, number of resampled data sets, and seed."""
 
     confidence: float = 0.95
@@ -75,7 +75,7 @@ def _not_flat(beta: Any) -> Any:
     return beta * (beta > FLAT)
 
 
-def _parameter(value: float, estimates: Array | None, unit: str, settings: Settings) -> Parameter:
+def _parameter(value: float, estimates: Array | None, unit: str, settings: FitSettings) -> Parameter:
     return bootstrap.parameter(value, estimates, unit, settings.confidence)
 
 
@@ -101,7 +101,7 @@ class _Best(NamedTuple):
         return self.weights if self.noise is None else None
 
 
-def _best(points: Points, solve: Callable[..., Any], parameters: int, settings: Settings) -> _Best:
+def _best(points: Points, solve: Callable[..., Any], parameters: int, settings: FitSettings) -> _Best:
     """Return the best fit of a model with so many parameters."""
     size, pairs = _columns(points)
 
@@ -121,7 +121,9 @@ def _best(points: Points, solve: Callable[..., Any], parameters: int, settings: 
     return _Best(estimate.fit, estimate.fitted, weights, estimate.pseudo, estimate.noise)
 
 
-def _resampled(points: Points, design: list[Array], best: _Best, solve: Callable[..., Any], settings: Settings) -> Any:
+def _resampled(
+    points: Points, design: list[Array], best: _Best, solve: Callable[..., Any], settings: FitSettings
+) -> Any:
     """Return the model fitted to resampled data; None where the noise is unknown."""
     size, pairs = _columns(points)
     rest = (settings.samples, settings.confidence, settings.seed)
@@ -136,7 +138,7 @@ def _resampled(points: Points, design: list[Array], best: _Best, solve: Callable
     return None if resampled is None else solve(size, pairs, best.weights, resampled)
 
 
-def _spread(points: Points, best: _Best, estimates: Any, settings: Settings) -> Array | None:
+def _spread(points: Points, best: _Best, estimates: Any, settings: FitSettings) -> Array | None:
     """Return the relative half-width of the interval of the model's time at each point; None without one."""
     if estimates is None:
         return None
@@ -150,7 +152,7 @@ def _postal(size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateF
     return fit_unlimited(size, np.ones_like(pairs), weights, times)
 
 
-def _one_pair(points: Points, settings: Settings) -> tuple[_Best, MaxRateFit | None, Parameter]:
+def _one_pair(points: Points, settings: FitSettings) -> tuple[_Best, MaxRateFit | None, Parameter]:
     """Fit T = α + n β, or T = n β where the sizes do not determine α."""
     size, _ = _columns(points)
     best = _best(points, _postal, 2, settings)
@@ -165,7 +167,7 @@ def _one_pair(points: Points, settings: Settings) -> tuple[_Best, MaxRateFit | N
     return best, estimates, Parameter(0.0, "s", *(() if latency.high is None else (0.0, latency.high)))
 
 
-def fit_postal_model(points: Points, settings: Settings) -> Postal | None:
+def fit_postal_model(points: Points, settings: FitSettings) -> Postal | None:
     """Fit T = α + n β to the points of one pair; None with fewer than two sizes.
 
     Where the sizes do not determine α, because its interval begins at 0, it is T = n β, and α is 0 up to that
@@ -189,13 +191,13 @@ def _judged(
     estimates: Any,
     parameters: dict[str, Parameter],
     remarks: list[str],
-    settings: Settings,
+    settings: FitSettings,
 ) -> Quality:
     spread = _spread(points, best, estimates, settings)
     return judge(points, best.fitted, parameters, remarks, spread=spread, weights=best.squares)
 
 
-def postal_times(points: Points, pairs: int | None, settings: Settings) -> Array | None:
+def postal_times(points: Points, pairs: int | None, settings: FitSettings) -> Array | None:
     """Return the postal model's times at all points, fitted to those of so many pairs, or of all (None).
 
     The variants of Table 2 of Gropp 2016; None where there are fewer than two sizes to fit.
@@ -208,13 +210,13 @@ def postal_times(points: Points, pairs: int | None, settings: Settings) -> Array
     return np.maximum(times, _NO_TIME * points.seconds)  # no time is 0
 
 
-def ping_pong_error(points: Points, settings: Settings) -> float | None:
+def ping_pong_error(points: Points, settings: FitSettings) -> float | None:
     """Return the mean error over all points of the postal model fitted to one pair."""
     times = postal_times(points, 1, settings)
     return None if times is None else mean_error(times, points.seconds)
 
 
-def fit_max_rate_model(points: Points, settings: Settings) -> MaxRate | None:
+def fit_max_rate_model(points: Points, settings: FitSettings) -> MaxRate | None:
     """Fit T = α + k n / min(R_N, k R_C); None with fewer than two sizes.
 
     R_N is left out where only one number of pairs was measured. It is infinite, with the lowest rate that the
@@ -248,7 +250,7 @@ def fit_max_rate_model(points: Points, settings: Settings) -> MaxRate | None:
     return MaxRate(**parameters, R_N=R_N, quality=_judged(points, best, estimates, complete, remarks, settings))
 
 
-def fit_extended_model(points: Points, settings: Settings) -> Extended | None:
+def fit_extended_model(points: Points, settings: FitSettings) -> Extended | None:
     """Fit T = α + k n / min(R_N, R_Cb + (k − 1) R_Ci), R_Ci ≥ 0; None with fewer than three numbers of pairs.
 
     With two, R_Ci and R_N cannot be told apart.
@@ -270,7 +272,7 @@ def fit_extended_model(points: Points, settings: Settings) -> Extended | None:
     return Extended(**parameters, quality=_judged(points, best, estimates, parameters, remarks, settings))
 
 
-def fit_latency_aware_model(points: Points, settings: Settings) -> LatencyAware | None:
+def fit_latency_aware_model(points: Points, settings: FitSettings) -> LatencyAware | None:
     """Fit T = max(k n / R_N, α + n / R_C); None with only one number of pairs or size."""
     size, pairs = _columns(points)
     if np.unique(size).size < 2 or np.unique(pairs).size < 2:
@@ -293,7 +295,7 @@ def _not_limiting(pairs: Array, R_N: Parameter) -> str:
     return f"R_N does not limit: {int(pairs.max())} pairs show no limit up to {format_rate(R_N.low or 0.0)}"
 
 
-def _estimates(points: Points, best: _Best, settings: Settings, solve: Solver) -> MaxRateFit | None:
+def _estimates(points: Points, best: _Best, settings: FitSettings, solve: Solver) -> MaxRateFit | None:
     """Return the parameters fitted to resampled data."""
     size, pairs = _columns(points)
     fit: MaxRateFit = best.fit
@@ -307,7 +309,7 @@ def _estimates(points: Points, best: _Best, settings: Settings, solve: Solver) -
     return estimates
 
 
-def _node_rate(fit: MaxRateFit, estimates: MaxRateFit | None, most_pairs: float, settings: Settings) -> Parameter:
+def _node_rate(fit: MaxRateFit, estimates: MaxRateFit | None, most_pairs: float, settings: FitSettings) -> Parameter:
     """Return R_N; infinite where the data show no limit."""
 
     def reached(fit: MaxRateFit) -> Array:
@@ -323,7 +325,7 @@ def _node_rate(fit: MaxRateFit, estimates: MaxRateFit | None, most_pairs: float,
 
 
 def _latency_aware_node_rate(
-    fit: LatencyAwareFit, estimates: LatencyAwareFit | None, size: Array, pairs: Array, settings: Settings
+    fit: LatencyAwareFit, estimates: LatencyAwareFit | None, size: Array, pairs: Array, settings: FitSettings
 ) -> Parameter:
     """Return R_N; infinite where no point shows the node's limit."""
 
@@ -336,7 +338,7 @@ def _latency_aware_node_rate(
     return _limiting_rate(float(limiting(fit)[0]), rates, fastest, settings)
 
 
-def _limiting_rate(value: float, estimates: Array | None, reached: float, settings: Settings) -> Parameter:
+def _limiting_rate(value: float, estimates: Array | None, reached: float, settings: FitSettings) -> Parameter:
     """Return a rate with interval; without an upper end, an infinite one with the rate reached below it."""
     if estimates is None:
         return Parameter(rounded(value), "B/s")

@@ -72,7 +72,7 @@ def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
         raise InputError(f"unknown format {format!r}: choose {', '.join(NAMES)}")
     opening = _opening(Path(path))
     if format == OURS or (format == "auto" and opening == OURS):
-        return results.distinct([(str(path), results.load(path))])
+        return results.without_duplicates([(str(path), results.load(path))])
     if format == "auto" and opening in _REFUSED:
         raise DamagedFileError(path, "line 1", _REFUSED[opening])
     if format in INTERCHANGE or (format == "auto" and opening in INTERCHANGE):
@@ -137,4 +137,4 @@ def _recognised(text: Text, format_name: str) -> str:
 
 def load_all(paths: Iterable[str | os.PathLike[str]], format: str = "auto") -> Measurements:  # noqa: A002
     """Read several files as one; `format` holds for all of them. A launch that stands in several counts once."""
-    return results.distinct([(str(path), load(path, format)) for path in paths])
+    return results.without_duplicates([(str(path), load(path, format)) for path in paths])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from commmodel.errors import InputError
 from commmodel.formats.extrap import written_metric
-from commmodel.results import Measurements, Record, described, with_labels
+from commmodel.results import Measurements, Record, describe, with_labels
 from commmodel.results.configurations import Function, Queue
 from commmodel.results.parameters import METRICS
 
@@ -75,7 +75,7 @@ class _Entry(NamedTuple):
 def _entries(measurements: Measurements, left_out: LeftOut) -> Iterator[_Entry]:
     for number, launch in enumerate(measurements.launches):
         for record in launch.records:
-            name, metric, parameters = described(record.configuration)
+            name, metric, parameters = describe(record.configuration)
             metric = metric or METRICS[record.unit]
             entry = _Entry(record, number, name, metric, parameters)
             if isinstance(record.configuration, Queue):
@@ -156,7 +156,7 @@ def _row(
 ) -> tuple[str, str] | None:
     """Return call path and metric of a series; None where reading could not restore it."""
     callpath = with_labels(name, fixed)
-    again = described(Function(callpath, metric, tuple((parameter, 1.0) for parameter in over)))
+    again = describe(Function(callpath, metric, tuple((parameter, 1.0) for parameter in over)))
     numbers = {**dict(fixed), **dict.fromkeys(over, 1.0)}
     return (callpath, written_metric(metric, unit)) if again == (name, metric, numbers) else None  # type: ignore[arg-type]
 

@@ -3,14 +3,14 @@
 A machine is a list of protocol segments. A segment applies to one path and to messages up to its limit, and holds
 the parameters of each model with unit, interval and quality of the fit. In a file written by hand, a parameter may
 be a bare number in SI base units or a text with a unit: ``alpha = "4us"``. Main entries: `load`, which also loads
-published machines by name, `dump`, `Machine.segment`, and `speaker`, which chooses the model that applies to a
+published machines by name, `dump`, `Machine.segment`, and `choose_model`, which chooses the model that applies to a
 number of processes.
 """
 
-from commmodel.machine.description import Limit, Machine, Measured, MeasuredTimes, Origin, Segment
+from commmodel.machine.description import Limit, Machine, MeasuredPairs, MeasuredTimes, Origin, Segment
 from commmodel.machine.file import dump, dumps, load, published
 from commmodel.machine.hybrid import Edge, Hybrid, Mode
-from commmodel.machine.model_choice import Speaker, recommended, speaker
+from commmodel.machine.model_choice import ModelChoice, choose_model, recommended_model
 from commmodel.machine.parameters import (
     Extended,
     LatencyAware,
@@ -24,7 +24,31 @@ from commmodel.machine.parameters import (
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile, ParameterTable
 
 __all__ = [
-    "BandwidthProfile", "Edge", "Extended", "Hybrid", "LatencyAware", "Limit", "LogGP", "Machine",
-    "MaxRate", "Measured", "MeasuredTimes", "Mode", "Origin", "OverlapProfile", "PLogP", "Parameter", "ParameterTable",
-    "Postal", "Quality", "Segment", "Speaker", "dump", "dumps", "load", "published", "recommended", "speaker",
+    "BandwidthProfile",
+    "Edge",
+    "Extended",
+    "Hybrid",
+    "LatencyAware",
+    "Limit",
+    "LogGP",
+    "Machine",
+    "MaxRate",
+    "MeasuredPairs",
+    "MeasuredTimes",
+    "Mode",
+    "ModelChoice",
+    "Origin",
+    "OverlapProfile",
+    "PLogP",
+    "Parameter",
+    "ParameterTable",
+    "Postal",
+    "Quality",
+    "Segment",
+    "choose_model",
+    "dump",
+    "dumps",
+    "load",
+    "published",
+    "recommended_model",
 ]  # fmt: skip

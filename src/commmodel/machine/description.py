@@ -23,7 +23,7 @@ from commmodel.machine.parameters import (
 )
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile
 
-__all__ = ["FORMAT", "VERSION", "Limit", "Machine", "Measured", "MeasuredTimes", "Origin", "Segment"]
+__all__ = ["FORMAT", "VERSION", "Limit", "Machine", "MeasuredPairs", "MeasuredTimes", "Origin", "Segment"]
 
 FORMAT: Literal["commmodel-machine"] = "commmodel-machine"
 VERSION = 1
@@ -74,7 +74,7 @@ class MeasuredTimes(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return float(times[above - 1] ** (1 - share) * times[above] ** share)
 
 
-class Measured(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class MeasuredPairs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The measurements of a segment with one number of pairs, and the models' errors on them."""
 
     pairs: Annotated[int, Meta(ge=1)]
@@ -84,6 +84,8 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     """Model -> mean abs(ln(T_model / T)) over the sizes."""
     times: MeasuredTimes | None = None
     """What was measured, where no model of the segment describes it."""
+    disturbed: MeasuredTimes | None = None
+    """The median of all samples at the sizes where most samples were disturbed; models are fitted to the others."""
 
 
 class Segment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -104,7 +106,7 @@ class Segment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     recommended: str = ""
     """Name of the model to use: the simplest that is good enough."""
     reason: str = ""
-    measured: tuple[Measured, ...] = ()
+    measured: tuple[MeasuredPairs, ...] = ()
     """One a number of pairs, ascending; empty where the file does not tell."""
 
     def __repr__(self) -> str:
@@ -235,16 +237,16 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         )
 
     @property
-    def library(self) -> str:
+    def selector_name(self) -> str:
         """Name of its selector, else that of the MPI library it was measured with; MPICH's where none is known.
 
-        >>> Machine("m", (Segment("all"),), origin=Origin(mpi="Open MPI v5.0.7")).library
+        >>> Machine("m", (Segment("all"),), origin=Origin(mpi="Open MPI v5.0.7")).selector_name
         'openmpi'
         """
         is_openmpi = self.origin is not None and "open mpi" in self.origin.mpi.lower()
         return self.selector or ("openmpi" if is_openmpi else "mpich")
 
-    def collectives(self, name: str = "") -> selectors.Selector:
+    def algorithm_selector(self, name: str = "") -> selectors.Selector:
         """Return the selector of collective algorithms: the machine's own rules, then those of a library.
 
         Parameters
@@ -262,7 +264,7 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         >>> from commmodel.collectives.library.selection import select
         >>> rule = selectors.SelectionRule("bcast", "chain")
         >>> cluster = Machine("m", (Segment("all"),), selector="mpich", selection=(rule,))
-        >>> [select(cluster.collectives(), operation, 8, 64).algorithm for operation in ("bcast", "scan")]
+        >>> [select(cluster.algorithm_selector(), operation, 8, 64).algorithm for operation in ("bcast", "scan")]
         ['chain', 'recursive-doubling']
         """
         name = name or self.selector
@@ -270,7 +272,7 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
             names = ", ".join(selectors.published())
             raise InputError(f"machine {self.name!r} has neither selector nor selection: give it one of {names}")
         chosen = selectors.load(name) if name else selectors.Selector(self.name)
-        return selectors.preceded(chosen, self.selection)
+        return selectors.with_rules(chosen, self.selection)
 
     def hybrid_model(self, path: str | None = None) -> Hybrid:
         """Return the hybrid model of a path.

@@ -15,7 +15,7 @@ from commmodel.documents import check_format, convert, locate, quantity, read_to
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
 from commmodel.machine import hybrid
-from commmodel.machine.description import FORMAT, VERSION, Machine, Measured
+from commmodel.machine.description import FORMAT, VERSION, Machine, MeasuredPairs
 from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, UNITS, Parameter, PLogP
 from commmodel.machine.tables import ParameterTable
 
@@ -152,7 +152,7 @@ def _check_table(path: Path, where: str, table: PLogP) -> None:
             raise DamagedFileError(path, f"{where}.high.{name}", "an interval does not ascend")
 
 
-def _check_measured(path: Path, where: str, measured: Sequence[Measured]) -> None:
+def _check_measured(path: Path, where: str, measured: Sequence[MeasuredPairs]) -> None:
     """Raise where measured times contradict each other."""
     counts = [table.pairs for table in measured]
     if counts != sorted(set(counts)):

@@ -1,5 +1,6 @@
-"""Choice of the model that applies to a protocol and a number of processes. Main entries: `speaker`, `recommended`.
+"""Choice of the model that applies to a protocol and a number of processes.
 
+Main entries: `choose_model`, `recommended_model`.
 Predictions, plots and choices all ask here, so that they never speak by different models.
 """
 
@@ -10,8 +11,17 @@ from commmodel.machine.description import MeasuredTimes, Segment
 from commmodel.machine.parameters import Extended, LatencyAware, MaxRate, Postal
 
 __all__ = [
-    "DESCRIBES", "MEASURED", "ONE_WAY", "Model", "Speaker", "knows_several", "model_of", "recommended", "seconds",
-    "speaker", "two_way",
+    "DESCRIBES",
+    "MEASURED",
+    "ONE_WAY",
+    "Model",
+    "ModelChoice",
+    "choose_model",
+    "knows_several",
+    "model_of",
+    "recommended_model",
+    "seconds",
+    "two_way",
 ]  # fmt: skip
 
 Model = Postal | MaxRate | Extended | LatencyAware
@@ -19,14 +29,14 @@ Model = Postal | MaxRate | Extended | LatencyAware
 ONE_WAY = "one-way"
 """Name of the model of streams."""
 MEASURED = "measured"
-"""Name of what was measured, `Measured.times`, where it speaks for itself."""
+"""Name of what was measured, `MeasuredPairs.times`, where it speaks for itself."""
 DESCRIBES = math.log(1.2)
 """Mean abs(ln(T_model / T)) up to which a model describes what was measured."""
 _AS_GOOD = 1.25  # mean errors whose ratio is at most this are alike
 _RICHEST_FIRST = ("extended", "max-rate", "latency-aware", "postal")
 
 
-class Speaker(NamedTuple):
+class ModelChoice(NamedTuple):
     """The model that applies to a segment and a number of processes."""
 
     name: str
@@ -49,13 +59,13 @@ def two_way(segment: Segment) -> dict[str, Model]:
     return {name: model for name, model in models.items() if model is not None}
 
 
-def recommended(segment: Segment) -> str:
+def recommended_model(segment: Segment) -> str:
     """Return the name of the segment's recommended model; empty where it has none.
 
     The one that the fit recommends; where it recommends none, as in a file written by hand, the richest.
 
     >>> from commmodel.machine import Parameter
-    >>> recommended(Segment("all", postal=Postal(Parameter(1e-6), Parameter(1e-9)), recommended="extended"))
+    >>> recommended_model(Segment("all", postal=Postal(Parameter(1e-6), Parameter(1e-9)), recommended="extended"))
     'postal'
     """
     models = two_way(segment)
@@ -97,7 +107,7 @@ def seconds(model: Model | MeasuredTimes, message_size: float, processes: int) -
     return float(formula(message_size, processes, alpha, node, model.R_C.value))
 
 
-def speaker(segment: Segment, processes: int = 1) -> Speaker:
+def choose_model(segment: Segment, processes: int = 1) -> ModelChoice:
     """Return the model that applies to so many processes of a node that send at once.
 
     The recommended one, as long as it describes what was measured with so many pairs: a mean abs(ln(T_model / T)) of
@@ -113,13 +123,13 @@ def speaker(segment: Segment, processes: int = 1) -> Speaker:
 
     Examples
     --------
-    >>> from commmodel.machine import Measured, Parameter
+    >>> from commmodel.machine import MeasuredPairs, Parameter
     >>> alone = Postal(Parameter(1e-6), Parameter(1e-9))
     >>> shared = MaxRate(Parameter(1e-6), Parameter(1e9), Parameter(1e9))
     >>> errors = [{"postal": 0.01, "max-rate": 0.02}, {"postal": 0.69, "max-rate": 0.03}]
-    >>> measured = [Measured(pairs, (1, 4096), error) for pairs, error in zip((1, 2), errors)]
+    >>> measured = [MeasuredPairs(pairs, (1, 4096), error) for pairs, error in zip((1, 2), errors)]
     >>> segment = Segment("all", postal=alone, max_rate=shared, recommended="postal", measured=tuple(measured))
-    >>> [speaker(segment, processes).name for processes in (1, 2, 3)]
+    >>> [choose_model(segment, processes).name for processes in (1, 2, 3)]
     ['postal', 'max-rate', 'max-rate']
     """
     models: dict[str, Model | MeasuredTimes] = {**two_way(segment)}
@@ -130,20 +140,20 @@ def speaker(segment: Segment, processes: int = 1) -> Speaker:
             models.pop("max-rate", None)
     if not models:
         if segment.one_way is None or (processes > 1 and segment.one_way.R_N is None):
-            return Speaker("")
-        return Speaker(ONE_WAY, segment.one_way)
+            return ModelChoice("")
+        return ModelChoice(ONE_WAY, segment.one_way)
     chosen = next(name for name in (segment.recommended, *_RICHEST_FIRST) if name in models)
     with_errors = {entry.pairs: entry for entry in segment.measured if entry.errors}
     if not with_errors:
-        return Speaker(chosen, models[chosen])
+        return ModelChoice(chosen, models[chosen])
     pairs = min((count for count in with_errors if count >= processes), default=max(with_errors))
     measured = with_errors[pairs]
     if measured.times is not None:
-        return Speaker(MEASURED, measured.times, pairs, 0.0)
+        return ModelChoice(MEASURED, measured.times, pairs, 0.0)
     errors = {name: measured.errors[name] for name in models if name in measured.errors}
     if not errors:
-        return Speaker(chosen, models[chosen], pairs)
+        return ModelChoice(chosen, models[chosen], pairs)
     best = min(errors, key=lambda name: errors[name])
     if errors.get(chosen, math.inf) > max(DESCRIBES, _AS_GOOD * errors[best]):
         chosen = best
-    return Speaker(chosen, models[chosen], pairs, errors.get(chosen))
+    return ModelChoice(chosen, models[chosen], pairs, errors.get(chosen))

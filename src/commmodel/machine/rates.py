@@ -6,7 +6,7 @@ Main entries: `bandwidth`, `node_rate` and `duplex_factor`.
 import math
 
 from commmodel.machine.description import Segment
-from commmodel.machine.model_choice import recommended, two_way
+from commmodel.machine.model_choice import recommended_model, two_way
 from commmodel.machine.parameters import Parameter
 
 __all__ = ["bandwidth", "duplex_factor", "node_rate"]
@@ -32,7 +32,7 @@ def bandwidth(beta: Parameter) -> Parameter:
 
 def node_rate(segment: Segment) -> Parameter | None:
     """Return R_N of ping-pongs: that of the recommended model, or where it has none, of the max-rate model."""
-    rate: Parameter | None = getattr(two_way(segment).get(recommended(segment)), "R_N", None)
+    rate: Parameter | None = getattr(two_way(segment).get(recommended_model(segment)), "R_N", None)
     return rate if rate is not None or segment.max_rate is None else segment.max_rate.R_N
 
 

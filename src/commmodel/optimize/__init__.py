@@ -6,10 +6,10 @@ at once. All except the first are loaded at their first use.
 """
 
 import math
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from commmodel.errors import MissingParameterError
+from commmodel.lazy import attributes
 from commmodel.machine import (
     Extended,
     LatencyAware,
@@ -19,25 +19,25 @@ from commmodel.machine import (
     Parameter,
     Postal,
     Segment,
-    speaker,
+    choose_model,
 )
 from commmodel.machine.model_choice import seconds
 from commmodel.models import maxrate
 
 if TYPE_CHECKING:
-    from commmodel.optimize.choice import LIMITS, Choice, Rejected, choose
+    from commmodel.optimize.choice import LIMITS, Choice, RejectedCandidate, choose
     from commmodel.optimize.parameters import MessageCosts
     from commmodel.optimize.problem import Candidates, TransferProblem
     from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
     from commmodel.optimize.surfaces import SurfaceAxes, surface
 
 __all__ = [
-    "LIMITS", "Candidates", "Choice", "MessageCosts", "Rejected", "Sensitivity", "SurfaceAxes",
+    "LIMITS", "Candidates", "Choice", "MessageCosts", "RejectedCandidate", "Sensitivity", "SurfaceAxes",
     "TransferProblem", "choose", "communicating_processes", "misdiagnosis", "sensitivity", "surface",
 ]  # fmt: skip
 
 _MODULES = {
-    **dict.fromkeys(("LIMITS", "Choice", "Rejected", "choose"), "choice"),
+    **dict.fromkeys(("LIMITS", "Choice", "RejectedCandidate", "choose"), "choice"),
     **dict.fromkeys(("Candidates", "TransferProblem"), "problem"),
     **dict.fromkeys(("Sensitivity", "misdiagnosis", "sensitivity"), "robustness"),
     **dict.fromkeys(("SurfaceAxes", "surface"), "surfaces"),
@@ -47,10 +47,7 @@ _ALL_BUT = 0.95
 """Share of the highest rate that is as good as all of it."""
 
 
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = attributes(__name__, _MODULES)
 
 
 def communicating_processes(machine: Machine, message_size: float, path: str | None = None) -> int:
@@ -69,8 +66,8 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
     -------
     int
         k = R_N / R_C, or of the extended model 1 + (R_N − R_Cb) / R_Ci, of the model that speaks for the most
-        processes that were measured (`commmodel.machine.speaker`); rounded up: with fewer, the node could send more;
-        with more, each only gets less. 1 where further processes add nothing. Where no model describes what was
+        processes that were measured (`commmodel.machine.choose_model`); rounded up: with fewer, the node could send
+        more; with more, each only gets less. 1 where further processes add nothing. Where no model describes what was
         measured, the fewest processes that moved 95 % of the most that any number did. Where streams alone were
         measured, the rates are those of one direction.
 
@@ -92,7 +89,7 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
     """
     segment = machine.segment(message_size, path)
     most = max((measured.pairs for measured in segment.measured), default=2)
-    match speaker(segment, max(most, 2)).model:
+    match choose_model(segment, max(most, 2)).model:
         case None:
             machine.max_rate(message_size, path)  # raises: nothing is known of several
             raise AssertionError
@@ -113,7 +110,7 @@ def _filling_as_measured(machine: Machine, segment: Segment, message_size: float
     """Return the smallest measured number of processes with nearly the highest total rate."""
     rates = {}
     for pairs in (measured.pairs for measured in segment.measured):
-        model = speaker(segment, pairs).model
+        model = choose_model(segment, pairs).model
         if model is not None:
             time = seconds(model, message_size, pairs)
             rates[pairs] = pairs / time if time > 0 else 0.0

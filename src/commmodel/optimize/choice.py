@@ -29,7 +29,7 @@ from commmodel.optimize.parameters import MessageCosts
 from commmodel.optimize.problem import Candidates, DecompositionSearch, Implementation, SearchResult, TransferProblem
 from commmodel.results.configurations import Pattern
 
-__all__ = ["LIMITS", "Choice", "Rejected", "choose"]
+__all__ = ["LIMITS", "Choice", "RejectedCandidate", "choose"]
 
 
 LIMITS = {
@@ -51,7 +51,7 @@ _NAMES: tuple[Implementation, Implementation] = ("pipelined", "tight")
 """By their codes."""
 
 
-class Rejected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RejectedCandidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The fastest decomposition by the model, rejected as its gain is not above the model's error."""
 
     message_size: int
@@ -92,7 +92,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The amount by which that gain may be too large, from the error of the model and the intervals of parameters."""
     progress: float
     """The largest share of a transfer that goes on by itself, of the message sizes offered; 1 where nobody knows."""
-    rejected: Rejected | None = None
+    rejected: RejectedCandidate | None = None
     """What was not taken although the model holds it for faster."""
 
 
@@ -155,7 +155,7 @@ def choose(
     seconds, low, high = result.seconds, result.low, result.high
     if not is_cut and solver.offers_whole:
         if result.row > 0:
-            rejected = Rejected(size, length, result.seconds)
+            rejected = RejectedCandidate(size, length, result.seconds)
         size, length, computation = int(offered.sizes[0]), 1, whole
         seconds, low, high = result.blocking_seconds, result.blocking_low, result.blocking_high
     return Choice(

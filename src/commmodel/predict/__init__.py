@@ -6,9 +6,9 @@ predicted ones. Main entries: `send`, `halo`, `collective`, `algorithms` and `co
 first use.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from commmodel.lazy import attributes
 from commmodel.predict.collective import (
     CollectivePrediction,
     algorithm_seconds,
@@ -21,18 +21,15 @@ from commmodel.predict.point_to_point import MODELS, Prediction, halo, send
 from commmodel.predict.seconds import Seconds
 
 if TYPE_CHECKING:
-    from commmodel.predict.comparison import Compared, Comparison, ErrorSummary, compare, summarise
+    from commmodel.predict.comparison import ComparedTime, Comparison, ErrorSummary, compare, summarise
 
 __all__ = [
-    "MODELS", "CollectivePrediction", "Compared", "Comparison", "ErrorSummary", "Prediction", "Seconds",
+    "MODELS", "CollectivePrediction", "ComparedTime", "Comparison", "ErrorSummary", "Prediction", "Seconds",
     "algorithm_seconds", "algorithms", "collective", "collective_reach", "compare", "halo", "send", "summarise",
     "with_byte_times",
 ]  # fmt: skip
 
-_MODULES = dict.fromkeys(("Compared", "Comparison", "ErrorSummary", "compare", "summarise"), "comparison")
+_MODULES = dict.fromkeys(("ComparedTime", "Comparison", "ErrorSummary", "compare", "summarise"), "comparison")
 
 
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = attributes(__name__, _MODULES)

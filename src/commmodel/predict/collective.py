@@ -309,7 +309,7 @@ def _selector(machine: Machine, selector: str | os.PathLike[str] | Selector | No
         return selector
     if selector is not None:
         return selection.load(selector)
-    return machine.collectives(machine.library)
+    return machine.algorithm_selector(machine.selector_name)
 
 
 def chosen_rule(

@@ -26,13 +26,13 @@ from commmodel.predict.seconds import Seconds
 from commmodel.results import Header, Measurements, Record, thread_level
 from commmodel.results.configurations import Collective, PingPong
 
-__all__ = ["SEND", "Compared", "Comparison", "ErrorSummary", "compare", "summarise"]
+__all__ = ["SEND", "ComparedTime", "Comparison", "ErrorSummary", "compare", "summarise"]
 
 SEND = "send"
 """The operation of a ping-pong."""
 
 
-class Compared(Struct, frozen=True):
+class ComparedTime(Struct, frozen=True):
     """A measured time beside the models' predictions."""
 
     operation: str
@@ -59,7 +59,7 @@ class Compared(Struct, frozen=True):
 class Comparison(NamedTuple):
     """The rows, ordered by operation, number of processes and size, and what could not be compared."""
 
-    rows: tuple[Compared, ...]
+    rows: tuple[ComparedTime, ...]
     notes: tuple[str, ...]
 
 
@@ -104,7 +104,7 @@ def _measured(record: Record) -> Seconds:
     return Seconds(summary.median)
 
 
-def _first_that_speaks(predict: Callable[[str | None], Compared], models: Sequence[str] | None) -> Compared:
+def _first_that_speaks(predict: Callable[[str | None], ComparedTime], models: Sequence[str] | None) -> ComparedTime:
     """Return a prediction by the first applicable model; it holds the others as well."""
     missing: MissingParameterError | None = None
     for model in models or (None, "logp"):
@@ -185,20 +185,20 @@ def compare(
         if name not in MODELS:
             raise InputError(f"{name!r} is no model: choose one of {', '.join(MODELS)}")
     of_collectives = None if models is None else [name for name in models if name in COST_MODELS]
-    rows: list[Compared] = []
+    rows: list[ComparedTime] = []
     left_out: Counter[str] = Counter()
 
-    def collective_row(header: Header, configuration: Collective, measured: Seconds) -> Compared:
+    def collective_row(header: Header, configuration: Collective, measured: Seconds) -> ComparedTime:
         where = path or _path_of(header, configuration.processes, machine)
         problem = Problem(configuration.processes, configuration.message_size, segment_size=segment_size)
 
-        def by(model: str | None) -> Compared:
+        def by(model: str | None) -> ComparedTime:
             predicted = collective(
                 machine, configuration.operation, problem,
                 algorithm=algorithm, selector=selector, model=model, path=where,
             )  # fmt: skip
             times = _only(predicted.models, of_collectives, COST_MODELS)
-            return Compared(
+            return ComparedTime(
                 configuration.operation,
                 configuration.message_size,
                 configuration.processes,
@@ -210,11 +210,11 @@ def compare(
 
         return _first_that_speaks(by, of_collectives)
 
-    def message_row(configuration: PingPong, measured: Seconds) -> Compared:
-        def by(model: str | None) -> Compared:
+    def message_row(configuration: PingPong, measured: Seconds) -> ComparedTime:
+        def by(model: str | None) -> ComparedTime:
             times = send(machine, configuration.message_size, path=configuration.path, model=model).models
             shown = _only(times, models, (*COST_MODELS, "postal"))
-            return Compared(SEND, configuration.message_size, 2, "", configuration.path, measured, shown)
+            return ComparedTime(SEND, configuration.message_size, 2, "", configuration.path, measured, shown)
 
         return _first_that_speaks(by, models)
 
@@ -253,7 +253,7 @@ def compare(
     return Comparison(tuple(sorted(rows, key=_place)), notes)
 
 
-def _place(row: Compared) -> tuple[int, str, int, int]:
+def _place(row: ComparedTime) -> tuple[int, str, int, int]:
     names = (SEND, *SCHEDULED)
     return names.index(row.operation), row.path if row.operation == SEND else "", row.processes, row.message_size
 
@@ -263,7 +263,7 @@ def _means(errors: Iterable[tuple[int, float]]) -> dict[int, float]:
     return {key: fmean(error for _, error in group) for key, group in by_key}
 
 
-def summarise(rows: Iterable[Compared]) -> list[ErrorSummary]:
+def summarise(rows: Iterable[ComparedTime]) -> list[ErrorSummary]:
     """Return the errors of each model for each operation, in the order of the rows.
 
     Notes

@@ -3,9 +3,9 @@
 import math
 from typing import NamedTuple
 
-from commmodel.machine import Machine, Segment, speaker
+from commmodel.machine import Machine, Segment, choose_model
 from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, model_of
-from commmodel.units import format_size
+from commmodel.units import format_size, format_time
 
 __all__ = ["Reach", "collective_reach", "reach_of"]
 
@@ -16,8 +16,8 @@ class Reach(NamedTuple):
     lines: tuple[str, ...] = ()
     most_pairs: int | None = None
     """The most pairs that were measured, where the model knows no limit of the node beyond them."""
-    doubt: str = ""
-    """How far the model is from what was measured with so many pairs, where that is far."""
+    remarks: tuple[str, ...] = ()
+    """How far the model is from what was measured with so many pairs, where that is far, and what disturbed it."""
 
 
 def _sizes(machine: Machine, path: str, message_size: float) -> list[str]:
@@ -43,9 +43,9 @@ def reach_of(
 
     `bounds`: the time will be a bound where the node's limit is not known.
 
-    >>> from commmodel.machine import MaxRate, Measured, Parameter
+    >>> from commmodel.machine import MaxRate, MeasuredPairs, Parameter
     >>> rates = MaxRate(Parameter(1e-6), Parameter(1e9), Parameter(4e9))
-    >>> segment = Segment("all", max_rate=rates, measured=(Measured(1, (1, 4096)), Measured(2, (1, 4096))))
+    >>> segment = Segment("all", max_rate=rates, measured=(MeasuredPairs(1, (1, 4096)), MeasuredPairs(2, (1, 4096))))
     >>> reach_of(Machine("m", (segment,)), segment, 1024, 8, "max-rate").lines
     ('k = 8 is extrapolated: measured up to k = 2',)
     """
@@ -63,12 +63,31 @@ def reach_of(
                 f"k = {processes} is extrapolated: measured up to k = {most}, and what the node moves at most is not "
                 f"known{remark}: measure it with python -m commmodel.bench {kernel} on at least {2 * processes} ranks"
             )
-    speaking = speaker(segment, processes)
-    doubt = ""
+    speaking = choose_model(segment, processes)
+    remarks = []
     if speaking.name == model and speaking.error is not None and speaking.error > DESCRIBES:
         pairs = f"{speaking.measured_pairs} pair{'s' * (speaking.measured_pairs != 1)}"
-        doubt = f"the times of {pairs} lie a factor of {math.exp(speaking.error):.1f} from this model in the mean"
-    return Reach(tuple(lines), bounded, doubt)
+        remarks.append(
+            f"the times of {pairs} lie a factor of {math.exp(speaking.error):.1f} from this model in the mean"
+        )
+    return Reach(tuple(lines), bounded, (*remarks, *_disturbances(segment, message_size, processes)))
+
+
+def _disturbances(segment: Segment, message_size: float, processes: int) -> list[str]:
+    """Return a line where most messages of about this size were disturbed while the machine was measured."""
+    entries = {entry.pairs: entry for entry in segment.measured}
+    pairs = min((count for count in entries if count >= processes), default=max(entries, default=0))
+    table = entries[pairs].disturbed if pairs else None
+    if table is None or not table.sizes[0] / 2 < message_size < 2 * table.sizes[-1]:
+        return []
+    number = min(range(len(table.sizes)), key=lambda index: abs(math.log(table.sizes[index] / message_size)))
+    size, seconds = table.sizes[number], table.seconds[number]
+    if not size / 2 < message_size < 2 * size:
+        return []
+    return [
+        f"this is for an undisturbed machine: when it was measured, other programs disturbed most messages of "
+        f"{format_size(size)}, and half of them took {format_time(seconds)} or longer"
+    ]
 
 
 def collective_reach(machine: Machine, processes: int, largest: int, path: str | None) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from commmodel.arguments import finite, whole
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import LogGP, Machine, MeasuredTimes, Parameter, Segment, speaker
+from commmodel.machine import LogGP, Machine, MeasuredTimes, Parameter, Segment, choose_model
 from commmodel.machine.model_choice import Model as SeveralModel
 from commmodel.machine.parameters import UNITS
 from commmodel.models import loggp, maxrate, nodeaware
@@ -57,7 +57,7 @@ class Prediction(Struct, frozen=True):
     time in which the node moves as much as it did with the most that were. Its low end is that of a node without
     limit."""
     remarks: tuple[str, ...] = ()
-    """Where the model is far from what was measured with so many processes, how far."""
+    """How far the model is from what was measured with so many processes, where that is far; what was disturbed."""
     warnings: tuple[str, ...] = ()
     """What was wrong while the machine was measured."""
 
@@ -169,7 +169,7 @@ def _times(machine: Machine, segment: Segment, message_size: float, processes: i
             times[name] = _of_parameters(kind, _with_unit(parameters), message_size, processes)
     if plogp_table(machine, segment.path) is not None:
         times["plogp"] = _by_table(machine, segment.path, message_size)
-    chosen = speaker(segment, processes)
+    chosen = choose_model(segment, processes)
     measured = (
         {chosen.name: _as_measured(chosen.model, message_size)} if isinstance(chosen.model, MeasuredTimes) else {}
     )
@@ -212,7 +212,7 @@ def _chosen(machine: Machine, segment: Segment, times: dict[str, Seconds], proce
             raise _missing(machine, segment, problem, _KERNELS.get(model, "pairs on at least 4 ranks"))
         return model
     able = [name for name in times if name != "logp"]
-    speaking = speaker(segment, processes).name
+    speaking = choose_model(segment, processes).name
     if speaking in able:
         return speaking
     if processes > 1:
@@ -227,7 +227,7 @@ def _chosen(machine: Machine, segment: Segment, times: dict[str, Seconds], proce
 
 
 def send(
-    machine: Machine, message_size: float, processes: int = 1, path: str | None = None, model: str | None = None
+    machine: Machine, message_size: float, *, processes: int = 1, path: str | None = None, model: str | None = None
 ) -> Prediction:
     """Return the time of one message while `processes` processes of the node send one each.
 
@@ -235,14 +235,14 @@ def send(
     ----------
     machine : Machine
         With the parameters of at least one model for the message size.
-    message_size : int
-        n, in whole bytes, ≥ 0.
+    message_size : float
+        n, a whole number of bytes, ≥ 0.
     processes : int
         k, processes of the node that send at once, ≥ 1.
     path : str, optional
         ``between-nodes`` where the machine has it and nothing else is said.
     model : str, optional
-        One of `MODELS`. Left out, it is the one that speaks for so many processes (`commmodel.machine.speaker`).
+        One of `MODELS`. Left out, it is the one that speaks for so many processes (`commmodel.machine.choose_model`).
 
     Returns
     -------
@@ -265,7 +265,7 @@ def send(
     Examples
     --------
     >>> from commmodel.machine import load
-    >>> predicted = send(load("blue-waters"), 1 << 20, 16)
+    >>> predicted = send(load("blue-waters"), 1 << 20, processes=16)
     >>> predicted.model, round(predicted.time.seconds, 7)
     ('extended', 0.0030704)
     """
@@ -276,6 +276,7 @@ def halo(
     machine: Machine,
     message_size: float,
     neighbours: int | Mapping[str, int],
+    *,
     processes: int = 1,
     path: str | None = None,
     model: str | None = None,
@@ -420,7 +421,7 @@ def _predicted(
         link_contention=link_contention,
         extrapolates=tuple(dict.fromkeys(line for part in parts for line in part.reach.lines)),
         is_bound=any(part.reach.most_pairs is not None for part in parts),
-        remarks=tuple(dict.fromkeys(part.reach.doubt for part in parts if part.reach.doubt)),
+        remarks=tuple(dict.fromkeys(remark for part in parts for remark in part.reach.remarks)),
         warnings=machine.origin.warnings if machine.origin is not None else (),
     )
 

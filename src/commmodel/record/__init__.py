@@ -7,11 +7,11 @@ of its ranks to a program that runs while it is simulated, `convert` writes it i
 states of each rank over time, `efficiency` its parallel efficiency. Modules are loaded at their first use.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from commmodel.lazy import attributes
 from commmodel.record.calls import CALLS, Call
-from commmodel.record.launch import launch
+from commmodel.record.launching import launch
 
 if TYPE_CHECKING:
     from commmodel.record.actions import RecordedActions
@@ -37,7 +37,4 @@ _MODULES = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = attributes(__name__, _MODULES, ["actions", "computations", "files", "matrices", "profiles"])

@@ -42,7 +42,7 @@ from commmodel.report.measurements.point_to_point import BUFFER_WORDS, PathTable
 from commmodel.report.overlap.measurements import overlap_tables, overlap_verdicts
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.scaling.page import scaling_section
-from commmodel.results import Measurements, launches_of, library_name, pooled, thread_level
+from commmodel.results import Measurements, launch_count, library_name, pool, thread_level
 from commmodel.results.pooling import TABLED
 from commmodel.scaling.overview import Overview, overview
 from commmodel.statistics import CONFIDENCE
@@ -103,7 +103,7 @@ def _warnings(measurements: Measurements, machine: Machine | None) -> Section:
 
 
 def _headlines(measurements: Measurements, machine: Machine | None) -> list[Section]:
-    of_launch = ", intervals of this launch" if launches_of(measurements) == 1 else ""
+    of_launch = ", intervals of this launch" if launch_count(measurements) == 1 else ""
     return [
         Section(headline.path, (Facts(headline.facts),), f"{headline.source}{of_launch}")
         for headline in headlines(measurements, machine)
@@ -234,8 +234,8 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
         One page; it refers to nothing outside itself.
     """
     scaling = overview(measurements) if scaling is None else scaling
-    measurements = pooled(measurements, kinds=TABLED)
-    is_one_launch = launches_of(measurements) == 1
+    measurements = pool(measurements, kinds=TABLED)
+    is_one_launch = launch_count(measurements) == 1
     numbers = [
         *_headlines(measurements, machine),
         _plots(measurements, machine),

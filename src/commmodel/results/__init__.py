@@ -12,17 +12,45 @@ What a record measured is a struct of the kernel, in `commmodel.results.configur
 from commmodel.results import configurations
 from commmodel.results.configurations import BenchOptions, Configuration
 from commmodel.results.file import Writer, dump, load, load_all, schema
-from commmodel.results.launches import distinct, launches_of, library_name, runs
-from commmodel.results.oversubscription import oversubscribed, oversubscription
-from commmodel.results.parameters import columns, described, kernel_name, with_labels
-from commmodel.results.pooling import pooled
+from commmodel.results.launches import launch_count, library_name, whole_launches, without_duplicates
+from commmodel.results.oversubscription import is_oversubscribed, oversubscription_warnings
+from commmodel.results.parameters import columns, describe, kernel_name, with_labels
+from commmodel.results.pooling import pool
 from commmodel.results.records import Buffers, Clock, Header, Host, Launch, Library, Measurements, Rank, Record
 from commmodel.results.visits import fastest_half, join_visits
 from commmodel.results.words import configuration_words, parameter_words
 
 __all__ = [
-    "BenchOptions", "Buffers", "Clock", "Configuration", "Header", "Host", "Launch", "Library", "Measurements", "Rank",
-    "Record", "Writer", "columns", "configuration_words", "configurations", "described", "distinct", "dump",
-    "fastest_half", "join_visits", "kernel_name", "launches_of", "library_name", "load", "load_all", "oversubscribed",
-    "oversubscription", "parameter_words", "pooled", "runs", "schema", "with_labels",
+    "BenchOptions",
+    "Buffers",
+    "Clock",
+    "Configuration",
+    "Header",
+    "Host",
+    "Launch",
+    "Library",
+    "Measurements",
+    "Rank",
+    "Record",
+    "Writer",
+    "columns",
+    "configuration_words",
+    "configurations",
+    "describe",
+    "dump",
+    "fastest_half",
+    "is_oversubscribed",
+    "join_visits",
+    "kernel_name",
+    "launch_count",
+    "library_name",
+    "load",
+    "load_all",
+    "oversubscription_warnings",
+    "parameter_words",
+    "pool",
+    "schema",
+    "whole_launches",
+    "with_labels",
+    "without_duplicates",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from commmodel.documents import decode_json
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import unwritable, write_bytes
 from commmodel.results.configurations import Configuration, RandomPing, RandomPingPong
-from commmodel.results.launches import distinct, runs
+from commmodel.results.launches import whole_launches, without_duplicates
 from commmodel.results.records import Header, Launch, Measurements, Record
 from commmodel.results.visits import join_visits
 
@@ -122,7 +122,7 @@ def load(path: str | os.PathLike[str]) -> Measurements:
 def _unfinished(path: Path, measurements: Measurements) -> list[str]:
     """Return a note on each launch that lacks some of its plan."""
     notes = []
-    for number, launch in enumerate(runs(measurements), start=1):
+    for number, launch in enumerate(whole_launches(measurements), start=1):
         measured = len({id(record.configuration) for record in launch.records})  # equal ones are one object
         if measured < launch.header.planned:
             notes.append(
@@ -154,7 +154,7 @@ def _check_record(path: Path, number: int, record: Record) -> None:
 
 def load_all(paths: Iterable[str | os.PathLike[str]]) -> Measurements:
     """Read several results files as one; a launch that stands in several of them counts once (`distinct`)."""
-    return distinct([(str(path), load(path)) for path in paths])
+    return without_duplicates([(str(path), load(path)) for path in paths])
 
 
 def encoded(measurements: Measurements) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Distinct launches, however often they were read. Main entries: `distinct` and `runs`."""
+"""Distinct launches, however often they were read. Main entries: `without_duplicates` and `whole_launches`."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,12 @@ import msgspec
 from commmodel.results.configurations import Configuration
 from commmodel.results.records import Header, Launch, Measurements, Record
 
-__all__ = ["distinct", "launches_of", "library_name", "runs"]
+__all__ = ["launch_count", "library_name", "whole_launches", "without_duplicates"]
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 
 
-def distinct(parts: Sequence[tuple[str, Measurements]]) -> Measurements:
+def without_duplicates(parts: Sequence[tuple[str, Measurements]]) -> Measurements:
     """Return several files as one, without duplicate launches.
 
     A launch is known by its header, in which the benchmark writes a number that no other launch has. Of two with the
@@ -30,7 +30,7 @@ def distinct(parts: Sequence[tuple[str, Measurements]]) -> Measurements:
     >>> from commmodel.results.configurations import PingPong
     >>> header = Header("commmodel-results", 1, "2026-01-01", (), Library("MPI"), (), ())
     >>> launch = Launch(header, (Record(PingPong(8, "same-node"), "s", (1e-6,)),))
-    >>> found = distinct([("a.jsonl", Measurements((launch,))), ("all.jsonl", Measurements((launch,)))])
+    >>> found = without_duplicates([("a.jsonl", Measurements((launch,))), ("all.jsonl", Measurements((launch,)))])
     >>> len(found.launches), found.notes
     (1, ('1 launch (1 record) of all.jsonl is in a.jsonl as well: counted once',))
     """
@@ -79,7 +79,7 @@ def _note(dropped: Sequence[tuple[str, str, int]]) -> str:
     return f"{count} ({of_them}) of {', '.join(files)} {verb} {where}: counted once"
 
 
-def runs(measurements: Measurements) -> tuple[Launch, ...]:
+def whole_launches(measurements: Measurements) -> tuple[Launch, ...]:
     """Return the launches, each with the records of those that resumed it."""
     result: list[Launch] = []
     for launch in measurements.launches:
@@ -90,14 +90,14 @@ def runs(measurements: Measurements) -> tuple[Launch, ...]:
     return tuple(result)
 
 
-def launches_of(measurements: Measurements) -> int:
-    """Return the typical number of launches per configuration; 1 where none was repeated.
+def launch_count(measurements: Measurements) -> int:
+    """Return the largest number of launches of a configuration; 1 where none was repeated.
 
-    >>> launches_of(Measurements(()))
+    >>> launch_count(Measurements(()))
     0
     """
     counts: dict[Configuration, int] = {}
-    for launch in runs(measurements):
+    for launch in whole_launches(measurements):
         for configuration in dict.fromkeys(record.configuration for record in launch.records):
             counts[configuration] = counts.get(configuration, 0) + 1
     return max(counts.values(), default=0)

@@ -1,11 +1,11 @@
-"""Launches of more ranks than processors. Main entries: `oversubscribed` and `oversubscription`."""
+"""Launches of more ranks than processors. Main entries: `is_oversubscribed` and `oversubscription_warnings`."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from commmodel.results.records import Header, Host
 
-__all__ = ["oversubscribed", "oversubscription", "some_names"]
+__all__ = ["is_oversubscribed", "oversubscription_warnings", "some_names"]
 
 _MOST_NAMES = 3
 
@@ -16,17 +16,17 @@ def _crowded(header: Header) -> list[tuple[Host, int]]:
     return [(host, ranks_on[index]) for index, host in enumerate(header.hosts) if ranks_on[index] > host.cpus > 0]
 
 
-def oversubscribed(header: Header) -> bool:
+def is_oversubscribed(header: Header) -> bool:
     """Whether ranks share processors on some host."""
     return bool(_crowded(header))
 
 
-def oversubscription(header: Header) -> tuple[str, ...]:
+def oversubscription_warnings(header: Header) -> tuple[str, ...]:
     """Return warnings on which hosts ranks share processors, and what to do: a line for similar hosts.
 
     >>> from commmodel.results import Library, Rank
-    >>> ranks = (Rank(0, 0), Rank(1, 0), Rank(2, 0))
-    >>> oversubscription(Header("commmodel-results", 1, "", (), Library("MPICH"), (Host("vm", cpus=2),), ranks))
+    >>> hosts, ranks = (Host("vm", cpus=2),), (Rank(0, 0), Rank(1, 0), Rank(2, 0))
+    >>> oversubscription_warnings(Header("commmodel-results", 1, "", (), Library("MPICH"), hosts, ranks))
     ('vm: 3 ranks share 2 processors, so the scheduler is measured: start at most 2 ranks on it',)
     """
     hosts_of: dict[str, list[str]] = {}

@@ -1,6 +1,6 @@
 """Descriptions of a configuration: as text, as columns, or as a function, a metric and parameters.
 
-Main entries: `described`, and `columns`, which knows of a configuration what the types of its fields say.
+Main entries: `describe`, and `columns`, which knows of a configuration what the types of its fields say.
 """
 
 import re
@@ -18,7 +18,7 @@ from commmodel.results.configurations import (
 )
 from commmodel.units import format_size, format_time
 
-__all__ = ["METRICS", "PARAMETERS", "columns", "described", "kernel_name", "with_labels"]
+__all__ = ["METRICS", "PARAMETERS", "columns", "describe", "kernel_name", "with_labels"]
 
 PARAMETERS = {"processes": "p", "message_size": "n", "pairs": "k"}
 """Field of a configuration -> what the parameter is called; all others keep their names."""
@@ -71,7 +71,7 @@ def columns(configuration: Configuration) -> dict[str, str]:
     }
 
 
-def described(configuration: Configuration) -> tuple[str, str, dict[str, float | str]]:
+def describe(configuration: Configuration) -> tuple[str, str, dict[str, float | str]]:
     """Return the name, the metric (empty: `METRICS` has what the unit says) and the parameters of a configuration.
 
     Numbers come before words, both in alphabetical order. Labels of a `Function`, as `with_labels` writes them, are
@@ -79,9 +79,9 @@ def described(configuration: Configuration) -> tuple[str, str, dict[str, float |
 
     Examples
     --------
-    >>> described(Collective("bcast", 8, 4))
+    >>> describe(Collective("bcast", 8, 4))
     ('bcast', '', {'n': 8.0, 'p': 4.0, 'start': 'barrier'})
-    >>> described(Function("bcast [n=8, start=barrier]", "time", (("p", 4.0),)))
+    >>> describe(Function("bcast [n=8, start=barrier]", "time", (("p", 4.0),)))
     ('bcast', 'time', {'n': 8.0, 'p': 4.0, 'start': 'barrier'})
     """
     match configuration:

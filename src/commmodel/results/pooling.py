@@ -1,4 +1,4 @@
-"""Pooling of many records of one configuration into few. Main entry: `pooled`.
+"""Pooling of many records of one configuration into few. Main entry: `pool`.
 
 Fits and reports take time and memory for each record. What launches without number add to each other is a narrower
 interval, which their samples give as well when they lie together in fewer records.
@@ -25,7 +25,7 @@ from commmodel.results.configurations import (
 from commmodel.results.records import Launch, Measurements, Record
 from commmodel.results.visits import as_one
 
-__all__ = ["MOST_REPEATS", "PLAIN", "TABLED", "pooled"]
+__all__ = ["MOST_REPEATS", "PLAIN", "TABLED", "pool"]
 
 MOST_REPEATS = 40
 """Records of one configuration that are kept apart."""
@@ -53,7 +53,7 @@ def _groups(measurements: Measurements, kinds: Any) -> list[int]:
     return groups
 
 
-def pooled(measurements: Measurements, most: int = MOST_REPEATS, kinds: Any = PLAIN) -> Measurements:
+def pool(measurements: Measurements, most: int = MOST_REPEATS, kinds: Any = PLAIN) -> Measurements:
     """Return measurements with at most `most` records per configuration of some kinds.
 
     Parameters
@@ -76,7 +76,7 @@ def pooled(measurements: Measurements, most: int = MOST_REPEATS, kinds: Any = PL
     >>> from commmodel.results import Header, Library
     >>> records = tuple(Record(PingPong(8, "same-node"), "s", (float(time),)) for time in range(1, 7))
     >>> header = Header("commmodel-results", 1, "2026-01-01", (), Library("MPICH"), (), ())
-    >>> [record.samples for record in pooled(Measurements((Launch(header, records),)), 2).records]
+    >>> [record.samples for record in pool(Measurements((Launch(header, records),)), 2).records]
     [(1.0, 2.0, 3.0), (4.0, 5.0, 6.0)]
     """
     groups = _groups(measurements, kinds)

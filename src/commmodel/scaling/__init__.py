@@ -1,17 +1,19 @@
 """Scaling: expected growth (big-O notation) checked against measurements. Loads neither MPI nor scipy.
 
-Source: Shudler and others, "Exascaling Your Library" (2015). Main entries: `parse` an expectation, `judge` samples by
-it, `fit` models of many kernels at once, check rules between functions, and `predict`.
+Source: Shudler and others, "Exascaling Your Library" (2015). Main entries: `parse_growth` reads an
+expectation, `judge` judges samples by it, `fit` models many kernels at once, `check` checks rules between functions,
+and `predict_at` predicts at a scale.
 """
 
-from commmodel.scaling.checking import Checked, MemoryLimit, check
-from commmodel.scaling.collected import Collected, collect
-from commmodel.scaling.difference import Difference, Differences, Together, differences
+from commmodel.lazy import attributes
+from commmodel.scaling.checking import CheckResult, MemoryLimit, check
+from commmodel.scaling.collected import CollectedSeries, collect
+from commmodel.scaling.difference import Difference, Differences, JointVerdict, differences
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline, load, published
 from commmodel.scaling.fitting import Fits, Model, fit, fit_term
-from commmodel.scaling.growth import Growth, parse
+from commmodel.scaling.growth import Growth, parse_growth
 from commmodel.scaling.guidelines import BrokenRule, CheckSettings
-from commmodel.scaling.limits import ScalePrediction, largest_scale, predict
+from commmodel.scaling.limits import ScalePrediction, largest_scale, predict_at
 from commmodel.scaling.rules import FunctionRule, Violation, parse_rule
 from commmodel.scaling.samples import STATISTICS, reduce
 from commmodel.scaling.series import Series, series_over
@@ -21,9 +23,9 @@ from commmodel.scaling.verdict import Judgement, Verdict, judge
 __all__ = [
     "STATISTICS",
     "BrokenRule",
+    "CheckResult",
     "CheckSettings",
-    "Checked",
-    "Collected",
+    "CollectedSeries",
     "Difference",
     "Differences",
     "Expectation",
@@ -32,13 +34,13 @@ __all__ = [
     "FunctionRule",
     "Growth",
     "Guideline",
+    "JointVerdict",
     "Judgement",
     "MemoryLimit",
     "Model",
     "ScalePrediction",
     "Series",
     "SurfaceModel",
-    "Together",
     "Verdict",
     "Violation",
     "check",
@@ -50,10 +52,12 @@ __all__ = [
     "judge",
     "largest_scale",
     "load",
-    "parse",
+    "parse_growth",
     "parse_rule",
-    "predict",
+    "predict_at",
     "published",
     "reduce",
     "series_over",
 ]  # fmt: skip
+
+__getattr__ = attributes(__name__, modules=["overview", "search_space", "bootstrap"])

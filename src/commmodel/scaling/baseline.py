@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
-from commmodel.results import Configuration, Launch, Measurements, described
+from commmodel.results import Configuration, Launch, Measurements, describe
 from commmodel.results.parameters import METRICS
 from commmodel.scaling.bootstrap import Ensemble, ensemble
 from commmodel.scaling.difference import Difference, differences
@@ -15,16 +15,16 @@ from commmodel.scaling.search_space import default_deviation, default_space
 from commmodel.scaling.series import Fixed, Series
 from commmodel.scaling.verdict import Judgement, Verdict, divergence
 
-__all__ = ["TOGETHER", "Slower", "modelled", "slower", "status_quo"]
+__all__ = ["TOGETHER", "Slowdown", "modelled", "slower", "status_quo"]
 
 TOGETHER = "all times together"
-"""What a `Slower` is called that is of no value alone."""
+"""What a `Slowdown` is called that is of no value alone."""
 _EVEN = 0.5
 _CLEAR = 3.0  # standard deviations by which a function's ends must have moved apart to be called a faster growth
 
 
 @dataclass(frozen=True)
-class Slower:
+class Slowdown:
     """A value larger than in the baseline at the same scale: `ratio` new over old, with its interval.
 
     Where all times together are larger, though none alone need be, `name` says so and `scale` is nan.
@@ -132,7 +132,7 @@ def _only(measurements: Measurements, parameters: set[str], metric: str | None) 
     """Return the records that depend on one of the parameters."""
 
     def is_selected(configuration: Configuration, unit: str) -> bool:
-        _, metric_of, values = described(configuration)
+        _, metric_of, values = describe(configuration)
         return bool(values.keys() & parameters) and metric in {None, metric_of or METRICS[unit]}
 
     launches = (
@@ -144,12 +144,12 @@ def _only(measurements: Measurements, parameters: set[str], metric: str | None) 
     return Measurements(tuple(launch for launch in launches if launch.records))
 
 
-def _of_series(row: Difference, parameters: Iterable[str]) -> Slower:
-    name, metric, values = described(row.configuration)
+def _of_series(row: Difference, parameters: Iterable[str]) -> Slowdown:
+    name, metric, values = describe(row.configuration)
     over = next(parameter for parameter in parameters if isinstance(values.get(parameter), float))
     scale = values.pop(over)
     metric = metric or METRICS[row.unit]
-    return Slower(name, metric, over, float(scale), tuple(values.items()), row.ratio, row.low, row.high)
+    return Slowdown(name, metric, over, float(scale), tuple(values.items()), row.ratio, row.low, row.high)
 
 
 def slower(
@@ -158,7 +158,7 @@ def slower(
     parameters: Iterable[str],
     settings: CheckSettings,
     metric: str | None = None,
-) -> tuple[tuple[Slower, ...], int, tuple[str, ...]]:
+) -> tuple[tuple[Slowdown, ...], int, tuple[str, ...]]:
     """Return the values larger than in the baseline, the number of values compared, and remarks.
 
     Parameters
@@ -187,7 +187,7 @@ def slower(
     changed = (f"since the baseline, {name}: {old} became {new}" for name, old, new in result.environment)
     if result.together is not None and result.together.change == "slower":
         together = result.together
-        all_of_them = Slower(
+        all_of_them = Slowdown(
             TOGETHER, METRICS["s"], names[0], math.nan, (), together.ratio, together.low, together.high
         )
         worse = (all_of_them, *worse)

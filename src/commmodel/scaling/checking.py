@@ -13,19 +13,19 @@ from commmodel.arguments import finite, integer, share
 from commmodel.errors import InputError
 from commmodel.results import Measurements
 from commmodel.results.configurations import Function
-from commmodel.scaling.baseline import Slower, modelled, slower, status_quo
+from commmodel.scaling.baseline import Slowdown, modelled, slower, status_quo
 from commmodel.scaling.bootstrap import MOST_DRAWS, Ensemble
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline
 from commmodel.scaling.fitting import FEWEST_SCALES
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.guidelines import BrokenRule, CheckSettings, broken_guidelines, usable
 from commmodel.scaling.launch_scatter import between_launches
-from commmodel.scaling.limits import ScalePrediction, largest_scale, predict
+from commmodel.scaling.limits import ScalePrediction, largest_scale, predict_at
 from commmodel.scaling.samples import STATISTICS
 from commmodel.scaling.series import Key, Series, series_over
 from commmodel.scaling.verdict import Judgement, Verdict, judge
 
-__all__ = ["Checked", "CheckedSeries", "MemoryLimit", "Room", "Slower", "check"]
+__all__ = ["CheckResult", "CheckedSeries", "MemoryLimit", "Room", "Slowdown", "check"]
 
 
 _NEEDED = ": measure a function at three scales or more, as with mpiexec -n 8 python -m commmodel.bench collective"
@@ -81,7 +81,7 @@ class CheckedSeries:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     """The result of a check.
 
     Attributes
@@ -102,7 +102,7 @@ class Checked:
     rows: tuple[CheckedSeries, ...]
     violations: tuple[BrokenRule, ...] = ()
     possible: tuple[BrokenRule, ...] = ()
-    slower: tuple[Slower, ...] = ()
+    slower: tuple[Slowdown, ...] = ()
     notes: tuple[str, ...] = ()
     compared: int = 0
 
@@ -174,7 +174,7 @@ def check(
     metric: str | None = None,
     deviation: Mapping[str, Growth] | None = None,
     settings: CheckSettings | None = None,
-) -> Checked:
+) -> CheckResult:
     """Check that measurements grow as expected, keep the rules, and are no slower than the baseline.
 
     Parameters
@@ -259,7 +259,7 @@ def check(
     broken, untested = broken_guidelines(
         guidelines, list(series_by_key.values()), models_of, between_launches(models), at, settings
     )
-    worse: tuple[Slower, ...] = ()
+    worse: tuple[Slowdown, ...] = ()
     values = 0
     compared: tuple[str, ...] = ()
     if baseline is not None:
@@ -274,7 +274,7 @@ def check(
             functions = dict.fromkeys(series.name for series in series_by_key.values())
             raise InputError(f"{missing[0]}; measured: {', '.join(functions)}")
         raise InputError(notes[0] if notes else f"nothing was measured that is expected{_NEEDED}")
-    return Checked(
+    return CheckResult(
         tuple(_with_limits(row, at, memory, settings.confidence) for row in rows),
         tuple(violation for violation in broken if violation.certain),
         tuple(violation for violation in broken if not violation.certain),
@@ -348,7 +348,7 @@ def _order(series: Series) -> tuple[tuple[bool, float | str], ...]:
 
 def _with_limits(row: CheckedSeries, at: float | None, memory: MemoryLimit | None, confidence: float) -> CheckedSeries:
     ensemble = row.judgement.ensemble
-    predicted = None if at is None or not ensemble.fits else predict(ensemble, at, confidence)
+    predicted = None if at is None or not ensemble.fits else predict_at(ensemble, at, confidence)
     room = (
         None if memory is None or row.series.unit != "B" or not ensemble.fits else _room(ensemble, memory, confidence)
     )

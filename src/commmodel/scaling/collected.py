@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.results import Configuration, Launch, Measurements, runs
+from commmodel.results import Configuration, Launch, Measurements, whole_launches
 
-__all__ = ["Collected", "Samples", "collect"]
+__all__ = ["CollectedSeries", "Samples", "collect"]
 
 Array = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Collected:
+class CollectedSeries:
     """One side of a comparison: what is compared, without the records that it is of.
 
     Attributes
@@ -67,7 +67,7 @@ class Collected:
     identities: frozenset[tuple[int, int]]
 
 
-def collect(measurements: Measurements) -> Collected:
+def collect(measurements: Measurements) -> CollectedSeries:
     """Return what `differences` compares, so that the records of one side need not stay until the other is read.
 
     Parameters
@@ -75,7 +75,7 @@ def collect(measurements: Measurements) -> Collected:
     measurements : Measurements
         A launch's records of one configuration are joined.
     """
-    joined = runs(measurements)
+    joined = whole_launches(measurements)
     measured: dict[Configuration, Samples] = {}
     for number, launch in enumerate(joined):
         for record in launch.records:
@@ -86,7 +86,7 @@ def collect(measurements: Measurements) -> Collected:
         tuple(Launch(launch.header, ()) for launch in launches) for launches in (joined, measurements.launches)
     )
     identities = frozenset(_identity(launch) for launch in measurements.launches if launch.records)
-    return Collected(bare, all_bare, measurements.notes, measured, identities)
+    return CollectedSeries(bare, all_bare, measurements.notes, measured, identities)
 
 
 def _identity(launch: Launch) -> tuple[int, int]:

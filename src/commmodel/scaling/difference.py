@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from commmodel.errors import InputError
 from commmodel.results import Configuration, Launch, Measurements
 from commmodel.results.configurations import Clocks, Function, Memory, Queue
-from commmodel.scaling.collected import Collected, Samples, collect
+from commmodel.scaling.collected import CollectedSeries, Samples, collect
 from commmodel.scaling.environment import changed_environment
 from commmodel.scaling.permutation import FEWEST_PLAIN, Shifts, fewest_launches, fewest_pairs, paired, unpaired
 from commmodel.scaling.samples import STATISTICS, reduce
 
-__all__ = ["Change", "Difference", "Differences", "Together", "differences"]
+__all__ = ["Change", "Difference", "Differences", "JointVerdict", "differences"]
 
 Array = NDArray[np.float64]
 Change = Literal["slower", "faster", "larger", "smaller", "same", "unclear"]
@@ -85,7 +85,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Together:
+class JointVerdict:
     """The common change of all times.
 
     Attributes
@@ -133,7 +133,7 @@ class Differences:
     only_after: tuple[Configuration, ...]
     environment: tuple[tuple[str, str, str], ...]
     remarks: tuple[str, ...]
-    together: Together | None = None
+    together: JointVerdict | None = None
     pairs: int = 0
 
     @property
@@ -373,7 +373,9 @@ def _count(launches: int) -> str:
     return "one launch" if launches == 1 else f"{launches} launches"
 
 
-def _remarks(before: Collected, after: Collected, of_launches: Sequence[str], left_out: int) -> tuple[str, ...]:
+def _remarks(
+    before: CollectedSeries, after: CollectedSeries, of_launches: Sequence[str], left_out: int
+) -> tuple[str, ...]:
     remarks = [*before.notes, *after.notes]
     for name, measurements in (("before", before), ("after", after)):
         warnings = list(dict.fromkeys(text for launch in measurements.launches for text in launch.header.warnings))
@@ -397,7 +399,7 @@ def _timed_rows(
     statistic: str,
     confidence: float,
     least: float,
-) -> tuple[list[Difference], Together | None, list[str]]:
+) -> tuple[list[Difference], JointVerdict | None, list[str]]:
     """Return the rows of times, their common change, and remarks."""
     if not sides:
         return [], None, []
@@ -418,7 +420,7 @@ def _timed_rows(
     if math.isfinite(shifts.common[0]):
         ratio, low, high = _as_ratios(shifts.common)
         change = _change(next(iter(sides)), "s", ratio, low, high, least, is_real=shifts.together <= 1 - confidence)
-        together = Together(len(sides), ratio, low, high, shifts.together, change)
+        together = JointVerdict(len(sides), ratio, low, high, shifts.together, change)
     return rows, together, _of_launches(launches, shifts, _spread(before, after), confidence)
 
 
@@ -455,8 +457,8 @@ def _counted_rows(
 
 
 def differences(
-    before: Measurements | Collected,
-    after: Measurements | Collected,
+    before: Measurements | CollectedSeries,
+    after: Measurements | CollectedSeries,
     *,
     statistic: str = "median",
     confidence: float = 0.95,
@@ -510,7 +512,7 @@ def differences(
         raise InputError(f"confidence {confidence:g}: it must be between 0 and 1, such as 0.95")
     if not 0 <= least < math.inf:
         raise InputError(f"least effect {least:g}: it must be a share from 0 up, such as 0.05")
-    before, after = (side if isinstance(side, Collected) else collect(side) for side in (before, after))
+    before, after = (side if isinstance(side, CollectedSeries) else collect(side) for side in (before, after))
     old, new = before.samples, after.samples
     common: dict[Configuration, tuple[Samples, Samples]] = {
         configuration: (old[configuration], new[configuration])

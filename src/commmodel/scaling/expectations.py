@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from commmodel import documents
 from commmodel.documents import check_format, convert, locate, read_toml
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.scaling.growth import ONE, Growth, parse, parse_product
+from commmodel.scaling.growth import ONE, Growth, parse_growth, parse_product
 from commmodel.scaling.rules import FunctionRule, parse_rule
 from commmodel.units import parse_size, parse_time
 
@@ -140,7 +140,7 @@ def _where(path: Path, place: str, table: dict[str, str | float], over: str) -> 
 
 def _growth(path: Path, place: str, text: str, over: str) -> Growth:
     try:
-        return parse(text, over)
+        return parse_growth(text, over)
     except InputError as error:
         raise DamagedFileError(path, f"field {place}", str(error)) from None
 

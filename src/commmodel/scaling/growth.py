@@ -1,7 +1,7 @@
 """Classes of growth: products of powers of log₂ x, x and 2^x, read and printed as people write them.
 
 Source: Shudler and others, "Exascaling Your Library" (2015), Section 2.3: classes F₁, F₂ and F₃. Main entries: `Growth`
-and `parse`.
+and `parse_growth`.
 """
 
 import functools
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from commmodel.arguments import numbers
 from commmodel.errors import InputError
 
-__all__ = ["ONE", "Growth", "check_growths", "parse", "parse_product"]
+__all__ = ["ONE", "Growth", "check_growths", "parse_growth", "parse_product"]
 
 _LONGEST = 200
 _LARGEST_EXPONENT = 1000
@@ -103,9 +103,9 @@ class Growth:
         return np.asarray(value)
 
     def text(self, over: str) -> str:
-        """Return the usual notation, as `parse` reads it.
+        """Return the usual notation, as `parse_growth` reads it.
 
-        >>> [parse(text).text("k") for text in ("O(sqrt(k))", "k^3 2^k", "k^(1/3)/log^2(k)", "1", "2^(-k/2)")]
+        >>> [parse_growth(text).text("k") for text in ("O(sqrt(k))", "k^3 2^k", "k^(1/3)/log^2(k)", "1", "2^(-k/2)")]
         ['k^0.5', 'k^3 2^k', 'k^(1/3) / log^2 k', '1', '1 / 2^(k/2)']
         """
         above, below = (
@@ -130,7 +130,7 @@ def check_growths(*growths: object) -> None:
     """Raise an InputError for anything but a class of growth, such as its text."""
     for growth in growths:
         if not isinstance(growth, Growth):
-            raise InputError(f"{growth!r} is no class of growth: make one of it with commmodel.scaling.parse")
+            raise InputError(f"{growth!r} is no class of growth: make one of it with commmodel.scaling.parse_growth")
 
 
 def _plain(number: Fraction) -> str:
@@ -341,7 +341,7 @@ def parse_product(text: str) -> dict[str, Growth]:
     return _GrowthParser(text).parse()
 
 
-def parse(text: str, over: str | None = None) -> Growth:
+def parse_growth(text: str, over: str | None = None) -> Growth:
     """Return the class of growth that `text` says.
 
     Parameters
@@ -363,9 +363,9 @@ def parse(text: str, over: str | None = None) -> Growth:
 
     Examples
     --------
-    >>> parse("p log^2 p") == Growth(log=2, power=1), parse("O(4^k)") == Growth(exponential=2)
+    >>> parse_growth("p log^2 p") == Growth(log=2, power=1), parse_growth("O(4^k)") == Growth(exponential=2)
     (True, True)
-    >>> parse("n log n", over="p")
+    >>> parse_growth("n log n", over="p")
     Traceback (most recent call last):
     commmodel.errors.InputError: class of growth 'n log n': it is over n, not over p: write it over p
     """

@@ -1,4 +1,4 @@
-"""Extrapolation of models, and the largest scale within a limit. Main entries: `predict` and `largest_scale`.
+"""Extrapolation of models, and the largest scale within a limit. Main entries: `predict_at` and `largest_scale`.
 
 Source: Shudler and others (2015), Sections 2.4 and 4.2 (the memory wall).
 """
@@ -12,7 +12,7 @@ from commmodel.errors import InputError
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.fitting import Model
 
-__all__ = ["ScalePrediction", "largest_scale", "predict"]
+__all__ = ["ScalePrediction", "largest_scale", "predict_at"]
 
 _LARGEST = 2.0**64
 _BISECTIONS = 80
@@ -28,7 +28,7 @@ class ScalePrediction:
     high: float
 
 
-def predict(ensemble: Ensemble, scale: float, confidence: float = 0.95) -> ScalePrediction:
+def predict_at(ensemble: Ensemble, scale: float, confidence: float = 0.95) -> ScalePrediction:
     """Return the best model's value at a scale, with the interval of all models that the data allow.
 
     Parameters
@@ -51,7 +51,7 @@ def predict(ensemble: Ensemble, scale: float, confidence: float = 0.95) -> Scale
     >>> from commmodel.scaling.growth import Growth
     >>> p = [4, 8, 16, 32, 64]
     >>> found = ensemble(p, [[2.0 * n] for n in p], [Growth(power=1)])
-    >>> round(predict(found, 1024).value)
+    >>> round(predict_at(found, 1024).value)
     2048
     """
     scale = finite("scale", scale, 1)

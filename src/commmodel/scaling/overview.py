@@ -10,7 +10,7 @@ from commmodel.errors import InputError
 from commmodel.results import Launch, Measurements, library_name
 from commmodel.results.configurations import Collective, Function, Memory
 from commmodel.scaling.bootstrap import Ensemble, ensemble
-from commmodel.scaling.checking import Checked, check
+from commmodel.scaling.checking import CheckResult, check
 from commmodel.scaling.expectations import Expectations
 from commmodel.scaling.fitting import FEWEST_SCALES
 from commmodel.scaling.samples import reduce
@@ -91,7 +91,7 @@ class Overview:
     """
 
     rows: tuple[ModelledSeries, ...]
-    checks: tuple[tuple[str, Checked], ...] = ()
+    checks: tuple[tuple[str, CheckResult], ...] = ()
     """MPI library, empty where there is one alone, and what its check says."""
     surfaces: tuple[Surface, ...] = ()
 
@@ -130,7 +130,7 @@ def _key(series: Series) -> tuple[object, ...]:
 
 
 def modelled_series(
-    checked: Checked, library: str = "", statistic: str = "first quartile"
+    checked: CheckResult, library: str = "", statistic: str = "first quartile"
 ) -> tuple[ModelledSeries, ...]:
     """Return the series of a check, which was made with this statistic."""
     return tuple(
@@ -154,7 +154,7 @@ def overview(measurements: Measurements, expectations: Expectations | None = Non
         Where something is expected, and nothing of that was measured.
     """
     rows: list[ModelledSeries] = []
-    checks: list[tuple[str, Checked]] = []
+    checks: list[tuple[str, CheckResult]] = []
     for library, members in _by_library(measurements):
         judged: set[tuple[object, ...]] = set()
         if expectations is not None:

@@ -47,8 +47,8 @@ def default_deviation(expectation: Growth) -> Growth:
 
     Examples
     --------
-    >>> from commmodel.scaling.growth import parse
-    >>> [default_deviation(parse(text)).text("x") for text in ("x log x", "log x", "x^3 2^x", "1 / x", "1")]
+    >>> from commmodel.scaling.growth import parse_growth
+    >>> [default_deviation(parse_growth(text)).text("x") for text in ("x log x", "log x", "x^3 2^x", "1 / x", "1")]
     ['x^0.5', 'log^0.5 x', '2^(x/2)', 'x^0.5', '1']
     """
     leading = _class_of(expectation)
@@ -69,8 +69,8 @@ def deviation_limits(expectation: Growth, deviation: Growth | None = None) -> tu
 
     Examples
     --------
-    >>> from commmodel.scaling.growth import parse
-    >>> [limit.text("p") for limit in deviation_limits(parse("p"))]
+    >>> from commmodel.scaling.growth import parse_growth
+    >>> [limit.text("p") for limit in deviation_limits(parse_growth("p"))]
     ['p^0.5', 'p^1.5']
     """
     D = default_deviation(expectation) if deviation is None else deviation
@@ -123,8 +123,8 @@ def search_space(expectation: Growth) -> tuple[Growth, ...]:
     --------
     >>> len(search_space(Growth(power=1)))
     17
-    >>> from commmodel.scaling.growth import parse
-    >>> [parse(text) in search_space(parse("k^3 2^k")) for text in ("k^2 2^k", "k^4 2^k", "k^7 2^k")]
+    >>> from commmodel.scaling.growth import parse_growth
+    >>> [parse_growth(text) in search_space(parse_growth("k^3 2^k")) for text in ("k^2 2^k", "k^4 2^k", "k^7 2^k")]
     [True, True, False]
     """
     if _class_of(expectation) == "log":
@@ -163,8 +163,8 @@ def default_space() -> tuple[Growth, ...]:
 
     Examples
     --------
-    >>> from commmodel.scaling.growth import parse
-    >>> len(default_space()), [parse(text) in default_space() for text in ("x^3", "x log^2 x", "x^4")]
+    >>> from commmodel.scaling.growth import parse_growth
+    >>> len(default_space()), [parse_growth(text) in default_space() for text in ("x^3", "x log^2 x", "x^4")]
     (45, [True, True, False])
     """
     published = {
@@ -196,8 +196,8 @@ def prior_odds(term: Growth) -> float:
 
     Examples
     --------
-    >>> from commmodel.scaling.growth import parse
-    >>> [prior_odds(parse(text)) for text in ("x log x", "x^0.5", "x^0.25", "x log^2 x")]
+    >>> from commmodel.scaling.growth import parse_growth
+    >>> [prior_odds(parse_growth(text)) for text in ("x log x", "x^0.5", "x^0.25", "x log^2 x")]
     [1.0, 0.5, 0.25, 0.5]
     """
     check_growths(term)
@@ -213,8 +213,8 @@ def drawn_odds(term: Growth) -> float:
     Squares of the logarithm beside a power that is not whole have 1/4: over any range that can be measured, x^(1/3)
     log^2 x looks like x, though it grows less in the end, so that hardly a linear growth would be certain.
 
-    >>> from commmodel.scaling.growth import parse
-    >>> [drawn_odds(parse(text)) for text in ("x^0.75", "log^2 x", "x log^2 x", "x^(1/3) log^2 x")]
+    >>> from commmodel.scaling.growth import parse_growth
+    >>> [drawn_odds(parse_growth(text)) for text in ("x^0.75", "log^2 x", "x log^2 x", "x^(1/3) log^2 x")]
     [1.0, 1.0, 1.0, 0.25]
     """
     return 1 / _LEAST_SIMPLE if term.log >= _SQUARE and term.power.denominator > 1 else 1.0

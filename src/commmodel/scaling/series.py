@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.results import Measurements, described
+from commmodel.results import Measurements, describe
 from commmodel.results.parameters import METRICS
 
 __all__ = ["Fixed", "Key", "Series", "series_over"]
@@ -81,7 +81,7 @@ def series_over(measurements: Measurements, over: str = "p") -> Iterator[Series]
     grouped: dict[tuple[str, str, str, Fixed], dict[float, dict[int, list[float]]]] = {}
     for number, launch in enumerate(measurements.launches):
         for record in launch.records:
-            name, metric, parameters = described(record.configuration)
+            name, metric, parameters = describe(record.configuration)
             scale = parameters.pop(over, None)
             if not isinstance(scale, float):
                 continue

@@ -177,9 +177,9 @@ def fit_surface(
 
     Examples
     --------
-    >>> from commmodel.scaling.growth import parse
+    >>> from commmodel.scaling.growth import parse_growth
     >>> p, n = np.meshgrid([2.0, 4, 8, 16, 32], [1.0, 10, 100, 1000, 10000])
-    >>> terms = [parse(text) for text in ("log p", "p^0.5", "p")]
+    >>> terms = [parse_growth(text) for text in ("log p", "p^0.5", "p")]
     >>> fit_surface(p.ravel(), n.ravel(), (3 + 2 * np.log2(p) * n).ravel(), terms, terms).text("p", "n")
     '3 + 2 log p n'
     >>> fit_surface(p.ravel(), n.ravel(), (3 + 2 * np.log2(p) + 5 * n).ravel(), terms, terms).text("p", "n")

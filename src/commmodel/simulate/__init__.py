@@ -12,10 +12,13 @@
     from_machine network and platform of a measured machine
     result       the result of a simulation
     timeline     what each rank did when, for viewers
+    scenario     a workload on a platform by a model; what_if: many of them; online: programs that run
 
-Main entry: `run`; GOAL schedules are another kind of work, which `delays.run_schedule` runs.
+Main entry: `run`; GOAL schedules are another kind of work, which `delays.run_schedule` runs. Modules that it does not
+need are loaded at their first use.
 """
 
+from commmodel.lazy import attributes
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, fluid
 from commmodel.simulate.operations import OPERATION, Code, Program
@@ -26,3 +29,7 @@ __all__ = [
     "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Network", "Program", "SimulationResult", "fluid",
     "run",
 ]  # fmt: skip
+
+_MODULES = ("from_machine", "goal", "online", "platform", "scenario", "timeline", "traces", "what_if", "work")
+
+__getattr__ = attributes(__name__, modules=_MODULES)

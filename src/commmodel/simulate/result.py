@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from commmodel.simulate.operations import Code
 
-__all__ = ["INTERVAL", "MARK", "MESSAGE", "Blocked", "SimulationResult", "State", "from_record"]
+__all__ = ["INTERVAL", "MARK", "MESSAGE", "BlockedRank", "SimulationResult", "State", "from_record"]
 
 
 class State(IntEnum):
@@ -45,7 +45,7 @@ MARK = np.dtype([("rank", np.int32), ("number", np.int32), ("time", np.float64)]
 
 
 @dataclass(frozen=True)
-class Blocked:
+class BlockedRank:
     """A rank that waits for ever, and for what."""
 
     rank: int
@@ -110,7 +110,7 @@ class SimulationResult:
     solver_calls: int = 0
     marks: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MARK))
     link_bytes: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    blocked: tuple[Blocked, ...] = ()
+    blocked: tuple[BlockedRank, ...] = ()
     intervals: NDArray[np.void] = field(default_factory=lambda: np.empty(0, INTERVAL))
     transfers: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MESSAGE))
     wall_seconds: float = 0.0
@@ -181,7 +181,7 @@ def from_record(
         call, site = calls[Code(code)] + (f" (line {line})" if line else ""), ""
         if place is not None:
             call, site = place(rank, line)
-        blocked.append(Blocked(rank, call, "receive" if sends else "message", peer, tag, size, site))
+        blocked.append(BlockedRank(rank, call, "receive" if sends else "message", peer, tag, size, site))
     counts = {name: record[name] for name in ("messages", "events", "solver_calls", "unmatched_messages")}
     return SimulationResult(
         ends=record["ends"] * unit,

@@ -5,9 +5,12 @@ Source: Hunold and Carpen-Amarie (2016), who found the launch to be a factor of 
 shuffled order. Main entries: `make`, `run`, `states` and `gather`.
 """
 
-from commmodel.sweep.gathering import Gathered, JobState, gather, states
+from commmodel.lazy import attributes
+from commmodel.sweep.gathering import GatherResult, JobState, gather, states
 from commmodel.sweep.plan import Job, Plan, Slurm, load
 from commmodel.sweep.running import Failure, run
 from commmodel.sweep.scripts import make
 
-__all__ = ["Failure", "Gathered", "Job", "JobState", "Plan", "Slurm", "gather", "load", "make", "run", "states"]
+__all__ = ["Failure", "GatherResult", "Job", "JobState", "Plan", "Slurm", "gather", "load", "make", "run", "states"]
+
+__getattr__ = attributes(__name__, modules=["interleaving"])

@@ -10,7 +10,7 @@ from commmodel.errors import InputError
 from commmodel.files import refuse_inputs, write_bytes
 from commmodel.sweep.plan import FILE, Job, Plan, load
 
-__all__ = ["Gathered", "JobState", "gather", "states"]
+__all__ = ["GatherResult", "JobState", "gather", "states"]
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,14 @@ def states(folder: str | os.PathLike[str], plan: Plan | None = None) -> tuple[Jo
 
 
 @dataclass(frozen=True)
-class Gathered:
+class GatherResult:
     """The joined and the omitted files."""
 
     jobs: tuple[JobState, ...]
     left_out: tuple[JobState, ...]
 
 
-def gather(folder: str | os.PathLike[str], output: str | os.PathLike[str]) -> Gathered:
+def gather(folder: str | os.PathLike[str], output: str | os.PathLike[str]) -> GatherResult:
     """Join the files of all finished jobs, each launch with its header.
 
     Parameters
@@ -100,4 +100,4 @@ def gather(folder: str | os.PathLike[str], output: str | os.PathLike[str]) -> Ga
     of_jobs = (name for state in jobs for name in (state.job.script, state.job.results, state.job.done, state.job.log))
     refuse_inputs(output, (folder / name for name in (FILE, *of_jobs)))
     write_bytes(output, (part.read_bytes().rstrip(b"\n") + b"\n" for part in parts))
-    return Gathered(complete, tuple(state for state in jobs if state.state != "done"))
+    return GatherResult(complete, tuple(state for state in jobs if state.state != "done"))

@@ -119,7 +119,7 @@ def test_wrong_arguments(tmp_path):
     with pytest.raises(InputError, match="no such program"):
         online.workload(graphene, ["no-such-program"], 2)
     with pytest.raises(InputError, match="compute"):
-        online.workload(graphene, ["true"], 2, compute=-1.0)
+        online.workload(graphene, ["true"], 2, computation=-1.0)
 
 
 def test_times_are_those_of_the_replay_of_a_recording(tmp_path):

@@ -9,9 +9,9 @@ from commmodel.collectives.library.selection import (
     dump,
     dumps,
     load,
-    preceded,
     published,
     select,
+    with_rules,
 )
 
-__all__ = ["SelectionRule", "Selector", "dump", "dumps", "load", "preceded", "published", "select"]
+__all__ = ["SelectionRule", "Selector", "dump", "dumps", "load", "published", "select", "with_rules"]

@@ -250,7 +250,6 @@ class _Facts(NamedTuple):
 
 
 _POWER, _COUNT = "comm_size=pow2", "count<pow2"
-_ELSE = {"comm_size": "comm_size=any", "avg_msg_size": "avg_msg_size=any", "total_msg_size": "total_msg_size=any"}
 
 
 def _conditions(selector: Selector, rule: SelectionRule) -> list[tuple[str, bool]]:

@@ -37,18 +37,28 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
 
 __all__ = [
-    "FORMATS", "SelectionRule", "Selector", "check", "dump", "dumps", "load", "normalise", "preceded", "published",
-    "select", "with_levels",
+    "FORMATS",
+    "SelectionRule",
+    "Selector",
+    "check",
+    "dump",
+    "dumps",
+    "load",
+    "normalise",
+    "published",
+    "select",
+    "with_levels",
+    "with_rules",
 ]  # fmt: skip
 
 FORMATS = ("toml", "openmpi", "openmpi-json", "openmpi-han", "mpich")
 """What `dumps` writes and `load` recognises."""
 
 
-def preceded(selector: Selector, rules: Sequence[SelectionRule]) -> Selector:
+def with_rules(selector: Selector, rules: Sequence[SelectionRule]) -> Selector:
     """Return the selector with a user's rules before its own.
 
-    >>> mine = preceded(load("mpich"), [SelectionRule("bcast", "chain", segment_size=8192)])
+    >>> mine = with_rules(load("mpich"), [SelectionRule("bcast", "chain", segment_size=8192)])
     >>> select(mine, "bcast", 2**20, 64).algorithm
     'chain'
     """

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.patches import Patch
 
-from commmodel.machine import recommended
+from commmodel.machine import recommended_model
 from commmodel.machine.model_choice import ONE_WAY, two_way
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Plot
@@ -112,7 +112,9 @@ def _draw(series: PathSeries, cells: Sequence[_ErrorCell], key: str, title: str,
 def _chosen(series: PathSeries) -> Mapping[str, str]:
     """Return the models of ping-pongs that get a map, and the titles of the maps."""
     available = {name for segment in series.segments for name in two_way(segment)}
-    advice = {recommended(segment) for segment in series.segments if segment.recommended and recommended(segment)}
+    advice = {
+        recommended_model(segment) for segment in series.segments if segment.recommended and recommended_model(segment)
+    }
     names = {"postal": "postal, of one pair", "max-rate": "max-rate"}
     chosen = {name: words for name, words in names.items() if name in available}
     if not advice:

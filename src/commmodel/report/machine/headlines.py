@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from commmodel.fit.points import Points, collect, collect_streams
-from commmodel.machine import Extended, Limit, Machine, Parameter, Postal, Segment, recommended
+from commmodel.machine import Extended, Limit, Machine, Parameter, Postal, Segment, recommended_model
 from commmodel.machine.model_choice import Model, model_of
 from commmodel.machine.parameters import UNITS
 from commmodel.machine.rates import bandwidth, duplex_factor, node_rate
@@ -68,8 +68,8 @@ def _trust(segments: tuple[Segment, ...]) -> Fact:
         place = f"{segment.protocol}{_span(segment.limit, below)}"
         below = segment.limit
         models: list[tuple[str, Model | None]] = []
-        if recommended(segment) or segment.one_way is None:
-            models.append((place, model_of(segment, recommended(segment))))
+        if recommended_model(segment) or segment.one_way is None:
+            models.append((place, model_of(segment, recommended_model(segment))))
         if segment.one_way is not None:
             models.append((f"{place} ({STREAMS})", segment.one_way))
         for name, model in models:
@@ -108,14 +108,14 @@ def _shared(segments: Sequence[Segment]) -> Iterable[Fact]:
     rate_both = node_rate(last)
     if rate_both is not None:
         meaning = f"R_N of {last.protocol}" + ("; both ways at once" if last.one_way else "")
-        model = model_of(last, recommended(last))
+        model = model_of(last, recommended_model(last))
         yield Fact(
             "All pairs of a node",
             parameter_cell(rate_both, UNITS["R_N"]),
             meaning,
             model is None or _is_doubtful(model),
         )
-    elif model_of(last, recommended(last)) is not None:
+    elif model_of(last, recommended_model(last)) is not None:
         yield Fact("All pairs of a node", Cell("not known"), "one pair alone was measured")
     if last.one_way is not None and last.one_way.R_N is not None:
         rate = parameter_cell(last.one_way.R_N, UNITS["R_N"])
@@ -131,8 +131,10 @@ def _is_doubtful(model: Model) -> bool:
 
 def _from_model(path: str, segments: tuple[Segment, ...], points: Points | None) -> Headline:
     facts = []
-    modelled = [segment for segment in segments if recommended(segment)]
-    spoken = [(segment.protocol, model) for segment in modelled if (model := model_of(segment, recommended(segment)))]
+    modelled = [segment for segment in segments if recommended_model(segment)]
+    spoken = [
+        (segment.protocol, model) for segment in modelled if (model := model_of(segment, recommended_model(segment)))
+    ]
     if spoken:
         (smallest, first), (largest, last) = spoken[0], spoken[-1]
         latency = parameter_cell(first.alpha, UNITS["alpha"])

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.machine import Extended, LatencyAware, MaxRate, MeasuredTimes, Parameter, Postal, Segment, speaker
+from commmodel.machine import Extended, LatencyAware, MaxRate, MeasuredTimes, Parameter, Postal, Segment, choose_model
 from commmodel.machine.model_choice import ONE_WAY, Model, model_of
 from commmodel.machine.rates import bandwidth
 from commmodel.models import Formula, maxrate
@@ -43,7 +43,7 @@ class Line:
 def _model(segment: Segment, name: str, pairs: int) -> Model | MeasuredTimes | None:
     """Return the model for a number of pairs."""
     if name == RECOMMENDED:
-        chosen = speaker(segment, pairs)
+        chosen = choose_model(segment, pairs)
         return None if chosen.name == ONE_WAY else chosen.model
     model = model_of(segment, name)
     return None if isinstance(model, MaxRate) and model.R_N is None and pairs > 1 else model
@@ -93,14 +93,16 @@ def limits(segments: Sequence[Segment]) -> list[int]:
     return [segment.limit.value for segment in segments if segment.limit is not None]
 
 
-def prediction(segments: Sequence[Segment], sizes: Floats, pairs: int, model: str = RECOMMENDED) -> Floats:
-    """Return the time of a model for each size; nan where it does not apply."""
+def prediction(
+    segments: Sequence[Segment], sizes: Floats, pairs: int, model: str = RECOMMENDED, *, tables: bool = True
+) -> Floats:
+    """Return the time of a model for each size; nan where it does not apply, or, without tables, is measured times."""
     times = np.full(sizes.shape, math.nan)
     left = np.ones(sizes.shape, dtype=bool)
     for segment in segments:
         inside = left & (sizes <= (math.inf if segment.limit is None else segment.limit.value))
         chosen = _model(segment, model, pairs)
-        if chosen is not None:
+        if chosen is not None and (tables or not isinstance(chosen, MeasuredTimes)):
             times[inside] = _times(chosen, sizes[inside], pairs, "value", "value")
         left &= ~inside
     return times

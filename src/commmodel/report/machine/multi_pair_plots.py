@@ -12,6 +12,7 @@ from commmodel.report.kit.blocks import Plot
 from commmodel.report.kit.canvas import Canvas, new_canvas
 from commmodel.report.machine.model_curves import prediction
 from commmodel.report.machine.series import (
+    MEDIANS,
     PathSeries,
     caption,
     legend_of_pairs,
@@ -65,9 +66,9 @@ def aggregate(series: PathSeries) -> Plot:
     words = caption(
         [series],
         len(series.hidden),
-        "Bytes per second that k streams move together, all in one direction. Points: medians."
+        f"Bytes per second that k streams move together, all in one direction. Points: {MEDIANS}."
         if is_stream
-        else "Bytes per second that k pairs move together. Points: medians.",
+        else f"Bytes per second that k pairs move together. Points: {MEDIANS}.",
         f"Lines: {model_name} of each protocol segment.",
     )
     if len(series.counts) == 1:
@@ -83,9 +84,13 @@ def residuals(series: PathSeries) -> Plot | None:
     canvas = new_canvas()
     styles, colours = pair_styles(series.counts)
     modelled = []
+    measured = 0
     for pairs, colour, marker in styles:
         points = series.points.where(series.points.pairs == pairs)
-        expected = prediction(series.segments, points.message_size.astype(np.float64), pairs, series.model)
+        sizes = points.message_size.astype(np.float64)
+        expected = prediction(series.segments, sizes, pairs, series.model, tables=False)
+        with_tables = prediction(series.segments, sizes, pairs, series.model)
+        measured += int((np.isfinite(with_tables) & ~np.isfinite(expected)).sum())
         is_finite = np.isfinite(expected)
         if is_finite.any():
             modelled.append((pairs, colour, marker))
@@ -105,7 +110,9 @@ def residuals(series: PathSeries) -> Plot | None:
         f"Relative error of the model, at most {format_ratio(worst)}. Above 0 the model is too slow.",
         "Points on one side of 0 over many sizes tell of a model that is wrong there.",
     )
-    missing = len(series.points) - len(canvas.shown)
+    missing = len(series.points) - len(canvas.shown) - measured
+    if measured:
+        words += f" {measured} points are left out: no model describes them, so predictions use the measured times."
     if missing:
         words += f" The model says nothing of {missing} of the {len(series.points)} points."
     return canvas.finish(f"residuals-{series.path}", f"Residuals, {series.path}", words, colours)

@@ -16,7 +16,7 @@ from commmodel.machine import (
     Postal,
     Quality,
     Segment,
-    recommended,
+    recommended_model,
 )
 from commmodel.machine.model_choice import Model, two_way
 from commmodel.machine.parameters import UNITS
@@ -159,7 +159,7 @@ def _model_cell(name: str, quality: Quality | None, *, is_recommended: bool) -> 
 
 def _model_rows(segment: Segment, criteria: dict[str, float]) -> list[tuple[Cell, ...]]:
     """Return the cells of each model of a segment: name, latency, rates, errors, and criterion."""
-    advice = recommended(segment) if _has_choice(segment) and segment.recommended else ""
+    advice = recommended_model(segment) if _has_choice(segment) and segment.recommended else ""
     rows = []
     for name, model in _shown(segment).items():
         numbers: tuple[Cell, ...] = (
@@ -239,7 +239,7 @@ def _findings(segment: Segment) -> Iterable[tuple[str, str, bool]]:
     hidden = two_way(segment).keys() - _shown(segment).keys()  # the max-rate model that is the postal one
     for name, model in [*two_way(segment).items(), ("streams", segment.one_way)]:
         about = ("postal" if name in hidden else name) if several else ""
-        first = about in ("", recommended(segment))
+        first = about in ("", recommended_model(segment))
         yield from ((about, remark, first) for remark in (model.quality.remarks if model and model.quality else ()))
 
 

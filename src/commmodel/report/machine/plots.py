@@ -19,7 +19,7 @@ from commmodel.report.machine.error_map import error_maps
 from commmodel.report.machine.model_curves import RECOMMENDED, limits
 from commmodel.report.machine.multi_pair_plots import aggregate, residuals
 from commmodel.report.machine.parameters import segments_on
-from commmodel.report.machine.series import PathSeries, bars, caption, limit_lines, mark, pairs_word
+from commmodel.report.machine.series import MEDIANS, PathSeries, bars, caption, limit_lines, mark, pairs_word
 from commmodel.results import Measurements
 from commmodel.results.configurations import Threshold
 from commmodel.statistics import CONFIDENCE
@@ -67,7 +67,7 @@ def _over_size(drawn: Sequence[PathSeries], *, key: str, title: str, axis: str, 
     words = caption(
         drawn,
         left_out,
-        f"{intro}, {counts}. Points: medians; {_BARS}.",
+        f"{intro}, {counts}. Points: {MEDIANS}; {_BARS}.",
         "Lines: the model of each protocol segment; shaded: every parameter at an end of its interval.",
     )
     return canvas.finish(key, title, words, look.FIXED_COLOURS)

@@ -17,8 +17,12 @@ from commmodel.report.machine.model_curves import RECOMMENDED, Line, lines
 from commmodel.units import format_rate, format_size
 
 __all__ = [
-    "PathSeries", "bars", "caption", "legend_of_pairs", "limit_lines", "mark", "pair_styles", "pairs_word", "tips",
+    "MEDIANS", "PathSeries", "bars", "caption", "legend_of_pairs", "limit_lines", "mark", "pair_styles", "pairs_word",
+    "tips",
 ]  # fmt: skip
+
+MEDIANS = "medians, of the undisturbed samples where some were disturbed"
+"""What the points are."""
 
 
 @dataclass(frozen=True)

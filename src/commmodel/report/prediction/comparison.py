@@ -6,7 +6,7 @@ from itertools import groupby
 
 from rich.text import Text
 
-from commmodel.predict import Compared, ErrorSummary, Seconds
+from commmodel.predict import ComparedTime, ErrorSummary, Seconds
 from commmodel.report.kit.cells import error_words, measured_cell
 from commmodel.report.kit.tables import Cell, Table, left, plain_rows, right, text
 from commmodel.units import format_size, format_time
@@ -39,11 +39,11 @@ def _time(time: Seconds) -> Cell:
     return measured_cell(time.seconds, time.low, time.high, "s")
 
 
-def _models(rows: Iterable[Compared]) -> list[str]:
+def _models(rows: Iterable[ComparedTime]) -> list[str]:
     return list(dict.fromkeys(model for row in rows for model in row.predicted))
 
 
-def operation_tables(rows: Sequence[Compared]) -> list[Table]:
+def operation_tables(rows: Sequence[ComparedTime]) -> list[Table]:
     """Return a table for each operation: the measured time, and the time and relative error of each model."""
     tables = []
     for operation, group in groupby(rows, key=lambda row: row.operation):
@@ -125,7 +125,7 @@ def mean_tables(summaries: Sequence[ErrorSummary]) -> list[Table]:
     return tables
 
 
-def compared_tables(rows: Sequence[Compared], summaries: Sequence[ErrorSummary]) -> list[Table]:
+def compared_tables(rows: Sequence[ComparedTime], summaries: Sequence[ErrorSummary]) -> list[Table]:
     """Return a table for each operation, then the mean errors, by size, by number of processes and over all."""
     return [*operation_tables(rows), *mean_tables(summaries), summary_table(summaries)]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from matplotlib.lines import Line2D
 
-from commmodel.predict import Compared
+from commmodel.predict import ComparedTime
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Plot
 from commmodel.report.kit.canvas import Dashes, new_canvas
@@ -29,7 +29,7 @@ _LINES: dict[str, tuple[str, Dashes]] = {
 _OTHER_LINE: tuple[str, Dashes] = (look.INK, (0, (6, 2, 1, 2)))
 
 
-def _tip(row: Compared) -> str:
+def _tip(row: ComparedTime) -> str:
     measured = row.measured
     low, high = (math.nan if end is None else end for end in (measured.low, measured.high))
     errors = ", ".join(f"{model} {error_words(row.relative_error(model))}" for model in row.predicted)
@@ -39,7 +39,7 @@ def _tip(row: Compared) -> str:
 
 
 def _plot(
-    rows: Sequence[Compared], place: Callable[[Compared], int], key: str, title: str, axis: str, about: str
+    rows: Sequence[ComparedTime], place: Callable[[ComparedTime], int], key: str, title: str, axis: str, about: str
 ) -> Plot:
     canvas = new_canvas()
     rows = sorted(rows, key=place)
@@ -84,12 +84,12 @@ def _spread(values: Sequence[int]) -> list[int]:
     return [values[round(index * (count - 1) / (_MOST_PLOTS - 1))] for index in range(_MOST_PLOTS)]
 
 
-def _used(rows: Sequence[Compared]) -> str:
+def _used(rows: Sequence[ComparedTime]) -> str:
     names = list(dict.fromkeys(row.algorithm for row in rows if row.algorithm))
     return f"Algorithm{'s' * (len(names) > 1)}: {', '.join(names)}." if names else ""
 
 
-def _of_operation(operation: str, rows: Sequence[Compared]) -> list[Plot]:
+def _of_operation(operation: str, rows: Sequence[ComparedTime]) -> list[Plot]:
     plots = []
     counts = sorted({row.processes for row in rows})
     over_size = {count: [row for row in rows if row.processes == count and row.message_size > 0] for count in counts}
@@ -109,11 +109,11 @@ def _of_operation(operation: str, rows: Sequence[Compared]) -> list[Plot]:
     return plots
 
 
-def _sizes(rows: Sequence[Compared]) -> list[int]:
+def _sizes(rows: Sequence[ComparedTime]) -> list[int]:
     return sorted({row.message_size for row in rows})
 
 
-def draw(rows: Sequence[Compared]) -> list[Plot]:
+def draw(rows: Sequence[ComparedTime]) -> list[Plot]:
     """Return the plots of each operation: over size for some numbers of processes, and the reverse.
 
     Messages between two processes have one plot for each path.

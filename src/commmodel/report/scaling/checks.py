@@ -11,8 +11,8 @@ from rich.text import Text
 
 from commmodel.report.kit.tables import Cell, Style, Table, left, right, text
 from commmodel.results import parameter_words
-from commmodel.scaling import BrokenRule, Checked, Verdict
-from commmodel.scaling.baseline import Slower
+from commmodel.scaling import BrokenRule, CheckResult, Verdict
+from commmodel.scaling.baseline import Slowdown
 from commmodel.scaling.checking import CheckedSeries, Room
 from commmodel.units import format_interval
 
@@ -94,9 +94,9 @@ def _series_cells(row: CheckedSeries, common: set[tuple[str, float | str]]) -> t
     return (*map(Cell, words), verdict_cell(row.verdict), Cell(value), Cell(_room(row.room)))
 
 
-def _slower_table(slower: Sequence[Slower]) -> Table:
+def _slower_table(slower: Sequence[Slowdown]) -> Table:
     """Return a row for each slower function: its worst place, and the number of places."""
-    groups: dict[tuple[str, str, str, Parameters], list[Slower]] = {}
+    groups: dict[tuple[str, str, str, Parameters], list[Slowdown]] = {}
     for place in slower:
         groups.setdefault((place.name, place.metric, place.over, place.fixed), []).append(place)
     rows = []
@@ -113,7 +113,7 @@ def _slower_table(slower: Sequence[Slower]) -> Table:
     return Table("larger than before", columns, tuple(rows))
 
 
-def check_tables(checked: Checked) -> list[Table]:
+def check_tables(checked: CheckResult) -> list[Table]:
     """Return a table for each metric and parameter: a row for each series."""
     metrics = [row.series.metric for row in checked.rows]
     rows = sorted(checked.rows, key=lambda row: metrics.index(row.series.metric))
@@ -144,7 +144,7 @@ def _advice(rows: Sequence[CheckedSeries]) -> dict[tuple[Verdict, str], list[str
     return advice
 
 
-def check_lines(checked: Checked) -> Iterator[Text]:
+def check_lines(checked: CheckResult) -> Iterator[Text]:
     """Yield lines on broken rules, further measurements, omissions, and the number of matches."""
     for broken in checked.violations:
         yield text(f"✗ {_broken(broken)}", "bold red")

@@ -17,7 +17,6 @@ Main entry: `workload`.
 
 from commmodel.simulate.online.computation import RecordedComputation
 from commmodel.simulate.online.live import Outlets
-from commmodel.simulate.online.processes import RankEndedError
 from commmodel.simulate.online.workload import workload
 
-__all__ = ["Outlets", "RankEndedError", "RecordedComputation", "workload"]
+__all__ = ["Outlets", "RecordedComputation", "workload"]

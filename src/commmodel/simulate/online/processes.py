@@ -16,11 +16,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
+from commmodel.errors import InputError, MPIEnvironmentError, RankEndedError
 from commmodel.simulate.online.memory import MemoryWatch
 from commmodel.simulate.online.patience import Patience
 
-__all__ = ["Processes", "RankEndedError", "executable", "library"]
+__all__ = ["Processes", "executable", "library"]
 
 _LIBRARY = Path(__file__).parents[2] / "_core/online/libcommmodel-online.mpich.so"
 _FORK_SERVER = Path(__file__).with_name("fork_server.py")
@@ -29,14 +29,6 @@ _WITHOUT_VALUE = re.compile(r"-[bBdEIOPqsSuvx]+")
 _OTHER_LIBRARIES = {b"\0libmpi.so.40\0": "Open MPI", b"\0libmpi_abi.so.": "a library of the standard MPI ABI"}
 """What a program has in its table of names -> the library that it needs."""
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-class RankEndedError(CommModelError):
-    """A rank ended before its time; the exit code is the rank's."""
-
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
 
 
 def library() -> Path:

@@ -26,7 +26,7 @@ def workload(
     command: Sequence[str],
     processes: int | None = None,
     *,
-    compute: float | RecordedComputation = 1.0,
+    computation: float | RecordedComputation = 1.0,
     selector: str | Selector | None = None,
     memory_copy: float = 0.0,
     reduction: float = 0.0,
@@ -41,7 +41,7 @@ def workload(
         The program and its arguments: one of Python, or one that is linked with MPICH's ABI.
     processes : int, optional
         Number of ranks; by default that of the place's cores.
-    compute : float or RecordedComputation
+    computation : float or RecordedComputation
         Simulated seconds for each second that a rank computes here, 0 for none; or the computation of a recording of
         the same program (`commmodel.record.computation`).
     selector : str or Selector, optional
@@ -57,19 +57,26 @@ def workload(
         Where there is no such program, or an argument is wrong.
     MPIEnvironmentError
         Where our MPI library is not built.
+
+    Examples
+    --------
+    >>> from commmodel.simulate.scenario import place, prepare
+    >>> program = workload(place("graphene"), ["python", "app.py"], 64, computation=0.0)
+    >>> program.title
+    'python app.py on 64 ranks'
+
+    ``prepare(place("graphene"), program).run().seconds`` starts it, and is its simulated time.
     """
     if not command:
         raise InputError("no program to run")
-    computation = compute if isinstance(compute, RecordedComputation) else None
-    factor = compute.factor if isinstance(compute, RecordedComputation) else compute
-    finite("compute", factor, 0)
+    recorded = computation if isinstance(computation, RecordedComputation) else None
+    factor = computation.factor if isinstance(computation, RecordedComputation) else computation
+    finite("computation", factor, 0)
     library()
     executable(command[0])
     count = rank_count(place.processes(processes))
-    if computation is not None and computation.processes != count:
-        raise InputError(
-            f"{computation.source} has {computation.processes} ranks, not {count}: record {count}, or give -p"
-        )
+    if recorded is not None and recorded.processes != count:
+        raise InputError(f"{recorded.source} has {recorded.processes} ranks, not {count}: record {count}, or give -p")
     notes: list[str] = []
     chosen = selector or place.selector
     words = shlex.join(command)
@@ -78,13 +85,13 @@ def workload(
         def collectives() -> Collectives:
             return Collectives(count, list(speeds), chosen, memory_copy, reduction)
 
-        live = LiveProgram(command, count, collectives, factor / faster, computation, outlets)
+        live = LiveProgram(command, count, collectives, factor / faster, recorded, outlets)
         live.notes = notes
         return Program(NOTHING, np.zeros(count + 1, dtype=np.int64), live, os.path.basename(command[0]))
 
     name = chosen if isinstance(chosen, str) else chosen.name
     ranks = "one rank" if count == 1 else f"{count} ranks"
     facts = {"program": words, "compute": factor, "chosen_by": name}
-    if computation is not None:
-        facts["computation"] = computation.source
+    if recorded is not None:
+        facts["computation"] = recorded.source
     return Workload(count, f"{words} on {ranks}", program, facts, notes=lambda: notes, runs=True)

@@ -5,9 +5,9 @@ Made by a function (`flat`, `cabinets`, `fat_tree`, `torus`, `dragonfly`, `cross
 loaded at its first use.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from commmodel.lazy import attributes
 from commmodel.simulate.platform import topologies
 from commmodel.simulate.platform.description import Platform
 from commmodel.simulate.platform.file import dump, dumps, load, loads, published
@@ -23,7 +23,4 @@ __all__ += topologies.__all__
 _MODULES = {"network": "xml_settings", "read_xml": "xml"}
 
 
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = attributes(__name__, _MODULES, ["topology", "xml_settings"])

@@ -87,7 +87,11 @@ class Place:
         """Selector of collective algorithms, that of the machine's MPI library or else MPICH's."""
         if self.machine is None:
             return "mpich"
-        return self.machine.collectives(self.machine.library) if self.machine.selection else self.machine.library
+        return (
+            self.machine.algorithm_selector(self.machine.selector_name)
+            if self.machine.selection
+            else self.machine.selector_name
+        )
 
 
 def place(

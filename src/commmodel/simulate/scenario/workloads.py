@@ -66,7 +66,7 @@ class Workload:
 
 
 def _repeated(program: Program, rounds: int) -> Program:
-    return program if rounds == 1 else work.repeated(program, rounds)
+    return program if rounds == 1 else work.repeat(program, rounds)
 
 
 def _ranks(processes: int) -> str:

@@ -14,9 +14,9 @@ ends in ``.gz`` is compressed. Main entries: `Timeline`, `dump` and `load`. What
 writes files is loaded at its first use.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from commmodel.lazy import attributes
 from commmodel.simulate.timeline.record import STATE_NAMES, Timeline
 from commmodel.simulate.timeline.transferring import DRAWN_NAMES, TRANSFER, split_waits
 
@@ -37,7 +37,4 @@ _MODULES = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = attributes(__name__, _MODULES)

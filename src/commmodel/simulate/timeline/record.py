@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.files import open_output
-from commmodel.simulate.result import INTERVAL, MESSAGE, Blocked, SimulationResult, State
+from commmodel.simulate.result import INTERVAL, MESSAGE, BlockedRank, SimulationResult, State
 
 if TYPE_CHECKING:
     from gzip import GzipFile
@@ -85,7 +85,7 @@ def _hanging(outcome: SimulationResult) -> NDArray[np.void]:
     begins = np.zeros(outcome.ends.size)
     np.maximum.at(begins, outcome.intervals["rank"], outcome.intervals["end"])
     end = max(outcome.seconds, float(begins.max(initial=0.0)))
-    blocked_of: dict[int, list[Blocked]] = {}
+    blocked_of: dict[int, list[BlockedRank]] = {}
     for blocked in outcome.blocked:
         blocked_of.setdefault(blocked.rank, []).append(blocked)
     rows = []

@@ -22,7 +22,6 @@ from commmodel.simulate.work.actions import Actions
 
 __all__ = ["CG_CLASSES", "LU_CLASSES", "cg", "lu"]
 
-_DOUBLE = 8
 _VARIABLES = 5
 _INNER = 25
 _MOST_PROCESSES = 1 << 17

@@ -1,7 +1,7 @@
 """Exchanges as programs: rings, halos, shifts, pairs, and any sparse exchange.
 
 In each, a rank posts its receives, then its sends, and waits for all of it. Sizes are in bytes; repeat an exchange with
-`commmodel.simulate.work.repeated`. Main entries: `ring`, `halo`, `shifts`, `pairwise`, `pair`, `sparse`, `read_sparse`.
+`commmodel.simulate.work.repeat`. Main entries: `ring`, `halo`, `shifts`, `pairwise`, `pair`, `sparse`, `read_sparse`.
 """
 
 import csv

@@ -1,6 +1,6 @@
 """Sequences of programs, and the time of one of them as a benchmark measures it.
 
-Main entries: `sequence`, `repeated`, `measured` and `slowest`.
+Main entries: `sequence`, `repeat`, `between_marks` and `slowest`.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.work.block_streams import BLOCK, NOTHING, fresh
 from commmodel.simulate.work.collective import collective
 
-__all__ = ["mark", "measured", "repeated", "sequence", "slowest"]
+__all__ = ["between_marks", "mark", "repeat", "sequence", "slowest"]
 
 
 class _Chain:
@@ -114,10 +114,10 @@ def sequence(programs: Sequence[Program], name: str = "") -> Program:
     return _chained(sizes.pop(), len(copies), copies.__getitem__, name)
 
 
-def repeated(program: Program, times: int) -> Program:
+def repeat(program: Program, times: int) -> Program:
     """Return the program repeated so many times.
 
-    >>> repeated(collective("barrier", Problem(2)), 3).offsets.tolist()
+    >>> repeat(collective("barrier", Problem(2)), 3).offsets.tolist()
     [0, 9, 18]
     """
     integer("times", times)
@@ -146,14 +146,14 @@ def mark(processes: int, number: int) -> Program:
     return Program(operations, np.arange(processes + 1, dtype=np.int64))
 
 
-def measured(program: Program, barrier: Program | None = None) -> Program:
+def between_marks(program: Program, barrier: Program | None = None) -> Program:
     """Return a barrier, mark 0, the program and mark 1, as benchmarks measure; `slowest` gives its time.
 
     The barrier is by dissemination; its messages have the first collective tag, so give the program number 1 or later
     where it is a collective.
 
     >>> barrier = collective("barrier", Problem(2))
-    >>> measured(barrier, barrier).operations["code"].tolist()
+    >>> between_marks(barrier, barrier).operations["code"].tolist()
     [5, 3, 7, 9, 5, 3, 7, 9, 5, 3, 7, 9, 5, 3, 7, 9]
     """
     processes = program.processes
@@ -173,5 +173,5 @@ def slowest(outcome: SimulationResult) -> float:
     first, last = (marks[marks["number"] == number] for number in (0, 1))
     first, last = first[np.argsort(first["rank"])], last[np.argsort(last["rank"])]
     if not first.size or not np.array_equal(first["rank"], last["rank"]):
-        raise InputError("no marks 0 and 1 of all ranks: simulate what `measured` returns")
+        raise InputError("no marks 0 and 1 of all ranks: simulate what `between_marks` returns")
     return float((last["time"] - first["time"]).max())

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
-from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
+from commmodel.errors import CommModelError, InputError, MPIEnvironmentError, ProgramError
 from commmodel.files import unwritable, write_text
 from commmodel.record import mpi4py_library
 
@@ -32,14 +32,6 @@ _LIBRARY = re.compile(r"^\s*lib(?:mpi|mpi_abi)\.so\.(\d+)(?: => (not found|\S+))
 _ABIS = {"12": "mpich", "40": "openmpi", "0": "mpiabi", "1": "mpiabi"}
 """Version of the library's file -> MPI ABI."""
 _NAMES = {"mpich": "MPICH", "openmpi": "Open MPI", "mpiabi": "the standard MPI ABI"}
-
-
-class ProgramError(CommModelError):
-    """The program cannot be started; the exit code is that of a shell."""
-
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
 
 
 def rank(environment: Mapping[str, str] = os.environ) -> int:
@@ -68,7 +60,7 @@ def launch(command: Sequence[str], folder: str | os.PathLike[str] = "recording",
     ------
     InputError
         The folder exists or cannot be made.
-    commmodel.record.launch.ProgramError
+    ProgramError
         There is no such program.
     MPIEnvironmentError
         Nothing is built for the program's MPI library, or it is not that of the launcher.
