@@ -132,10 +132,15 @@ class BuildExtensions(build_ext):
     @cached_property
     def mpi_compilers(self) -> dict[str, str]:
         """MPI ABI -> compiler; looked for only when compiling, as setup.py also answers pip's questions."""
-        named = os.environ.get("MPICC") or shutil.which("mpicc")
-        if not named:
+        if named := os.environ.get("MPICC"):
+            return {mpi_abi(mpicc): mpicc for mpicc in named.split(":")}
+        compilers: dict[str, str] = {}
+        for folder in os.get_exec_path():  # that of a package, which pip may have put there, and the machine's
+            if mpicc := shutil.which("mpicc", path=folder):
+                compilers.setdefault(mpi_abi(mpicc), mpicc)
+        if not compilers:
             raise SystemExit("commmodel: no mpicc found; set MPICC or put mpicc on PATH")
-        return {mpi_abi(mpicc): mpicc for mpicc in named.split(":")}
+        return compilers
 
     def passes(self) -> Iterator[str | None]:
         """Set ``abi`` and ``extensions`` for each pass in turn: first without MPI, then each MPI ABI."""
@@ -177,8 +182,9 @@ class BuildExtensions(build_ext):
         if self.abi and os.path.dirname(ext.sources[0]) == RECORDER:
             for keyword, values in generated_wrappers(self.mpi_compilers[self.abi], self.abi).items():
                 flags[keyword] = [*flags.get(keyword, []), *values]
+        if self.abi == "mpich":  # its file has other names at other sites; a process has loaded it before
+            flags["libraries"] = []
         if self.abi and os.path.dirname(ext.sources[0]) == ONLINE:
-            flags["libraries"] = []  # it takes the place of the library that mpicc links
             for keyword, values in generated_symbols(self.mpi_compilers[self.abi]).items():
                 flags[keyword] = [*flags.get(keyword, []), *values]
         saved = {keyword: list(getattr(ext, keyword)) for keyword in flags}
@@ -261,6 +267,7 @@ def recorder() -> Extension:
         depends=[*glob(f"{RECORDER}/*.*[!so]"), *glob(f"{CORE}/clock/*.h"), "src/commmodel/record/calls.py"],
         include_dirs=[CORE, RECORDER],
         extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden"],
+        extra_link_args=["-Wl,-z,lazy"],  # programs without MPI load it too, and call none of it
         libraries=["dl", "pthread"],
     )
     extension.uses_mpi = True

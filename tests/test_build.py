@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,14 @@ def test_without_a_compiler_the_mend_is_to_install_one(variable, language, packa
     assert "\n" not in said
 
 
+def load_source(path):
+    """Return a module that is no part of a package."""
+    spec = spec_from_file_location(path.stem, path)
+    module = sys.modules[path.stem] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 LATER = (
     "BUFFER_AUTOMATIC", "COMM_TYPE_RESOURCE_GUIDED", "REAL2", "COMPLEX4", "LOGICAL1", "LOGICAL2", "LOGICAL4",
     "LOGICAL8", "LOGICAL16",
@@ -64,9 +73,26 @@ def test_the_library_of_simulated_programs_compiles_with_mpich_4_0(tmp_path):
     declarations = (HEADERS / "mpi_proto.h").read_text(encoding="utf-8")
     declarations, changes = re.subn(r"(MPI_Pready_list\(int length, )const int", r"\1int", declarations)
     assert changes
+    declarations, changes = re.subn(r"\b(P?)MPI_Remove_error_", r"\1MPIX_Delete_error_", declarations)
+    assert changes
     (tmp_path / "mpi_proto.h").write_text(declarations, encoding="utf-8")
     folder = ROOT / "src/commmodel/_core"
     for source in (folder / "online").glob("*.c"):
         words = ["gcc", "-std=gnu11", "-fsyntax-only", f"-I{tmp_path}", f"-I{HEADERS}", f"-I{folder}", source]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+    options = ["-std=gnu11", f"-I{tmp_path}", f"-I{HEADERS}", f"-I{folder}", f"-I{folder / 'online'}"]
+    words = ["gcc", "-E", "-P", "-x", "c", *options, "-"]
+    header = subprocess.run(words, input="#include <mpi.h>", capture_output=True, text=True, check=True).stdout
+    symbols = load_source(folder / "online/symbols.py").generate(header)
+    (tmp_path / "symbols.c").write_text(symbols, encoding="utf-8")
+    words = ["gcc", "-r", "-nostdlib", *options, "-o", tmp_path / "both.o", tmp_path / "symbols.c"]
+    done = subprocess.run([*words, folder / "online/errors.c"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_is_linked_with_a_library_of_mpich_whose_file_has_other_names_elsewhere():
+    folder = ROOT / "src/commmodel/_core"
+    built = [*folder.glob("mpi/*.mpich.*so"), *folder.glob("record/*.mpich.so")]
+    wrong = [path.name for path in built if re.search(rb"\0libmpi(ch)?\.so", path.read_bytes())]
+    assert not wrong

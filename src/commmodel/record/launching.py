@@ -28,7 +28,7 @@ __all__ = ["launch", "rank"]
 FORMAT, VERSION = "commmodel-recording", 1
 _LIBRARIES = Path(__file__).parents[1] / "_core/record"
 _RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID", "SLURM_PROCID")
-_LIBRARY = re.compile(r"^\s*lib(?:mpi|mpi_abi)\.so\.(\d+)(?: => (not found|\S+))?", re.MULTILINE)
+_LIBRARY = re.compile(r"^\s*lib(?:mpi|mpich|mpi_abi)\.so\.(\d+)(?: => (not found|\S+))?", re.MULTILINE)
 _ABIS = {"12": "mpich", "40": "openmpi", "0": "mpiabi", "1": "mpiabi"}
 """Version of the library's file -> MPI ABI."""
 _NAMES = {"mpich": "MPICH", "openmpi": "Open MPI", "mpiabi": "the standard MPI ABI"}

@@ -23,7 +23,7 @@ def find() -> tuple[str | None, str | None]:
     except ModuleNotFoundError:
         return None, None
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
-        opened = re.search(r"/\S*/libmpi(?:_abi)?\.so\S*$", maps.read(), re.MULTILINE)
+        opened = re.search(r"/\S*/libmpi(?:ch|_abi)?\.so\S*$", maps.read(), re.MULTILINE)
     return spec.origin if spec else None, opened[0] if opened else None
 
 

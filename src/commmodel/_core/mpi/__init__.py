@@ -4,7 +4,10 @@ Each module here is built once for each MPI ABI (``pingpong.mpich.abi3.so``); as
 ``from commmodel._core.mpi import pingpong``, loads the build whose ABI is that of the running mpi4py.
 """
 
+import ctypes
+import os
 import sys
+from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -23,8 +26,31 @@ def mpi_abi() -> str:
     return "mpich" if MPI._sizeof(MPI.Comm) == 4 else "openmpi"
 
 
+class _Place(ctypes.Structure):
+    """What dladdr says of an address."""
+
+    _fields_ = (("path", ctypes.c_char_p), ("base", ctypes.c_void_p), ("name", ctypes.c_char_p),
+                ("address", ctypes.c_void_p))  # fmt: skip
+
+
+@cache
+def _share_library() -> None:
+    """Let the modules here find the functions of the library that mpi4py has loaded.
+
+    They are not linked with MPICH's, whose file has other names at other sites: libmpi.so.12, libmpich.so.12.
+    """
+    from mpi4py import MPI
+
+    place = _Place()
+    function = ctypes.cast(ctypes.CDLL(MPI.__file__).MPI_Initialized, ctypes.c_void_p)
+    if ctypes.CDLL(None).dladdr(function, ctypes.byref(place)) and place.path:
+        ctypes.CDLL(os.fsdecode(place.path), os.RTLD_GLOBAL | os.RTLD_NOLOAD | os.RTLD_NOW)
+
+
 def _load(name: str) -> ModuleType:
     full_name, folder, abi = f"{__name__}.{name}", Path(__file__).parent, mpi_abi()
+    if abi == "mpich":
+        _share_library()
     for path in (folder / f"{name}.{abi}{suffix}" for suffix in EXTENSION_SUFFIXES):
         spec = spec_from_file_location(full_name, path) if path.is_file() else None
         if spec and spec.loader:

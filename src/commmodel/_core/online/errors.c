@@ -148,7 +148,7 @@ EXPORT int MPI_Remove_error_string(int errorcode) {
 // Their names in MPICH 4.0, which its Fortran bindings call.
 #define OLD_NAME(what)                                                                      \
     EXPORT int MPIX_Delete_error_##what(int code) { return MPI_Remove_error_##what(code); } \
-    EXPORT int PMPIX_Delete_error_##what(int code) { return MPI_Remove_error_##what(code); }
+    WEAK int PMPIX_Delete_error_##what(int code) { return MPI_Remove_error_##what(code); }
 OLD_NAME(class)
 OLD_NAME(code)
 OLD_NAME(string)

@@ -13,8 +13,9 @@
 #include "program/codes.h"
 #include "shared.h"
 
-#define EXPORT __attribute__((visibility("protected")))     // functions: our own calls of them stay within
-#define EXPORT_DATA __attribute__((visibility("default")))  // its address is that of a program's copy
+#define EXPORT __attribute__((visibility("protected")))      // functions: our own calls of them stay within
+#define WEAK __attribute__((weak, visibility("protected")))  // another definition replaces it
+#define EXPORT_DATA __attribute__((visibility("default")))   // its address is that of a program's copy
 #define NONE (-1)
 
 // ---- turns.c: this process as a rank
