@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from commmodel.errors import DamagedFileError, InputError
+from commmodel.errors import DamagedFileError, InputError, nearest
 from commmodel.units import parse_quantity
 
 __all__ = [
@@ -188,5 +188,7 @@ def locate(name_or_path: str | os.PathLike[str], files: Mapping[str, Path], alte
     if name in files:
         return files[name]
     if not name.endswith((".toml", ".xml", ".json")) and not os.path.exists(name):
-        raise InputError(f"{name!r} is neither a file nor {alternatives} ({', '.join(files)})")
+        near = nearest(name, files)
+        mend = f": did you mean {near}?" if near else f" ({', '.join(files)})"
+        raise InputError(f"{name!r} is neither a file nor {alternatives}{mend}")
     return Path(name)

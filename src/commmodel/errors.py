@@ -13,7 +13,8 @@
 """
 
 import copyreg
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 __all__ = [
     "CommModelError",
@@ -24,6 +25,9 @@ __all__ = [
     "MissingParameterError",
     "ProgramError",
     "RankEndedError",
+    "choice_of",
+    "nearest",
+    "refuse_unknown",
 ]
 
 
@@ -87,3 +91,46 @@ class RankEndedError(CommModelError):
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+def choice_of(word: str, names: Iterable[str]) -> str:
+    """Return what to choose instead of a word, for a message: the nearest of some names first, where one is near.
+
+    >>> choice_of("allredcue", ["allreduce", "bcast"]), choice_of("x", ["allreduce", "bcast"])
+    ('did you mean allreduce? Choose one of allreduce, bcast', 'choose one of allreduce, bcast')
+    """
+    names = [*names]
+    every = ", ".join(names)
+    near = nearest(word, names)
+    return f"did you mean {near}? Choose one of {every}" if near else f"choose one of {every}"
+
+
+def nearest(word: str, names: Iterable[str]) -> str:
+    """Return that of some names which is most like a word; empty where none is like it.
+
+    >>> nearest("MPI_Allreduce", ["allreduce", "bcast"]), nearest("--size", ["-o", "--sizes"]), nearest("x", ["bcast"])
+    ('allreduce', '--sizes', '')
+    """
+    from difflib import get_close_matches  # not needed where nothing is wrong
+
+    plain = {name.lower(): name for name in names}
+    found = get_close_matches(str(word).lower().removeprefix("mpi_"), plain, 1)
+    return plain[found[0]] if found else ""
+
+
+def refuse_unknown(unknown: Sequence[str], words: Sequence[str], options: Iterable[str], program: str) -> NoReturn:
+    """Raise for words of a command line that nothing knows: a unit behind a blank, a misspelt option, anything else.
+
+    >>> refuse_unknown(["ms"], ["--compute", "3", "ms"], ["--compute"], "commmodel optimize")
+    Traceback (most recent call last):
+    commmodel.errors.InputError: 3 ms: write 3ms, without a blank
+    """
+    first = unknown[0]
+    before = words[words.index(first) - 1] if first in words[1:] else ""
+    number = before.rpartition("=")[2]
+    if first.isalpha() and number.replace(".", "", 1).isdigit():
+        raise InputError(f"{before} {first}: write {number}{first}, without a blank")
+    option = first.partition("=")[0]
+    near = nearest(option, options) if option.startswith("-") else ""
+    mend = f": did you mean {near}?" if near else ""
+    raise InputError(f"unrecognized arguments: {' '.join(unknown)}{mend} (see {program} --help)")

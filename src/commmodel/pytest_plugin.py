@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 
 if TYPE_CHECKING:
     from commmodel.results import Writer
@@ -205,7 +205,7 @@ def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
     options = {"growth", *_Expectation.__dataclass_fields__}
     for name in keywords:
         if name not in options:
-            raise InputError(f"unknown word {name!r}: choose from {', '.join(sorted(options))}")
+            raise InputError(f"unknown word {name!r}: {choice_of(name, sorted(options))}")
     for name, example in (("growth", '"n log n"'), ("over", 'over="n"'), ("at", "at=[1000, 2000, 4000, 8000, 16000]")):
         if name not in keywords:
             raise InputError(f"{name} is missing: write {example}")
@@ -241,7 +241,7 @@ def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
     if not isinstance(seconds, Real) or not 0 <= float(seconds) < math.inf:
         raise InputError(f"seconds {seconds!r}: write a number from 0 up")
     if statistic not in STATISTICS:
-        raise InputError(f"statistic {statistic!r}: choose from {', '.join(STATISTICS)}")
+        raise InputError(f"statistic {statistic!r}: {choice_of(statistic, STATISTICS)}")
     uncertain = keywords.get("uncertain", "pass")
     if uncertain not in {"pass", "fail"}:
         raise InputError(f"uncertain {uncertain!r}: write 'pass' or 'fail'")

@@ -42,7 +42,8 @@ _TIMES: dict[str, int | Decimal] = {
     "ns": Decimal("1e-9"), "ps": Decimal("1e-12"), "min": 60, "h": 3600,
 }  # fmt: skip
 _BYTE_TIMES = {name + "/B": factor for name, factor in _TIMES.items()}
-_RATES = {name + "/s": factor for name, factor in _SIZES.items()}
+_BIT_RATES = {prefix + unit: Decimal(factor) / 8 for prefix, factor in _DECIMAL.items() for unit in ("bit/s", "bps")}
+_RATES: dict[str, int | Decimal] = {name + "/s": factor for name, factor in _SIZES.items()} | _BIT_RATES
 # Each character can be read in one way only, or a long line of digits takes the square of its length.
 _REAL = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _NUMBER = re.compile(rf"({_REAL})(?:\s*([^0-9\s.]+))?")
@@ -60,13 +61,25 @@ def _parse(text: str, quantity: str, units: Mapping[str, int | Decimal], example
         raise InputError(f"{_shown(text)} is no {quantity}: write it like {examples}")
     unit = match[2] or ""
     if unit and unit not in units:
-        raise InputError(f"{_shown(text)}: unknown unit {unit[:20]!r} of a {quantity}: write it like {examples}")
+        like = [name for name in units if _stem(name) == _stem(unit)]
+        mend = f"did you mean {' or '.join(like)}?" if like else f"write it like {examples}"
+        raise InputError(f"{_shown(text)}: unknown unit {unit[:20]!r} of a {quantity}: {mend}")
     value = _exact(match[1], units[unit] if unit else 1)
     if not math.isfinite(value) or value < 0:
         raise InputError(f"{_shown(text)}: a {quantity} must be finite and not negative")
     if not is_measurable(value):
         raise InputError(f"{_shown(text)}: a {quantity} is 0, or lies between {SMALLEST} and {LARGEST} in base units")
     return value
+
+
+def _stem(unit: str) -> str:
+    """Return what MB, MiB, Mb and m have in common.
+
+    >>> _stem("MiB"), _stem("mb"), _stem("Gbit/s"), _stem("GB/s"), _stem("ms")
+    ('m', 'm', 'g', 'g', 'ms')
+    """
+    stem = unit.lower().removesuffix("/s").removesuffix("bps").removesuffix("bit").removesuffix("b")
+    return stem.removesuffix("i")
 
 
 def _exact(digits: str, factor: int | Decimal) -> float:
@@ -136,7 +149,7 @@ def parse_size(text: str) -> int:
     (65536, 64000, 8)
     >>> parse_size("64K")
     Traceback (most recent call last):
-    commmodel.errors.InputError: '64K': unknown unit 'K' of a size: write it like 8, 64KiB (65536 bytes) or 64kB (64000)
+    commmodel.errors.InputError: '64K': unknown unit 'K' of a size: did you mean kB or KiB?
     """
     value = _parse(text, "size", _SIZES, "8, 64KiB (65536 bytes) or 64kB (64000)")
     if value != round(value) or value >= 2**63:
@@ -154,10 +167,10 @@ def parse_time(text: str) -> float:
 
 
 def parse_rate(text: str) -> float:
-    """Return a rate in bytes per second.
+    """Return a rate in bytes per second; one in bits is an eighth of it.
 
-    >>> parse_rate("1.5GB/s")
-    1500000000.0
+    >>> parse_rate("1.5GB/s"), parse_rate("10Gbit/s"), parse_rate("10Gbps")
+    (1500000000.0, 1250000000.0, 1250000000.0)
     """
     return _parse(text, "rate", _RATES, "1.5GB/s or 800MiB/s")
 

@@ -41,7 +41,7 @@ def test_a_hundred_thousand_ranks_are_no_more_work():
         (["--dry-run", "-p", "4", "--procs", "8"], "--procs asks for 8 processes, but there are 4"),
         (["--dry-run", "-k", "0"], "-k: '0' is no whole number from 1 to 1000000"),
         (["--dry-run", "-p", "99999999999"], "-p: '99999999999' is no whole number from 1 to 1000000"),
-        (["--dry-run", "--launches", "3"], "--dry-run foretells one launch: leave --launches out"),
+        (["--dry-run", "--launches", "3"], "--dry-run estimates one launch: leave --launches out"),
     ],
 )
 def test_wrong_numbers_of_ranks_are_refused(words, problem, capsys):

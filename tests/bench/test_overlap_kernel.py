@@ -245,9 +245,12 @@ def test_what_is_left_out_has_the_values_of_the_paper():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--templates", "pipeline"], "--templates: unknown template 'pipeline': choose from blocking, communication"),
-        (["--patterns", "ring"], "--patterns: unknown pattern 'ring': choose from point-to-point"),
-        (["--operations", "get,send"], "--operations: unknown operation 'send': choose from two-sided, put, get"),
+        (
+            ["--templates", "pipeline"],
+            "--templates: unknown template 'pipeline': did you mean pipelined? Choose one of blocking, communication",
+        ),
+        (["--patterns", "ring"], "--patterns: unknown pattern 'ring': choose one of point-to-point"),
+        (["--operations", "get,send"], "--operations: unknown operation 'send': choose one of two-sided, put, get"),
         (["--volumes", "0"], "--volumes: '0': a volume is at least 1 B and less than 2 GiB"),
         (["--volumes", "2GiB"], "less than 2 GiB"),
         (["--volumes", "64K"], "--volumes: '64K': unknown unit"),

@@ -73,7 +73,7 @@ def test_report_as_json_has_every_record(fitted, tmp_path, capsys):
     ("arguments", "words"),
     [
         ([], "required: VERB"),
-        (["frobnicate"], "invalid choice: 'frobnicate'"),
+        (["frobnicate"], "there is no 'frobnicate'"),
         (["fit"], "required: RESULTS"),
         (["fit", "missing.jsonl"], "missing.jsonl: No such file or directory"),
         (["fit", "RESULTS", "--limits", "4:1"], "the range ends before it begins"),

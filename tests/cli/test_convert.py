@@ -124,7 +124,7 @@ def test_no_half_file_is_left(ours, tmp_path, capsys, monkeypatch):
         (["-o", "OUT"], "its suffix does not tell the format"),
         (["-o", "OUT.txt", "--to", "xml"], "--to: unknown format 'xml'"),
         (["-o", "OUT.txt"], "no parameter that all have and that varies: choose with --over among batch, n, p"),
-        (["-o", "OUT.txt", "--over", "q"], "--over: nothing was measured over 'q': choose among batch, n, p"),
+        (["-o", "OUT.txt", "--over", "q"], "--over: nothing was measured over 'q': choose one of batch, n, p"),
         (["-o", "OUT.txt", "--over", "p,"], "--over: 'p,' is no list of parameters"),
         (["-o", "OUT.txt", "--over", "p,p"], "--over: name one parameter at least, and each once, not p, p"),
         (["-o", "OUT.csv", "--over", "p"], "--over: only Extra-P's formats"),

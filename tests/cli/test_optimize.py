@@ -118,7 +118,7 @@ def test_sensitivity_is_that_of_the_fastest(capsys):
         ([*PROBLEM, *NETWORK, "--volume", "many"], "--volume: 'many' is no size"),
         ([*PROBLEM, *NETWORK, "--overhead", "2"], None),
         ([*PROBLEM, *NETWORK, "--byte-time", "1us"], "--byte-time: '1us': unknown unit"),
-        ([*PROBLEM, *NETWORK, "--pattern", "ring"], "--pattern: there is no 'ring': choose from point-to-point"),
+        ([*PROBLEM, *NETWORK, "--pattern", "ring"], "--pattern: there is no 'ring': choose one of point-to-point"),
         ([*PROBLEM, *NETWORK, "--pattern", "end-point-congestion", "--all-patterns"], "both say which"),
         ([*PROBLEM, *NETWORK, "--all-patterns"], "needs a number of peers: like --peers 8"),
         ([*PROBLEM, *NETWORK, "--peers", "2"], "point-to-point has one peer, not 2"),

@@ -307,7 +307,12 @@ def test_pieces_of_a_vector_are_none_of_them_empty_and_sum_to_it(problem):
             4,
             "alltoall has no algorithm 'ring': choose one of linear, pairwise, pairwise-xor, bruck",
         ),
-        ("alltoal", "ring", 4, "'alltoal' is no collective operation: choose one of barrier, bcast"),
+        (
+            "alltoal",
+            "ring",
+            4,
+            "'alltoal' is no collective operation: did you mean alltoall? Choose one of barrier, bcast",
+        ),
     ],
 )
 def test_what_there_is_not_is_refused_with_what_to_take_instead(operation, name, processes, message):

@@ -296,7 +296,7 @@ DAMAGES = {
     "zero rate": (max_rate("0"), R_C, "a rate must not be 0"),
     "zero rate as text": (max_rate('"0GB/s"'), R_C, "a rate must not be 0"),
     "rate NaN": (max_rate("nan"), R_C, "nan is not"),
-    "rate in bits": (max_rate('"5Gbit/s"'), R_C, "unknown unit 'Gbit/s'"),
+    "rate in flops": (max_rate('"5Gflop/s"'), R_C, "unknown unit 'Gflop/s'"),
     "limits fall": (limits(100, 50), "field segments: limits on path 'any' must ascend", "[100, 50]"),
     "limits equal": (limits(100, 100), "field segments: limits on path 'any' must ascend"),
     "no limit but at the end": (limits(None, 100), "only the last segment may have none"),

@@ -306,7 +306,7 @@ def test_what_could_not_be_tested_is_named():
         (measured(processes=(2, 4)), MPI, {}, "no growth over p can be seen with 2 scales"),
         (measured(), MPI, {"metric": "memory"}, "nothing was measured of metric 'memory', but time: measure"),
         (Measurements((launch(),)), MPI, {}, "nothing was measured: measure a function at three scales or more"),
-        (measured(), MPI, {"settings": CheckSettings(statistic="mode")}, "statistic 'mode': there is none"),
+        (measured(), MPI, {"settings": CheckSettings(statistic="mode")}, "unknown statistic 'mode'"),
         (measured(), MPI, {"settings": CheckSettings(confidence=95)}, "confidence is 95: it must be between 0 and 1"),
         (measured(), MPI, {"settings": CheckSettings(least=-1)}, "least effect -1: it must be a share"),
         (measured(), MPI, {"at": 0.5}, "target scale is 0.5: give a finite number from 1 up"),

@@ -140,7 +140,9 @@ def test_no_text_is_answered_with_anything_but_one_line(tmp_path_factory, text):
 
 
 def test_no_file_is_no_traceback(tmp_path):
-    with pytest.raises(InputError, match=r"'mpy' is neither a file nor a published set of expectations \(mpi\)"):
+    with pytest.raises(
+        InputError, match=r"'mpy' is neither a file nor a published set of expectations: did you mean mpi"
+    ):
         load("mpy")
     with pytest.raises(InputError, match=r"none\.toml: No such file"):
         load(tmp_path / "none.toml")

@@ -133,7 +133,7 @@ def test_errors_come_from_other_processes_as_they_are(error):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("speed=2", "'speed' cannot be scaled: choose bandwidth, latency, compute"),
+        ("speed=2", "'speed' cannot be scaled: choose one of bandwidth, latency, compute"),
         ("2", "'2' names nothing to scale"),
         ("bandwidth=", "bandwidth: '' is no number"),
         ("bandwidth=0", "bandwidth: '0' is no factor: give a number above 0"),

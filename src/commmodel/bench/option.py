@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 from commmodel.results import BenchOptions
 from commmodel.units import format_size, parse_counts, parse_whole
 
@@ -111,7 +111,7 @@ def list_of(names: Sequence[str], title: str) -> Callable[[str], tuple[str, ...]
         chosen = tuple(names) if text == "all" else tuple(dict.fromkeys(text.split(",")))
         for name in chosen:
             if name not in names:
-                raise InputError(f"unknown {title} {name!r}: choose from {', '.join(names)}, or write all")
+                raise InputError(f"unknown {title} {name!r}: {choice_of(name, names)}, or write all")
         return chosen
 
     return parsed

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, get_args
 
 from commmodel.bench.kernels import REGISTRY
 from commmodel.bench.option import Option, flag_of, more_than_zero, percent, positive, seconds, sizes
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of, refuse_unknown
 from commmodel.results import BenchOptions
 from commmodel.results.configurations import Batch, HugePages
 from commmodel.results.records import ThreadLevel
@@ -82,6 +82,12 @@ class HelpRequest(Exception):  # noqa: N818  (not an error)
 
 class _OptionParser(argparse.ArgumentParser):
     """Parser that raises instead of exiting, so that rank 0 alone reports an error."""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        namespace, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            refuse_unknown(unknown, [*args], self._option_string_actions, self.prog)
+        return namespace
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (see python -m commmodel.bench --help)")
@@ -257,7 +263,7 @@ def parse(arguments: Sequence[str]) -> CommandLine:
     kernels = tuple(dict.fromkeys(typed_values.pop("kernels")))
     for name in kernels:
         if name not in KERNELS:
-            raise InputError(f"unknown kernel {name!r}: choose from {', '.join(KERNELS)}")
+            raise InputError(f"unknown kernel {name!r}: {choice_of(name, KERNELS)}")
     typed = {name: flag_of(name) for name in typed_values} | ({"kernels": " ".join(kernels)} if kernels else {})
     values: dict[str, Any] = {"seed": secrets.randbelow(2**32)}
     if typed_values.pop("quick", False):
@@ -272,7 +278,7 @@ def parse(arguments: Sequence[str]) -> CommandLine:
     if {"processes", "per_node"} & {*typed_values} and "dry_run" not in typed_values:
         raise InputError("-p and -k are of --dry-run: a launch has the ranks that mpiexec or srun starts")
     if {"dry_run", "launches"} <= {*typed_values}:
-        raise InputError("--dry-run foretells one launch: leave --launches out")
+        raise InputError("--dry-run estimates one launch: leave --launches out")
     if "resume" in typed_values and "force" in typed_values:
         raise InputError("--resume completes a file and --force begins it anew: leave one out")
     return CommandLine(BenchOptions(kernels, **values), typed, **typed_values)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from commmodel.cli.parsers import add_format, add_output, new_verb, note, print_json
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 
 __all__ = ["add"]
 
@@ -46,7 +46,7 @@ def _target(output: Path, name: str | None) -> str:
 
     suffixes = {".csv": "csv", ".txt": "extrap-text"}
     if name is not None and name not in formats.WRITTEN:
-        raise InputError(f"--to: unknown format {name!r}: choose {', '.join(formats.WRITTEN)}")
+        raise InputError(f"--to: unknown format {name!r}: {choice_of(name, formats.WRITTEN)}")
     if name is None and output.suffix not in suffixes:
         problem = f"{output}: its suffix does not tell the format: choose with --to {', '.join(formats.WRITTEN)}"
         raise InputError(problem)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from commmodel.errors import InputError, MissingPackageError
+from commmodel.errors import InputError, MissingPackageError, choice_of, refuse_unknown
 from commmodel.files import refuse_inputs
 from commmodel.units import (
     parse_confidence,
@@ -42,6 +42,8 @@ _SUFFIXES = (".csv", ".goal", ".json", ".jsonl", ".toml", ".txt", ".xml")
 _OTHER_SUFFIXES = (*_SUFFIXES, ".pdf", ".png", ".svg")
 """What is no HTML page."""
 _STREAMS = ("/dev/", "/proc/")
+_CHOICE = re.compile(r"argument (?P<name>\S+): invalid choice: '(?P<word>.*)' \(choose from (?P<names>.*)\)", re.DOTALL)
+"""What argparse says of a word that is none of some."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -79,8 +81,30 @@ class Parser(argparse.ArgumentParser):
             self._refuse_early_options()
         return super().parse_known_args(args, namespace)
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse words; those that nothing knows are an error of the verb, which knows its options."""
+        namespace, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            parser = self._innermost()
+            refuse_unknown(unknown, self._words, parser._option_string_actions, parser.prog)
+        return namespace
+
+    def _innermost(self) -> "Parser":
+        """Return the parser of the verb that was typed, or of its own verb."""
+        parser = self
+        for word in self._words:
+            if parser._subparsers is None:
+                break
+            verbs = parser._subparsers._group_actions[0].choices or {}
+            parser = verbs[word] if isinstance(verbs, dict) and word in verbs else parser
+        return parser
+
     def error(self, message: str) -> NoReturn:
         """Raise the error."""
+        if choice := _CHOICE.fullmatch(message):
+            where = f"{self._typed(choice['name'])}: " if choice["name"].startswith("-") else ""
+            names = choice["names"].replace("'", "").split(", ")
+            raise InputError(f"{where}there is no {choice['word']!r}: {choice_of(choice['word'], names)}")
         name, colon, problem = message.partition(": ")
         if colon and name.startswith("argument -"):
             raise InputError(f"{self._typed(name.removeprefix('argument '))}: {problem}")
@@ -153,7 +177,7 @@ def choices(names: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
         chosen = tuple(dict.fromkeys(part.strip() for part in word.split(",")))
         for name in chosen:
             if name not in names:
-                raise InputError(f"there is no {name!r}: choose from {', '.join(names)}")
+                raise InputError(f"there is no {name!r}: {choice_of(name, names)}")
         return chosen
 
     return typed(parse)

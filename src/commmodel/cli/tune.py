@@ -19,7 +19,7 @@ from commmodel.cli.parsers import (
     warn_of,
     whole,
 )
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 
 __all__ = ["add"]
 
@@ -128,7 +128,7 @@ def _operations(text: str | None, library: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in SCHEDULED:
-            raise InputError(f"--operations: there is no {name!r}: choose from {', '.join(SCHEDULED)}")
+            raise InputError(f"--operations: there is no {name!r}: {choice_of(name, SCHEDULED)}")
         if not offers.get(name):
             raise InputError(f"--operations: {library} has no choice of algorithms of {name}")
     return list(dict.fromkeys(names))

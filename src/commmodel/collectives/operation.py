@@ -7,7 +7,7 @@ are MPI's, without the prefix and in lower case.
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 
 __all__ = ["OPERATIONS", "SCHEDULED", "CollectiveName", "Group", "Operation", "ScheduledName", "operation"]
 
@@ -109,5 +109,5 @@ def operation(name: str) -> Operation:
     ('MPI_Reduce_scatter_block', True)
     """
     if name not in SCHEDULED:
-        raise InputError(f"{name!r} is no collective operation: choose one of {', '.join(SCHEDULED)}")
+        raise InputError(f"{name!r} is no collective operation: {choice_of(name, SCHEDULED)}")
     return OPERATIONS[name]

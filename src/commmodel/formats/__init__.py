@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from commmodel import results
 from commmodel.documents import read_bytes
-from commmodel.errors import DamagedFileError, InputError
+from commmodel.errors import DamagedFileError, InputError, choice_of
 from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, nodecomm, osu
 from commmodel.formats.lines import Text, read_lines
 from commmodel.formats.writing import WRITTEN, dump
@@ -69,7 +69,7 @@ def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
         Naming file and line, where the file is not what its format says.
     """
     if format not in NAMES:
-        raise InputError(f"unknown format {format!r}: choose {', '.join(NAMES)}")
+        raise InputError(f"unknown format {format!r}: {choice_of(format, NAMES)}")
     opening = _opening(Path(path))
     if format == OURS or (format == "auto" and opening == OURS):
         return results.without_duplicates([(str(path), results.load(path))])

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 from commmodel.formats.extrap import written_metric
 from commmodel.results import Measurements, Record, describe, with_labels
 from commmodel.results.configurations import Function, Queue
@@ -139,7 +139,7 @@ def _with_all(entries: Sequence[_Entry], over: Sequence[str], left_out: LeftOut)
     names = {name for entry in entries for name in entry.numbers}
     for name in over:
         if name not in names:
-            raise InputError(f"--over: nothing was measured over {name!r}: choose among {', '.join(sorted(names))}")
+            raise InputError(f"--over: nothing was measured over {name!r}: {choice_of(name, sorted(names))}")
     complete = []
     for entry in entries:
         if missing := [name for name in over if name not in entry.numbers]:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 from commmodel.files import write_bytes
 from commmodel.formats import csv, extrap_json, extrap_text
 from commmodel.formats.interchange import LeftOut, Row, SampleTable, tabulate
@@ -157,7 +157,7 @@ def dump(
     >>> folder.cleanup()
     """
     if format not in WRITTEN:
-        raise InputError(f"unknown format {format!r}: choose {', '.join(WRITTEN)}")
+        raise InputError(f"unknown format {format!r}: {choice_of(format, WRITTEN)}")
     content = WRITTEN[format](measurements, over)
     write_bytes(path, content.parts)
     return content.notes

@@ -12,7 +12,7 @@ import msgspec
 from commmodel import documents
 from commmodel.collectives.library import selection as selectors
 from commmodel.documents import check_format, convert, locate, quantity, read_toml, type_or_text
-from commmodel.errors import DamagedFileError, InputError
+from commmodel.errors import DamagedFileError, InputError, choice_of
 from commmodel.files import write_text
 from commmodel.machine import hybrid
 from commmodel.machine.description import FORMAT, VERSION, Machine, MeasuredPairs
@@ -138,7 +138,7 @@ def _check_table(path: Path, where: str, table: PLogP) -> None:
     for end in ("low", "high"):
         for name, column in getattr(table, end).items():
             if name not in PLOGP_COLUMNS:
-                problem = f"{name!r} is no column: choose from {', '.join(PLOGP_COLUMNS)}"
+                problem = f"{name!r} is no column: {choice_of(name, PLOGP_COLUMNS)}"
                 raise DamagedFileError(path, f"{where}.{end}", problem)
             columns[f"{end}.{name}"] = column
     for name, column in columns.items():

@@ -14,7 +14,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from commmodel.arguments import finite, whole
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 from commmodel.machine import Machine
 from commmodel.optimize import search
 from commmodel.optimize.decompositions import Decompositions, Kind, decompositions
@@ -149,7 +149,7 @@ def shape(pattern: str, volume: int, peers: int) -> Shape:
 def one_of(name: str, value: str) -> None:
     """Raise where a pattern, implementation, grid, operation, direction or rule does not exist."""
     if value not in _CHOICES[name]:
-        raise InputError(f"there is no {name} {value!r}: choose one of {', '.join(_CHOICES[name])}")
+        raise InputError(f"there is no {name} {value!r}: {choice_of(value, _CHOICES[name])}")
 
 
 def check_peers(pattern: str, peers: int) -> None:

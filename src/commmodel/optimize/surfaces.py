@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import numbers
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 from commmodel.machine import Machine
 from commmodel.optimize import search
 from commmodel.optimize.parameters import MessageCosts, problem_parameters
@@ -83,7 +83,7 @@ def surface(
     ((1, 1, 2, 1), np.True_)
     """
     if implementation not in _CODES:
-        raise InputError(f"there is no implementation {implementation!r}: choose one of {', '.join(_CODES)}")
+        raise InputError(f"there is no implementation {implementation!r}: {choice_of(implementation, _CODES)}")
     costs = MessageCosts.of(machine)
     V, S, b, t = (_axis(name, axis, int(name != "computations")) for name, axis in SurfaceAxes(*axes)._asdict().items())
     one_of("pattern", pattern)

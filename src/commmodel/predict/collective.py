@@ -25,7 +25,7 @@ from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.operation import OPERATIONS
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Problem, Round, Schedule, flatten
-from commmodel.errors import InputError, MissingParameterError
+from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.machine import Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
 from commmodel.predict.costs import MODELS, Costs, End, check_path, default_model, loggp_at
@@ -341,7 +341,7 @@ def _check(machine: Machine, operation: str, problem: Problem, path: str | None,
     if problem.root and not described.has_root:
         raise InputError(f"{operation} has no root: leave it out")
     if model is not None and model not in MODELS:
-        raise InputError(f"{model!r} is no model of collectives: choose one of {', '.join(MODELS)}")
+        raise InputError(f"{model!r} is no model of collectives: {choice_of(model, MODELS)}")
     check_path(machine, path)
 
 

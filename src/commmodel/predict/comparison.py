@@ -17,7 +17,7 @@ from msgspec import Struct
 from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.operation import SCHEDULED
 from commmodel.collectives.schedule import Problem
-from commmodel.errors import InputError, MissingParameterError
+from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.machine import Machine
 from commmodel.predict.collective import collective
 from commmodel.predict.costs import MODELS as COST_MODELS
@@ -180,10 +180,10 @@ def compare(
     3.0
     """
     if operation is not None and operation not in (SEND, *SCHEDULED):
-        raise InputError(f"{operation!r} cannot be compared: choose one of {', '.join((SEND, *SCHEDULED))}")
+        raise InputError(f"{operation!r} cannot be compared: {choice_of(operation, (SEND, *SCHEDULED))}")
     for name in models or ():
         if name not in MODELS:
-            raise InputError(f"{name!r} is no model: choose one of {', '.join(MODELS)}")
+            raise InputError(f"{name!r} is no model: {choice_of(name, MODELS)}")
     of_collectives = None if models is None else [name for name in models if name in COST_MODELS]
     rows: list[ComparedTime] = []
     left_out: Counter[str] = Counter()

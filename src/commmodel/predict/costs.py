@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.errors import InputError, MissingParameterError
+from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.machine import LogGP, Machine, Parameter, PLogP
 from commmodel.predict.seconds import end_of
 from commmodel.results.configurations import MessagePath
@@ -57,7 +57,7 @@ def check_path(machine: Machine, path: str | None) -> None:
     """Raise where a path is neither a known one nor the machine's."""
     names = dict.fromkeys((*get_args(MessagePath), *machine.paths))
     if path and path not in names:
-        raise InputError(f"machine {machine.name!r} knows no path {path!r}: choose one of {', '.join(names)}")
+        raise InputError(f"machine {machine.name!r} knows no path {path!r}: {choice_of(path, names)}")
 
 
 def _missing(machine: Machine, where: str, problem: str, kernel: str) -> MissingParameterError:
@@ -162,7 +162,7 @@ def message_costs(
     array([3.e-06, 4.e-06])
     """
     if model not in MODELS:
-        raise InputError(f"{model!r} is no model of collectives: choose one of {', '.join(MODELS)}")
+        raise InputError(f"{model!r} is no model of collectives: {choice_of(model, MODELS)}")
     check_path(machine, path)
     if model != "plogp":
         return partial(_of_segments, machine, model, path, end)

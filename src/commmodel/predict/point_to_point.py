@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from commmodel.arguments import finite, whole
-from commmodel.errors import InputError, MissingParameterError
+from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.machine import LogGP, Machine, MeasuredTimes, Parameter, Segment, choose_model
 from commmodel.machine.model_choice import Model as SeveralModel
 from commmodel.machine.parameters import UNITS
@@ -206,7 +206,7 @@ def _chosen(machine: Machine, segment: Segment, times: dict[str, Seconds], proce
     """Return the given model, or the recommended one; LogP only where it is given."""
     if model is not None:
         if model not in MODELS:
-            raise InputError(f"{model!r} is no model: choose one of {', '.join(MODELS)}")
+            raise InputError(f"{model!r} is no model: {choice_of(model, MODELS)}")
         if model not in times:
             problem = f"the {model} model or a parameter of it is missing"
             raise _missing(machine, segment, problem, _KERNELS.get(model, "pairs on at least 4 ranks"))

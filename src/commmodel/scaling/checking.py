@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from commmodel.arguments import finite, integer, share
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 from commmodel.results import Measurements
 from commmodel.results.configurations import Function
 from commmodel.scaling.baseline import Slowdown, modelled, slower, status_quo
@@ -154,7 +154,7 @@ def _room(ensemble: Ensemble, memory: MemoryLimit, confidence: float) -> Room:
 def _check_settings(settings: CheckSettings) -> None:
     statistic, confidence, least, draws = settings.statistic, settings.confidence, settings.least, settings.draws
     if statistic not in STATISTICS:
-        raise InputError(f"statistic {statistic!r}: there is none of this name: choose among {', '.join(STATISTICS)}")
+        raise InputError(f"unknown statistic {statistic!r}: {choice_of(statistic, STATISTICS)}")
     share("confidence", confidence)
     if 1 - confidence in {0.0, 1.0}:
         raise InputError(f"confidence {confidence:g}: it must be between 0 and 1, such as 0.95")

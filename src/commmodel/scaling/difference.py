@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 from commmodel.results import Configuration, Launch, Measurements
 from commmodel.results.configurations import Clocks, Function, Memory, Queue
 from commmodel.scaling.collected import CollectedSeries, Samples, collect
@@ -507,7 +507,7 @@ def differences(
     ('slower', (5, 5), 1.3, 1.27, 1.33)
     """
     if statistic not in STATISTICS:
-        raise InputError(f"statistic {statistic!r}: there is none of this name: choose among {', '.join(STATISTICS)}")
+        raise InputError(f"unknown statistic {statistic!r}: {choice_of(statistic, STATISTICS)}")
     if not 0 < confidence < 1 or 1 - confidence in {0.0, 1.0}:
         raise InputError(f"confidence {confidence:g}: it must be between 0 and 1, such as 0.95")
     if not 0 <= least < math.inf:

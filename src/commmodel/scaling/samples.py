@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import numbers
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 
 __all__ = ["STATISTICS", "check_samples", "reduce", "resample"]
 
@@ -29,7 +29,7 @@ _SHARES = {"first quartile": 0.25, "median": 0.5, "minimum": 0.0, "third quartil
 
 def _statistic(name: str) -> Callable[..., Array]:
     if name not in STATISTICS:
-        raise InputError(f"statistic {name!r}: there is none of this name: choose among {', '.join(STATISTICS)}")
+        raise InputError(f"unknown statistic {name!r}: {choice_of(name, STATISTICS)}")
     return STATISTICS[name]
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from commmodel.arguments import finite
-from commmodel.errors import InputError, MissingParameterError
+from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.simulate.operations import Code, Program
 from commmodel.simulate.result import SimulationResult, from_record
 
@@ -83,7 +83,7 @@ class DelayModel(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if self.name not in MODELS:
-            raise InputError(f"{self.name!r} is no delay model of programs: choose one of {', '.join(MODELS)}")
+            raise InputError(f"{self.name!r} is no delay model of programs: {choice_of(self.name, MODELS)}")
 
 
 def simulated(
@@ -172,7 +172,7 @@ def run_schedule(
     5542
     """
     if model not in SCHEDULE_MODELS:
-        raise InputError(f"{model!r} is no delay model: choose one of {', '.join(SCHEDULE_MODELS)}")
+        raise InputError(f"{model!r} is no delay model: {choice_of(model, SCHEDULE_MODELS)}")
     if rules not in RULES:
         raise InputError(f"{rules!r} are no rules for schedules: choose {' or '.join(RULES)}")
     if not 0 < unit < math.inf:

@@ -18,7 +18,7 @@ from commmodel.bench.option import Option
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.collectives.operation import OPERATIONS, Group
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Collective, CollectiveMode, CollectiveName, SendMode, Start
 from commmodel.units import format_size
@@ -149,7 +149,7 @@ def _collectives(text: str) -> tuple[CollectiveName, ...]:
     for name in text.split(","):
         if name not in groups:
             raise InputError(
-                f"unknown collective {name!r}: choose from {', '.join(GROUPS['all'])}, or of these words for several: "
+                f"unknown collective {name!r}: {choice_of(name, GROUPS['all'])}, or of these words for several: "
                 f"{', '.join(GROUPS)}"
             )
         names |= dict.fromkeys(groups[name])

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from commmodel.collectives.operation import SCHEDULED, ScheduledName, operation
 from commmodel.collectives.schedule import Problem, Round, Schedule, Scheduler, flatten
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 
 __all__ = ["ALGORITHMS", "Algorithm", "Stage", "algorithm", "build", "register", "summary"]
 
@@ -79,7 +79,7 @@ def algorithm(operation_name: str, name: str) -> Algorithm:
     """Return an algorithm by its operation's name and its own; raise `InputError` naming those that exist."""
     algorithms = ALGORITHMS[operation(operation_name).name]
     if name not in algorithms:
-        raise InputError(f"{operation_name} has no algorithm {name!r}: choose one of {', '.join(algorithms)}")
+        raise InputError(f"{operation_name} has no algorithm {name!r}: {choice_of(name, algorithms)}")
     return algorithms[name]
 
 

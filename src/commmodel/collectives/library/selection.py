@@ -33,7 +33,7 @@ from commmodel.collectives.library.rules import (
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Nodes, Problem
 from commmodel.documents import check_format, convert, decode_json, locate, parse_toml, quantity, read_text
-from commmodel.errors import DamagedFileError, InputError
+from commmodel.errors import DamagedFileError, InputError, choice_of
 from commmodel.files import write_text
 
 __all__ = [
@@ -166,7 +166,7 @@ def check(path: Path, rules: Sequence[SelectionRule], where: str) -> None:
     for index, rule in enumerate(rules):
         algorithms = ALGORITHMS[rule.operation]
         if rule.algorithm not in algorithms and rule.algorithm != DEFAULT and not rule.algorithm.startswith(UNKNOWN):
-            problem = f"{rule.operation} has no algorithm {rule.algorithm!r}: choose one of {', '.join(algorithms)}"
+            problem = f"{rule.operation} has no algorithm {rule.algorithm!r}: {choice_of(rule.algorithm, algorithms)}"
             raise DamagedFileError(path, f"field {where}[{index}].algorithm", problem)
         if (rule.processes_from or 1) > (rule.processes_upto or rule.processes_from or 1):
             problem = f"from {rule.processes_from} up to {rule.processes_upto} processes: there are none"
@@ -181,7 +181,7 @@ def _parse(path: Path, text: str) -> Selector:
     selector: Selector = convert(path, content, Selector)
     check(path, selector.rules, "rules")
     if selector.fallback and selector.fallback not in published():
-        problem = f"{selector.fallback!r} is no published selector: choose one of {', '.join(published())}"
+        problem = f"{selector.fallback!r} is no published selector: {choice_of(selector.fallback, published())}"
         raise DamagedFileError(path, "field fallback", problem)
     return selector
 
@@ -293,7 +293,7 @@ def dumps(selector: Selector, format: str = "toml") -> str:  # noqa: A002  (the 
             return han.dumps(selector)
         case "mpich":
             return mpich.dumps(selector, load(mpich.DEFAULT_SELECTOR))
-    raise InputError(f"unknown format {format!r} of rules: choose one of {', '.join(FORMATS)}")
+    raise InputError(f"unknown format {format!r} of rules: {choice_of(format, FORMATS)}")
 
 
 def _dumps(selector: Selector) -> str:

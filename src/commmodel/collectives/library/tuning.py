@@ -28,7 +28,7 @@ from commmodel.collectives.library.selection import select, with_levels
 from commmodel.collectives.operation import OPERATIONS
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Nodes, Problem
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 
 __all__ = ["LIBRARIES", "Predict", "tune"]
 
@@ -109,7 +109,7 @@ def tune(
     if not columns or not counts or columns[0] < 0 or counts[0] < 1:
         raise InputError(f"a grid of {len(columns)} sizes from 0 up and {len(counts)} numbers of processes from 1 up")
     if library not in {"", *LIBRARIES}:
-        raise InputError(f"unknown library {library!r}: choose one of {', '.join(LIBRARIES)}")
+        raise InputError(f"unknown library {library!r}: {choice_of(library, LIBRARIES)}")
     if per_node is not None and per_node < 1:
         raise InputError(f"{per_node} processes of a node: at least one")
     rules: list[SelectionRule] = []

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from commmodel import machine as machines
 from commmodel.arguments import rank_count
 from commmodel.collectives.library.selection import Selector
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of, nearest
 from commmodel.machine import LogGP, Machine, Parameter, Segment
 from commmodel.simulate import platform as platforms
 from commmodel.simulate.delays import DelayParameters
@@ -181,9 +181,7 @@ def parse_parameters(text: str) -> DelayParameters:
     for part in text.split(","):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not equals or name not in (*names, "O"):
-            raise InputError(
-                f"{part!r} is no parameter of a delay model: choose from {', '.join((*names, 'O (both)'))}"
-            )
+            raise InputError(f"{part!r} is no parameter of a delay model: {choice_of(part, (*names, 'O (both)'))}")
         for field in ("O_s", "O_r") if name == "O" else (name,):
             if field in values:
                 raise InputError(f"parameter {name} is given twice")
@@ -223,8 +221,10 @@ def _load(name: str, load_machine: Callable[[str], Machine]) -> Place:
         platform, properties = platforms.read_xml(name)
         return Place(name, platform, network=platforms.network(properties), is_smpi=True)
     if not os.path.exists(name):
-        names = ", ".join([*published, *(other for other in measured if other not in published)])
-        raise InputError(f"{name!r} is neither a file nor a published platform or machine ({names})")
+        names = [*published, *(other for other in measured if other not in published)]
+        near = nearest(name, names)
+        mend = f": did you mean {near}?" if near else f" ({', '.join(names)})"
+        raise InputError(f"{name!r} is neither a file nor a published platform or machine{mend}")
     return Place(name, platforms.load(name)) if _is_platform(name) else Place(name, machine=load_machine(name))
 
 

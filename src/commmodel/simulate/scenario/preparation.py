@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.errors import InputError, MissingParameterError
+from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.simulate import delays, from_machine
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, fluid
@@ -134,7 +134,7 @@ def prepare(
         return _schedule(name or "loggops", place, workload, workload.schedule, rules)
     name = name or place.default_model
     if name not in PROGRAM_MODELS:
-        raise InputError(f"{name!r} is no model of programs: choose {', '.join(PROGRAM_MODELS)}")
+        raise InputError(f"{name!r} is no model of programs: {choice_of(name, PROGRAM_MODELS)}")
     messages, count, shared = _messages(name, place), workload.processes, name in FLOW_MODELS
     platform = _platform(name, place, count, hosts, mapping) if shared else place.platform
     if platform is not None:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from msgspec.structs import replace as with_values
 
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 from commmodel.simulate.delays import DelayParameters
 from commmodel.simulate.platform import Platform
 from commmodel.units import parse_factors
@@ -77,7 +77,7 @@ def parse_scales(text: str) -> tuple[Scale, ...]:
     ['latency × 0.5', 'bandwidth × 2, latency × 0.5', 'bandwidth × 4, latency × 0.5']
     >>> parse_scales("speed=2")
     Traceback (most recent call last):
-    commmodel.errors.InputError: 'speed' cannot be scaled: choose bandwidth, latency, compute
+    commmodel.errors.InputError: 'speed' cannot be scaled: choose one of bandwidth, latency, compute
     """
     names = [field.name for field in fields(Scale)]
     lists: dict[str, list[str]] = {}
@@ -86,7 +86,7 @@ def parse_scales(text: str) -> tuple[Scale, ...]:
         name, equals, value = (word.strip() for word in part.partition("="))
         if equals:
             if name not in names:
-                raise InputError(f"{name!r} cannot be scaled: choose {', '.join(names)}")
+                raise InputError(f"{name!r} cannot be scaled: {choice_of(name, names)}")
             if name in lists:
                 raise InputError(f"{name} is given twice: give its factors as a list, like {_EXAMPLE}")
             current = lists[name] = []

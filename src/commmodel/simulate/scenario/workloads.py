@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.schedule import Nodes, Problem
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 from commmodel.simulate import work
 from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario.places import Place
@@ -169,7 +169,7 @@ def exchange(
     'Halo exchange in 2 dimensions, 64 KiB on 64 ranks'
     """
     if kind not in EXCHANGES:
-        raise InputError(f"{kind!r} is no exchange: choose {', '.join(EXCHANGES)}")
+        raise InputError(f"{kind!r} is no exchange: {choice_of(kind, EXCHANGES)}")
     count = place.processes(processes)
 
     def program(_speeds: Any, _faster: float) -> Program:

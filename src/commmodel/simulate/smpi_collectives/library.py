@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from commmodel.arguments import enough_memory, rank_count, whole
 from commmodel.collectives.schedule import Problem
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 from commmodel.simulate.operations import Operations, Program
 from commmodel.simulate.smpi_collectives import rounds
 from commmodel.simulate.smpi_collectives.allgather import ALLGATHER, ALLGATHERV
@@ -55,7 +55,7 @@ def member(processes: int, rank: int, selection: Selection) -> Member:
 
 def _checked(operation: str) -> None:
     if operation not in ALGORITHMS:
-        raise InputError(f"SMPI's {operation!r} is not known: choose one of {', '.join(ALGORITHMS)}")
+        raise InputError(f"SMPI's {operation!r} is not known: {choice_of(operation, ALGORITHMS)}")
 
 
 def calls(

@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 from commmodel.files import open_output, write_text
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, EVERY_NAMED, Code, Operations, Program
 from commmodel.simulate.work.block_streams import fresh
@@ -66,7 +66,7 @@ def dump(
         Where files cannot be written, or a program waits for a request that there is not.
     """
     if compression not in _OPEN:
-        raise InputError(f"compression {compression!r}: choose one of {', '.join(repr(name) for name in _OPEN)}")
+        raise InputError(f"compression {compression!r}: {choice_of(repr(compression), map(repr, _OPEN))}")
     if not 0 < speed < float("inf"):
         raise InputError(f"a speed of {speed} flops per second: it must be positive")
     place = Path(folder)

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from commmodel.arguments import integer, rank_count
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 from commmodel.simulate.work.actions import Actions
 
 __all__ = ["CG_CLASSES", "LU_CLASSES", "cg", "lu"]
@@ -70,7 +70,7 @@ def _grid(
     There are as many parts in both, or twice as many in the first; `fewest` points or rows must be in each.
     """
     if nas_class not in classes:
-        raise InputError(f"{name} has no class {nas_class!r}: choose one of {', '.join(classes)}")
+        raise InputError(f"{name} has no class {nas_class!r}: {choice_of(nas_class, classes)}")
     if not 1 <= rank_count(processes) <= _MOST_PROCESSES or processes & (processes - 1):
         raise InputError(f"{name} on {processes} processes: a power of two up to {_MOST_PROCESSES} is needed")
     if iterations is not None:
