@@ -100,9 +100,9 @@ def choice_of(word: str, names: Iterable[str]) -> str:
     ('did you mean allreduce? Choose one of allreduce, bcast', 'choose one of allreduce, bcast')
     """
     names = [*names]
-    every = ", ".join(names)
+    listed = ", ".join(names)
     near = nearest(word, names)
-    return f"did you mean {near}? Choose one of {every}" if near else f"choose one of {every}"
+    return f"did you mean {near}? Choose one of {listed}" if near else f"choose one of {listed}"
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
@@ -114,8 +114,8 @@ def nearest(word: str, names: Iterable[str]) -> str:
     from difflib import get_close_matches  # not needed where nothing is wrong
 
     plain = {name.lower(): name for name in names}
-    found = get_close_matches(str(word).lower().removeprefix("mpi_"), plain, 1)
-    return plain[found[0]] if found else ""
+    close = get_close_matches(str(word).lower().removeprefix("mpi_"), plain, 1)
+    return plain[close[0]] if close else ""
 
 
 def refuse_unknown(unknown: Sequence[str], words: Sequence[str], options: Iterable[str], program: str) -> NoReturn:

@@ -474,7 +474,7 @@ def test_a_format_that_is_named_is_the_one_that_is_read(written):
     with pytest.raises(DamagedFileError, match="line 1: JSON is malformed"):
         formats.load(written(LATENCY.partition("\n")[2]), "commmodel")
     with pytest.raises(
-        InputError, match="unknown format 'extrap': did you mean extrap-text. Choose one of auto, osu, imb, "
+        InputError, match=r"unknown format 'extrap': did you mean extrap-text\? Choose one of auto, osu, imb, "
     ):
         formats.load(OURS, "extrap")
 

@@ -76,5 +76,5 @@ def test_exchanges_that_no_oracle_has(operation, tmp_path):
 def test_an_unknown_algorithm_is_named():
     with pytest.raises(InputError, match="bcast by 'bruck' is not known: choose one of default, binomial_tree"):
         smpi_collectives.program("bcast", 8, 4, "bruck")
-    with pytest.raises(InputError, match="'broadcast' is not known: did you mean bcast. Choose one of barrier, bcast"):
+    with pytest.raises(InputError, match=r"'broadcast' is not known: did you mean bcast\? Choose one of barrier"):
         smpi_collectives.program("broadcast", 8, 4)

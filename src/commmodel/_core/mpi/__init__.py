@@ -26,7 +26,7 @@ def mpi_abi() -> str:
     return "mpich" if MPI._sizeof(MPI.Comm) == 4 else "openmpi"
 
 
-class _Place(ctypes.Structure):
+class _DlInfo(ctypes.Structure):
     """What dladdr says of an address."""
 
     _fields_ = (("path", ctypes.c_char_p), ("base", ctypes.c_void_p), ("name", ctypes.c_char_p),
@@ -41,7 +41,7 @@ def _share_library() -> None:
     """
     from mpi4py import MPI
 
-    place = _Place()
+    place = _DlInfo()
     function = ctypes.cast(ctypes.CDLL(MPI.__file__).MPI_Initialized, ctypes.c_void_p)
     if ctypes.CDLL(None).dladdr(function, ctypes.byref(place)) and place.path:
         ctypes.CDLL(os.fsdecode(place.path), os.RTLD_GLOBAL | os.RTLD_NOLOAD | os.RTLD_NOW)
