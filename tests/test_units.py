@@ -80,6 +80,7 @@ REFUSED = [
     (units.parse_rate, "5GB", "unknown unit 'GB'"),
     (units.parse_rate, "5Gbit", "unknown unit 'Gbit'"),
     (units.parse_fraction, "%", "is no share"),
+    (units.parse_fraction, "10", "'10' is 1000% as a share: write 10%, or 0.1"),
     (units.parse_sizes, "", "is no size"),
     (units.parse_sizes, "1,,2", "is no size"),
     (units.parse_sizes, "1:", "is no size"),

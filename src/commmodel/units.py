@@ -181,6 +181,13 @@ def parse_fraction(text: str) -> float:
     >>> parse_fraction("2%"), parse_fraction("0.05")
     (0.02, 0.05)
     """
+    value = _share(text)
+    if value >= 1 and "%" not in text:
+        raise InputError(f"{text!r} is {100 * value:g}% as a share: write {text}%, or {value / 100:g}")
+    return value
+
+
+def _share(text: str) -> float:
     return _parse(text, "share", {"%": Decimal("0.01")}, "2% or 0.02")
 
 
@@ -190,7 +197,7 @@ def parse_confidence(text: str) -> float:
     >>> parse_confidence("95%"), parse_confidence("95"), parse_confidence("0.95")
     (0.95, 0.95, 0.95)
     """
-    value = parse_fraction(text)
+    value = _share(text)
     if 50 <= value < 100:  # in per cent, as people say it
         value = parse_fraction(f"{text}%")
     if not 0 < value < 1:

@@ -53,4 +53,5 @@ def test_a_terminated_run_says_what_it_lacks_and_leaves_no_rank(signalled, tmp_p
         time.sleep(0.05)
     (note,) = results.load(output).notes
     assert "launch 1 is partial: " in note
+    assert f"mpiexec -n 2 python -m commmodel.bench --resume -o {output}" in note
     assert " of 25 planned configurations" in note

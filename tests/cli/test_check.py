@@ -2,12 +2,13 @@
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 from support.scaling_samples import AS_PROMISED, KEPT, PROCESSES, launch, measured, memory_record, record, write_results
 
 from commmodel.cli import main
-from commmodel.results import Measurements
+from commmodel.results import Launch, Measurements
 
 FIRST = ["name", "expected", "model", "adjusted_r2", "divergence", "verdict"]
 MEMORY = launch(*(memory_record(name, growth, p) for name, growth in KEPT.items() for p in PROCESSES))
@@ -192,3 +193,11 @@ def test_wrong_words_are_one_line_and_exit_code_2(words, message, good, capsys):
     assert message in captured.err
     assert captured.err.count("\n") == 1
     assert not captured.out
+
+
+def test_what_disturbed_the_launches_is_told_without_a_baseline_too(tmp_path, capsys):
+    launched = measured(AS_PROMISED).launches[0]
+    header = msgspec.structs.replace(launched.header, warnings=("vm: 4 ranks share 2 processors",))
+    path = write_results(tmp_path / "results.jsonl", Measurements((Launch(header, launched.records),)))
+    run("mpi", path)
+    assert capsys.readouterr().err.count("warning: vm: 4 ranks share 2 processors\n") == 1

@@ -107,6 +107,7 @@ def test_a_plan_that_lacks_something_is_damaged(tmp_path, change, place):
         ("launches = 2", "launches = 2\nsurprise = 1", "unknown field surprise"),
         ("{processes}", "2", "launcher 'mpiexec -n 2': it lacks {processes}"),
         ("[2, 4]", "[2, 2]", "a number stands there twice"),
+        ("[2, 4]", "[1, 2]", "1 process has nobody to talk to"),
         ("launches = 2", "launches = ", "not TOML: Invalid value"),
     ],
 )

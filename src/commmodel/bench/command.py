@@ -117,12 +117,12 @@ def _run(parsed: _Parsed) -> int:
         _say(comm, f"commmodel.bench: {word}{_ADVICE}")
         if comm.rank:
             time.sleep(_PATIENCE)
-        comm.Abort(code)
     except BaseException:  # whatever it was: the other ranks wait for messages that will not come
         traceback.print_exc()
         print(f"commmodel.bench: rank {comm.rank} failed: go on with --resume", file=sys.stderr, flush=True)
-        comm.Abort(1)
-    raise AssertionError("MPI_Abort returned")
+        code = 1
+    comm.Abort(code)
+    os._exit(code)  # it may return: a launcher that is being ended itself does not hear of it
 
 
 def _interruption(rank: int, *, watched: bool) -> AbstractContextManager[None]:

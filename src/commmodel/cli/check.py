@@ -18,6 +18,7 @@ from commmodel.cli.parsers import (
     show,
     size,
     typed,
+    warn_of_launches,
     whole,
     wrote_page,
 )
@@ -145,6 +146,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.baseline:
         options["baseline"] = formats.load_all(arguments.baseline, arguments.format)
         note(options["baseline"])
+    else:  # with a baseline, the remarks of the comparison name them
+        warn_of_launches(measurements)
     refuse_other_levels(arguments, measurements, *(options["baseline"] for _ in arguments.baseline or ()))
     checked = check(measurements, expectations, **options)
     output = arguments.output

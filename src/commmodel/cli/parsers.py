@@ -28,7 +28,7 @@ __all__ = [
     "confidence", "counts", "duration", "flop_rate",
     "known_machine", "new_verb", "note", "number", "output_path", "page_writer", "parent", "plain_number", "print_json",
     "refuse_functions", "refuse_other_levels", "refuse_outputs", "share", "show", "size", "sizes", "typed",
-    "warn_of", "whole", "wrote_page",
+    "warn_of", "warn_of_launches", "whole", "wrote_page",
 ]  # fmt: skip
 
 _MOST_OF_A_LIST = 1 << 24
@@ -286,6 +286,12 @@ def note(measurements: Any, machine: Any = None) -> None:
     fitted = machine.origin.thread_level if machine is not None and machine.origin is not None else ""
     for text in (*measurements.notes, *thread_level.remarks(measurements.launches, fitted)):
         print(f"note: {text}", file=sys.stderr)
+
+
+def warn_of_launches(measurements: Any) -> None:
+    """Print what launches warned of while they measured on standard error."""
+    for text in dict.fromkeys(text for launch in measurements.launches for text in launch.header.warnings):
+        print(f"warning: {text}", file=sys.stderr)
 
 
 def warn_of(machine: Any) -> list[str]:

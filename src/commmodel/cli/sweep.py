@@ -59,7 +59,8 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     make.add_argument(
         "--launcher",
-        help="what starts {processes} processes (default: mpiexec -n {processes}; Slurm: srun --ntasks={processes})",
+        help="what starts {processes} processes (default: mpiexec -n {processes}; Slurm: srun --cpu-bind=cores "
+        "--ntasks={processes})",
     )  # fmt: skip
     make.add_argument("--python", metavar="FILE", help="interpreter that has commmodel (default: this one)")
     make.add_argument(
@@ -136,7 +137,7 @@ def _make(arguments: argparse.Namespace) -> int:
     slurm = None if arguments.slurm is None else sweep.Slurm(arguments.slurm, arguments.per_node)
     beside = Path(sys.executable).with_name("mpiexec")
     mpiexec = shlex.quote(str(beside).replace("{", "{{").replace("}", "}}")) if beside.is_file() else "mpiexec"
-    launcher = f"{mpiexec} -n {{processes}}" if slurm is None else "srun --ntasks={processes}"
+    launcher = f"{mpiexec} -n {{processes}}" if slurm is None else "srun --cpu-bind=cores --ntasks={processes}"
     plan = sweep.Plan(
         FORMAT,
         VERSION,
@@ -155,7 +156,8 @@ def _make(arguments: argparse.Namespace) -> int:
         print_json({"folder": arguments.folder, "jobs": count, "processes": plan.processes, "seed": plan.seed})
     else:
         following = f"commmodel sweep run {folder}" if slurm is None else f"bash {folder}/submit.sh"
-        print(f"{arguments.folder}: {count} jobs; next: {following}")
+        numbers = ", ".join(map(str, plan.processes))
+        print(f"{arguments.folder}: {count} jobs on {numbers} processes; next: {following}")
     if slurm is None and arguments.launcher is None:
         _warn_of_crowding(max(plan.processes))
     return 0

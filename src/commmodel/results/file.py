@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from inspect import cleandoc
@@ -127,7 +128,8 @@ def _unfinished(path: Path, measurements: Measurements) -> list[str]:
         if measured < launch.header.planned:
             notes.append(
                 f"{path}: launch {number} is partial: {measured} of {launch.header.planned} planned configurations: it "
-                "was stopped, or goes on; to complete it: python -m commmodel.bench --resume"
+                f"was stopped, or goes on; to complete it: mpiexec -n {max(2, len(launch.header.ranks))} "
+                f"python -m commmodel.bench --resume -o {shlex.quote(str(path))}"
             )
     return notes
 

@@ -100,7 +100,7 @@ def status_quo(
         class that fits before and one that fits after, those beyond the limit E D have a share of at least
         `confidence`, and from the smallest to the largest scale it grows by more than it did, by three times the
         scatter. A match where a class fits both and the pairs beyond the limit have less than half of the weight;
-        approximate where none fits both. Uncertain in between.
+        approximate where none fits both. Uncertain in between, and where no class fits now.
 
     Examples
     --------
@@ -113,7 +113,9 @@ def status_quo(
     common = before.shares.keys() & after.shares.keys()
     verdict: Verdict = "uncertain"
     advice = ""
-    if worse >= confidence and _apart(before, after):
+    if not after.fits:
+        advice = f"no class fits what is measured now: measure at more {over}, or more often"
+    elif worse >= confidence and _apart(before, after):
         verdict = "mismatch"
     elif worse < _EVEN and common:
         verdict = "match"

@@ -305,13 +305,13 @@ def _rows(
 ) -> tuple[list[CheckedSeries], list[str]]:
     """Return the verdicts, in order of expectations, then parameters; and the series with too few scales."""
     rows: list[tuple[int, CheckedSeries]] = []
-    few: dict[tuple[str, str], list[int]] = {}
+    few: dict[tuple[str, str], list[Series]] = {}
     for key, series in series_by_key.items():
         expectation = _closest(series, expected)
         if expectation is None and key not in before:
             continue
         if not _is_enough(series):
-            few.setdefault((series.name, series.over), []).append(len(series.scales))
+            few.setdefault((series.name, series.over), []).append(series)
             continue
         D = deviation.get(series.over, expectation.deviation if expectation else None)
         if expectation is None:
@@ -330,16 +330,19 @@ def _rows(
         )
         rows.append((expected.index(expectation), CheckedSeries(series, "expected", judgement)))
     rows.sort(key=lambda row: (row[0], _order(row[1].series) if row[0] < len(expected) else ()))
-    notes = [
-        f"{name}: no growth over {over} can be seen with {_scales(max(counts))}: measure at {FEWEST_SCALES} or more, "
-        "better 5"
-        for (name, over), counts in few.items()
-    ]
-    return [row for _, row in rows], notes
+    return [row for _, row in rows], [_too_few(name, over, series) for (name, over), series in few.items()]
 
 
-def _scales(count: int) -> str:
-    return "one scale" if count == 1 else f"{count} scales"
+def _too_few(name: str, over: str, several: Sequence[Series]) -> str:
+    """Return what to say of series of a function with too few scales."""
+    count = max(len(series.scales) for series in several)
+    scales = "one scale" if count == 1 else f"{count} scales"
+    starts = sorted({str(value) for series in several for key, value in series.fixed if key == "start"})
+    if len(starts) > 1:
+        mend = f"its repetitions began differently ({', '.join(starts)}), so they are apart: give all the same --start"
+    else:
+        mend = f"measure at {FEWEST_SCALES} or more, better 5"
+    return f"{name}: no growth over {over} can be seen with {scales}: {mend}"
 
 
 def _order(series: Series) -> tuple[tuple[bool, float | str], ...]:

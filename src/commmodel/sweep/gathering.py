@@ -92,10 +92,12 @@ def gather(folder: str | os.PathLike[str], output: str | os.PathLike[str]) -> Ga
         Where the folder holds no sweep, no job is done, or the file cannot be written.
     """
     folder, output = Path(folder), Path(output)
-    jobs = states(folder)
+    plan = load(folder)
+    jobs = states(folder, plan)
     complete = tuple(state for state in jobs if state.state == "done")
     if not complete:
-        raise InputError(f"{folder}: no job is done yet: run them with commmodel sweep run {folder}")
+        way = f"commmodel sweep run {folder}" if plan.slurm is None else f"bash {folder}/submit.sh"
+        raise InputError(f"{folder}: no job is done yet: run them with {way}")
     parts = [folder / state.job.results for state in complete]
     of_jobs = (name for state in jobs for name in (state.job.script, state.job.results, state.job.done, state.job.log))
     refuse_inputs(output, (folder / name for name in (FILE, *of_jobs)))
