@@ -31,10 +31,9 @@ def test_the_words_after_the_dashes_are_the_benchmarks(tmp_path, capsys):
     assert plan.python == sys.executable
     assert plan.command(4)[-5:] == ("-n", "4", sys.executable, "-m", "commmodel.bench")
     out = capsys.readouterr().out
-    assert (
-        out
-        == f"{tmp_path}/s: 15 jobs on 2, 4, 8, 16, 24 processes; next: commmodel sweep run {shlex.quote(str(tmp_path / 's'))}\n"
-    )
+    folder = tmp_path / "s"
+    jobs = "15 jobs on 2, 4, 8, 16, 24 processes"
+    assert out == f"{folder}: {jobs}; next: commmodel sweep run {shlex.quote(str(folder))}\n"
     assert len(list((tmp_path / "s").glob("p*/launch*.sh"))) == 15
 
 

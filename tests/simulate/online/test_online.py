@@ -104,6 +104,35 @@ def test_deadlock(tmp_path):
     assert "rank 0 waits in MPI_Recv for a message from rank 1 with tag 4" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("first", "others", "said"),
+    [
+        (
+            "world.Bcast(numbers)",
+            "world.Allreduce(numbers, numbers.copy())",
+            "MPI_Allreduce at script.py:4 where rank",
+        ),
+        (
+            "world.bcast(1, root=0)",
+            "world.bcast(1, root=1)",
+            "calls MPI_Bcast at script.py:4 where rank 0 calls MPI_Bcast",
+        ),
+        ("world.Barrier()", "world.Dup()", "calls MPI_Comm_dup at script.py:4 where rank 0 calls MPI_Barrier"),
+    ],
+)
+def test_ranks_that_call_different_collectives_are_refused_with_their_sites(first, others, said, tmp_path):
+    """Rank 0 goes on after a broadcast, and calls another thing before the others come."""
+    script = (
+        "import numpy as np; from mpi4py import MPI\nworld = MPI.COMM_WORLD\nnumbers = np.zeros(10)\n"
+        f"{first} if world.rank == 0 else {others}\nworld.Barrier()\n"
+    )
+    completed = simulate_script(tmp_path, script, processes=4)
+    assert completed.returncode == 2
+    (line,) = completed.stderr.splitlines()
+    assert said in line
+    assert "all ranks of a communicator call the same collectives" in line
+
+
 def test_an_exception_ends_all(tmp_path):
     code = "from mpi4py import MPI; MPI.COMM_WORLD.rank == 1 and 1 / 0; MPI.COMM_WORLD.barrier()"
     done = simulate("--compute", "0", "--", sys.executable, "-c", code, processes=2)
@@ -118,7 +147,7 @@ def test_wrong_arguments(tmp_path):
         online.workload(graphene, [str(tmp_path / "text")], 2)
     with pytest.raises(InputError, match="no such program"):
         online.workload(graphene, ["no-such-program"], 2)
-    with pytest.raises(InputError, match="compute"):
+    with pytest.raises(InputError, match="computation is"):
         online.workload(graphene, ["true"], 2, computation=-1.0)
 
 

@@ -386,7 +386,12 @@ struct collective *new_collective(const struct arguments *arguments, bool has_re
 // Persistent collectives get their numbers in the order in which they are made, as their starts may come in any order.
 void start_again(struct collective *of) { of->start++; }
 
-static void start(struct collective *of) { of->call = join_call(of->communicator, of->number, of->start, given(of)); }
+static void start(struct collective *of) {
+    const struct arguments *a = &of->arguments;
+    const int root = has_root(a->verb) && of->communicator->remote == NULL ? a->root : 0;
+    const int kind = (int)a->verb + 64 * root;
+    of->call = join_call(of->communicator, of->number, of->start, kind, given(of));
+}
 
 uint32_t tag_number(const struct collective *of) { return of->number + 40961u * of->start; }
 

@@ -8,6 +8,9 @@ struct shared_call {
     int32_t size, arrived, left;
     int32_t made[2];
     int32_t waiting;  // list of ranks, from 1 on, for all parts
+    int32_t kind;     // of the first rank's call
+    int32_t first;    // rank
+    uint64_t place;   // its call's, as `places`
     uint64_t result;
     uint64_t parts[];
 };
@@ -24,7 +27,12 @@ static void end_waits(struct shared_call *call) {
     call->waiting = 0;
 }
 
-uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_t start, uint64_t part) {
+static _Noreturn void refuse_difference(const struct shared_call *call) {
+    world->rank[call->first].place = call->place;  // it may have gone on
+    abort_all(2, "rank %d calls %s where rank %d does not", my_rank, call_name, call->first);
+}
+
+uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_t start, int kind, uint64_t part) {
     const unsigned bucket = ((unsigned)communicator->number * 31u + sequence) % ONLINE_BUCKETS;
     uint64_t place = world->instances[bucket];
     for (; place != 0; place = ((struct shared_call *)online_at(world, place))->next) {
@@ -44,9 +52,13 @@ uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_
         call->sequence = sequence;
         call->start = start;
         call->size = size;
+        call->kind = kind;
+        call->first = my_rank;
+        call->place = me->place;
         world->instances[bucket] = place;
     }
     struct shared_call *call = online_at(world, place);
+    if (call->kind != kind) refuse_difference(call);
     call->parts[position_of(communicator, communicator->rank, false)] = part;
     if (++call->arrived == call->size) end_waits(call);
     return place;
@@ -147,7 +159,7 @@ void gather_all(struct communicator *communicator, const char *name, const void 
     const uint32_t number = communicator->collectives++;
     const uint64_t part = online_allocate(world, (uint64_t)bytes + 1);
     memcpy(online_at(world, part), mine, (size_t)bytes);
-    const uint64_t call = join_call(communicator, number, 0, part);
+    const uint64_t call = join_call(communicator, number, 0, DEFINITION, part);
     const int size = ((struct shared_call *)online_at(world, call))->size;
     if (numbers != NULL) make_numbers(call, wanted, numbers);
     if (size > 1 && communicator->remote == NULL) {

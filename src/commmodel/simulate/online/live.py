@@ -1,6 +1,7 @@
 """The ranks of a program as the engine's source of operations. Main entry: `LiveProgram`."""
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
@@ -16,6 +17,9 @@ from commmodel.simulate.operations import Operations
 from commmodel.sites import Site, resolve
 
 __all__ = ["LiveProgram", "Outlets"]
+
+_DIFFERENCE = re.compile(r"rank (\d+) calls \w+ where rank (\d+) does not")
+"""What a rank says whose collective is not that of the ranks before it."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class LiveProgram:
         self._memory = os.memfd_create("commmodel-online", os.MFD_CLOEXEC)
         self.notes.clear()
         self._running = Processes(self._command, self._memory, self._outlets.output)
+        self._running.explained = self._explained
         self._pump = Pump(
             self._processes, self._memory, self._running, self._collectives(), self._compute_factor, hosts
         )
@@ -127,6 +132,20 @@ class LiveProgram:
     def _last_call(self, rank: int) -> tuple[str, str]:
         words = [] if self._pump is None else self._pump.last_call(rank)
         return self._resolved(words) if words else ("MPI_Init", "")
+
+    def _explained(self, words: str) -> str:
+        """Return what two ranks call where they should call the same, and the sites; other words as they are."""
+        match = _DIFFERENCE.fullmatch(words)
+        if match is None:
+            return words
+        calls = []
+        for rank in map(int, match.groups()):
+            name, site = self._last_call(rank)
+            calls.append(f"rank {rank} calls {name}{f' at {site}' if site else ''}")
+        return (
+            f"{calls[0]} where {calls[1]}: all ranks of a communicator call the same collectives, with the same root, "
+            "in the same order"
+        )
 
     def _resolved(self, words: Sequence[str]) -> tuple[str, str]:
         """Return the name of a function and the site of its call, of a place in shared memory."""
