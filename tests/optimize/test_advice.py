@@ -125,17 +125,17 @@ def test_what_is_not_cut_names_both_figures(capsys):
     chosen = choose(MIB, 20e-6, overhead=1e-6, latency=1e-6, byte_time=1e-9)
     assert chosen.rejected is not None
     assert 0 < chosen.gain_seconds <= chosen.error_seconds
-    assert "Do not cut: in blocking messages it takes 1.07 ms." in said
+    assert "Do not split it: in blocking messages it takes 1.07 ms." in said
     assert "which is not above the gain's error, 21.4 us (2.0 %)." in said
     assert "instead of" not in said
 
 
-@pytest.mark.parametrize(("share", "words"), [(0.05, "Nothing goes on by itself here: at most 5.0 %"),
-                                              (0.3, "Little goes on by itself here: at most 30 %")])  # fmt: skip
+@pytest.mark.parametrize(("share", "words"), [(0.05, "Hardly anything moves outside MPI calls: at most 5.0 %"),
+                                              (0.3, "Little moves outside MPI calls: at most 30 %")])  # fmt: skip
 def test_that_nothing_goes_on_by_itself_is_said_first(share, words, capsys):
     numbers = ["--overhead", "1us", "--latency", "1us", "--byte-time", "1ns/B", "--progress", f"{share}"]
     assert main(["optimize", "--volume", "1MiB", "--compute", "1ms", *numbers]) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if " by itself" in line or "cut" in line]
+    lines = [line for line in capsys.readouterr().out.splitlines() if "outside MPI" in line or "split" in line]
     assert lines[0].startswith(words)
 
 

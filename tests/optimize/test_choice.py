@@ -80,7 +80,7 @@ def test_the_choice_is_the_fastest_of_all_by_hand(implementation, volume, ratio,
 def test_whatever_is_chosen_keeps_its_constraints_and_takes_no_less_than_the_computation(
     volume, computation, pattern, peers, implementation, queue_depth, grid
 ):
-    peers = 1 if pattern == "point-to-point" else peers
+    peers = 1 if pattern == "point-to-point" else max(2, peers)
     chosen = choose(
         volume, computation, machine(0.1), pattern=pattern, implementation=implementation, peers=peers, grid=grid,
         queue_depth=queue_depth, outstanding_volume=volume,
@@ -293,7 +293,7 @@ def test_what_makes_no_sense_is_refused_in_one_line_with_the_mend(more, message)
 
 def test_a_machine_that_lacks_parameters_names_what_to_measure():
     for segments in ((Segment("all"),), (machine().segments[0], Segment("rendezvous"))):
-        with pytest.raises(MissingParameterError, match=r"commmodel\.bench burst bandwidth progress pingpong"):
+        with pytest.raises(MissingParameterError, match=r"commmodel\.bench pingpong burst queue progress bandwidth"):
             choose(MIB, 1e-3, Machine("bare", segments))
     with pytest.raises(MissingParameterError, match="ends at 8192"):
         choose(MIB, 1e-3, Machine("short", machine().segments[:1]))

@@ -126,7 +126,7 @@ def test_what_nobody_knows_is_named_with_the_kernels_that_measure_it():
     with pytest.raises(MissingParameterError) as error:
         choose(MIB, 1e-3, profiled(profile, loggp=False))
     said = str(error.value)
-    assert "does not know overhead and byte time: measure with python -m commmodel.bench burst bandwidth" in said
+    assert "does not know overhead and byte time: measure with python -m commmodel.bench pingpong burst queue" in said
     assert said.endswith("or give --overhead and --byte-time")
     with pytest.raises(MissingParameterError, match=r"does not know overhead, latency and byte time:"):
         choose(MIB, 1e-3, profiled(loggp=False))

@@ -100,7 +100,7 @@ def test_a_machine_gives_the_parameters_of_each_size():
     assert np.array_equal(surface(*axes, bare), surface(*axes, **by_numbers))
     by_tables = by_numbers | {name: TABLES[name] for name in ("overhead", "progress")}
     assert np.array_equal(surface(*axes, profiled), surface(*axes, **by_tables))
-    with pytest.raises(MissingParameterError, match=r"commmodel\.bench burst"):
+    with pytest.raises(MissingParameterError, match=r"commmodel\.bench pingpong burst"):
         surface(*axes, Machine("m", (Segment("all"),)))
 
 

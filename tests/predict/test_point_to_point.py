@@ -259,7 +259,7 @@ def test_a_machine_is_a_file_or_a_published_name(tmp_path, monkeypatch):
     machine.dump(mine, "mine.toml")
     machine.dump(mine, "without-suffix")
     assert machine.load("mine.toml") == machine.load(tmp_path / "without-suffix") == mine
-    with pytest.raises(InputError, match=r"neither a file nor a published machine .*blue-waters"):
+    with pytest.raises(InputError, match=r"neither a file nor a published machine.*blue-waters"):
         machine.load("red-waters")
     with pytest.raises(InputError, match="No such file"):
         machine.load("blue-waters.toml")

@@ -141,7 +141,7 @@ def test_fit_takes_the_mode_that_is_asked_for(tmp_path, capsys):
     assert machine.load(output).segments[0].loggp.o.value == pytest.approx(3e-6, rel=0.1)
     capsys.readouterr()
     assert main(["fit", path, "-o", str(output), "--mode", "slow"]) == 2
-    assert "invalid choice: 'slow'" in capsys.readouterr().err
+    assert "there is no 'slow'" in capsys.readouterr().err
 
 
 def test_the_page_has_loggp_and_leaves_out_what_is_not_there():

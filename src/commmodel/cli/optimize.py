@@ -57,7 +57,7 @@ def add(verbs: Any) -> None:
     problem.add_argument(
         "--volume", metavar="SIZE", type=size, help="bytes to move with each peer; all to all: with all peers"
     )
-    problem.add_argument("--compute", metavar="TIME", type=duration, help="computation on them, like 3ms")
+    problem.add_argument("--compute", metavar="TIME", type=duration, help="computation on these bytes, like 3ms")
     problem.add_argument(
         "--pattern", metavar="P,...", type=choices(_PATTERNS),
         help=f"patterns to compare, of {', '.join(_PATTERNS)} (default: the first)",
@@ -157,7 +157,12 @@ def _choose(arguments: argparse.Namespace) -> int:
         from commmodel.report.overlap.choices import choice_lines, choices_table
 
         lines = [f"{line[:1].upper()}{line[1:]}." for line in extrapolates]
-        show(choices_table(arguments.volume, arguments.compute, offers), *choice_lines(best, sensitivity, loss), *lines)
+        peers = problem.peers
+        show(
+            choices_table(arguments.volume, arguments.compute, offers, peers),
+            *choice_lines(best, sensitivity, loss),
+            *lines,
+        )
     return 0
 
 

@@ -28,7 +28,7 @@ Quantity = Callable[[Array, Array], Array]
 
 _FASTEST = 1e-30
 """Seconds per byte in place of a fitted 0, by which r would be divided."""
-_KERNELS = "python -m commmodel.bench burst bandwidth progress pingpong"
+_KERNELS = "python -m commmodel.bench pingpong burst queue progress bandwidth"
 _NONE = np.empty(0)
 
 

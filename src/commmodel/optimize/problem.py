@@ -74,8 +74,9 @@ class TransferProblem(Struct, frozen=True, forbid_unknown_fields=True):
     volume: int
     """V, bytes to move, with each peer; in all-to-all patterns with all of them together."""
     computation: float | Callable[[int], float]
-    """t_V, seconds of computation on them. Or a function from the bytes of one message to the seconds of computation
-    on it, which may know of caches: t_V is then the sum over the messages, and may differ from size to size."""
+    """t_V, seconds of computation on these bytes. Or a function from the bytes of one message to the seconds of
+    computation on it, which may know of caches: t_V is then the sum over the messages, and may differ from size to
+    size."""
     pattern: str = "point-to-point"
     """``point-to-point``; ``multiple-end-points-contiguous`` and ``-interleaved`` (one with `peers` others);
     ``end-point-congestion`` (`peers` with the same one); ``all-to-all-same-order``, ``-contiguous`` and
@@ -155,6 +156,8 @@ def one_of(name: str, value: str) -> None:
 def check_peers(pattern: str, peers: int) -> None:
     """Raise where a pattern is impossible with so many peers."""
     whole("peers", peers, 1)
+    if pattern != "point-to-point" and peers < 2:
+        raise InputError(f"{pattern} is among several: give peers, at least 2")
     if pattern == "point-to-point" and peers != 1:
         mend = "give another pattern, like multiple-end-points-contiguous"
         raise InputError(f"point-to-point has one peer, not {peers}: {mend}")

@@ -13,7 +13,7 @@ from commmodel.units import format_ratio, format_size, format_time
 __all__ = ["choice_lines", "choices_table"]
 
 
-def choices_table(volume: int, computation: float, choices: Sequence[Choice]) -> Table:
+def choices_table(volume: int, computation: float, choices: Sequence[Choice], peers: int = 1) -> Table:
     """Return the choice for each pattern and implementation, the fastest first."""
     columns = (*left("pattern", "implementation"), *right("message", "burst", "messages", "time", "blocking", "hidden"))
     has_patterns = len({choice.pattern for choice in choices}) > 1 or choices[0].pattern != "point-to-point"
@@ -26,6 +26,10 @@ def choices_table(volume: int, computation: float, choices: Sequence[Choice]) ->
         )  # fmt: skip
         rows.append(tuple(Cell(word, style="" if place else "strong") for word in words[not has_patterns :]))
     title = f"{format_size(volume)}, {format_time(computation)} of computation"
+    if all(choice.pattern.startswith("all-to-all") for choice in choices):
+        title += f" on all of it, {peers} processes"
+    elif has_patterns:
+        title = f"{peers} peers, with each of them {title}"
     return Table(title, columns[not has_patterns :], tuple(rows))
 
 
@@ -37,17 +41,17 @@ def choice_lines(choice: Choice, sensitivity: Sensitivity | None = None, loss: f
     `loss` is what a wrong diagnosis costs, a share of the blocking time.
     """
     if choice.progress < LITTLE_MOVES:
-        much = "Nothing" if choice.progress < NOTHING_MOVES else "Little"
+        much = "Hardly anything" if choice.progress < NOTHING_MOVES else "Little"
         yield text(
-            f"{much} goes on by itself here: at most {format_ratio(choice.progress)} of a transfer moves while nobody "
-            "calls MPI (kernel progress), and cutting hides no more than that."
+            f"{much} moves outside MPI calls: at most {format_ratio(choice.progress)} of a transfer in messages of "
+            "these sizes (kernel progress), and splitting hides no more than that."
         )
     yield text(_advice_words(choice))
     for name in choice.limits:
         yield text(f"Limited by {name}: {LIMITS[name]}.")
     if choice.alternatives:
         alternatives = ", ".join(f"{format_size(size)} x {burst}" for size, burst in choice.alternatives)
-        yield text(f"As fast within the parameters' intervals (message x burst): {alternatives}.")
+        yield text(f"As fast within the parameters' intervals (message size x burst): {alternatives}.")
     if sensitivity is not None:
         yield text(_sensitivity_words(sensitivity))
     if loss is not None:
@@ -76,13 +80,13 @@ def _advice_words(choice: Choice) -> str:
         return advice + (f" The gain, {gain}, is above its error, {error}." if choice.error_seconds else "")
     rejected = choice.rejected
     if rejected is None and choice.messages == 1:
-        return (
-            f"Do not cut: by the model nothing is faster than blocking messages, {blocking}{_interval_words(choice)}."
-        )
+        interval = _interval_words(choice)
+        return f"Do not split it: by the model nothing is faster than blocking messages, {blocking}{interval}."
     size, burst = (choice.message_size, choice.burst) if rejected is None else (rejected.message_size, rejected.burst)
     return (
-        f"Do not cut: in blocking messages it takes {blocking}. The fastest decomposition, messages of "
-        f"{format_size(size)} x {burst}, gains {gain} by the model, which is not above the gain's error, {error}."
+        f"Do not split it: in blocking messages it takes {blocking}. The fastest way to split it, messages of "
+        f"{format_size(size)} in bursts of {burst}, gains {gain} by the model, which is not above the gain's error, "
+        f"{error}."
     )
 
 

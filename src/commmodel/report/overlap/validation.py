@@ -151,9 +151,9 @@ def verdicts(validation: Validation) -> list[str]:
     cost = over_all.worst_against_blocking
     sentence = f"In {over_all.not_cut} of {count} cases the advice is not to cut."
     sentence += (
-        f" Against not cutting, the advice costs {format_ratio(cost)} at worst."
+        f" Compared with not splitting, the advice costs {format_ratio(cost)} at worst."
         if cost > 0
-        else (" Nowhere does the advice cost more than not cutting.")
+        else (" Nowhere does the advice cost more than not splitting.")
     )
     sentences.append(sentence)
     if over_all.disturbed:
