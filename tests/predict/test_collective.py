@@ -12,7 +12,7 @@ from commmodel.cli import main
 from commmodel.collectives import ALGORITHMS, Nodes, Problem
 from commmodel.collectives.library import selection
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import LogGP, Machine, MaxRate, Origin, Parameter, PLogP, Postal, Segment
+from commmodel.machine import LogGP, Machine, MaxRate, Origin, Parameter, PLogP, Postal, Quality, Segment
 from commmodel.models.collectives import CLOSED_FORMS
 from commmodel.predict.costs import known_models, message_costs, plogp_table
 
@@ -530,3 +530,16 @@ def test_on_nodes_it_is_told_what_is_not_known():
     remarks = predict.collective(TWO, "bcast", Problem(8, 8, nodes=Nodes(4)), algorithm="binomial").remarks
     assert any("measure on one node, too" in remark for remark in remarks)
     assert any("what a node moves at most is not known" in remark for remark in remarks)
+
+
+def test_on_nodes_without_a_path_between_them_a_remark_says_which_is_taken():
+    inside = Machine("m", (Segment("all", "same-socket", loggp=LogGP(*map(Parameter, (1e-6, 1e-6, 1e-6, 1e-9)))),))
+    on_nodes = predict.collective(inside, "bcast", Problem(8, 8, nodes=Nodes(4)))
+    assert "no path between nodes was measured: all messages take same-socket" in on_nodes.remarks
+    assert predict.collective(inside, "bcast", Problem(8, 8)).remarks == ()
+
+
+def test_parameters_that_are_not_trusted_are_told():
+    wrong = LogGP(*map(Parameter, (1e-6, 1e-6, 1e-6, 1e-9)), quality=Quality(5, 1.0, 0.5, 3.0, trusted=False))
+    (remark,) = predict.collective(Machine("m", (Segment("all", loggp=wrong),)), "bcast", Problem(8, 8)).remarks
+    assert "not trusted" in remark

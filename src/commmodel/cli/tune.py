@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +65,16 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.collectives.library.rules import SEVERAL
     from commmodel.collectives.library.tuning import tune
     from commmodel.predict import algorithm_seconds, collective_reach, with_byte_times
+    from commmodel.predict.nodes import path_remark
 
     if arguments.per_node is not None and arguments.path is not None:
         raise InputError("--per-node, --path: give one of them: on nodes each message takes its own path")
     operations = _operations(arguments.operations, arguments.library)
     machine = known_machine(arguments.machine)
     warnings = warn_of(machine)
+    if arguments.path is None and (remark := path_remark(machine, max(arguments.processes), arguments.per_node)):
+        print(f"warning: {remark}", file=sys.stderr)
+        warnings.append(remark)
     machine = with_byte_times(machine, arguments.memory_copy, arguments.reduction)
     extrapolates = collective_reach(machine, max(arguments.processes), max(arguments.sizes), arguments.path)
 

@@ -30,7 +30,7 @@ from commmodel.machine import Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
 from commmodel.predict.costs import MODELS, Costs, End, check_path, default_model, loggp_at
 from commmodel.predict.extrapolation import collective_reach
-from commmodel.predict.nodes import node_gaps, node_remarks, schedule_costs
+from commmodel.predict.nodes import node_gaps, node_remarks, path_remark, schedule_costs
 from commmodel.predict.seconds import Seconds, end_of
 
 __all__ = [
@@ -252,9 +252,20 @@ def _remarks(task: _Task, copied: bool, reduced: bool) -> tuple[str, ...]:
         remarks.append(f"the machine has no memory_copy: copies{also} within memory are taken to cost nothing (--copy)")
     elif guessed:
         remarks.append("a byte is combined in the time of its copy (--reduction)")
+    if task.path is None and (remark := path_remark(task.machine, task.problem.processes, task.per_node)):
+        remarks.append(remark)
     if task.per_node is not None and task.path is None:
         remarks += node_remarks(task.machine)
     return tuple(remarks)
+
+
+def _doubts(task: _Task, model: str) -> tuple[str, ...]:
+    """Return a remark where the LogGP parameters in use are not trusted."""
+    paths = {task.path} if task.path is not None else {*task.machine.paths}
+    qualities = (segment.loggp and segment.loggp.quality for segment in task.machine.segments if segment.path in paths)
+    if model == "plogp" or all(quality is None or quality.trusted for quality in qualities):
+        return ()
+    return ("some of the LogGP parameters are not trusted: commmodel report says which, and why",)
 
 
 def _predicted(task: _Task, model: str | None, chosen_by: str) -> CollectivePrediction:
@@ -297,7 +308,7 @@ def _predicted(task: _Task, model: str | None, chosen_by: str) -> CollectivePred
         models=models,
         closed_form=by_formula,
         exactness=form.exactness if form is not None and by_formula is not None else "",
-        remarks=remarks,
+        remarks=(*remarks, *_doubts(task, name)),
         extrapolates=collective_reach(task.machine, problem.processes, largest, task.path),
         warnings=task.machine.origin.warnings if task.machine.origin is not None else (),
     )

@@ -12,13 +12,28 @@ from commmodel.machine import Machine
 from commmodel.machine.rates import node_rate
 from commmodel.predict.costs import Costs, End, Floats, Integers, message_costs
 
-__all__ = ["node_gaps", "node_remarks", "schedule_costs", "within_path"]
+__all__ = ["node_gaps", "node_remarks", "path_remark", "schedule_costs", "within_path"]
 
 
 def within_path(machine: Machine) -> str | None:
     """Return the machine's path within a node, the longer one of two; None where it has none."""
     paths = {*machine.paths, *(table.path for table in machine.plogp)}
     return next((path for path in ("same-node", "same-socket") if path in paths), None)
+
+
+def path_remark(machine: Machine, processes: int, per_node: int | None) -> str:
+    """Return that messages between nodes cost what those within one do, where there are nodes and no path between them.
+
+    >>> from commmodel.machine import Segment
+    >>> path_remark(Machine("m", (Segment("all", "same-socket"),)), 1024, 64)
+    'no path between nodes was measured: all messages take same-socket'
+    """
+    paths = dict.fromkeys((*machine.paths, *(table.path for table in machine.plogp)))
+    measured = machine.origin.processes if machine.origin is not None else 0
+    has_nodes = per_node is not None or 0 < measured < processes
+    if not has_nodes or "between-nodes" in paths or "any" in paths:
+        return ""
+    return f"no path between nodes was measured: all messages take {next(iter(paths))}"
 
 
 def node_remarks(machine: Machine) -> tuple[str, ...]:
