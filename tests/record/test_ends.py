@@ -157,7 +157,7 @@ def test_threads_of_python(tmp_path):
     ("what", "code", "fault"),
     [
         ("exit", 7, "exit without MPI_Finalize, code 7"),
-        ("crash", -signal.SIGABRT, "its log ends without a word"),
+        ("crash", -signal.SIGABRT, "its log ends before the program does"),
         ("fork", 0, None),
         ("after", 6, None),
     ],

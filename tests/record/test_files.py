@@ -148,7 +148,9 @@ def test_zeros_end_a_log_that_was_not_finished(tmp_path):
     log.call("Barrier", 1, 2)
     log.parts.append(bytes(5000))
     recording = record.load(write(tmp_path / "r", [log]))
-    assert recording.faults == ("rank 0: its log ends without a word: the process was killed, crashed, or still runs",)
+    assert recording.faults == (
+        "rank 0: its log ends before the program does: the process was killed, crashed, or still runs",
+    )
     assert recording.calls(0) == 1
 
 

@@ -295,3 +295,13 @@ def test_frames_are_read_where_the_table_for_debuggers_says_and_else_not(tmp_pat
     lines = {(site.file, site.line, site.function) for site in recording.sites if site.language == 1}
     assert lines == ({("/home/ada/solver.py", 42, "step")} if is_known else set())
     assert ("no call sites" in recording.texts(0)) is not is_known
+
+
+def test_ranks_that_share_processors_are_told(record, tmp_path):
+    program = "from mpi4py import MPI\nimport os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nMPI.Init()\n"
+    completed, _ = record(2, "import mpi4py\nmpi4py.rc.initialize = False\n" + program)
+    assert completed.returncode == 0, completed.stderr
+    recording = load(tmp_path / "recording")
+    (line,) = recording.oversubscription
+    assert line.startswith("2 ranks shared 1 processor of ")
+    assert recording.texts(0)["processors"].isdecimal()

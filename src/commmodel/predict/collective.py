@@ -262,7 +262,8 @@ def _remarks(task: _Task, copied: bool, reduced: bool) -> tuple[str, ...]:
 def _doubts(task: _Task, model: str) -> tuple[str, ...]:
     """Return a remark where the LogGP parameters in use are not trusted."""
     paths = {task.path} if task.path is not None else {*task.machine.paths}
-    qualities = (segment.loggp and segment.loggp.quality for segment in task.machine.segments if segment.path in paths)
+    used = (segment.loggp for segment in task.machine.segments if segment.path in paths)
+    qualities = (loggp.quality for loggp in used if loggp is not None)
     if model == "plogp" or all(quality is None or quality.trusted for quality in qualities):
         return ()
     return ("some of the LogGP parameters are not trusted: commmodel report says which, and why",)

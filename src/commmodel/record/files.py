@@ -34,6 +34,7 @@ _MOST_PROCESSES = 1 << 24
 _FEW_PROCESSES = 4096
 _MOST_ABSENT = 64
 """Processes for each log; where there are more, the header is damaged or the recording of no use."""
+_MOST_PROCESSORS = 1 << 16
 _MOST_CALLS = 65_536
 _MOST_SITES = 1 << 20
 _MOST_BYTES = 1 << 22
@@ -173,6 +174,21 @@ def _header(path: Path) -> LogHeader | str:
     return LogHeader(rank, processes, rate, unix * 1e-9, _ABIS.get(abi, "unknown"), level)
 
 
+def _numbers(listed: str) -> set[int]:
+    """Return the numbers of a list of processors; none where it is no such list.
+
+    >>> sorted(_numbers("0-2,8")), _numbers("all")
+    ([0, 1, 2, 8], set())
+    """
+    numbers: set[int] = set()
+    for part in listed.split(","):
+        first, _, last = part.partition("-")
+        if not (first.isdecimal() and (last or first).isdecimal()) or int(last or first) > _MOST_PROCESSORS:
+            return set()
+        numbers.update(range(int(first), int(last or first) + 1))
+    return numbers
+
+
 class Recording:
     """A recorded program; see `load`.
 
@@ -232,6 +248,23 @@ class Recording:
                 f"{len(unsynchronised)} of {self.processes} ranks have not compared their clocks: waits are rough"
             )
         return (*faults, *self._unified[3])
+
+    @cached_property
+    def oversubscription(self) -> tuple[str, ...]:
+        """A line for each host whose ranks shared processors: times of computing and waiting are too long there."""
+        ranks: dict[str, int] = {}
+        processors: dict[str, set[int]] = {}
+        for log in self._logs.values():
+            if listed := log.texts.get("processors"):
+                host = log.texts.get("host", "")
+                ranks[host] = ranks.get(host, 0) + 1
+                processors.setdefault(host, set()).update(_numbers(listed))
+        return tuple(
+        """A line for each host whose ranks shared processors: computing and waiting took too long there."""
+            "computed and waited longer than they would on processors of their own"
+            for host, numbers in processors.items()
+            if ranks[host] > len(numbers)
+        )
 
     @property
     def communicators(self) -> tuple[Communicator, ...]:
@@ -370,7 +403,7 @@ def _scan(header: LogHeader, path: Path) -> _Log:
     elif left > 0 and not decoder.has_ended:
         log.fault = f"cut within a record at byte {place}"
     elif reason == 0:
-        log.fault = "its log ends without a word: the process was killed, crashed, or still runs"
+        log.fault = "its log ends before the program does: the process was killed, crashed, or still runs"
     elif reason in _ENDINGS:
         log.fault = _ENDINGS[reason].format(code)
     return log

@@ -240,7 +240,7 @@ def profile(recording: Recording) -> Profile:
             for bits, sums in sizes.items()
         ),
         matrix=matrix_of(recording.processes, analysis),
-        faults=(*recording.faults, *_unmatched(sends, receives, collectives)),
+        faults=(*recording.oversubscription, *recording.faults, *_unmatched(sends, receives, collectives)),
     )
 
 

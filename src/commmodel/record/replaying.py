@@ -53,6 +53,11 @@ def workload(
 
     name = selector if isinstance(selector, str) else selector.name
     ranks = "one rank" if recording.processes == 1 else f"{recording.processes} ranks"
-    title = f"Replay of the recording {recording.folder} on {ranks}"
+    title = f"Replay of {recording.folder} on {ranks}"
     facts = {"recording": str(recording.folder), "faster": faster, "chosen_by": name}
-    return Workload(recording.processes, title, program, facts, notes=lambda: [*recording.faults, *actions.notes()])
+
+    def notes() -> list[str]:
+        crowded = (f"{line}; --faster makes them compute faster" for line in recording.oversubscription if faster == 1)
+        return [*recording.faults, *crowded, *actions.notes()]
+
+    return Workload(recording.processes, title, program, facts, notes=notes)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,6 +175,31 @@ static void at_exit(int code, void *ignored) {
     unlock_log();
 }
 
+// The processors that this process may run on, as Linux lists them: 0-3,8.
+static void log_processors(void) {
+    static char list[8 * CPU_SETSIZE];
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        return;
+    }
+    size_t used = 0;
+    for (int first = 0; first < CPU_SETSIZE; first++) {
+        if (!CPU_ISSET(first, &set)) {
+            continue;
+        }
+        int last = first;
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) {
+            last++;
+        }
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", used > 0 ? "," : "", first);
+        if (last > first) {
+            used += (size_t)snprintf(list + used, sizeof list - used, "-%d", last);
+        }
+        first = last;
+    }
+    log_text("processors", list);
+}
+
 static void begin_log(uint64_t begin, uint64_t end, int level, unsigned code, const void *caller) {
     struct log_header header = {"CMRECORD", 1, sizeof header, 0, 0, 0, 0, 0, ABI, (uint32_t)level, TABLE_FINGERPRINT};
     struct timespec now;
@@ -209,6 +235,7 @@ static void begin_log(uint64_t begin, uint64_t end, int level, unsigned code, co
     if (gethostname(text, sizeof text) == 0) {
         log_text("host", text);
     }
+    log_processors();
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
     if (PMPI_Get_library_version(library, &length) == MPI_SUCCESS) {
         library[strcspn(library, "\n")] = '\0';
