@@ -260,8 +260,8 @@ class Recording:
                 ranks[host] = ranks.get(host, 0) + 1
                 processors.setdefault(host, set()).update(_numbers(listed))
         return tuple(
-        """A line for each host whose ranks shared processors: computing and waiting took too long there."""
-            "computed and waited longer than they would on processors of their own"
+            f"{ranks[host]} ranks shared {len(numbers)} processor{'s' * (len(numbers) > 1)} of {host or 'a host'}: "
+            "they computed and waited longer than they would on processors of their own"
             for host, numbers in processors.items()
             if ranks[host] > len(numbers)
         )
