@@ -10,12 +10,12 @@ class PyCommmodel(PythonPackage):
     model to predict, optimise, simulate and guard parallel programs."""
 
     homepage = "https://pypi.org/project/commmodel/"
-    pypi = "commmodel/commmodel-0.1.0.tar.gz"
+    pypi = "commmodel/commmodel-1.0.0.tar.gz"
 
     license("BSD-3-Clause")
 
     # make wheels prints the checksum of the release
-    version("0.1.0", sha256="0000000000000000000000000000000000000000000000000000000000000000")
+    version("1.0.0", sha256="0000000000000000000000000000000000000000000000000000000000000000")
 
     variant("report", default=True, description="HTML pages: reports and Gantt charts")
 

@@ -14,7 +14,7 @@ In Python each of these steps is a package, reached from here: `commmodel.result
 
 from commmodel.lazy import attributes
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 __all__ = [
     "bench", "collectives", "documents", "errors", "fit", "formats", "machine", "models", "optimize", "overlap",
     "predict", "record", "report", "results", "sampled", "scaling", "shadow", "shared_array", "simulate", "statistics",

@@ -81,8 +81,10 @@ def check_format(path: object, content: Content, name: str, version: int) -> Non
     Traceback (most recent call last):
     commmodel.errors.DamagedFileError: m.toml: field version: 2 is newer than this commmodel reads (1): upgrade it
     """
-    if content.get("format") != name:
-        raise DamagedFileError(path, "field format", f"expected {name!r}, got {type_or_text(content.get('format'))}")
+    if "format" not in content:
+        raise DamagedFileError(path, "", f"there is no field format, which says what it is: format = {name!r}")
+    if content["format"] != name:
+        raise DamagedFileError(path, "field format", f"expected {name!r}, got {type_or_text(content['format'])}")
     if isinstance(content.get("version"), int) and content["version"] > version:
         problem = f"{content['version']} is newer than this commmodel reads ({version}): upgrade it"
         raise DamagedFileError(path, "field version", problem)

@@ -50,6 +50,7 @@ _NUMBER = re.compile(rf"({_REAL})(?:\s*([^0-9\s.]+))?")
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _FLOP_RATES = {f"{prefix}flop/s": 1000**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P"))}
 _TOO_MANY = 100_000
+_LONG = 100_000  # so many of a binary unit are read more easily as a few decimal ones
 _Exact = TypeVar("_Exact", int, Decimal)
 
 
@@ -342,15 +343,19 @@ def format_size(size: float) -> str:
 
     >>> format_size(65536), format_size(8116), format_size(0)
     ('64 KiB', '8116 B', '0 B')
+    >>> format_size(640 * 1024), format_size(2 * 10**9)
+    ('640 KiB', '2.00 GB')
     """
+    factor, name = _shown_unit(size, "B")
+    decimal = _digits(size / factor)
     if math.isfinite(size) and size == round(size):
         for prefix, binary in reversed(_BINARY.items()):
             if size >= binary and size % binary == 0:
-                return f"{int(size) // binary} {prefix}B"
+                is_long = size // binary >= _LONG and float(decimal) * factor == size
+                return f"{decimal} {name}" if is_long else f"{int(size) // binary} {prefix}B"
         if size < 1e6:
             return f"{int(size)} B"
-    factor, name = _shown_unit(size, "B")
-    return f"{_digits(size / factor)} {name}"
+    return f"{decimal} {name}"
 
 
 def format_time(seconds: float) -> str:

@@ -243,7 +243,7 @@ MPICH = {
         ("name = ", "not TOML: "),
         ("hello world", "not TOML: "),
         ('format = "other"', "field format: expected 'commmodel-selector', got 'other'"),
-        ("a = 1", "field format: expected 'commmodel-selector', got NoneType"),
+        ("a = 1", "there is no field format, which says what it is"),
         (HEAD.replace("1", "2"), "field version: 2 is newer"),
         (HEAD + 'rules = "x"', "field rules: expected array, got str"),
         (HEAD + "rules = [ 3 ]", "field rules[0]: expected object, got int"),

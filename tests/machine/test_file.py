@@ -255,7 +255,7 @@ DAMAGES = {
     "syntax": (postal() + "x = [", "not TOML: Invalid value"),
     "syntax in a middle line": (HEAD + "???\n" + SEGMENT, "(at line 4, column 1)"),
     "a key twice": (postal(more='protocol = "x"\n'), "not TOML: Cannot overwrite a value"),
-    "empty": ("", "field format: expected 'commmodel-machine', got NoneType"),
+    "empty": ("", "there is no field format, which says what it is: format = 'commmodel-machine'"),
     "another format": (postal().replace("commmodel-machine", "cargo"), "field format: ", "'cargo'"),
     "a list as format": ("format = [" + "1, " * 999 + "]", "field format: expected 'commmodel-machine', got list"),
     "later version": (postal().replace("version = 1", "version = 2\nnew = 1"), "field version: 2 is newer"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from commmodel import machine, optimize, predict
 from commmodel.cli import main
+from commmodel.collectives import Problem
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Extended, LatencyAware, Limit, Machine, MaxRate, Parameter, Postal, Segment
 from commmodel.models import maxrate, nodeaware
@@ -381,3 +382,13 @@ def test_streams_alone_tell_how_many_processes_fill_the_node(tmp_path, capsys):
     assert predicted["model"] == "one-way"
     assert predicted["filling_processes"] == 3
     assert predicted["seconds"] == pytest.approx(2e-7 + 8 * 2**20 / 25e9, rel=0.02)
+
+
+def test_a_name_in_place_of_a_machine_is_refused():
+    for call in (
+        lambda: predict.send("blue-waters", 8),
+        lambda: predict.halo("blue-waters", 8, 2),
+        lambda: predict.collective("blue-waters", "bcast", Problem(4, 8)),
+    ):
+        with pytest.raises(InputError, match=r"machine is 'blue-waters': give what commmodel\.machine\.load returns"):
+            call()

@@ -151,7 +151,7 @@ def test_a_place_where_no_file_can_be_is_refused_in_one_line(tmp_path, resume):
 
 
 def test_a_missing_file_or_a_folder_cannot_be_resumed(file):
-    with pytest.raises(InputError, match="cannot be written: No such file"):
+    with pytest.raises(InputError, match="there is no such file to resume"):
         Writer(file, resume=True)
     assert not file.exists()
     file.mkdir()

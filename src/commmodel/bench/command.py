@@ -409,4 +409,7 @@ def _report(line: CommandLine, options: BenchOptions, header: Header, records: S
         _tell(f"{line.output} is complete: nothing left to measure")
         return
     verb = "fit" if any(isinstance(record.configuration, PointToPoint | Bandwidth) for record in records) else "report"
-    _tell(f"{line.output}: {len(records)} records in {format_time(seconds)}; next: commmodel {verb} {line.output}")
+    other = f" -o {line.output.with_suffix('.toml')}" if verb == "fit" and os.path.exists("machine.toml") else ""
+    _tell(
+        f"{line.output}: {len(records)} records in {format_time(seconds)}; next: commmodel {verb} {line.output}{other}"
+    )

@@ -127,6 +127,8 @@ def _recognised(text: Text, format_name: str) -> str:
         first_lines.setdefault(format_name, 1)
     if not first_lines:
         problem = f"of no known format ({', '.join((OURS, *REGISTRY))}): name a file of one of them"
+        if "," in next(iter(text.lines), ""):
+            problem += "; if it is a table, --format csv says what its header lacks"
         raise DamagedFileError(text.path, "line 1", problem)
     (first, _), *candidates = sorted(first_lines.items(), key=lambda item: item[1])
     if candidates:

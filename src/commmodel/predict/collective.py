@@ -28,7 +28,7 @@ from commmodel.collectives.schedule import Problem, Round, Schedule, flatten
 from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.machine import Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
-from commmodel.predict.costs import MODELS, Costs, End, check_path, default_model, loggp_at
+from commmodel.predict.costs import MODELS, Costs, End, check_machine, check_path, default_model, loggp_at
 from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.nodes import node_gaps, node_remarks, path_remark, schedule_costs
 from commmodel.predict.seconds import Seconds, end_of
@@ -345,6 +345,7 @@ def chosen_rule(
 
 def _check(machine: Machine, operation: str, problem: Problem, path: str | None, model: str | None) -> None:
     """Raise where a prediction is impossible."""
+    check_machine(machine)
     if not isinstance(problem, Problem):
         raise InputError(f"problem is {problem!r}: give a commmodel.collectives.Problem")
     described = operation_of(operation)

@@ -31,7 +31,8 @@ from commmodel.predict.seconds import end_of
 from commmodel.results.configurations import MessagePath
 
 __all__ = [
-    "MODELS", "Costs", "End", "check_path", "default_model", "known_models", "loggp_at", "message_costs", "plogp_table",
+    "MODELS", "Costs", "End", "check_machine", "check_path", "default_model", "known_models", "loggp_at",
+    "message_costs", "plogp_table",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -51,6 +52,12 @@ class Costs(NamedTuple):
     receive_overhead: Floats
     gap: Floats
     transit: Floats
+
+
+def check_machine(machine: Machine) -> None:
+    """Raise where something else stands for a machine, such as the name of a file."""
+    if not isinstance(machine, Machine):
+        raise InputError(f"machine is {machine!r}: give what commmodel.machine.load returns")
 
 
 def check_path(machine: Machine, path: str | None) -> None:

@@ -20,7 +20,7 @@ from commmodel.machine.parameters import UNITS
 from commmodel.models import loggp, maxrate, nodeaware
 from commmodel.models import postal as postal_model
 from commmodel.predict.costs import MODELS as COST_MODELS
-from commmodel.predict.costs import End, check_path, plogp_table
+from commmodel.predict.costs import End, check_machine, check_path, plogp_table
 from commmodel.predict.extrapolation import Reach, reach_of
 from commmodel.predict.seconds import Seconds, end_of
 
@@ -322,6 +322,7 @@ def halo(
     >>> [round(1e6 * part.seconds, 1) for part in (mixed.time, mixed.queue_search, mixed.link_contention)]
     [296.3, 0.3, 103.8]
     """
+    check_machine(machine)
     counts = neighbours if isinstance(neighbours, Mapping) else {path or "": neighbours}
     if isinstance(neighbours, Mapping) and path is not None:
         raise InputError(f"path {path!r} beside neighbours on paths of their own: name every path in neighbours")
@@ -394,6 +395,7 @@ def _predicted(
 
     The path of name "" is the one that `Machine.segment` takes where none is said.
     """
+    check_machine(machine)
     message_size, processes = whole("message_size", message_size), whole("processes", processes)
     if processes < 1:
         raise InputError(f"{processes} processes: there must be at least one")

@@ -8,11 +8,19 @@ __all__ = ["Seconds", "end_of"]
 
 
 class Seconds(Struct, frozen=True):
-    """A time with its interval; the ends are None where no parameter has an interval."""
+    """A time with its interval; the ends are None where no parameter has an interval.
+
+    >>> float(Seconds(2e-6, 1e-6, 3e-6))
+    2e-06
+    """
 
     seconds: float
     low: float | None = None
     high: float | None = None
+
+    def __float__(self) -> float:
+        """Return the time alone."""
+        return self.seconds
 
 
 def end_of(parameter: Parameter, slow: bool) -> float:

@@ -210,6 +210,10 @@ class Writer:
         self._encoder = msgspec.json.Encoder()
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (0 if resume else os.O_CREAT), 0o666)
+        except FileNotFoundError as error:
+            if resume and os.path.isdir(os.path.dirname(path) or "."):
+                raise InputError(f"{path}: there is no such file to resume: leave --resume out") from None
+            raise unwritable(path, error) from None
         except OSError as error:
             raise unwritable(path, error) from None
         try:

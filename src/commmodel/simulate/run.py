@@ -83,7 +83,9 @@ def run(
     """
     if isinstance(model, DelayModel):
         if program.is_live:
-            raise InputError(f"a program that runs needs a model of shared links: not {model.name}, but a Network")
+            raise InputError(
+                f"a program that runs needs a model of shared links, hybrid, fluid or smpi: not {model.name}"
+            )
         return delays.simulated(program, model, record, progress)
     if isinstance(model, DelayParameters):
         raise InputError("parameters of a delay model do not say which model: give DelayModel(parameters, 'loggps')")
