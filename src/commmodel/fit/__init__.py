@@ -63,7 +63,7 @@ def fit_machine(
         Of the machine; the first host's name where left out.
     limits : sequence of int, optional
         Largest message of each protocol but the last, in bytes, instead of what is measured.
-    settings : Settings, optional
+    settings : FitSettings, optional
         Confidence, number of bootstrap samples and seed.
     results : sequence of str, optional
         Names of the files, for the machine's origin.

@@ -502,7 +502,7 @@ def fit_hybrid(measurements: Measurements, settings: FitSettings | None = None) 
     measurements : Measurements
         Records of ping, pingpong with random sizes; of threshold, contention, unexpected and answer, where they are
         there.
-    settings : Settings, optional
+    settings : FitSettings, optional
 
     Notes
     -----

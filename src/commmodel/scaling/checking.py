@@ -91,7 +91,7 @@ class CheckResult:
         Rules that do not hold.
     possible : tuple of BrokenRule
         Rules that may not hold, or not at some scale that is not known.
-    slower : tuple of Slower
+    slower : tuple of Slowdown
         What became larger since the baseline.
     notes : tuple of str
         What was not tested and why, a line each.

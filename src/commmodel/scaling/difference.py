@@ -122,7 +122,7 @@ class Differences:
         What differs in where and how was measured: name, before, after.
     remarks : tuple of str
         What else a reader must know, such as that launches were not repeated.
-    together : Together, optional
+    together : JointVerdict, optional
         What the times of three configurations or more do in common.
     pairs : int
         Launches before that have one after beside them, measured in turns; 0 where sides were not.

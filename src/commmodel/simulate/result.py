@@ -94,7 +94,7 @@ class SimulationResult:
     marks : structured array of `MARK`
     link_bytes : float64 array, shape (links,)
         Bytes that each direction of each link carried; empty for models without links.
-    blocked : tuple of Blocked
+    blocked : tuple of BlockedRank
         Of a deadlock, each rank that hangs; empty where all came to their end.
     intervals, transfers : structured arrays of `INTERVAL` and `MESSAGE`
         Empty unless asked for.

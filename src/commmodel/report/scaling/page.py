@@ -64,7 +64,7 @@ def render_check(name: str, checked: CheckResult, statistic: str = "first quarti
     ----------
     name : str
         Its title, such as that of the expectations.
-    checked : Checked
+    checked : CheckResult
         Of `commmodel.scaling.check`.
     statistic : str
         With which that was called.
