@@ -380,7 +380,7 @@ def test_a_killed_run_keeps_what_was_finished_and_resumes(tmp_path):
 
     refused = bench(3, "--resume", "-o", output)
     assert refused.returncode == 2
-    assert "its ranks was 2, now it is 3" in complaint(refused)
+    assert "was measured on 2 ranks, now it is 3" in complaint(refused)
     refused = bench(2, "--resume", "--sizes", "8", "-o", output)
     assert refused.returncode == 2
     assert "--sizes differs" in complaint(refused)

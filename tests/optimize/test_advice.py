@@ -34,7 +34,7 @@ TIME = st.floats(1e-7, 1e-4)
 def test_32_overheads_are_not_promised_in_18_microseconds():
     paper, bounded = (choose(4096, 174e-9, **MANY_OVERHEADS, model=model) for model in ("paper", "bounded"))
     assert paper.seconds < paper.messages * 1e-6
-    assert (bounded.message_size, bounded.messages, bounded.advice) == (4096, 1, "do not cut")
+    assert (bounded.message_size, bounded.messages, bounded.advice) == (4096, 1, "do not split")
     assert bounded.seconds == pytest.approx(1e-6 + 17e-6 + 4096 * 0.095e-9 + 174e-9)
 
 
@@ -49,7 +49,7 @@ def test_no_promise_is_below_what_one_processor_needs(volume, ratio, o, L, G, im
     need = overlap.processor_least_time(volume, volume / chosen.messages, t_V, o, L, G)
     assert chosen.seconds >= need * (1 - 1e-9)
     assert chosen.low <= chosen.seconds <= chosen.high
-    assert (chosen.advice == "cut") == (chosen.messages > 1)
+    assert (chosen.advice == "split") == (chosen.messages > 1)
 
 
 @given(
@@ -94,7 +94,7 @@ def profiled(progress, byte_times, overhead=1e-6, L=2e-6):
 def test_nothing_is_cut_where_nothing_moves_by_itself_whatever_the_bandwidths_say(byte_times, ratio, o, L):
     machine = profiled([0.0] * 11, byte_times, o, L)
     chosen = choose(MIB, ratio * 1e-4, machine)
-    assert (chosen.advice, chosen.message_size, chosen.burst, chosen.rejected) == ("do not cut", MIB, 1, None)
+    assert (chosen.advice, chosen.message_size, chosen.burst, chosen.rejected) == ("do not split", MIB, 1, None)
     assert chosen.hidden_fraction == pytest.approx(0.0, abs=1e-9)
 
 
@@ -104,14 +104,14 @@ def test_a_slow_cell_of_the_bandwidth_and_a_share_that_stands_alone_do_not_decid
     machine = profiled(shares, [1e-10] * 8 + [4e-10] + [1e-10] * 2)
     for computation in (5e-5, 2e-4, 5e-3):
         bounded = choose(MIB, computation, machine)
-        assert bounded.advice == "do not cut"
+        assert bounded.advice == "do not split"
         assert bounded.gain_seconds <= bounded.error_seconds
         assert bounded.progress <= 0.2
 
 
 def test_where_messages_move_by_themselves_they_are_cut_on_a_measured_machine_too():
     chosen = choose(MIB, 1e-3, profiled([1.0, 0.97, 0.99, 0.98, 0.95, 1.0, 0.96, 0.99, 1.0, 1.0, 0.98], [1e-9] * 11))
-    assert chosen.advice == "cut"
+    assert chosen.advice == "split"
     assert chosen.messages > 1
     assert chosen.gain_seconds > chosen.error_seconds > 0
     assert chosen.low < chosen.seconds < chosen.high
@@ -144,7 +144,7 @@ def test_the_whole_stays_out_where_it_is_not_offered():
     numbers = NETWORK | {"progress": 0.0}
     assert choose(MIB, 1e-3, **numbers).messages == 1
     rows = choose(MIB, 1e-3, **numbers, sizes=(4096, 8192))
-    assert (rows.message_size, rows.advice, rows.rejected) == (8192, "do not cut", None)
+    assert (rows.message_size, rows.advice, rows.rejected) == (8192, "do not split", None)
     assert choose(MIB, 1e-3, **numbers, bursts=(4, 8)).burst in {4, 8}
 
 
@@ -187,8 +187,8 @@ def test_in_records_of_an_unsteady_machine_the_best_is_called_the_luckiest():
     found = validate(measurements(*records), machine)
     (case,) = found.cases
     assert case.sweep.disturbed
-    assert (case.advice, case.chosen, case.against_blocking) == ("do not cut", case.sweep.blocking, 0.0)
-    assert found.summaries[0].not_cut == 1
+    assert (case.advice, case.chosen, case.against_blocking) == ("do not split", case.sweep.blocking, 0.0)
+    assert found.summaries[0].not_split == 1
     assert any("luckiest" in line for line in verdicts(found))
 
 

@@ -174,7 +174,7 @@ def test_verdicts_say_what_is_lost_and_where_nothing_can_be_hidden():
         measurements(*problem(V, 0.9), overlap_record(V, V, 1, "blocking", 1e-3, 1.0, passes=7), *nothing), HIDING
     )
     progress, lost, advice, hidden = verdicts(found)
-    assert advice.startswith("In 1 of 2 cases the advice is not to cut.")
+    assert advice.startswith("In 1 of 2 cases the advice is not to split.")
     assert lost.startswith("In one case the choices lose at most 0.0 %")
     assert hidden.startswith("In one further case there is nothing to hide")
     assert "computation can hide them" in progress

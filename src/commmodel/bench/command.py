@@ -349,14 +349,13 @@ def _what_is_left(line: CommandLine, header: Header) -> tuple[BenchOptions, list
     before = launches[begun].header
     if before.options is None:
         raise InputError(f"{line.output} was not written by this benchmark: it cannot be resumed")
-    for setting, then, now in (
+    for kind, then, now in (
         ("ranks", len(before.ranks), len(header.ranks)),
-        ("MPI library", before.mpi.version, header.mpi.version),
+        ("the MPI library", repr(before.mpi.version), repr(header.mpi.version)),
     ):
         if then != now:
-            raise InputError(
-                f"{line.output}: its {setting} was {then!r}, now it is {now!r}: start a new file with --output"
-            )
+            was = f"on {then} {kind}" if kind == "ranks" else f"with {kind} {then}"
+            raise InputError(f"{line.output} was measured {was}, now it is {now}: start a new file with --output")
     level = thread_level.known_level(before)
     if level != thread_level.known_level(header):
         raise InputError(

@@ -124,7 +124,12 @@ def parse_processes(text: str, ranks: int) -> tuple[int, ...]:
 
 _COMMON = (
     Option("sizes", "message sizes: 1:4MiB doubles; or 0,8,1KiB:8KiB:+1KiB", parse_sizes, sizes),
-    Option("time", "time of the whole run", more_than_zero(parse_time), seconds),
+    Option(
+        "time",
+        "time of the whole run, or longer where one visit to each configuration takes longer",
+        more_than_zero(parse_time),
+        seconds,
+    ),
     Option(
         "visits",
         "visits to each configuration of pingpong, ping, pairs and stream, spread over the run against disturbances",

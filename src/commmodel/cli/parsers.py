@@ -107,7 +107,10 @@ class Parser(argparse.ArgumentParser):
             raise InputError(f"{where}there is no {choice['word']!r}: {choice_of(choice['word'], names)}")
         name, colon, problem = message.partition(": ")
         if colon and name.startswith("argument -"):
-            raise InputError(f"{self._typed(name.removeprefix('argument '))}: {problem}")
+            option = self._typed(name.removeprefix("argument "))
+            value = self._words[self._words.index(option) + 1 :][:1] if option in self._words else []
+            mend = f": write {option}={value[0]}" if value and problem == "expected one argument" else ""
+            raise InputError(f"{option}: {problem}{mend}")
         message = message.removeprefix("argument ")
         raise InputError(f"{message} (see {self.prog} --help)")
 

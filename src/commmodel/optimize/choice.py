@@ -13,7 +13,7 @@ ends, o = o_s + o_r, and the gap between messages left out, as in the paper. Wha
 
 The model ``paper`` is that. In the model ``bounded`` no time is below what one processor and one port need for the
 messages in their order, nor is a byte faster in a smaller message, and where the gain is below its error the answer is
-not to cut.
+not to split.
 
 Main entry: `choose`.
 """
@@ -84,8 +84,8 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The interval of `seconds` begins here: all parameters at the fast ends of their intervals."""
     high: float
     """It ends here."""
-    advice: Literal["cut", "do not cut"]
-    """"do not cut" where the gain is not above its error; the choice is then the whole transfer, if that is offered."""
+    advice: Literal["split", "do not split"]
+    """"do not split" where the gain is not above its error; the choice is then the whole transfer, if it is offered."""
     gain_seconds: float
     """By what the model's fastest decomposition is faster than blocking messages."""
     error_seconds: float
@@ -151,9 +151,9 @@ def choose(
     # What messages of another size add to the computation is no communication, hidden or not.
     repeats = solver.shape.repeats / solver.shape.parts
     whole, computation = float(solver.computed[0]) * repeats, float(solver.computed[result.row]) * repeats
-    (is_cut, gain, error), rejected = solver.advice(result), None
+    (is_split, gain, error), rejected = solver.advice(result), None
     seconds, low, high = result.seconds, result.low, result.high
-    if not is_cut and solver.offers_whole:
+    if not is_split and solver.offers_whole:
         if result.row > 0:
             rejected = RejectedCandidate(size, length, result.seconds)
         size, length, computation = int(offered.sizes[0]), 1, whole
@@ -171,7 +171,7 @@ def choose(
         alternatives=() if rejected else tuple(cut for cut in _neighbours(solver, result) if cut != (size, length)),
         low=low,
         high=high,
-        advice="cut" if is_cut else "do not cut",
+        advice="split" if is_split else "do not split",
         gain_seconds=gain,
         error_seconds=error,
         progress=float(solver.parameters.progress[0, offered.first_row :].max()),

@@ -202,7 +202,7 @@ class DecompositionSearch:
         )
         self.parameters = problem_parameters(costs, self.shape.profile, self.grid.sizes, self.grid.bursts, self.peers)
         self.model = MODELS[model]
-        if self.model == search.BOUNDED:  # cutting makes nothing cheaper: what says so is a cache, or noise
+        if self.model == search.BOUNDED:  # splitting makes nothing cheaper: what says so is a cache, or noise
             o, G = self.parameters.o, self.parameters.G
             pieces = np.ceil(self.grid.sizes[0] / self.grid.sizes)
             o = np.maximum(o, o[:, :1, -1:] / pieces[:, None])

@@ -40,8 +40,8 @@ def sensitivity(
 ) -> Sensitivity:
     """Return the factors of the computation time between which the choice stays the same.
 
-    Arguments as in `choose`; not to cut is a choice too. With the rule ``measured`` the problem stays of the kind that
-    it is.
+    Arguments as in `choose`; not to split is a choice too. With the rule ``measured`` the problem stays of the kind
+    that it is.
 
     Notes
     -----

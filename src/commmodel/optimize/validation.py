@@ -150,7 +150,7 @@ class Case(msgspec.Struct, frozen=True):
     loss: float
     """(T_chosen − T_best) / T_blocking, of measured times; the best of all decompositions and the blocking version."""
     misestimates: tuple[Misestimate, ...]
-    advice: Literal["cut", "do not cut"]
+    advice: Literal["split", "do not split"]
     against_blocking: float
     """(T_chosen − T_blocking) / T_blocking, of measured times: above 0 the advice costs time."""
 
@@ -204,7 +204,7 @@ class ValidationSummary(msgspec.Struct, frozen=True):
     worst_loss_of_nothing: float | None
     misestimates: tuple[tuple[float, float, float], ...]
     """(estimate of the computation over the truth, median loss, worst loss)."""
-    not_cut: int
+    not_split: int
     """Of all cases, those in which the advice is not to cut."""
     median_loss_of_all: float
     """With those in which there is nothing to hide."""
@@ -347,7 +347,7 @@ class _Chosen(NamedTuple):
 
     timed: Timed
     seconds: float
-    advice: Literal["cut", "do not cut"]
+    advice: Literal["split", "do not split"]
 
 
 def _choice(sweep: Sweep, blocking: Timed, machine: Machine, computation: float, model: str) -> _Chosen:
@@ -375,7 +375,7 @@ def _choice(sweep: Sweep, blocking: Timed, machine: Machine, computation: float,
             continue
         if choice.seconds < least * (1 - _EQUAL):
             least = choice.seconds
-            if choice.advice == "cut" or model == "paper":
+            if choice.advice == "split" or model == "paper":
                 chosen = _Chosen(measured[choice.message_size, choice.burst], least, choice.advice)
             else:
                 chosen = _Chosen(blocking, choice.blocking_seconds, choice.advice)
@@ -432,7 +432,7 @@ def _summary(names: _Names, cases: Sequence[Case]) -> ValidationSummary:
             for factor, factor_losses in by_factor.items()
             if factor_losses
         ),
-        not_cut=sum(case.advice == "do not cut" for case in cases),
+        not_split=sum(case.advice == "do not split" for case in cases),
         median_loss_of_all=median(case.loss for case in cases),
         worst_against_blocking=max(case.against_blocking for case in cases),
         disturbed=sum(case.sweep.disturbed for case in cases),

@@ -72,7 +72,7 @@ def _advice_words(choice: Choice) -> str:
     share = choice.blocking_seconds or 1.0
     gain = f"{format_time(choice.gain_seconds)} ({format_ratio(choice.gain_seconds / share)})"
     error = f"{format_time(choice.error_seconds)} ({format_ratio(choice.error_seconds / share)})"
-    if choice.advice == "cut":
+    if choice.advice == "split":
         words = _messages_words(choice.messages, choice.message_size, choice.burst)
         advice = f"Fastest: {words}, {choice.implementation}: {format_time(choice.seconds)}{_interval_words(choice)} "
         advice += f"instead of {blocking} in blocking messages. "

@@ -14,7 +14,7 @@ __all__ = ["case_tables", "cost_tables", "validation_tables", "verdicts"]
 
 _NOTE = (
     "r: computation over communication, t_V / (T_blocking − t_V). hidden: share of the communication that the choice "
-    "hides, and that the best hides. not cut: the advice is one blocking message. loss: (T_chosen − T_best) / "
+    "hides, and that the best hides. not split: the advice is one blocking message. loss: (T_chosen − T_best) / "
     "T_blocking, measured; best: the choice is the best; ~: the intervals overlap, so neither is known to be faster."
 )
 
@@ -44,8 +44,8 @@ def _row(case: Case) -> tuple[Cell, ...]:
         blocking,
         Cell(decomposition_words(best.message_size, best.burst)),
         measured_cell(best.seconds, best.low, best.high, "s"),
-        Cell("not cut")
-        if case.advice == "do not cut"
+        Cell("not split")
+        if case.advice == "do not split"
         else Cell(decomposition_words(chosen.message_size, chosen.burst)),
         measured_cell(chosen.seconds, chosen.low, chosen.high, "s"),
         Cell(format_time(case.model_seconds)),
@@ -149,7 +149,7 @@ def verdicts(validation: Validation) -> list[str]:
         sentences.append(sentence)
     count = over_all.cases + over_all.nothing_to_hide
     cost = over_all.worst_against_blocking
-    sentence = f"In {over_all.not_cut} of {count} cases the advice is not to cut."
+    sentence = f"In {over_all.not_split} of {count} cases the advice is not to split."
     sentence += (
         f" Compared with not splitting, the advice costs {format_ratio(cost)} at worst."
         if cost > 0
