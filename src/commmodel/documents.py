@@ -69,6 +69,8 @@ def parse_toml(path: object, text: str) -> Content:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: of an integer of too many digits, too
+        if text.lstrip().startswith("<"):
+            raise DamagedFileError(path, "", "a TOML file is needed here, this is HTML or XML") from None
         raise DamagedFileError(path, "not TOML", f"{error}; restore or mend the file") from None
 
 

@@ -138,9 +138,9 @@ def test_one_rank_is_told_how_to_start():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["latency"], f"unknown kernel 'latency': choose from {', '.join(KERNELS)}"),
+        (["latency"], f"unknown kernel 'latency': choose one of {', '.join(KERNELS)}"),
         (["--sizes", "4:1"], "--sizes: '4:1': the range ends before it begins"),
-        (["--sizes", "64K"], "write it like 8, 64KiB"),
+        (["--sizes", "64K"], "did you mean kB or KiB?"),
         (["--sizes", "-1"], "--sizes"),
         (["--node-pairs", "0:2"], "--node-pairs: '0:2': counts begin at 1"),
         (["--time", "0s"], "--time: '0s' must be more than 0"),

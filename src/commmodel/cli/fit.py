@@ -90,7 +90,11 @@ def _run(arguments: argparse.Namespace) -> int:
         from commmodel.report.overlap.measurements import overlap_verdicts
         from commmodel.report.tables import machine_blocks
 
-        show(*machine_blocks(fitted, agreement, sums))
+        show(*(blocks := machine_blocks(fitted, agreement, sums)))
+        if not blocks:
+            print(
+                "No model of messages: no records of pingpong or pairs here. Fit these files with those that have some."
+            )
         for sentence in overlap_verdicts(measurements, fitted):
             print(sentence)
         print(f"written to {output}; next: commmodel report {' '.join(arguments.results)} {output}")

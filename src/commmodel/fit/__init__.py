@@ -35,7 +35,7 @@ from commmodel.fit.segment import (
 )
 from commmodel.fit.trust import recommend
 from commmodel.machine import Machine, Origin, PLogP, Segment
-from commmodel.results import Measurements, pool, thread_level
+from commmodel.results import Measurements, kernel_name, pool, thread_level
 from commmodel.results.configurations import SendMode
 
 __all__ = ["FitSettings", "fit_machine"]
@@ -118,9 +118,12 @@ def fit_machine(
         and not hybrid
         and not any(segment.max_rate or segment.one_way or segment.loggp for segment in segments)
     ):
+        kernels = sorted({kernel_name(record.configuration) for record in measurements.records})
+        measured_ones = f", but of {', '.join(kernels)}" if kernels else ""
         raise InputError(
             "no records of the kernels pingpong, pairs, stream, loggp or plogp with at least two sizes, nor of burst, "
-            "queue, progress or bandwidth: measure them with mpiexec -n 2 python -m commmodel.bench"
+            f"queue, progress or bandwidth{measured_ones}: measure those that you need with mpiexec -n 2 python -m "
+            "commmodel.bench KERNEL ..."
         )
     segments += _bare_segments(
         {segment.path for segment in segments}, [*(part.path for part in overlap), *(part.path for part in hybrid)]

@@ -108,6 +108,7 @@ _OPENINGS: dict[str, re.Pattern[bytes]] = {
     # An object is ours, complete or not: our own reader knows what is wrong with it.
     OURS: re.compile(rb"\s*\{"),
 }
+_OF_COMMMODEL = re.compile(r'^format = "commmodel-(\w+)"$', re.MULTILINE)
 _REFUSED = {
     "other JSON of Extra-P": "Extra-P's JSON or TaLPas format is not read: write its text format or JSON lines",
     "XML": "XML is not read: of a Cube profile, let Extra-P write its text format or JSON lines",
@@ -126,6 +127,10 @@ def _recognised(text: Text, format_name: str) -> str:
     if format_name != "auto":
         first_lines.setdefault(format_name, 1)
     if not first_lines:
+        if found := _OF_COMMMODEL.search("\n".join(text.lines[:100])):
+            raise DamagedFileError(
+                text.path, "", f"measurements are needed here, this is a {found[1]} file of commmodel"
+            )
         problem = f"of no known format ({', '.join((OURS, *REGISTRY))}): name a file of one of them"
         if "," in next(iter(text.lines), ""):
             problem += "; if it is a table, --format csv says what its header lacks"
