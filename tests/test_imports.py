@@ -318,8 +318,8 @@ def test_calling_a_formula_with_numbers_loads_none_of_them_either():
 @pytest.mark.parametrize(
     ("words", "allowed"),
     [
-        ("simulate graphene bcast -p 16 -n 1KiB -k 1 --json", {"numpy"}),
-        ("simulate graphene bcast -p 16 -n 1KiB -k 1", {"numpy", "rich"}),
+        ("simulate graphene bcast -p 16 -n 1KiB --json", {"numpy"}),
+        ("simulate graphene bcast -p 16 -n 1KiB", {"numpy", "rich"}),
         ("predict blue-waters send -n 64KiB --json", {"numpy"}),
         ("--help", set()),
     ],
@@ -341,7 +341,7 @@ READERS = {"csv", "gzip", "json", "tempfile", "xml"}
     ("words", "others"),
     [
         (
-            "simulate graphene bcast -p 16 -n 1KiB -k 1 --json",
+            "simulate graphene bcast -p 16 -n 1KiB --json",
             {
                 *("commmodel.models", "commmodel._core.delays", "commmodel.collectives.library.openmpi"),
                 *("commmodel.collectives.library.mpich", "commmodel.simulate.link_load"),

@@ -17,7 +17,7 @@ def outcome(capsys, *words):
 
 
 def test_a_table_of_all_combinations(capsys):
-    code, output, errors = outcome(capsys, "graphene,switch", *HALO, "--scale", "bandwidth=1:4,latency=0.5", "-k", "1")
+    code, output, errors = outcome(capsys, "graphene,switch", *HALO, "--scale", "bandwidth=1:4,latency=0.5")
     assert (code, errors) == (0, "")
     rows = [line.split() for line in output.splitlines() if line.strip()[:1].isdigit()]
     assert [row[0] for row in rows] == list("123456")

@@ -421,7 +421,8 @@ def _run(arguments: argparse.Namespace) -> int:
     hanging = [
         (prepared.model, outcome) for prepared, outcome in zip(scenarios, outcomes, strict=True) if outcome.blocked
     ]
-    title = f"{workload.title}, {place.name}"
+    placements = dict.fromkeys(prepared.placement for prepared in scenarios if prepared.placement)
+    title = ", ".join([workload.title, place.name, *placements])
     notes = [*dict.fromkeys(note for prepared in scenarios for note in prepared.notes), *workload.notes()]
     try:
         if arguments.trace is not None:

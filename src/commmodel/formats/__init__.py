@@ -127,9 +127,9 @@ def _recognised(text: Text, format_name: str) -> str:
     if format_name != "auto":
         first_lines.setdefault(format_name, 1)
     if not first_lines:
-        if found := _OF_COMMMODEL.search("\n".join(text.lines[:100])):
+        if own_file := _OF_COMMMODEL.search("\n".join(text.lines[:100])):
             raise DamagedFileError(
-                text.path, "", f"measurements are needed here, this is a {found[1]} file of commmodel"
+                text.path, "", f"measurements are needed here, this is a {own_file[1]} file of commmodel"
             )
         problem = f"of no known format ({', '.join((OURS, *REGISTRY))}): name a file of one of them"
         if "," in next(iter(text.lines), ""):

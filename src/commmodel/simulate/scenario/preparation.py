@@ -60,12 +60,19 @@ class Scenario:
     platform: Platform | None
     hosts: Hosts | None
     _simulate: Callable[[bool, Callable[[float, int], None] | None], SimulationResult]
-    _is_placed: bool = False
-    """Whether somebody has said which ranks are on which host."""
 
     def run(self, *, record: bool = False, progress: Callable[[float, int], None] | None = None) -> SimulationResult:
         """Simulate; `record` and `progress` are those of `commmodel.simulate.run`."""
         return self._simulate(record, progress)
+
+    @property
+    def placement(self) -> str:
+        """On how many hosts the ranks are where several share one; empty otherwise."""
+        if self.platform is None or self.hosts is None:
+            return ""
+        used = np.bincount(self.hosts)
+        most, count = used.max(), (used > 0).sum()
+        return f"{most} on a host, {count} of {self.platform.hosts} hosts" if most > 1 else ""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -74,10 +81,7 @@ class Scenario:
             return ()
         used = np.bincount(self.hosts, minlength=self.platform.hosts)
         if (used <= self.platform.cores).all():
-            if self._is_placed or used.max() == 1:
-                return ()
-            where = f"{used.sum()} ranks on {(used > 0).sum()} of {self.platform.hosts} hosts of {self.place.name}"
-            return (f"{where}, up to {used.max()} on each: -k 1 places one on each",)
+            return ()
         crowd = f"{used.sum()} ranks on the {self.platform.cores[used > 0].sum()} cores of {self.place.name}"
         return (f"{crowd}: several share a core, and the model lets each compute as if it had its own",)
 
@@ -155,7 +159,7 @@ def prepare(
         program = workload.program(speeds, scale.compute)
         return run(program, messages, platform, hosts=ranks, record=record, progress=progress)
 
-    return Scenario(name, place, workload, platform if shared else None, ranks, simulate, mapping is not None)
+    return Scenario(name, place, workload, platform if shared else None, ranks, simulate)
 
 
 def _schedule(name: str, place: Place, workload: Workload, schedule: "GoalSchedule", rules: str) -> Scenario:
