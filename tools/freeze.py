@@ -59,7 +59,7 @@ NOT_RECORDED = {"wall_seconds"}
 """Keys of JSON that hold time which the simulation itself took."""
 REPLACED = (
     # Time that the simulation itself took: last column of the table of models in text.
-    (re.compile(r"^( \S+ +\S+ \S+ +\d+ +\d+) +[\d.]+ [mun]?s $", re.MULTILINE), r"\1 {wall}"),
+    (re.compile(r"^( \S+ +\S+ \S+ +\d+ +\d+) +[\d.]+ [mun]?s *$", re.MULTILINE), r"\1 {wall}"),
     (re.compile(r'(commmodel = )"[^"]*"'), r'\1"{version}"'),  # in machine files: the version that fitted them
     (re.compile(r'"commmodel":\s*"\d[^"]*"'), '"commmodel":"{version}"'),
     (re.compile(r"^commmodel \d\S*$", re.MULTILINE), "commmodel {version}"),  # of --version
