@@ -97,7 +97,7 @@ def _ranks(profile: Profile) -> Table:
     columns = right("rank", "computing", "waiting", "transferring", "in files", "others wait", "messages", "bytes")
     notes = (
         f"Load balance of computing: {format_ratio(profile.load_balance)}. Others wait: what all other ranks together "
-        "have waited for this one.",
+        "have waited for this one. Bytes: sent and received, but of MPI_Sendrecv those sent.",
         *((f"And {len(profile.ranks) - _MOST_ROWS} more ranks, for which others wait less.",)
           if len(profile.ranks) > _MOST_ROWS else ()),
     )  # fmt: skip
