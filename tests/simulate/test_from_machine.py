@@ -283,6 +283,20 @@ def test_configurations_of_many_sizes_are_told_in_a_few_words():
     assert kernel_of(one).room(one) == (4096, 4096)
 
 
+def test_no_link_carries_more_than_it_can_where_small_messages_are_faster_than_large_ones():
+    """Within a node they are, in caches. The share was that of the bytes of the slowest messages."""
+    known = hybrid_machine(contention=2.0)
+    modes = known.hybrid[0].modes
+    faster = (msgspec.structs.replace(modes[0], B=Parameter(1e9)), *modes[1:])
+    machine_of = msgspec.structs.replace(known, hybrid=(msgspec.structs.replace(known.hybrid[0], modes=faster),))
+    links = from_machine.platform(machine_of, 4)
+    for size in (900, 10_000_000):
+        outcome = run(work.pairwise(size, 4), from_machine.network(machine_of), links)
+        shares = outcome.link_work / links.capacity / outcome.seconds
+        assert 0 < shares.max() <= 1.0
+        assert (outcome.link_bytes.max() > 2 * outcome.link_work.max()) == (size == 900)
+
+
 @pytest.mark.mpi
 def test_one_command_calibrates(tmp_path):
     output = tmp_path / "results.jsonl"

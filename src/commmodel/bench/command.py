@@ -34,7 +34,7 @@ from commmodel.results import (
     load,
     thread_level,
 )
-from commmodel.results.configurations import Bandwidth, PointToPoint
+from commmodel.results.configurations import Bandwidth, Collective, Pairs, PingPong, PointToPoint, Stream
 from commmodel.results.file import existing
 from commmodel.statistics import summarise
 from commmodel.streams import guarded
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
+_SCALES_OF_GROWTH = 3  # with fewer, no growth can be seen
 _Value = TypeVar("_Value")
 _Parsed = CommandLine | HelpRequest | CommModelError
 _THREAD_LEVEL = "MPI4PY_RC_THREAD_LEVEL"  # mpi4py goes by it even where mpi4py.rc.thread_level says otherwise
@@ -407,8 +408,19 @@ def _report(line: CommandLine, options: BenchOptions, header: Header, records: S
     if not records:
         _tell(f"{line.output} is complete: nothing left to measure")
         return
-    verb = "fit" if any(isinstance(record.configuration, PointToPoint | Bandwidth) for record in records) else "report"
-    other = f" -o {line.output.with_suffix('.toml')}" if verb == "fit" and os.path.exists("machine.toml") else ""
-    _tell(
-        f"{line.output}: {len(records)} records in {format_time(seconds)}; next: commmodel {verb} {line.output}{other}"
-    )
+    _tell(f"{line.output}: {len(records)} records in {format_time(seconds)}; next: {_next(line.output, records)}")
+
+
+def _next(output: Path, records: Sequence[Record]) -> str:
+    """Return the command that goes on with these records."""
+    configurations = [record.configuration for record in records]
+    scales = {configuration.processes for configuration in configurations if isinstance(configuration, Collective)}
+    if not any(isinstance(configuration, PointToPoint | Bandwidth) for configuration in configurations):
+        return f"commmodel {'check mpi' if len(scales) >= _SCALES_OF_GROWTH else 'report'} {output}"
+    first = output.with_name("results.jsonl")
+    with_messages = any(isinstance(configuration, PingPong | Pairs | Stream) for configuration in configurations)
+    exists = os.path.exists("machine.toml")
+    if not with_messages and first != output and first.exists():
+        return f"commmodel fit {first} {output}{' --force' if exists else ''}"
+    other = f" -o {output.with_suffix('.toml')}" if exists else ""
+    return f"commmodel fit {output}{other}"

@@ -1,6 +1,7 @@
 """The verb ``convert``: measurements, recordings, traces and schedules from one format to another."""
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -130,4 +131,7 @@ def _convert_recording(arguments: argparse.Namespace) -> int:
         left_out = record.convert(recording, arguments.output)
         notes += [f"{count} {name}: carried over as the time that they took" for name, count in left_out.most_common()]
     _say_written(arguments, {"processes": recording.processes}, notes)
+    if not arguments.json and not Path(arguments.output).suffix:
+        listed = shlex.quote(f"{arguments.output}/list.txt")
+        print(f"next: commmodel simulate graphene replay {listed} --speed 1Gflop/s")
     return 0

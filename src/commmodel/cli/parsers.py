@@ -220,7 +220,8 @@ def _page(path: str) -> str:
 
 def output_path(arguments: argparse.Namespace) -> Any:
     """Return the output file, by default that of the verb; or None."""
-    return arguments.output or arguments.default_output
+    default = arguments.default_output
+    return arguments.output or (default(arguments) if callable(default) else default)
 
 
 def add_machine(parser: Any, purpose: str = "", nargs: str | None = None) -> None:

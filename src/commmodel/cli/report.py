@@ -29,7 +29,12 @@ def add(verbs: Any) -> None:
         "--expectations", metavar="FILE",
         help="expected growth: a .toml file, or a name from: commmodel list expectations (default: none)",
     )  # fmt: skip
-    add_output(report, "HTML page to write", default="report.html")
+    add_output(report, "HTML page to write", default="report.html; of a recording recording.html")
+    report.set_defaults(default_output=_default_page)
+
+
+def _default_page(arguments: argparse.Namespace) -> str:
+    return "recording.html" if any(map(os.path.isdir, arguments.files)) else "report.html"
 
 
 def _run(arguments: argparse.Namespace) -> int:

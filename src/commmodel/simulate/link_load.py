@@ -58,7 +58,7 @@ def link_loads(
     transfers: NDArray[np.void],
     hosts: NDArray[np.int64],
     route: Callable[[int, int], list[int]],
-    bytes_carried: NDArray[np.float64],
+    link_work: NDArray[np.float64],
     seconds: float,
 ) -> list[LinkLoad]:
     """Return the load over time of some links.
@@ -72,8 +72,8 @@ def link_loads(
         Each rank's host.
     route : callable
         (source host, destination host) -> numbers of the links between them.
-    bytes_carried : shape (links of the platform,)
-        What the simulator counted.
+    link_work : shape (links of the platform,)
+        As in `commmodel.simulate.SimulationResult`.
     seconds : float
         Length of the time axis.
 
@@ -105,6 +105,6 @@ def link_loads(
         moving = np.maximum(np.cumsum(sums)[:COLUMNS], 0.0)
         total = moving.sum() * seconds / COLUMNS
         if total > 0:
-            shares = moving * (bytes_carried[number] / total) / capacity
+            shares = moving * (link_work[number] / total) / capacity
             loads.append(LinkLoad(name, np.clip(shares, 0.0, 1.0)))
     return loads

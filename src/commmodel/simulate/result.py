@@ -94,6 +94,9 @@ class SimulationResult:
     marks : structured array of `MARK`
     link_bytes : float64 array, shape (links,)
         Bytes that each direction of each link carried; empty for models without links.
+    link_work : float64 array, shape (links,)
+        Bytes that it could have carried in the same time at its full capacity: more where messages are slower than the
+        link, by the model's bandwidth factors, and fewer where they are faster.
     blocked : tuple of BlockedRank
         Of a deadlock, each rank that hangs; empty where all came to their end.
     intervals, transfers : structured arrays of `INTERVAL` and `MESSAGE`
@@ -110,6 +113,7 @@ class SimulationResult:
     solver_calls: int = 0
     marks: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MARK))
     link_bytes: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    link_work: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     blocked: tuple[BlockedRank, ...] = ()
     intervals: NDArray[np.void] = field(default_factory=lambda: np.empty(0, INTERVAL))
     transfers: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MESSAGE))
@@ -187,6 +191,7 @@ def from_record(
         ends=record["ends"] * unit,
         spent=record["spent"].reshape(-1, len(State)) * unit,
         link_bytes=record["link_bytes"],
+        link_work=record["link_work"],
         blocked=tuple(blocked),
         wall_seconds=wall_seconds,
         model=model,

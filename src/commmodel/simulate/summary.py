@@ -88,7 +88,7 @@ def busiest_links(summary: RunSummary, most: int = _MOST_LINKS) -> list[LinkUse]
     outcome, capacity = summary.outcome, summary.capacity
     if outcome is None or capacity is None or outcome.link_bytes.size != capacity.size or summary.seconds <= 0:
         return []
-    shares = outcome.link_bytes / capacity / summary.seconds
+    shares = outcome.link_work / capacity / summary.seconds
     order = np.lexsort((np.arange(shares.size), -outcome.link_bytes, -shares))[:most]
     return [
         LinkUse(summary.link_names[link], float(outcome.link_bytes[link]), float(shares[link]), link)
@@ -115,7 +115,7 @@ def loads_of(
     from commmodel.simulate.link_load import link_loads
 
     links = [(link.number, link.name, float(capacity[link.number])) for link in busiest_links(summary)]
-    return link_loads(links, outcome.transfers, hosts, route, outcome.link_bytes, seconds)
+    return link_loads(links, outcome.transfers, hosts, route, outcome.link_work, seconds)
 
 
 def summary_as_json(summary: RunSummary) -> dict[str, Any]:

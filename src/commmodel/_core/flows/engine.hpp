@@ -43,6 +43,7 @@ class Engine final : public Answers {
           injection_(protocol.send_buffer, routing.hosts()), sending_(protocol.one_queue ? routing.hosts() : 0),
           hosts_(hosts) {
         run_.link_bytes.assign(routing.capacity().size(), 0.0);
+        run_.link_work.assign(routing.capacity().size(), 0.0);
         run_.spent.assign(ranks_.size() * STATES, 0.0);
         run_.answers = this;
         for (int32_t rank = 0; rank < ranks; ++rank) {
@@ -402,7 +403,10 @@ class Engine final : public Answers {
         const Costs &costs = costs_(message.size);
         if (!(costs.wire > 0.0)) return end_data(index);
         const Route &route = routes_(hosts_[message.source], hosts_[message.destination]);
-        for (int32_t use = 0; use < route.links; ++use) run_.link_bytes[route.uses[use].link] += costs.wire;
+        for (int32_t use = 0; use < route.links; ++use) {
+            run_.link_bytes[route.uses[use].link] += costs.wire;
+            run_.link_work[route.uses[use].link] += costs.work;
+        }
         if (message.sender != NONE && costs.buffered > 0.0) {
             if (costs.buffered < costs.work) return add_flow(index, route, costs.work - costs.buffered);
             release_sender(message);

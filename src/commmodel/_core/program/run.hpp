@@ -29,6 +29,7 @@ struct Run {
     std::vector<double> ends;
     std::vector<double> spent;  // STATES for each rank
     std::vector<double> link_bytes;
+    std::vector<double> link_work;  // the bytes that the link could have carried meanwhile at its full capacity
     std::vector<Interval> intervals;
     std::vector<Transfer> transfers;
     std::vector<Mark> marks;

@@ -185,6 +185,7 @@ cdef object finish(Run *run, caller):
         "ends": array_of(run.ends.data(), run.ends.size() * sizeof(double)).view(np.float64),
         "spent": array_of(run.spent.data(), run.spent.size() * sizeof(double)).view(np.float64),
         "link_bytes": array_of(run.link_bytes.data(), run.link_bytes.size() * sizeof(double)).view(np.float64),
+        "link_work": array_of(run.link_work.data(), run.link_work.size() * sizeof(double)).view(np.float64),
         "marks": array_of(run.marks.data(), run.marks.size() * sizeof(Mark)),
         "intervals": array_of(run.intervals.data(), run.intervals.size() * sizeof(Interval)),
         "transfers": array_of(run.transfers.data(), run.transfers.size() * sizeof(Transfer)),

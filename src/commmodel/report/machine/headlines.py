@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from commmodel.fit.points import Points, collect, collect_streams
-from commmodel.machine import Extended, Limit, Machine, Parameter, Postal, Segment, recommended_model
-from commmodel.machine.model_choice import Model, model_of
+from commmodel.machine import Extended, Limit, LogGP, Machine, Parameter, Postal, Segment, recommended_model
+from commmodel.machine.model_choice import MEASURED, Model, choose_model, model_of
 from commmodel.machine.parameters import UNITS
 from commmodel.machine.rates import bandwidth, duplex_factor, node_rate
 from commmodel.report.kit.blocks import Fact
@@ -67,11 +67,16 @@ def _trust(segments: tuple[Segment, ...]) -> Fact:
     for segment in segments:
         place = f"{segment.protocol}{_span(segment.limit, below)}"
         below = segment.limit
-        models: list[tuple[str, Model | None]] = []
+        models: list[tuple[str, Model | LogGP | None]] = []
         if recommended_model(segment) or segment.one_way is None:
             models.append((place, model_of(segment, recommended_model(segment))))
         if segment.one_way is not None:
             models.append((f"{place} ({STREAMS})", segment.one_way))
+        if choose_model(segment).name == MEASURED:
+            models = []
+            doubtful.append(f"{place} (predictions take the measured times)")
+        if segment.loggp is not None and segment.loggp.quality is not None:
+            models.append((f"{place} (LogGP)", segment.loggp))
         for name, model in models:
             if model is None or model.quality is None:
                 unknown.append(name)

@@ -18,7 +18,7 @@ from commmodel.machine import (
     Segment,
     recommended_model,
 )
-from commmodel.machine.model_choice import Model, two_way
+from commmodel.machine.model_choice import MEASURED, Model, choose_model, two_way
 from commmodel.machine.parameters import UNITS
 from commmodel.machine.rates import bandwidth, duplex_factor
 from commmodel.report.kit.cells import factor_cell, parameter_cell
@@ -148,10 +148,12 @@ def _criterion(value: float | None) -> Cell:
     return Cell(f"+{value:.1f}" if 0 < value < 99.95 else f"+{value:.0f}" if value else "best")
 
 
-def _model_cell(name: str, quality: Quality | None, *, is_recommended: bool) -> Cell:
+def _model_cell(name: str, quality: Quality | None, *, is_recommended: bool, is_used: bool) -> Cell:
     first, *rest = name.split(", ")
     trust = Cell("not known", style="quiet")
-    if quality is not None:
+    if not is_used:
+        trust = Cell("not used", style="bad")
+    elif quality is not None:
         trust = Cell("trusted", style="good") if quality.trusted else Cell("not trusted", style="bad")
     advice = [Cell("recommended", style="good")] if is_recommended else []
     return stack((Cell(first, style="strong" if is_recommended else ""), *map(Cell, rest), *advice, trust))
@@ -160,15 +162,16 @@ def _model_cell(name: str, quality: Quality | None, *, is_recommended: bool) -> 
 def _model_rows(segment: Segment, criteria: dict[str, float]) -> list[tuple[Cell, ...]]:
     """Return the cells of each model of a segment: name, latency, rates, errors, and criterion."""
     advice = recommended_model(segment) if _has_choice(segment) and segment.recommended else ""
+    is_used = choose_model(segment).name != MEASURED  # else predictions take the measured times
     rows = []
     for name, model in _shown(segment).items():
         numbers: tuple[Cell, ...] = (
             parameter_cell(model.alpha, UNITS["alpha"]), _pair_rate(model), _node_rate(segment, name, model),
             _error(model.quality), _error_sum(model.quality), _criterion(criteria.get(name)),
         )  # fmt: skip
-        if model.quality is not None and not model.quality.trusted:
+        if not is_used or (model.quality is not None and not model.quality.trusted):
             numbers = tuple(stack((cell._replace(below=()), *cell.below), "quiet") for cell in numbers)
-        rows.append((_model_cell(name, model.quality, is_recommended=name == advice), *numbers))
+        rows.append((_model_cell(name, model.quality, is_recommended=name == advice, is_used=is_used), *numbers))
     return rows or [(Cell("none"), *[NOTHING] * 6)]
 
 

@@ -78,7 +78,10 @@ class Scenario:
     def notes(self) -> tuple[str, ...]:
         """Notes on the result, one per line."""
         if self.platform is None or self.hosts is None:
-            return ()
+            machine = None if self.place.parameters is not None else self.place.machine
+            if machine is None or sum(segment.loggp is not None for segment in machine.segments) < 2:
+                return ()
+            return (f"{self.model} has one set of parameters for all sizes; predict takes those of each size",)
         used = np.bincount(self.hosts, minlength=self.platform.hosts)
         if (used <= self.platform.cores).all():
             return ()
