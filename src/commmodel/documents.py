@@ -35,10 +35,21 @@ def read_bytes(
         with open(path, "rb") as file:
             content = file.read(largest + complete)
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
-        raise InputError(f"{os.fspath(path)}: {getattr(error, 'strerror', None) or error}") from None
+        mend = _beside(path) if isinstance(error, FileNotFoundError) else ""
+        raise InputError(f"{os.fspath(path)}: {getattr(error, 'strerror', None) or error}{mend}") from None
     if len(content) > largest:
         raise DamagedFileError(path, "", f"larger than {largest >> 20} MiB: {mend}")
     return content
+
+
+def _beside(path: str | os.PathLike[str]) -> str:
+    """Return which file beside a missing one is meant, as the end of a message; empty where none is like it."""
+    folder, name = os.path.split(os.fspath(path))
+    try:
+        near = nearest(name, os.listdir(folder or "."))
+    except OSError:
+        near = ""
+    return f": did you mean {os.path.join(folder, near)}?" if near else ""
 
 
 def read_text(path: str | os.PathLike[str]) -> str:

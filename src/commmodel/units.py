@@ -269,7 +269,7 @@ def _parse_count(text: str) -> int:
     try:
         return parse_whole(text)
     except InputError:
-        raise InputError(f"{_shown(text)} is no count: write it like 4") from None
+        raise InputError(f"{_shown(text)} is no count: write 4, a list like 2,4,8, or a range like 2:64:*2") from None
 
 
 def parse_counts(text: str) -> tuple[int, ...]:

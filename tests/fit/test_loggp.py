@@ -10,7 +10,8 @@ from commmodel.fit import FitSettings, fit_machine
 from commmodel.fit.consistency import consistency
 from commmodel.fit.loggp import collect_trains, fit_loggp_model
 from commmodel.fit.plogp import as_loggp, fit_plogp
-from commmodel.machine import Parameter, PLogP
+from commmodel.machine import Machine, Parameter, PLogP, Segment
+from commmodel.report.machine.loggp import loggp_remarks
 from commmodel.results import Record
 from commmodel.results.configurations import PingPong, PLogPParameter, Train
 
@@ -143,6 +144,23 @@ def test_a_train_slower_than_a_lone_message_makes_no_latency_negative():
     table = fit_plogp(measurements(*parts(gap=5e-6)), "between-nodes", "blocking")
     assert table.L.value == 0
     assert table.g[0] == pytest.approx(L + 2 * o, rel=1e-5)
+
+
+def test_a_size_that_takes_far_longer_than_smaller_and_larger_ones_is_left_out():
+    """Rules for this size would differ from those of all others."""
+    known = fit_plogp(measurements(*parts()), "between-nodes", "blocking")
+    size = known.sizes[3]
+
+    def disturbed(record):
+        configuration = record.configuration
+        hit = configuration.message_size == size and configuration.quantity == "round-trip"
+        return Record(configuration, "s", tuple(5 * time for time in record.samples)) if hit else record
+
+    table = fit_plogp(measurements(*map(disturbed, parts())), "between-nodes", "blocking")
+    assert table.left_out == (size,)
+    assert table.sizes == tuple(other for other in known.sizes if other != size)
+    (remark,) = loggp_remarks(Machine("m", (Segment("all", "between-nodes"),), plogp=(table,)))
+    assert "took more than twice as long" in remark
 
 
 @pytest.mark.parametrize("quantity", ["send", "receive", "gap", "round-trip"])

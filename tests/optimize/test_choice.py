@@ -263,7 +263,7 @@ def test_numbers_that_make_no_table_are_refused(arguments, message):
         ({"queue_depth": 1}, "from 2 up"),
         ({"outstanding_volume": 0}, "from 1 up"),
         ({"outstanding_volume": 64}, "raise it"),
-        ({"latency": None}, "give them, or a machine"),
+        ({"latency": None}, "give a machine, or all three"),
         ({"overhead": -1e-6}, "overhead must be finite"),
         ({"byte_time": 0.0}, "above 0"),
         ({"byte_time": lambda _P, _S: math.inf}, "byte_time must be finite"),

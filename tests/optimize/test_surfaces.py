@@ -123,7 +123,7 @@ def test_an_array_at_hand_takes_the_result():
         ({"implementation": "any"}, "choose one of pipelined, tight"),
         ({"pattern": "ring"}, "choose one of point-to-point"),
         ({"peers": 3}, "point-to-point has one peer"),
-        ({"latency": None}, "give them, or a machine"),
+        ({"latency": None}, "give a machine, or all three"),
         ({"overhead": math.inf}, "overhead must be finite"),
         ({"out": np.zeros((1, 1))}, r"out: give an array of float64 of shape \(1, 1, 1, 1\)"),
         ({"out": np.zeros((1, 1, 1, 1), dtype=np.float32)}, "out: give an array of float64"),

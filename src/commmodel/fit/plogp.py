@@ -19,6 +19,8 @@ from commmodel.statistics import summarise
 
 __all__ = ["as_loggp", "fit_plogp", "plogp_paths"]
 
+_PEAK = 2.0  # times both neighbours is no property of a network
+
 Array = NDArray[np.float64]
 Ends = tuple[Array, Array, Array]
 """Median and the ends of its interval, each of shape (sizes,)."""
@@ -66,6 +68,8 @@ def fit_plogp(measurements: Measurements, path: str, mode: SendMode) -> PLogP | 
         measured, ends = columns[quantity]
         return [np.interp(sizes, measured, np.where(np.isfinite(end), end, ends[0])) for end in ends]
 
+    peaks = _peaks(at_sizes("round-trip")[0])
+    left_out, sizes = sizes[peaks], sizes[~peaks]
     round_trip, gap = at_sizes("round-trip"), at_sizes("gap")
     half = round_trip[0][0] / 2
     smallest_gap = min(gap[0][0], half)
@@ -86,10 +90,22 @@ def fit_plogp(measurements: Measurements, path: str, mode: SendMode) -> PLogP | 
         sizes=tuple(int(size) for size in sizes),
         path=path,
         mode=mode,
+        left_out=tuple(int(size) for size in left_out),
         **{name: column(name, 0) for name in table},
         low={name: column(name, 1) for name in table},
         high={name: column(name, 2) for name in table},
     )
+
+
+def _peaks(times: Array) -> NDArray[np.bool_]:
+    """Return which times are far above both neighbours': disturbed, as larger messages take no less time.
+
+    >>> _peaks(np.array([1.0, 1.1, 5.0, 1.2, 9.0, 9.5])).tolist()
+    [False, False, True, False, False, False]
+    """
+    peaks = np.zeros(times.size, dtype=bool)
+    peaks[1:-1] = times[1:-1] > _PEAK * np.maximum(times[:-2], times[2:])
+    return peaks
 
 
 def as_loggp(table: PLogP, below: float, upto: float) -> LogGP | None:

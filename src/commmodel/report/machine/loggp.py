@@ -71,7 +71,13 @@ def loggp_remarks(machine: Machine) -> list[str]:
         quality = None if segment.loggp is None else segment.loggp.quality
         for remark in quality.remarks if quality is not None else ():
             about.setdefault(remark, []).append(f"{segment.protocol} ({segment.path})")
-    return [f"LogGP, {', '.join(places)}: {remark}" for remark, places in about.items()]
+    peaks = [
+        f"pLogP ({table.path}, {table.mode}): {', '.join(map(format_size, table.left_out))} left out: they took more "
+        "than twice as long as smaller and larger messages, so something disturbed them"
+        for table in machine.plogp
+        if table.left_out
+    ]
+    return [*(f"LogGP, {', '.join(places)}: {remark}" for remark, places in about.items()), *peaks]
 
 
 def _column(table: PLogP, name: str) -> Iterable[Cell]:

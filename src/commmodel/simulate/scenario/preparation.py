@@ -67,12 +67,14 @@ class Scenario:
 
     @property
     def placement(self) -> str:
-        """On how many hosts the ranks are where several share one; empty otherwise."""
+        """On how many hosts the ranks are; empty where each has one and there are no others."""
         if self.platform is None or self.hosts is None:
             return ""
         used = np.bincount(self.hosts)
         most, count = used.max(), (used > 0).sum()
-        return f"{most} on a host, {count} of {self.platform.hosts} hosts" if most > 1 else ""
+        if most == 1 and count == self.platform.hosts:
+            return ""
+        return f"{most} on a host, {count} of {self.platform.hosts} hosts"
 
     @property
     def notes(self) -> tuple[str, ...]:
