@@ -131,7 +131,7 @@ class PLogP(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """Column -> low ends of its intervals."""
     high: dict[str, tuple[float, ...]] = {}
     left_out: tuple[Annotated[int, Meta(ge=0)], ...] = ()
-    """Measured sizes whose times are far above those of both neighbours: disturbed."""
+    """Sizes that were measured and disturbed, as their times are far above those of both neighbours."""
 
     def at(self, column: str, message_size: Any) -> Any:
         """Return a column's times at any sizes, an array of the same shape, extrapolated with the last slope.
