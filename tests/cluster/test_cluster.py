@@ -92,9 +92,9 @@ def test_ranks_are_paired_across_the_two_hosts(measured):
 def test_streams_find_the_rate_of_the_link_however_many_there_are(measured):
     shares = measured.rates(Stream)
     assert {pairs for pairs, _ in shares} == {1, 2, RANKS_ON_HOST}
-    for (_, size), share in shares.items():
-        if size >= LARGE:
-            assert share == pytest.approx(1, abs=0.05)
+    large = [share for (_, size), share in shares.items() if size >= LARGE]
+    assert np.median(large) == pytest.approx(1, abs=0.05)
+    assert large == pytest.approx(np.ones(len(large)), abs=0.1)  # each is of a second or less
 
 
 def test_the_one_way_rate_of_the_fit_is_that_of_the_link(measured):
