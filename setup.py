@@ -137,7 +137,10 @@ class BuildExtensions(build_ext):
         compilers: dict[str, str] = {}
         for folder in os.get_exec_path():  # that of a package, which pip may have put there, and the machine's
             if mpicc := shutil.which("mpicc", path=folder):
-                compilers.setdefault(mpi_abi(mpicc), mpicc)
+                try:
+                    compilers.setdefault(mpi_abi(mpicc), mpicc)
+                except SystemExit as problem:  # of one that does not work; another one may
+                    print(f"{problem}: left out")
         if not compilers:
             raise SystemExit("commmodel: no mpicc found; set MPICC or put mpicc on PATH")
         return compilers

@@ -25,9 +25,6 @@ __all__ = [
     "MissingParameterError",
     "ProgramError",
     "RankEndedError",
-    "choice_of",
-    "nearest",
-    "refuse_unknown",
 ]
 
 
