@@ -1,4 +1,4 @@
-"""Choosing messages and bursts: against a search by hand, and what every choice must keep."""
+"""Choosing messages and bursts: what every choice must keep."""
 
 import math
 
@@ -32,43 +32,6 @@ def loggp(o, L, G, width=0.0):
 def machine(width=0.0, **more):
     eager = Segment("eager", limit=Limit(8192), loggp=loggp(1e-6, 5e-6, 1e-9, width))
     return Machine("two", (eager, Segment("rendezvous", loggp=loggp(2e-6, 9e-6, 0.8e-9, width))), **more)
-
-
-def by_hand(volume, t_V, implementation, o, L, G):
-    """Return every allowed (seconds, S, b), written from the formulas' table without the package's formulas."""
-    found = []
-    for S in (2**step for step in range(volume.bit_length())):
-        N = volume // S
-        for b in (2**step for step in range(7)):
-            if N > 8192 or b > N or not (b == 1 or (b - 1) * o < L + G * S):
-                continue
-            n_b, t_S, r = N / b, t_V / N, t_V / (G * volume)
-            communication = (o + L) * n_b + N * G * S + n_b * t_S
-            computation = (o + L + G * S + b * t_S) * n_b
-            if implementation == "pipelined":
-                communication = (o + L) * max(1, n_b * r) + N * G * S + t_S
-                computation = (o + L + G * S) + b * t_S * n_b + o * b * max(0, n_b - 2)
-            if G * volume - t_V > N * o:
-                found.append((communication, S, b))
-            else:
-                found.append((max(communication, computation) if G * volume > t_V else computation, S, b))
-    return found
-
-
-@pytest.mark.parametrize("implementation", ["pipelined", "tight"])
-@given(
-    st.integers(0, 24).map(lambda step: 2**step), st.floats(0, 10), st.floats(1e-7, 1e-5), st.floats(1e-7, 1e-4),
-    st.floats(1e-11, 1e-8),
-)  # fmt: skip
-@settings(max_examples=40, deadline=None)
-def test_the_choice_is_the_fastest_of_all_by_hand(implementation, volume, ratio, o, L, G):
-    t_V = ratio * G * volume
-    network = {"overhead": o, "latency": L, "byte_time": G}
-    chosen = choose(volume, t_V, implementation=implementation, model="paper", **network)
-    times = {(S, b): seconds for seconds, S, b in by_hand(volume, t_V, implementation, o, L, G)}
-    assert chosen.seconds == pytest.approx(min(times.values()))
-    assert times[chosen.message_size, chosen.burst] == pytest.approx(chosen.seconds)
-    assert chosen.messages * chosen.message_size == volume
 
 
 @example(3, 0.0, "all-to-all-contiguous", 3, "tight", 2, "powers-of-two")  # V / (P - 1) is no whole number

@@ -154,7 +154,7 @@ def choose(
     (is_split, gain, error), rejected = solver.advice(result), None
     seconds, low, high = result.seconds, result.low, result.high
     if not is_split and solver.offers_whole:
-        if result.row > 0:
+        if gain > search.EQUAL * result.blocking_seconds:
             rejected = RejectedCandidate(size, length, result.seconds)
         size, length, computation = int(offered.sizes[0]), 1, whole
         seconds, low, high = result.blocking_seconds, result.blocking_low, result.blocking_high

@@ -271,11 +271,15 @@ class DecompositionSearch:
         return self.grid.first_row == 0 and self.grid.last_column == self.grid.bursts.size - 1
 
     def advice(self, result: SearchResult) -> tuple[bool, float, float]:
-        """Return whether the decomposition pays, its gain over blocking messages, and the error of that gain."""
+        """Return whether the decomposition pays, its gain over blocking messages, and the error of that gain.
+
+        A single message in each exchange is the blocking one; several, as one per peer in all-to-all patterns, are not.
+        """
         gain, error = result.blocking_seconds - result.seconds, 0.0
         if self.model == search.BOUNDED:
             error = OWN_ERROR * result.blocking_seconds + gain - result.least_gain
-        return (result.row > 0 or self.grid.first_row > 0) and gain > error, gain, error
+        messages = math.ceil(self.volume / self.shape.parts / self.grid.sizes[result.row])
+        return messages > 1 and gain > max(error, search.EQUAL * result.blocking_seconds), gain, error
 
     def _search(self, grid: Decompositions, factor: float, bound: str | None) -> SearchResult:
         shape, parameters = self.shape, self.parameters

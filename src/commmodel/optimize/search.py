@@ -34,7 +34,7 @@ from commmodel.models.overlap import (
 )
 
 __all__ = [
-    "ALONE", "BOUNDED", "BURST_OVERHEAD", "COMMUNICATION", "COMPUTATION", "CONGESTED", "CONTIGUOUS", "EITHER",
+    "ALONE", "BOUNDED", "BURST_OVERHEAD", "COMMUNICATION", "COMPUTATION", "CONGESTED", "CONTIGUOUS", "EITHER", "EQUAL",
     "INDEPENDENT_PROGRESS", "INITIATION", "INTERLEAVED", "OUTSTANDING_VOLUME", "PAPER", "PIPELINED",
     "QUEUE_DEPTH", "TIGHT", "CostsOfMessage", "Cut", "Method", "fill", "interpolate", "look_up", "search", "whole_time",
 ]  # fmt: skip

@@ -78,16 +78,16 @@ def _advice_words(choice: Choice) -> str:
         advice += f"instead of {blocking} in blocking messages. "
         advice += f"It hides {format_ratio(choice.hidden_fraction)} of the communication."
         return advice + (f" The gain, {gain}, is above its error, {error}." if choice.error_seconds else "")
-    rejected = choice.rejected
-    if rejected is None and choice.messages == 1:
-        interval = _interval_words(choice)
+    rejected, interval = choice.rejected, _interval_words(choice)
+    if rejected is None and choice.seconds == choice.blocking_seconds:
         return f"Do not split it: by the model nothing is faster than blocking messages, {blocking}{interval}."
     size, burst = (choice.message_size, choice.burst) if rejected is None else (rejected.message_size, rejected.burst)
-    return (
-        f"Do not split it: in blocking messages it takes {blocking}. The fastest way to split it, messages of "
-        f"{format_size(size)} in bursts of {burst}, gains {gain} by the model, which is not above the gain's error, "
-        f"{error}."
-    )
+    fastest = f"The fastest way to split it, messages of {format_size(size)} in bursts of {burst},"
+    if choice.gain_seconds <= 0:
+        fastest += f" takes {format_time(choice.seconds)}{interval} by the model."
+    else:
+        fastest += f" gains {gain} by the model, which is not above the gain's error, {error}."
+    return f"Do not split it: in blocking messages it takes {blocking}. {fastest}"
 
 
 def _interval_words(choice: Choice) -> str:
