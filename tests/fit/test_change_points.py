@@ -10,10 +10,12 @@ from support.paths import SHARED
 from commmodel import formats, machine
 from commmodel.errors import DamagedFileError, InputError, MissingParameterError
 from commmodel.fit import FitSettings, fit_machine
+from commmodel.fit.calls import collect_series
 from commmodel.fit.change_points import find_limits, medians, robust_lines, split_in_two
-from commmodel.fit.hybrid import collect_series, fit_answers, fit_contention, fit_hybrid, fit_unexpected
+from commmodel.fit.hybrid import fit_hybrid
+from commmodel.fit.path_parameters import fit_answers, fit_contention, fit_unexpected
 from commmodel.machine import Edge, Hybrid, Machine, Mode, Parameter, Segment
-from commmodel.results import Header, Launch, Library, Measurements, Record
+from commmodel.results import BenchOptions, Header, Launch, Library, Measurements, Record
 from commmodel.results.configurations import Answer, Contention, RandomPing, RandomPingPong, Threshold, Unexpected
 
 GRAPHENE = SHARED / "graphene"
@@ -224,6 +226,67 @@ def test_the_probe_knows_the_asynchronous_limit_better():
     probe = Record(Threshold("between-nodes"), "B", (9999.0,), bracket=(9999, 10_000))
     (model,) = fit_hybrid(measured(*made(), probe), FEW)
     assert model.modes[0].limit == Edge(9999, 9999, 10_000, 1.0, "threshold")
+
+
+def through_sockets(limited=True):
+    """Return records of a library that sends all at once over TCP: sockets hold 16 kB of a send, 64 kB of a receive.
+
+    As between two emulated hosts of 20 Mbit/s: `faults3/emulated`.
+    """
+    rate, sizes = 2.39e6, np.array([size for size in SIZES if 200 <= size <= 1 << 20])
+    one_way = sizes / rate
+    send = np.maximum(2e-5, one_way - 16_000 / rate)
+    receive = np.maximum(5e-5, one_way - 64_000 / rate)
+    calls = {"send": send, "isend": np.full(sizes.size, 2e-5), "receive": receive}
+    return (
+        Record(RandomPingPong(tuple(sizes.tolist()), "between-nodes"), "s", tuple(one_way.tolist())),
+        *(
+            Record(RandomPing(tuple(sizes.tolist()), name, "between-nodes"), "s", tuple(values.tolist()))
+            for name, values in calls.items()
+            if limited or name != "send"
+        ),
+    )
+
+
+def test_messages_whose_sends_wait_are_not_asynchronous_whatever_receives_find():
+    (model,) = fit_hybrid(measured(*through_sockets()), FEW)
+    assert list(dict.fromkeys(mode.kind for mode in model.modes)) == ["asynchronous", "synchronous"]
+    assert model.modes[0].limit.value == pytest.approx(16_000, rel=0.25)
+    assert model.send_buffer.value == pytest.approx(16_000, rel=0.02)
+    assert model.doubts == ()
+
+
+def test_bytes_in_a_receivers_socket_make_no_larger_messages_asynchronous():
+    """Without sends, receives tell: their first 64 kB are there, but each further byte takes its time."""
+    fitted = fit_machine(measured(*through_sockets(limited=False)), settings=FEW)
+    (model,) = fitted.hybrid
+    assert model.modes[0].limit.value == pytest.approx(64_000, rel=0.25)
+    assert any("when sends end is not known" in warning for warning in fitted.warnings)
+
+
+def test_a_limit_that_most_resampled_sets_lack_is_doubted_in_every_prediction():
+    latency, rate = Parameter(1e-5, "s"), Parameter(1e8, "B/s")
+    faint = Edge(9000, 9000, 12_000, 0.37, "change-point")
+    modes = (Mode("asynchronous", latency, rate, faint), Mode("synchronous", latency, rate))
+    machine = Machine("m", (Segment("all"),), hybrid=(Hybrid(modes, "between-nodes"),))
+    (doubt,) = machine.warnings
+    assert "9000 B" in doubt
+    assert "37 %" in doubt
+    clear = msgspec.structs.replace(modes[0], limit=msgspec.structs.replace(faint, confidence=0.9))
+    assert Hybrid((clear, modes[1])).doubts == ()
+    same_kind = msgspec.structs.replace(modes[0], limit=None)
+    assert Hybrid((modes[0], same_kind)).doubts == ()  # whatever it is, messages are asynchronous
+
+
+def test_a_partial_measurement_is_told_with_the_machine():
+    options = BenchOptions(("ping", "pingpong", "threshold"), 1, sizes=(8,))
+    partial = msgspec.structs.replace(HEADER, options=options, planned=5)
+    fitted = fit_machine(Measurements((Launch(partial, made()),)), settings=FEW, results=["c.jsonl"])
+    (warning,) = fitted.warnings
+    assert "4 of 5 planned configurations, none of threshold: complete c.jsonl with --resume" in warning
+    probe = Record(Threshold("between-nodes"), "B", (9999.0,), bracket=(9999, 10_000))
+    rest = Launch(msgspec.structs.replace(partial, resumes=True, planned=1), (probe,))
+    assert fit_machine(Measurements((Launch(partial, made()), rest)), settings=FEW).warnings == ()
 
 
 def test_sends_that_never_wait_are_asynchronous():

@@ -115,7 +115,7 @@ def _as_json(machine: Any, sums: Any, agreement: Any) -> dict[str, Any]:
     return {
         "name": machine.name,
         "confidence": machine.confidence,
-        "warnings": [] if machine.origin is None else machine.origin.warnings,
+        "warnings": machine.warnings,
         "segments": plain["segments"],
         "models": models,
         "error_sums": [row._asdict() for row in sums],

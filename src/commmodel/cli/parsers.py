@@ -300,7 +300,7 @@ def warn_of_launches(measurements: Any) -> None:
 
 def warn_of(machine: Any) -> list[str]:
     """Print warnings about the measurement of a machine on standard error; return them for JSON."""
-    warnings = [] if machine is None or machine.origin is None else [*machine.origin.warnings]
+    warnings = [] if machine is None else [*machine.warnings]
     for text in warnings:
         print(f"warning: {text}", file=sys.stderr)
     return warnings

@@ -558,11 +558,10 @@ def _as_json(
         {"model": model, **msgspec.to_builtins(rank), "says": str(rank)} for model, outcome in hanging
         for rank in outcome.blocked
     ]  # fmt: skip
-    origin = None if place.machine is None else place.machine.origin
     return {
         **first,
         "platform": place.name,
-        "warnings": [] if origin is None else origin.warnings,
+        "warnings": [] if place.machine is None else place.machine.warnings,
         "work": {"title": workload.title, **workload.facts},
         "compared": beside,
         "blocked": blocked,

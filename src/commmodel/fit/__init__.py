@@ -16,7 +16,7 @@ import numpy as np
 
 from commmodel.arguments import whole
 from commmodel.errors import InputError
-from commmodel.fit.hybrid import fit_hybrid
+from commmodel.fit.hybrid import fit_hybrid, mode_warnings
 from commmodel.fit.launches import over_launches
 from commmodel.fit.local_costs import fit_local
 from commmodel.fit.loggp import NO_TRAINS, Trains, collect_trains, fit_loggp_model
@@ -138,7 +138,7 @@ def fit_machine(
         commmodel=version("commmodel"),
         seed=settings.seed,
         processes=most_processes(launch.header for launch in measurements.launches),
-        warnings=warnings(launch.header for launch in measurements.launches),
+        warnings=(*warnings(measurements, results), *mode_warnings(hybrid)),
         thread_level=next(
             filter(None, (thread_level.known_level(launch.header) for launch in measurements.launches)), ""
         ),

@@ -4,7 +4,7 @@ Main entries: `measured`, `most_processes` and `warnings`.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ from commmodel.fit.points import Points
 from commmodel.fit.trust import rounded
 from commmodel.machine import MeasuredPairs, MeasuredTimes, Segment
 from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, model_of, seconds, two_way
-from commmodel.results import Header, oversubscription_warnings
+from commmodel.results import Header, Launch, Measurements, kernel_name, oversubscription_warnings, whole_launches
 
 __all__ = ["measured", "most_processes", "warnings"]
 
@@ -115,6 +115,27 @@ def most_processes(headers: Iterable[Header]) -> int:
     return max((len(header.ranks) for header in headers), default=0)
 
 
-def warnings(headers: Iterable[Header]) -> tuple[str, ...]:
+def warnings(measurements: Measurements, results: Sequence[str] = ()) -> tuple[str, ...]:
     """Return problems of launches that affect every model fitted to them, a line each."""
-    return tuple(dict.fromkeys(line for header in headers for line in oversubscription_warnings(header)))
+    launches = whole_launches(measurements)
+    lines = [line for launch in launches for line in oversubscription_warnings(launch.header)]
+    lines += [words for launch in launches if (words := _partial(launch, launches, results))]
+    return tuple(dict.fromkeys(lines))
+
+
+def _partial(launch: Launch, launches: Sequence[Launch], results: Sequence[str]) -> str:
+    """Return what of a launch's plan no launch like it measured; empty where that is nothing."""
+    options = launch.header.options
+    if options is None:
+        return ""
+    alike = [other for other in launches if other.header.options and other.header.options.kernels == options.kernels]
+    measured = {record.configuration for other in alike for record in other.records}
+    if len(measured) >= launch.header.planned:
+        return ""
+    kernels = {kernel_name(configuration).removeprefix("random-") for configuration in measured}
+    missing = ", ".join(name for name in options.kernels if name not in kernels)
+    file = results[0] if len(results) == 1 else "its file"
+    return (
+        f"partial measurement: {len(measured)} of {launch.header.planned} planned configurations"
+        f"{f', none of {missing}' if missing else ''}: complete {file} with --resume, then fit again"
+    )

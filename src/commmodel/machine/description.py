@@ -237,6 +237,12 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         )
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What every prediction by this machine must say: problems of its measurement, doubts of its models."""
+        doubts = [doubt for model in self.hybrid for doubt in model.doubts]
+        return (*(() if self.origin is None else self.origin.warnings), *doubts)
+
+    @property
     def selector_name(self) -> str:
         """Name of its selector, else that of the MPI library it was measured with; MPICH's where none is known.
 

@@ -12,8 +12,9 @@ from msgspec import Meta, Struct
 
 from commmodel.errors import DamagedFileError
 from commmodel.machine.parameters import Parameter
+from commmodel.units import format_ratio, format_size
 
-__all__ = ["HYBRID_UNITS", "Edge", "Hybrid", "Mode", "answers_wait", "check"]
+__all__ = ["HYBRID_UNITS", "LIKELY", "Edge", "Hybrid", "Mode", "answers_wait", "check"]
 
 HYBRID_UNITS = {
     "o_s": "s", "O_s": "s/B", "o_is": "s", "O_is": "s/B", "o_r": "s", "O_r": "s/B", "L": "s", "B": "B/s",
@@ -30,6 +31,8 @@ _OF_PATH = (
     "link_latency",
     "link_bandwidth",
 )
+LIKELY = 0.5
+"""Confidence from which a limit is more likely there than not."""
 _KINDS = ("asynchronous", "detached", "synchronous")
 _Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
@@ -114,6 +117,25 @@ class Hybrid(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         return next(
             (mode for mode in self.modes if mode.limit is None or message_size <= mode.limit.value), self.modes[-1]
         )
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the mode of some messages is not known: limits between kinds that most resampled data sets do not have.
+
+        >>> rate, none = Parameter(1e8, "B/s"), Parameter(0.0, "s")
+        >>> first = Mode("asynchronous", none, rate, Edge(4096, 4096, 8192, 0.37, "change-point"))
+        >>> (doubt,) = Hybrid((first, Mode("synchronous", none, rate))).doubts
+        >>> print(doubt.partition(",")[0])
+        hybrid model (any): that messages are asynchronous up to 4 KiB only
+        """
+        return tuple(
+            f"hybrid model ({self.path}): that messages are {mode.kind} up to {format_size(mode.limit.value)} only, "
+            f"then {above.kind}, is in {format_ratio(mode.limit.confidence)} of resampled data sets: times of messages "
+            "of such sizes and above may be far off: run the kernel threshold, too, or draw more --random-sizes"
+            for mode, above in pairwise(self.modes)
+            if mode.kind != above.kind and mode.limit is not None
+            and mode.limit.confidence is not None and mode.limit.confidence < LIKELY
+        )  # fmt: skip
 
     def seconds(self, message_size: float) -> float:
         """Return the time of one message one way, from the send's begin to the receive's end."""

@@ -311,7 +311,7 @@ def _predicted(task: _Task, model: str | None, chosen_by: str) -> CollectivePred
         exactness=form.exactness if form is not None and by_formula is not None else "",
         remarks=(*remarks, *_doubts(task, name)),
         extrapolates=collective_reach(task.machine, problem.processes, largest, task.path),
-        warnings=task.machine.origin.warnings if task.machine.origin is not None else (),
+        warnings=task.machine.warnings,
     )
 
 

@@ -424,7 +424,7 @@ def _predicted(
         extrapolates=tuple(dict.fromkeys(line for part in parts for line in part.reach.lines)),
         is_bound=any(part.reach.most_pairs is not None for part in parts),
         remarks=tuple(dict.fromkeys(remark for part in parts for remark in part.reach.remarks)),
-        warnings=machine.origin.warnings if machine.origin is not None else (),
+        warnings=machine.warnings,
     )
 
 

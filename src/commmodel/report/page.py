@@ -93,7 +93,7 @@ def _warnings(measurements: Measurements, machine: Machine | None) -> Section:
     origin = machine.origin if machine is not None else None
     headers = (launch.header for launch in measurements.launches)
     warnings = [text for header in headers for text in header.warnings]
-    warnings += origin.warnings if origin is not None else ()
+    warnings += machine.warnings if machine is not None else ()
     texts = (
         *dict.fromkeys(warnings),
         *measurements.notes,

@@ -178,7 +178,7 @@ def _prediction(scenario: Callable[[str, Scale], Scenario], place: str, scale: S
     prepared = scenario(place, scale)
     result, workload = prepared.run(), prepared.workload
     machine = prepared.place.machine
-    warnings = () if machine is None or machine.origin is None else machine.origin.warnings
+    warnings = () if machine is None else machine.warnings
     unmatched = result.unmatched_messages
     lost = (f"{unmatched} messages were never received",) if unmatched and not result.blocked else ()
     return PredictedRun(

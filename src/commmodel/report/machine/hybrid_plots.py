@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 from matplotlib.lines import Line2D
 
+from commmodel.fit.calls import Call, collect_series
 from commmodel.fit.change_points import medians
-from commmodel.fit.hybrid import Call, collect_series
 from commmodel.machine import Hybrid, Machine
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Plot

@@ -284,8 +284,7 @@ def remarks(machine: Machine) -> list[str]:
     Of remarks that differ in their figures alone the first is there, with how many there are more.
     """
     shown, _ = _remarks(machine)
-    warnings = machine.origin.warnings if machine.origin else ()
-    return [*warnings, *(f"{alike[0]}{_more(len(alike) - 1)}" for alike in shown)]
+    return [*machine.warnings, *(f"{alike[0]}{_more(len(alike) - 1)}" for alike in shown)]
 
 
 def further_remarks(machine: Machine) -> list[str]:
