@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from support.paths import ROOT
 
+from commmodel.collectives import CollectiveSettings
 from commmodel.simulate.platform import load as load_platform
 from commmodel.units import format_size
 
@@ -104,7 +105,7 @@ def test_an_alltoall_takes_its_bytes_over_the_limiter_at_least(alltoalls):
 def test_all_iterations_take_what_the_line_through_two_says(benchmark, kernel, nas_class):
     whole = benchmark.ITERATIONS[kernel][nas_class]
     for model, run in benchmark.simulations().items():
-        program = benchmark.KERNELS[kernel](nas_class, 8, whole).program(1e9, selector="openmpi")
+        program = benchmark.KERNELS[kernel](nas_class, 8, whole).program(1e9, settings=CollectiveSettings("openmpi"))
         hosts = benchmark.in_order(8)
         line = benchmark.kernel_seconds(kernel, nas_class, 8, (2, 4), 1e9, run, hosts)
         assert line == pytest.approx(run(program, hosts).seconds, rel=2e-3), model

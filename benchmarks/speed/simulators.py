@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 from tools.peers import ours, smpi, traces
 
-from commmodel.collectives import Problem, build
+from commmodel.collectives import CollectiveSettings, Problem, build
 from commmodel.collectives.schedule import Round
 from commmodel.simulate import SMPI, DelayModel, DelayParameters, Program, SimulationResult, delays, goal, run
 from commmodel.simulate import smpi_collectives as algorithms
@@ -98,7 +98,7 @@ def _replay(processes: int, actions: int, **more: object) -> Row:
     index = Path(f"trace-{processes}-{actions}") / "index.txt"
     return Row(
         f"replay of {actions} actions, P = {processes}",
-        lambda folder: on_flows("flat", replay(folder / index, selector="smpi")),
+        lambda folder: on_flows("flat", replay(folder / index, settings=CollectiveSettings("smpi"))),
         "smpi",
         ("flat", processes),
         ("-replay", index),

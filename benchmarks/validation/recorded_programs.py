@@ -41,6 +41,7 @@ from tools.peers.programs import simulate
 
 from commmodel import machine as machines
 from commmodel import record
+from commmodel.collectives import CollectiveSettings
 from commmodel.fit import fit_machine
 from commmodel.machine import Machine
 from commmodel.results import Measurements, load
@@ -144,7 +145,7 @@ def replayed(
     """Replay a recording on the calibrated machine."""
     recording = record.load(folder)
     actions = record.RecordedActions(recording)
-    program = actions.program(selector=selector)
+    program = actions.program(settings=CollectiveSettings(selector))
     outcome = run(program, from_machine.network(machine), from_machine.platform(machine, hosts))
     left_out = ", ".join(f"{count} {call}" for call, count in actions.not_carried.items())
     return Row(name, plain, launch, record.efficiency(recording).seconds, outcome.seconds, left_out, folder)

@@ -33,7 +33,7 @@ from tools.peers.collectives import (
     shaken,
 )
 
-from commmodel.simulate.work.smpi_selection import SMPI_SELECTORS
+from commmodel.collectives.library.smpi_selection import SMPI_SELECTORS
 
 WANTED = 1e-6
 KINDS = ("flat", "cabinets", "fat-tree", "torus", "dragonfly", "heterogeneous")

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from commmodel import machine
-from commmodel.collectives import Problem
+from commmodel.collectives import CollectiveSettings, Problem
 from commmodel.errors import InputError
 from commmodel.simulate import (
     SMPI,
@@ -135,7 +135,7 @@ def kernel_seconds(
 
     def seconds(number: int) -> float:
         return simulation(
-            KERNELS[kernel](nas_class, processes, number).program(speed, selector="openmpi"), hosts
+            KERNELS[kernel](nas_class, processes, number).program(speed, settings=CollectiveSettings("openmpi")), hosts
         ).seconds
 
     few, more = iterations

@@ -8,14 +8,13 @@ import sys
 import pytest
 
 from commmodel.cli import main
-from commmodel.collectives import Nodes, Problem, build
-from commmodel.collectives.library.selection import load, with_levels
+from commmodel.collectives import CollectiveSettings, Nodes, Problem, build
+from commmodel.collectives.library.selection import load, select, with_levels
 from commmodel.machine import Edge, Hybrid, Limit, LogGP, Machine, Mode, Parameter, Segment, dump
 from commmodel.simulate import SMPI, Code, fluid, run, timeline
 from commmodel.simulate.platform import dump as dump_platform
 from commmodel.simulate.platform import flat
 from commmodel.simulate.work import collective, halo
-from commmodel.simulate.work.collective import chosen
 
 XML = """<?xml version='1.0'?>
 <platform version="4.1">
@@ -85,7 +84,7 @@ def test_the_json_begins_with_the_names_that_scripts_rely_on_and_agrees_with_pyt
     expected = run(collective("bcast", Problem(8, 1 << 20)), SMPI, eight)
     assert [printed[name] for name in FIRST[:3]] == [expected.seconds, expected.messages, expected.events]
     assert (printed["model"], printed["processes"], printed["compared"], printed["blocked"]) == ("smpi", 8, [], [])
-    assert printed["work"]["algorithm"] == chosen("bcast", 1 << 20, 8)[0]
+    assert printed["work"]["algorithm"] == select(load("mpich"), "bcast", 1 << 20, 8).algorithm
     assert printed["work"]["chosen_by"] == "mpich"
     states = printed["breakdown"]
     assert sum(one["mean"] for one in states.values()) == pytest.approx(printed["seconds"])
@@ -100,7 +99,9 @@ def test_algorithms_in_two_levels_take_the_hosts_of_the_ranks_for_nodes(capsys):
     for mapping, per_node in (("block", 4), ("round-robin", 1)):
         printed = as_json(capsys, *words, "--algorithm", "two-level", "--mapping", mapping)
         problem_on_nodes = Problem(16, 8, nodes=Nodes(per_node))
-        expected = collective("allreduce", problem_on_nodes, algorithm="two-level", selector="openmpi")
+        expected = collective(
+            "allreduce", problem_on_nodes, algorithm="two-level", settings=CollectiveSettings("openmpi")
+        )
         assert printed["messages"] == (expected.operations["code"] == Code.ISEND).sum()
     for operation, algorithm in (("alltoall", "two-level"), ("alltoall", "two-level-steps"), ("scan", "two-level"),
                                  ("allgather", "two-level-multi-leader")):  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from commmodel import arguments
-from commmodel.collectives import Problem
+from commmodel.collectives import CollectiveSettings, Problem
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate import DelayParameters, fluid, goal, run, smpi_collectives
 from commmodel.simulate.platform import dragonfly, fat_tree, flat, torus
@@ -69,11 +69,13 @@ OF_AN_AMOUNT = {
     "speed": lambda amount: flat(2, 1e9, 0.0, speed=amount or "None"),
     "loopback": lambda amount: flat(2, 1e9, 0.0, loopback=(amount, 0.0)),
     "backbone": lambda amount: flat(2, 1e9, 0.0, backbone=(1e9, amount)),
-    "copy": lambda amount: collective("bcast", Problem(4, 8), memory_copy=amount),
-    "reduction": lambda amount: collective("reduce", Problem(4, 8), reduction=amount),
     "delay": lambda amount: DelayParameters(L=amount, o=0.0),
     "speeds": lambda amount: each_speed([1e9, amount], 2),
     "network": lambda amount: run(ring(8, 2), fluid_with(header=amount), flat(2, 1e9, 0.0)),
+}
+OF_A_BYTE = {
+    "copy": lambda amount: CollectiveSettings(memory_copy=amount),
+    "reduction": lambda amount: CollectiveSettings(reduction=amount),
 }
 
 
@@ -101,7 +103,7 @@ def test_what_is_no_number_of_things_is_refused(make, count):
         make(count)
 
 
-@pytest.mark.parametrize(("make", "amount"), listed(OF_AN_AMOUNT, NO_AMOUNTS))
+@pytest.mark.parametrize(("make", "amount"), listed(OF_AN_AMOUNT, NO_AMOUNTS) + listed(OF_A_BYTE, NO_AMOUNTS[:-1]))
 def test_what_is_no_amount_is_refused(make, amount):
     with pytest.raises(InputError):
         make(amount)

@@ -56,8 +56,8 @@ def test_a_model_of_the_place_holds_unless_another_is_named(switch):
 
 
 def test_the_selector_is_that_of_the_machines_library(switch):
-    assert switch.selector == "mpich"
-    assert place("graphene").selector == machine.load("graphene").selector_name
+    assert switch.settings.selector == "mpich"
+    assert place("graphene").settings.selector == machine.load("graphene").selector_name
 
 
 def test_ranks_are_those_of_the_platform_and_a_machine_has_none(switch):

@@ -18,14 +18,14 @@ from tools.peers.collectives import (
 )
 from tools.peers.smpi import available
 
-from commmodel.collectives import Problem
+from commmodel.collectives import CollectiveSettings, Problem
+from commmodel.collectives.library.smpi_selection import SMPI_SELECTORS, Selection, smpi_selection
 from commmodel.errors import InputError
 from commmodel.simulate import SMPI, run
 from commmodel.simulate.platform import flat
 from commmodel.simulate.smpi_collectives import ALGORITHMS, CollectiveCall, calls, program
 from commmodel.simulate.smpi_collectives.tables import pick, tables
 from commmodel.simulate.work import collective
-from commmodel.simulate.work.smpi_selection import SMPI_SELECTORS, Selection, smpi_selection
 
 TABLES = tomllib.loads((ROOT / "tests" / "oracles" / "smpi_collectives.toml").read_text())
 
@@ -111,6 +111,8 @@ def test_limits_of_tables():
 
 
 def test_selectors_of_smpi_are_selectors_of_collectives():
-    selected = collective("allreduce", Problem(8, 1000), selector="smpi-mpich")
+    selected = collective("allreduce", Problem(8, 1000), settings=CollectiveSettings("smpi-mpich"))
     assert selected.name == "allreduce of 1000 bytes on 8 processes by SMPI's mpich"
-    assert "rab2" in collective("allreduce", Problem(8, 1000), algorithm="rab2", selector="smpi").name
+    assert (
+        "rab2" in collective("allreduce", Problem(8, 1000), algorithm="rab2", settings=CollectiveSettings("smpi")).name
+    )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.paths import SHARED
 from support.work_reference import carry_out
 
-from commmodel.collectives import Problem, build
+from commmodel.collectives import CollectiveSettings, Problem, build
 from commmodel.collectives.library.selection import load, select
 from commmodel.simulate import fluid, run
 from commmodel.simulate.operations import EVERY_NAMED, UNNAMED, Code, Program
@@ -160,7 +160,7 @@ def test_collectives_send_what_the_selector_says(action, operation, size, root, 
     processes = 5
     rule = select(load(selector), operation, size, processes)
     schedule = build(operation, rule.algorithm, Problem(processes, size, root, rule.segment_size))
-    carried = carry_out(actions(*[action] * processes).program(1e6, selector=selector))
+    carried = carry_out(actions(*[action] * processes).program(1e6, settings=CollectiveSettings(selector)))
     expected = zip(schedule.sender.tolist(), schedule.receiver.tolist(), schedule.size.tolist(), strict=True)
     assert Counter((s, r, n) for s, r, _, n in carried.messages) == Counter(expected)
     assert carried.blocked == []
@@ -220,7 +220,11 @@ def test_a_trace_of_a_large_collective_is_made_block_by_block(monkeypatch):
 @pytest.mark.parametrize("compressed", ["", ".gz", ".bz2", ".xz"])
 def test_what_is_written_is_read_again(tmp_path, compressed):
     program = sequence(
-        [halo(1000, 6), collective("allreduce", Problem(6, 4096), reduction=1e-9), repeat(halo(7, 6), 3)]
+        [
+            halo(1000, 6),
+            collective("allreduce", Problem(6, 4096), settings=CollectiveSettings(reduction=1e-9)),
+            repeat(halo(7, 6), 3),
+        ]
     )
     index = dump(program, tmp_path / "trace", speed=1e9, compression=compressed)
     again, first = carry_out(replay(index, speeds=1e9)), carry_out(program)

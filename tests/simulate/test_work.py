@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.work_reference import carry_out
 
-from commmodel.collectives import ALGORITHMS, Problem, build
+from commmodel.collectives import ALGORITHMS, CollectiveSettings, Problem, build
 from commmodel.errors import InputError
 from commmodel.simulate.operations import COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Program
 from commmodel.simulate.result import MARK, SimulationResult
@@ -62,11 +62,13 @@ def test_receives_come_first_then_sends_in_order_then_the_wait():
 
 
 def test_copying_and_combining_take_the_given_time_for_each_byte():
-    program = collective("alltoall", Problem(4, 100), algorithm="bruck", memory_copy=1e-9, reduction=1e-3)
+    program = collective("alltoall", Problem(4, 100), algorithm="bruck", settings=CollectiveSettings(None, 1e-9, 1e-3))
     schedule = build("alltoall", "bruck", Problem(4, 100))
     copied = np.bincount(schedule.worker, schedule.copied, 4)
     assert [carry_out(program).computed[rank] for rank in range(4)] == pytest.approx((copied * 1e-9).tolist())
-    reduced = collective("allreduce", Problem(4, 64), algorithm="recursive-doubling", reduction=1e-9)
+    reduced = collective(
+        "allreduce", Problem(4, 64), algorithm="recursive-doubling", settings=CollectiveSettings(reduction=1e-9)
+    )
     assert carry_out(reduced).computed[0] == pytest.approx(2 * 64e-9)
     codes = [code for code, *_ in operations_of(reduced, 0)]
     assert codes == [Code.IRECV, Code.ISEND, Code.WAITALL, Code.COMPUTE] * 2

@@ -20,12 +20,12 @@ from tools.peers.random_programs import Collective, traces
 from tools.peers.replays import Case, PeerReplays, our_seconds
 from tools.peers.smpi import version
 
+from commmodel.collectives.library.smpi_selection import SMPI_SELECTORS, Selection
 from commmodel.simulate import SMPI, run
 from commmodel.simulate.platform import Platform
 from commmodel.simulate.platform.xml import read_xml_bytes
 from commmodel.simulate.smpi_collectives import ALGORITHMS, CollectiveCall, calls
 from commmodel.simulate.work import mark, sequence
-from commmodel.simulate.work.smpi_selection import SMPI_SELECTORS, Selection
 
 __all__ = [
     "OPERATIONS", "ORACLES", "ORACLE_SIZES", "Change", "Deployment", "PeerCollectives", "our_replay", "our_times",

@@ -10,6 +10,7 @@ import numpy as np
 from tools.peers import platforms, traces
 from tools.peers.record import ROUNDS
 
+from commmodel.collectives import CollectiveSettings
 from commmodel.simulate import OPERATION, SMPI, Code, Program, run, smpi_collectives
 from commmodel.simulate.operations import ANY, UNNAMED
 from commmodel.simulate.platform import Platform
@@ -98,6 +99,8 @@ def rows(kind: str, table: str, oracles: Mapping[str, Any] = ORACLES) -> list[tu
 
 def replayed(ranks: Sequence[Sequence[str]], folder: Path, kind: str) -> float:
     """Return what a trace takes on a platform of as many hosts, with the collectives of SMPI."""
-    outcome = run(replay(traces.write(ranks, folder), selector="smpi"), SMPI, platform(kind, len(ranks)))
+    outcome = run(
+        replay(traces.write(ranks, folder), settings=CollectiveSettings("smpi")), SMPI, platform(kind, len(ranks))
+    )
     assert not outcome.blocked, outcome.blocked[0]
     return outcome.seconds

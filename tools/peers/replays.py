@@ -10,11 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from commmodel.collectives import CollectiveSettings
+from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.simulate import SMPI, run
 from commmodel.simulate.platform import Platform
 from commmodel.simulate.platform.xml import read_xml_bytes
 from commmodel.simulate.traces.reader import replay_texts
-from commmodel.simulate.work.smpi_selection import Selection
 
 __all__ = ["Case", "PeerReplays", "our_seconds", "read_cases"]
 
@@ -57,7 +58,9 @@ def our_seconds(
     texts = ["".join(f"{rank} {action}\n" for action in actions).encode() for rank, actions in enumerate(case.ranks)]
     names = [f"rank {rank}" for rank in range(len(texts))]
     speeds = platform.speeds[hosts].tolist()
-    program = replay_texts(lambda rank: iter([texts[rank]]), names, speeds=speeds, selector=selector)
+    program = replay_texts(
+        lambda rank: iter([texts[rank]]), names, speeds=speeds, settings=CollectiveSettings(selector)
+    )
     result = run(program, SMPI, platform, hosts=hosts)
     if result.blocked:
         raise ValueError(f"ranks hang: {result.blocked[0]}")

@@ -19,7 +19,7 @@ from benchmarks.validation.published_measurements.rows import Row
 from numpy.typing import NDArray
 
 from commmodel import formats
-from commmodel.collectives import Problem
+from commmodel.collectives import CollectiveSettings, Problem
 from commmodel.fit import fit_machine
 from commmodel.machine import Edge, Machine, Mode, Parameter
 from commmodel.simulate import OPERATION, Code, DelayModel, Network, Program, delays, from_machine, run, work
@@ -161,7 +161,9 @@ def rows(repository: Path) -> Iterator[Row]:
                 simulated = {name: run(program, model, where).seconds / RUNS for name, (model, where) in models.items()}
                 yield Row(cluster.name, title, f"{pairs} pairs", float(np.median(seconds[:, 1:])), simulated)
         for pairs, seconds in load_times(_file(folder, "alltoall"), cluster.processes, "alltoall").items():
-            program = work.collective("alltoall", Problem(2 * pairs, MESSAGE), selector=cluster.selector)
+            program = work.collective(
+                "alltoall", Problem(2 * pairs, MESSAGE), settings=CollectiveSettings(cluster.selector)
+            )
             simulated = {name: run(program, model, where).seconds for name, (model, where) in models.items()}
             yield Row(cluster.name, "alltoall", f"{2 * pairs} nodes", float(seconds.max(axis=0).min()), simulated)
 

@@ -11,12 +11,12 @@ from typing import Any
 from commmodel.cli import what_if
 from commmodel.cli.parsers import (
     Parser,
+    add_byte_times,
     add_output,
     add_processes,
     add_root,
     add_segment_size,
     add_size,
-    byte_time,
     check_folder,
     collective_parents,
     duration,
@@ -48,11 +48,11 @@ _EXCHANGES = {
 }
 _APPLICATIONS = ("lu", "cg")
 _WHAT = {
-    "processes", "message_size", "algorithm", "selector", "root", "segment_size", "memory_copy", "reduction", "rounds",
-    "dimensions", "problem", "iterations",
+    "processes", "message_size", "algorithm", "root", "segment_size", "rounds", "dimensions", "problem", "iterations",
 }  # fmt: skip
 _HOW = {"mapping", "hosts", "speed", "rules"}
 """Arguments that go to the workload, and to the scenario, under their names."""
+_OF_COLLECTIVES = {"selector", "memory_copy", "reduction"}
 
 
 def add(verbs: Any) -> None:
@@ -213,8 +213,7 @@ def _collective_options() -> list[Parser]:
     _add_selector(algorithms)
     add_segment_size(pieces)
     add_root(root)
-    _add_copying(copying)
-    _add_reduction(reducing)
+    add_byte_times(copying, reducing)
     return [algorithms, pieces, root, copying, reducing]
 
 
@@ -226,14 +225,10 @@ def _add_selector(options: Any) -> None:
     )  # fmt: skip
 
 
-def _add_copying(options: Any) -> None:
-    options.add_argument("--copy", dest="memory_copy", metavar="TIME", type=byte_time, default=0.0,
-                         help="time of copying a byte, like 0.125ns/B (default: 0)")  # fmt: skip
-
-
-def _add_reduction(options: Any) -> None:
-    options.add_argument("--reduction", metavar="TIME", type=byte_time, default=0.0,
-                         help="time of combining a byte, like 0.25ns/B (default: 0)")  # fmt: skip
+def _add_settings(options: Any) -> None:
+    """Add the settings of collectives."""
+    _add_selector(options)
+    add_byte_times(options, options)
 
 
 def _add_speed(options: Any) -> None:
@@ -263,9 +258,7 @@ def _add_replay(works: Any, name: str) -> None:
         "--faster", metavar="FACTOR", type=number,
         help="how many times faster cores are than those of a recording or of traces in seconds (default: 1)",
     )  # fmt: skip
-    _add_selector(replay)
-    _add_copying(replay)
-    _add_reduction(replay)
+    _add_settings(replay)
     _add_speed(replay)
 
 
@@ -287,9 +280,7 @@ def _add_run(works: Any, name: str) -> None:
         help="processor time between two calls of MPI after which a rank is told, as no other one runs meanwhile; "
         "0: never (default: 60s)",
     )  # fmt: skip
-    _add_selector(running)
-    _add_copying(running)
-    _add_reduction(running)
+    _add_settings(running)
 
 
 def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any]) -> Any:
@@ -328,11 +319,13 @@ def _typed_options(arguments: argparse.Namespace, names: set[str]) -> dict[str, 
 
 def _workload(arguments: argparse.Namespace, place: Any) -> Any:
     """Return the workload of WHAT and its options."""
-    from commmodel.collectives import Problem
+    from commmodel.collectives import CollectiveSettings, Problem
     from commmodel.collectives.operation import SCHEDULED
     from commmodel.simulate.scenario import workloads
 
     workload, options = arguments.what, _typed_options(arguments, _WHAT)
+    if settings := _typed_options(arguments, _OF_COLLECTIVES):
+        options["settings"] = CollectiveSettings(**settings)
     if workload in SCHEDULED:
         size = {name: options.pop(name) for name in ("message_size", "root", "segment_size") if name in options}
         processes = place.processes(options.pop("processes"))

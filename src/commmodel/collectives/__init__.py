@@ -13,13 +13,15 @@ from commmodel.lazy import attributes
 if TYPE_CHECKING:
     from commmodel.collectives.algorithms.registry import ALGORITHMS, Algorithm, algorithm, build, summary
     from commmodel.collectives.schedule import Nodes, Problem, Schedule
+    from commmodel.collectives.settings import CollectiveSettings
 
 __all__ = [
-    "ALGORITHMS", "OPERATIONS", "Algorithm", "Nodes", "Operation", "Problem", "Schedule", "algorithm", "build",
-    "summary",
+    "ALGORITHMS", "OPERATIONS", "Algorithm", "CollectiveSettings", "Nodes", "Operation", "Problem", "Schedule",
+    "algorithm", "build", "summary",
 ]  # fmt: skip
 _MODULES = {
     **dict.fromkeys(("Nodes", "Problem", "Schedule"), "schedule"),
+    "CollectiveSettings": "settings",
     **dict.fromkeys(("ALGORITHMS", "Algorithm", "algorithm", "build", "summary"), "algorithms.registry"),
 }
 

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from commmodel.arguments import finite, whole
 from commmodel.collectives.library import selection as selectors
+from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine.hybrid import Hybrid
 from commmodel.machine.parameters import (
@@ -279,6 +280,13 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
             raise InputError(f"machine {self.name!r} has neither selector nor selection: give it one of {names}")
         chosen = selectors.load(name) if name else selectors.Selector(self.name)
         return selectors.with_rules(chosen, self.selection)
+
+    @property
+    def collective_settings(self) -> CollectiveSettings:
+        """Its selector with its own rules, and its times of copying and combining a byte."""
+        selector = self.algorithm_selector(self.selector_name) if self.selection else self.selector_name
+        copying, combining = (None if time is None else time.value for time in (self.memory_copy, self.reduction))
+        return CollectiveSettings(selector, copying, combining)
 
     def hybrid_model(self, path: str | None = None) -> Hybrid:
         """Return the hybrid model of a path.

@@ -19,14 +19,13 @@ What has no action (other one-sided calls, files, calls with processes of other 
 is counted. Main entry: `RecordedActions`.
 """
 
-import os
 from collections import Counter, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 from commmodel._core.program.recordings import CALL
-from commmodel.collectives.library.selection import Selector
+from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.record.calls import CALLS
 from commmodel.record.communicators import View
@@ -146,9 +145,7 @@ class RecordedActions:
         self,
         *,
         faster: float | Sequence[float] = 1.0,
-        selector: str | os.PathLike[str] | Selector = "mpich",
-        memory_copy: float = 0.0,
-        reduction: float = 0.0,
+        settings: CollectiveSettings | None = None,
     ) -> Program:
         """Return the program that does what the recorded ranks did, computing between calls as long as they did.
 
@@ -156,10 +153,8 @@ class RecordedActions:
         ----------
         faster : float or sequence of float
             How many times faster all ranks' processors are than those of the recording, or each rank's.
-        selector : str, path or Selector
-            Which algorithms collectives take.
-        memory_copy, reduction : float
-            Seconds per byte in collectives.
+        settings : CollectiveSettings, optional
+            Of collectives.
 
         Returns
         -------
@@ -174,9 +169,8 @@ class RecordedActions:
         factors = [faster] * self.processes if isinstance(faster, int | float) else list(faster)
         speeds = [self.speed * factor for factor in factors]
         return replay_texts(
-            opened, names, speeds=speeds, selector=selector, memory_copy=memory_copy, reduction=reduction,
-            title=f"replay of {self.recording.folder.name}",
-        )  # fmt: skip
+            opened, names, speeds=speeds, settings=settings, title=f"replay of {self.recording.folder.name}"
+        )
 
 
 class _Rank:

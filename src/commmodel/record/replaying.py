@@ -3,7 +3,7 @@
 from typing import Any
 
 from commmodel.arguments import finite
-from commmodel.collectives.library.selection import Selector
+from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.record.actions import RecordedActions
 from commmodel.record.files import Recording
@@ -19,9 +19,7 @@ def workload(
     processes: int | None = None,
     *,
     faster: float = 1.0,
-    selector: str | Selector | None = None,
-    memory_copy: float = 0.0,
-    reduction: float = 0.0,
+    settings: CollectiveSettings | None = None,
 ) -> Workload:
     """Return the replay of a recording; its ranks compute as long as they did.
 
@@ -33,10 +31,8 @@ def workload(
         Must be that of the recording where it is given.
     faster : float
         How many times faster processors are than those of the recording.
-    selector : str or Selector, optional
-        Which algorithms collectives take; by default the place's.
-    memory_copy, reduction : float
-        Seconds per byte in collectives.
+    settings : CollectiveSettings, optional
+        Of collectives; by default the place's.
     """
     if processes not in (None, recording.processes):
         raise InputError(
@@ -45,16 +41,15 @@ def workload(
         )
     if not finite("faster", faster, 0) > 0:
         raise InputError("processors 0 times faster: give a factor above 0")
-    selector = selector or place.selector
+    chosen = place.settings_or(settings)
     actions = RecordedActions(recording)
 
     def program(_: Any, factor: float) -> Program:
-        return actions.program(faster=faster * factor, selector=selector, memory_copy=memory_copy, reduction=reduction)
+        return actions.program(faster=faster * factor, settings=chosen)
 
-    name = selector if isinstance(selector, str) else selector.name
     ranks = "one rank" if recording.processes == 1 else f"{recording.processes} ranks"
     title = f"Replay of {recording.folder} on {ranks}"
-    facts = {"recording": str(recording.folder), "faster": faster, "chosen_by": name}
+    facts = {"recording": str(recording.folder), "faster": faster, "chosen_by": chosen.name}
 
     def notes() -> list[str]:
         crowded = (f"{line}; --faster makes them compute faster" for line in recording.oversubscription if faster == 1)

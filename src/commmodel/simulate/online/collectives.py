@@ -1,11 +1,10 @@
 """Collectives of a running program as operations: as those of a trace. Main entry: `Collectives`."""
 
-import os
 from collections.abc import Sequence
 
 import numpy as np
 
-from commmodel.collectives.library.selection import Selector
+from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, OPERATION, Operations
 from commmodel.simulate.work.block_streams import NOTHING
@@ -26,21 +25,11 @@ class Collectives:
         P.
     speeds : sequence of float
         Flops per second of each rank's processor.
-    selector : str, path or Selector
-        Which algorithms are taken.
-    memory_copy, reduction : float
-        Seconds per byte.
+    settings : CollectiveSettings
     """
 
-    def __init__(
-        self,
-        processes: int,
-        speeds: Sequence[float],
-        selector: str | os.PathLike[str] | Selector,
-        memory_copy: float,
-        reduction: float,
-    ) -> None:
-        expander = Expander(processes, speeds, selector, memory_copy, reduction)
+    def __init__(self, processes: int, speeds: Sequence[float], settings: CollectiveSettings) -> None:
+        expander = Expander(processes, speeds, settings)
         self._caller = Caller(processes, expander, lambda _, rank, problem: InputError(f"rank {rank}: {problem}"))
         self._marker = np.array([(_MARKER, ANY, 0, 0, 0.0)], dtype=OPERATION)
 

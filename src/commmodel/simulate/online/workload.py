@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from commmodel.arguments import finite, rank_count
-from commmodel.collectives.library.selection import Selector
+from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.simulate.online.collectives import Collectives
 from commmodel.simulate.online.computation import RecordedComputation
@@ -27,9 +27,7 @@ def workload(
     processes: int | None = None,
     *,
     computation: float | RecordedComputation = 1.0,
-    selector: str | Selector | None = None,
-    memory_copy: float = 0.0,
-    reduction: float = 0.0,
+    settings: CollectiveSettings | None = None,
     outlets: Outlets | None = None,
 ) -> Workload:
     """Return a program that runs, unchanged, while it is simulated.
@@ -44,10 +42,8 @@ def workload(
     computation : float or RecordedComputation
         Simulated seconds for each second that a rank computes here, 0 for none; or the computation of a recording of
         the same program (`commmodel.record.computation`).
-    selector : str or Selector, optional
-        Which algorithms collectives take; by default the place's.
-    memory_copy, reduction : float
-        Seconds per byte in collectives.
+    settings : CollectiveSettings, optional
+        Of collectives; by default the place's.
     outlets : Outlets, optional
         Where the program's standard output goes, and what is said of its memory.
 
@@ -78,20 +74,19 @@ def workload(
     if recorded is not None and recorded.processes != count:
         raise InputError(f"{recorded.source} has {recorded.processes} ranks, not {count}: record {count}, or give -p")
     notes: list[str] = []
-    chosen = selector or place.selector
+    chosen = place.settings_or(settings)
     words = shlex.join(command)
 
     def program(speeds: Any, faster: float) -> Program:
         def collectives() -> Collectives:
-            return Collectives(count, list(speeds), chosen, memory_copy, reduction)
+            return Collectives(count, list(speeds), chosen)
 
         live = LiveProgram(command, count, collectives, factor / faster, recorded, outlets)
         live.notes = notes
         return Program(NOTHING, np.zeros(count + 1, dtype=np.int64), live, os.path.basename(command[0]))
 
-    name = chosen if isinstance(chosen, str) else chosen.name
     ranks = "one rank" if count == 1 else f"{count} ranks"
-    facts = {"program": words, "compute": factor, "chosen_by": name}
+    facts = {"program": words, "compute": factor, "chosen_by": chosen.name}
     if recorded is not None:
         facts["computation"] = recorded.source
     return Workload(count, f"{words} on {ranks}", program, facts, notes=lambda: notes, runs=True)

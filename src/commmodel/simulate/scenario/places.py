@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from commmodel import machine as machines
 from commmodel.arguments import rank_count
-from commmodel.collectives.library.selection import Selector
+from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, choice_of, nearest
 from commmodel.machine import LogGP, Machine, Parameter, Segment
 from commmodel.simulate import platform as platforms
@@ -83,15 +83,13 @@ class Place:
         return "smpi" if self.is_smpi else "fluid"
 
     @property
-    def selector(self) -> str | Selector:
-        """Selector of collective algorithms, that of the machine's MPI library or else MPICH's."""
-        if self.machine is None:
-            return "mpich"
-        return (
-            self.machine.algorithm_selector(self.machine.selector_name)
-            if self.machine.selection
-            else self.machine.selector_name
-        )
+    def settings(self) -> CollectiveSettings:
+        """Settings of collectives, those of the machine."""
+        return CollectiveSettings("mpich") if self.machine is None else self.machine.collective_settings
+
+    def settings_or(self, settings: CollectiveSettings | None) -> CollectiveSettings:
+        """Return settings of collectives, with the place's in place of what they leave out."""
+        return self.settings if settings is None else settings.or_else(self.settings)
 
 
 def place(

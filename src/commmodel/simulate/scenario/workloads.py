@@ -9,14 +9,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from commmodel.collectives.algorithms.registry import ALGORITHMS
-from commmodel.collectives.library.selection import Selector
+from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.schedule import Nodes, Problem
+from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, choice_of
 from commmodel.simulate import work
 from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario.places import Place
 from commmodel.simulate.work.collective import chosen
-from commmodel.simulate.work.smpi_selection import Selection, smpi_selection
 from commmodel.units import format_size
 
 if TYPE_CHECKING:
@@ -77,22 +77,16 @@ def _times(rounds: int) -> str:
     return "" if rounds == 1 else f", {rounds} times"
 
 
-def _name(selector: str | Selector | Selection) -> str:
-    return selector if isinstance(selector, str) else selector.name
-
-
 def collective(
     place: Place,
     operation: str,
     problem: Problem,
     *,
     algorithm: str | None = None,
-    selector: str | Selector | Selection | None = None,
-    memory_copy: float = 0.0,
-    reduction: float = 0.0,
+    settings: CollectiveSettings | None = None,
     rounds: int = 1,
 ) -> Workload:
-    """Return a collective operation, by an algorithm or as a selector picks it; by default the place's selector.
+    """Return a collective operation, by an algorithm or as a selector picks it; by default with the place's settings.
 
     The parameters are those of `commmodel.simulate.work.collective`; `rounds` is how often it is called. The number of
     processes may be that of the place: ``place.processes()``. An algorithm in two levels takes the hosts of the ranks
@@ -104,10 +98,10 @@ def collective(
     'Barrier on 64 ranks: dissemination, as mpich picks, 3 times'
     """
     message_size, count = problem.message_size, problem.processes
-    selector = smpi_selection(selector)
-    if algorithm is not None and selector is not None and not isinstance(selector, Selection):
+    chosen_settings = place.settings_or(settings)
+    selector = chosen_settings.library
+    if algorithm is not None and settings is not None and settings.selector and not isinstance(selector, Selection):
         raise InputError("--algorithm and --selector both say how: leave one out")
-    selector = selector or place.selector
     if isinstance(selector, Selection):
         name = algorithm or selector.algorithm(operation)
     else:
@@ -116,12 +110,10 @@ def collective(
             problem = replace(problem, segment_size=pieces)
 
     def program(_speeds: Any, _faster: float) -> Program:
-        operation_program = work.collective(
-            operation, problem, algorithm=name, selector=selector, memory_copy=memory_copy, reduction=reduction
-        )
+        operation_program = work.collective(operation, problem, algorithm=name, settings=chosen_settings)
         return _repeated(operation_program, rounds)
 
-    chooser = "given" if algorithm is not None else _name(selector)
+    chooser = "given" if algorithm is not None else chosen_settings.name
     title = f"{operation}{'' if operation == 'barrier' else f' of {format_size(message_size)}'} on {_ranks(count)}: "
     title += name + ("" if chooser == "given" else f", as {chooser} picks") + _times(rounds)
     facts = {"operation": operation, "message_size": message_size, "algorithm": name, "chosen_by": chooser}
@@ -130,20 +122,14 @@ def collective(
         alone = selector
 
         def on_hosts(hosts: tuple[int, ...]) -> Workload:
-            with_hosts = replace(alone, hosts=hosts)
-            return collective(
-                place, operation, problem, algorithm=algorithm, selector=with_hosts, memory_copy=memory_copy,
-                reduction=reduction, rounds=rounds,
-            )  # fmt: skip
+            with_hosts = replace(chosen_settings, selector=replace(alone, hosts=hosts))
+            return collective(place, operation, problem, algorithm=algorithm, settings=with_hosts, rounds=rounds)
 
     elif algorithm in forms and forms[algorithm].stages and problem.nodes is None:
 
         def on_hosts(hosts: tuple[int, ...]) -> Workload:
             on_nodes = replace(problem, nodes=_nodes(hosts))
-            return collective(
-                place, operation, on_nodes, algorithm=algorithm, memory_copy=memory_copy, reduction=reduction,
-                rounds=rounds,
-            )  # fmt: skip
+            return collective(place, operation, on_nodes, algorithm=algorithm, settings=settings, rounds=rounds)
 
     return Workload(count, title[:1].upper() + title[1:], program, facts, on_hosts=on_hosts)
 
@@ -207,7 +193,12 @@ def application(
     actions = (work.lu if name == "lu" else work.cg)(problem, count, iterations)
     title = f"{name.upper()}, class {problem}, on {_ranks(count)}"
     title += "" if iterations is None else f", {iterations} iteration{'s' * (iterations > 1)}"
-    return Workload(count, title, lambda speeds, _: actions.program(speeds), {"kernel": name, "class": problem})
+    return Workload(
+        count,
+        title,
+        lambda speeds, _: actions.program(speeds, settings=place.settings),
+        {"kernel": name, "class": problem},
+    )
 
 
 def replay(
@@ -216,34 +207,31 @@ def replay(
     processes: int | None = None,
     *,
     faster: float = 1.0,
-    selector: str | Selector | Selection | None = None,
-    memory_copy: float = 0.0,
-    reduction: float = 0.0,
+    settings: CollectiveSettings | None = None,
 ) -> Workload:
     """Return a trace, of any format that `commmodel.simulate.traces` reads.
 
     `faster` is how many times faster processors are than those of a trace whose computation is in seconds.
     """
-    selector = smpi_selection(selector or place.selector)
+    settings = place.settings_or(settings)
+    selector = settings.library
     from commmodel.simulate import traces
 
     trace, in_seconds = traces.load(path, processes), traces.is_foreign(path)
 
     def program(speeds: Any, factor: float) -> Program:
         product = faster * factor if in_seconds else faster
-        return trace.program(speeds, faster=product, selector=selector, memory_copy=memory_copy, reduction=reduction)
+        return trace.program(speeds, faster=product, settings=settings)
 
     title = f"Replay of {path} on {_ranks(trace.processes)}"
-    facts = {"replay": path, "chosen_by": _name(selector)}
+    facts = {"replay": path, "chosen_by": settings.name}
     on_hosts = None
     if isinstance(selector, Selection) and not (selector.is_default or selector.hosts):
         alone = selector
 
         def on_hosts(hosts: tuple[int, ...]) -> Workload:
-            with_hosts = replace(alone, hosts=hosts)
-            return replay(
-                place, path, processes, faster=faster, selector=with_hosts, memory_copy=memory_copy, reduction=reduction
-            )
+            with_hosts = replace(settings, selector=replace(alone, hosts=hosts))
+            return replay(place, path, processes, faster=faster, settings=with_hosts)
 
     return Workload(trace.processes, title, program, facts, notes=trace.notes, on_hosts=on_hosts)
 

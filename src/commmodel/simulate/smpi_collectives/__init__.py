@@ -14,10 +14,10 @@ The algorithms were read in SMPI's sources, and seen in the traces that it write
 in Thakur, Rabenseifner and Gropp 2005, Rabenseifner 2004, and Faraj and Yuan 2005. Main entries: `program`, `calls`.
 """
 
+from commmodel.collectives.library.smpi_selection import DEFAULT, Selection
 from commmodel.simulate.smpi_collectives.calls import CollectiveCall, Member
 from commmodel.simulate.smpi_collectives.library import ALGORITHMS, calls, member, program, reduce_scatter
 from commmodel.simulate.smpi_collectives.rounds import ELEMENT
-from commmodel.simulate.work.smpi_selection import DEFAULT, Selection
 
 __all__ = [
     "ALGORITHMS", "DEFAULT", "ELEMENT", "CollectiveCall", "Member", "Selection", "calls", "member", "program",

@@ -1,10 +1,10 @@
 """Allgathers of SMPI, of blocks of one size and of any. Main entries: `ALLGATHER`, `ALLGATHERV`."""
 
 from commmodel.collectives.algorithms import allgather, alltoall
+from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds, power_of_two_only
 from commmodel.simulate.smpi_collectives.grids import cube, rectangle, send_to_all
-from commmodel.simulate.work.smpi_selection import DEFAULT
 
 __all__ = ["ALLGATHER", "ALLGATHERV", "of_nodes"]
 

@@ -3,11 +3,11 @@
 from functools import partial
 
 from commmodel.collectives.algorithms.blocks import power_below
+from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.simulate.smpi_collectives import rounds
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds, power_of_two_only
 from commmodel.simulate.smpi_collectives.reduce import reduce_all_or_to_root
 from commmodel.simulate.smpi_collectives.trees import down, up
-from commmodel.simulate.work.smpi_selection import DEFAULT
 
 __all__ = ["ALLREDUCE", "two_level"]
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from functools import partial
 
 from commmodel.collectives.algorithms import alltoall
+from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives import rounds
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds, power_of_two_only
 from commmodel.simulate.smpi_collectives.grids import cube, rectangle, send_to_all
-from commmodel.simulate.work.smpi_selection import DEFAULT
 
 __all__ = ["ALLTOALL", "ALLTOALLV"]
 

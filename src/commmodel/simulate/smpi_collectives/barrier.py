@@ -2,9 +2,9 @@
 
 from commmodel.collectives.algorithms import barrier
 from commmodel.collectives.algorithms.blocks import power_below
+from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
-from commmodel.simulate.work.smpi_selection import DEFAULT
 
 __all__ = ["BARRIER"]
 

@@ -6,10 +6,10 @@ Those that ask who has arrived (arrival_pattern_aware, arrival_pattern_aware_wai
 from collections.abc import Iterable
 
 from commmodel.collectives.algorithms import broadcast
+from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
 from commmodel.simulate.smpi_collectives.rounds import scattering
 from commmodel.simulate.smpi_collectives.trees import TreePlace, binary, chains, down, knomial
-from commmodel.simulate.work.smpi_selection import DEFAULT
 
 __all__ = ["BCAST", "inter_node", "segments"]
 

@@ -10,13 +10,13 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from commmodel.collectives.library.smpi_selection import DEFAULT, Selection
 from commmodel.collectives.schedule import Problem, Scheduler
 from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Operations
 from commmodel.simulate.work.block_streams import program_of
 from commmodel.simulate.work.communicators import translated
 from commmodel.simulate.work.rounds import blocks_of
-from commmodel.simulate.work.smpi_selection import DEFAULT, Selection
 
 __all__ = ["Algorithm", "CollectiveCall", "Member", "by_rounds", "power_of_two_only"]
 

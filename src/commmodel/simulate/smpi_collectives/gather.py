@@ -3,11 +3,11 @@
 from functools import partial
 
 from commmodel.collectives.algorithms import gather
+from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives.broadcast import segments
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
 from commmodel.simulate.smpi_collectives.trees import in_order_binomial
-from commmodel.simulate.work.smpi_selection import DEFAULT
 
 __all__ = ["GATHER", "SCATTER", "gather_two_level", "scatter_two_level"]
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.arguments import enough_memory, rank_count, whole
+from commmodel.collectives.library.smpi_selection import DEFAULT, Selection
 from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError, choice_of
 from commmodel.simulate.operations import Operations, Program
@@ -23,7 +24,6 @@ from commmodel.simulate.smpi_collectives.rounds import ELEMENT, ROUNDS
 from commmodel.simulate.smpi_collectives.selectors import SELECTORS
 from commmodel.simulate.work.block_streams import program_of
 from commmodel.simulate.work.rounds import blocks_of, collective_tag
-from commmodel.simulate.work.smpi_selection import DEFAULT, Selection
 
 __all__ = ["ALGORITHMS", "calls", "member", "program", "reduce_scatter"]
 

@@ -5,6 +5,7 @@ arrival_pattern_aware, which asks who has arrived, has no schedule.
 
 from commmodel.collectives.algorithms import reduce
 from commmodel.collectives.algorithms.blocks import power_below
+from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.simulate.smpi_collectives.broadcast import SEGMENT, segments
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
 from commmodel.simulate.smpi_collectives.halving import borders, halve
@@ -17,7 +18,6 @@ from commmodel.simulate.smpi_collectives.trees import (
     knomial,
     up,
 )
-from commmodel.simulate.work.smpi_selection import DEFAULT
 
 __all__ = ["REDUCE", "reduce_all_or_to_root", "two_level"]
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from commmodel.collectives.algorithms.blocks import power_below
+from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.collectives.schedule import Problem, Round
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives import rounds
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
-from commmodel.simulate.work.smpi_selection import DEFAULT
 
 __all__ = ["REDUCE_SCATTER"]
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from commmodel.collectives.algorithms import allgather, alltoall, barrier, broadcast, gather, reduce
 from commmodel.collectives.algorithms.patterns import Fold, halving
+from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.collectives.schedule import Integers, Problem, Round, Scheduler, messages_at_once
 from commmodel.simulate.smpi_collectives.tables import pick, tables
-from commmodel.simulate.work.smpi_selection import DEFAULT
 
 __all__ = [
     "ELEMENT", "PAIRWISE_ABOVE", "ROUNDS", "SizedScheduler", "alltoall_by_tables", "descending", "recursive_doubling",

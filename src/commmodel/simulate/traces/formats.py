@@ -10,14 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from commmodel.collectives.library.selection import Selector
+from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces import chakra, liballprof, otf2
 from commmodel.simulate.traces.files import beginning, listed
 from commmodel.simulate.traces.rank_actions import ForeignTrace
 from commmodel.simulate.traces.reader import TimeIndependentTrace
-from commmodel.simulate.work.smpi_selection import Selection
 
 __all__ = ["FORMATS", "Trace", "is_foreign", "load", "replay"]
 
@@ -46,9 +45,7 @@ class Trace(Protocol):
         speeds: float | Sequence[float] = 1e9,
         *,
         faster: float = 1.0,
-        selector: str | os.PathLike[str] | Selector | Selection = "mpich",
-        memory_copy: float = 0.0,
-        reduction: float = 0.0,
+        settings: CollectiveSettings | None = None,
     ) -> Program:
         """Return the program that replays it."""
 
@@ -131,9 +128,7 @@ def replay(
     *,
     speeds: float | Sequence[float] = 1e9,
     faster: float = 1.0,
-    selector: str | os.PathLike[str] | Selector | Selection = "mpich",
-    memory_copy: float = 0.0,
-    reduction: float = 0.0,
+    settings: CollectiveSettings | None = None,
 ) -> Program:
     """Return the program that replays a trace.
 
@@ -145,10 +140,8 @@ def replay(
         Flops per second of all ranks' processors, or of each; of traces that count flops.
     faster : float
         How many times faster processors are than those that the trace is of; of traces in seconds.
-    selector : str, path or Selector
-        Which algorithms collectives take.
-    memory_copy, reduction : float
-        Seconds per byte in collectives.
+    settings : CollectiveSettings, optional
+        Of collectives.
 
     Returns
     -------
@@ -163,4 +156,4 @@ def replay(
         Naming file and line or byte, where it is not what it should be.
     """
     trace = load(path, processes)
-    return trace.program(speeds, faster=faster, selector=selector, memory_copy=memory_copy, reduction=reduction)
+    return trace.program(speeds, faster=faster, settings=settings)

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from commmodel.arguments import finite
-from commmodel.collectives.library.selection import Selector
+from commmodel.collectives.settings import CollectiveSettings
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces.action_text import SPEED, Tags
 from commmodel.simulate.traces.reader import replay_texts
 from commmodel.simulate.work.communicators import ranks_text
-from commmodel.simulate.work.smpi_selection import Selection
 
 __all__ = ["ForeignTrace", "RankActions", "RankText"]
 
@@ -176,9 +175,7 @@ class ForeignTrace:
         speeds: float | Sequence[float] = SPEED,  # noqa: ARG002  (of traces that count flops)
         *,
         faster: float = 1.0,
-        selector: str | os.PathLike[str] | Selector | Selection = "mpich",
-        memory_copy: float = 0.0,
-        reduction: float = 0.0,
+        settings: CollectiveSettings | None = None,
     ) -> Program:
         """Return the program that does what the ranks did; see `commmodel.simulate.traces.replay`."""
         finite("faster", faster, above=0)
@@ -187,7 +184,4 @@ class ForeignTrace:
             return (text.encode("ascii") for text in self.text(rank) if text)
 
         names = [f"{self.path}, rank {rank}" for rank in range(self.processes)]
-        return replay_texts(
-            opened, names, speeds=SPEED * faster, selector=selector, memory_copy=memory_copy, reduction=reduction,
-            title=os.path.basename(self.path),
-        )  # fmt: skip
+        return replay_texts(opened, names, speeds=SPEED * faster, settings=settings, title=os.path.basename(self.path))

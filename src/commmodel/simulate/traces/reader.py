@@ -8,15 +8,14 @@ Format: SimGrid's documentation; the actions stand in ``docs/reference/traces.md
 `TimeIndependentTrace`, and `replay_texts` for texts that are in no file.
 """
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from commmodel._core.program.traces import Parser, TraceError, highest_rank
-from commmodel.arguments import finite, occurring_ranks, rank_count
-from commmodel.collectives.library.selection import Selector
+from commmodel.arguments import occurring_ranks, rank_count
+from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.operations import Operations, Program
 from commmodel.simulate.traces.files import pieces
@@ -24,7 +23,6 @@ from commmodel.simulate.work.actions import each_speed
 from commmodel.simulate.work.block_streams import NOTHING, Block, BlockStream
 from commmodel.simulate.work.collective_calls import Caller
 from commmodel.simulate.work.collective_expansion import Expander
-from commmodel.simulate.work.smpi_selection import Selection
 
 __all__ = ["TimeIndependentTrace", "replay_texts"]
 
@@ -212,19 +210,15 @@ class TimeIndependentTrace:
         speeds: float | Sequence[float] = 1e9,
         *,
         faster: float = 1.0,
-        selector: str | os.PathLike[str] | Selector | Selection = "mpich",
-        memory_copy: float = 0.0,
-        reduction: float = 0.0,
+        settings: CollectiveSettings | None = None,
     ) -> Program:
         """Return the program that replays it; see `commmodel.simulate.traces.replay`."""
-        finite("memory_copy", memory_copy, 0)
-        finite("reduction", reduction, 0)
         if faster != 1:
             raise InputError(f"{self.path}: a trace that counts flops is not {faster} times faster: give a speed")
         processes, files = self.processes, self._files
         listed = each_speed(speeds, processes)
         # Of a merged trace all ranks' operations lie in one block, so even large collectives are put in whole.
-        expander = Expander(processes, listed, selector, memory_copy, reduction, complete=len(files) == 1)
+        expander = Expander(processes, listed, settings, complete=len(files) == 1)
         nowhere = np.zeros(processes + 1, dtype=np.int64)
         if len(files) > 1:
             size = min(_LARGEST_PIECE, max(_SMALLEST_PIECE, _TOGETHER // len(files)))
@@ -239,9 +233,7 @@ def replay_texts(
     names: Sequence[object],
     *,
     speeds: float | Sequence[float] = 1e9,
-    selector: str | os.PathLike[str] | Selector | Selection = "mpich",
-    memory_copy: float = 0.0,
-    reduction: float = 0.0,
+    settings: CollectiveSettings | None = None,
     title: str = "",
 ) -> Program:
     r"""Return the program that replays texts of traces which are made while it runs.
@@ -263,9 +255,7 @@ def replay_texts(
     """
     processes = len(names)
     rank_count(processes)
-    finite("memory_copy", memory_copy, 0)
-    finite("reduction", reduction, 0)
     listed = each_speed(speeds, processes)
-    expander = Expander(processes, listed, selector, memory_copy, reduction)
+    expander = Expander(processes, listed, settings)
     nowhere = np.zeros(processes + 1, dtype=np.int64)
     return Program(NOTHING, nowhere, _Texts(opened, names, expander, listed, set()), title)

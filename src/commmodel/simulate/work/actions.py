@@ -4,7 +4,6 @@ A kernel of an application does the same in each iteration, so its text and its 
 iteration. The same text makes the program and, by `commmodel.simulate.traces.dump`, the trace. Main entry: `Actions`.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from commmodel._core.program.traces import Parser, TraceError
 from commmodel.arguments import finite
-from commmodel.collectives.library.selection import Selector
+from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.simulate.operations import Operations, Program
 from commmodel.simulate.work.block_streams import Block, program_of
@@ -74,9 +73,7 @@ class Actions:
         self,
         speeds: float | Sequence[float] = 1e9,
         *,
-        selector: str | os.PathLike[str] | Selector = "mpich",
-        memory_copy: float = 0.0,
-        reduction: float = 0.0,
+        settings: CollectiveSettings | None = None,
     ) -> Program:
         """Return the program.
 
@@ -84,10 +81,8 @@ class Actions:
         ----------
         speeds : float or sequence of float
             Flops per second of all ranks' processors, or of each.
-        selector : str, path or Selector
-            Which algorithms collectives take.
-        memory_copy, reduction : float
-            Seconds per byte in collectives.
+        settings : CollectiveSettings, optional
+            Of collectives.
 
         Examples
         --------
@@ -97,7 +92,7 @@ class Actions:
         """
         processes = self.processes
         listed = each_speed(speeds, processes)
-        expander = Expander(processes, listed, selector, memory_copy, reduction)
+        expander = Expander(processes, listed, settings)
 
         def block(texts: tuple[str, ...]) -> Block:
             parser = Parser(processes, listed)

@@ -10,23 +10,22 @@ computes comes after its messages. The arguments are those of time-independent t
 ``smpirun -replay``); communicators are our extension (`commmodel.simulate.work.communicators`). Main entry: `Expander`.
 """
 
-import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from commmodel.collectives.library.selection import Selector
-from commmodel.collectives.library.selection import load as load_selector
+from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.schedule import Problem
+from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Operations, Program
 from commmodel.simulate.work.block_streams import NOTHING, fresh
 from commmodel.simulate.work.collective import collective
 from commmodel.simulate.work.communicators import Communicators, Ranks, translated
 from commmodel.simulate.work.smpi_calls import SmpiCalls
-from commmodel.simulate.work.smpi_selection import Selection, smpi_selection
 from commmodel.units import parse_number
 
 __all__ = ["TYPE_SIZES", "Expander", "LargeCall"]
@@ -113,10 +112,8 @@ class Expander:
         P.
     speeds : sequence of float
         Flops per second of each rank's processor.
-    selector : str, path or Selector
-        Which algorithms are taken.
-    memory_copy, reduction : float
-        Seconds per byte, as for `commmodel.simulate.work.collective`.
+    settings : CollectiveSettings, optional
+        As for `commmodel.simulate.work.collective`.
     whole : bool
         Whether even large collectives are made at once, so that each rank's operations are an array.
     """
@@ -125,21 +122,16 @@ class Expander:
         self,
         processes: int,
         speeds: Sequence[float],
-        selector: str | os.PathLike[str] | Selector | Selection = "mpich",
-        memory_copy: float = 0.0,
-        reduction: float = 0.0,
+        settings: CollectiveSettings | None = None,
         complete: bool = False,
     ) -> None:
         self._processes, self._speeds, self._complete = processes, speeds, complete
-        selector = smpi_selection(selector)
+        self._settings = settings or CollectiveSettings()
+        library = self._settings.library
+        self._is_smpi = isinstance(library, Selection)
         self._smpi: SmpiCalls | None = None
-        self._is_smpi = isinstance(selector, Selection)
-        if isinstance(selector, Selection):
-            self._smpi = None if selector.is_default else SmpiCalls(processes, selector)
-        elif not isinstance(selector, Selector):
-            selector = load_selector(selector)
-        self._selector = selector
-        self._memory_copy, self._reduction = memory_copy, reduction
+        if isinstance(library, Selection) and not library.is_default:
+            self._smpi = SmpiCalls(processes, library)
         self._reduce_scatter: tuple[_Sizes, Program] | None = None
         self._programs: OrderedDict[tuple[str, int, int], Program] = OrderedDict()
         self._weight = 0
@@ -214,13 +206,14 @@ class Expander:
         action = arguments.words[1] if len(arguments.words) > 1 else ""
         if action not in _ACTIONS:
             raise InputError(f"within communicator {communicator.number}: {action[:40]!r} is no collective")
-        selector, key = self._selector, processes
+        settings, key = self._settings, processes
         if self._smpi is not None:  # which knows what the communicator has done before
-            selector, key = self._smpi.selection.within(members.tolist()), -1 - communicator.number
+            settings = replace(settings, selector=self._smpi.selection.within(members.tolist()))
+            key = -1 - communicator.number
         expander = self._of_communicators.get(key)
         if expander is None:
             unit = [1.0] * processes
-            expander = Expander(processes, unit, selector, self._memory_copy, self._reduction, self._complete)
+            expander = Expander(processes, unit, settings, self._complete)
             self._of_communicators[key] = expander
         text = " ".join(arguments.words[1:])
         messages, computing = expander.expand(text, arguments.type_size, communicator.rank(rank))
@@ -259,13 +252,7 @@ class Expander:
         if key in self._programs:
             self._programs.move_to_end(key)
             return self._programs[key]
-        program = collective(
-            operation,
-            Problem(self._processes, size, root),
-            selector=self._selector,
-            memory_copy=self._memory_copy,
-            reduction=self._reduction,
-        )
+        program = collective(operation, Problem(self._processes, size, root), settings=self._settings)
         if self._complete:
             program = _in_memory(program)
         self._programs[key] = program

@@ -31,28 +31,28 @@ def blocks_of(
     processes: int,
     rounds: Iterator[Round],
     tag: int = COLLECTIVE_TAG,
-    memory_copy: float = 0.0,
-    reduction: float = 0.0,
+    byte_times: tuple[float, float] = (0.0, 0.0),
     block: int = _BLOCK,
 ) -> Iterator[Block]:
     """Yield the operations of rounds, in blocks of at least one round and about `block` operations.
 
-    Blocks are larger where there are many ranks: 6 operations for each, two rounds of most exchanges.
+    Blocks are larger where there are many ranks: 6 operations for each, two rounds of most exchanges. Copying and
+    combining a byte take `byte_times` seconds.
     """
     batch: list[Round] = []
     size, most = 0, max(block, _PER_RANK * processes)
     for round_ in rounds:
         more = 2 * round_.size.size + 2 * min(round_.size.size, processes) + round_.copier.size + round_.reducer.size
         if batch and size + more > most:
-            yield _block(processes, batch, tag, memory_copy, reduction)
+            yield _block(processes, batch, tag, byte_times)
             batch, size = [], 0
         batch.append(round_)
         size += more
     if batch:
-        yield _block(processes, batch, tag, memory_copy, reduction)
+        yield _block(processes, batch, tag, byte_times)
 
 
-def _block(processes: int, rounds: Sequence[Round], tag: int, memory_copy: float, reduction: float) -> Block:
+def _block(processes: int, rounds: Sequence[Round], tag: int, byte_times: tuple[float, float]) -> Block:
     rank = rounds[0].sender
     if all(_is_exchange(round_, rank) for round_ in rounds) and np.array_equal(rank, np.arange(processes)):
         # Each sends one message: most rounds of many ranks are so, and need no sorting.
@@ -60,7 +60,8 @@ def _block(processes: int, rounds: Sequence[Round], tag: int, memory_copy: float
         if block is not None:
             return Block(*block)
     schedule = flatten(processes, rounds)
-    seconds = schedule.copied * memory_copy + schedule.reduced * reduction
+    copying, combining = byte_times
+    seconds = schedule.copied * copying + schedule.reduced * combining
     return Block(
         *arranged(
             processes,

@@ -6,8 +6,8 @@ SMPI 3.32 ends where a replay makes the communicators of nodes. Here ranks know 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.simulate.operations import Operations
-from commmodel.simulate.work.smpi_selection import Selection
 
 if TYPE_CHECKING:
     from commmodel.simulate.smpi_collectives import Member

@@ -1,0 +1,74 @@
+"""One machine has one time: predict and simulate agree, where their models are the same."""
+
+import json
+
+import pytest
+
+from commmodel import predict
+from commmodel.cli import main
+from commmodel.collectives import ALGORITHMS, CollectiveSettings, Problem
+from commmodel.errors import InputError
+from commmodel.machine import LogGP, Machine, Parameter, Segment, dump
+from commmodel.simulate.scenario import Place, prepare, workloads
+
+# With one set of parameters for all sizes: a simulation takes no other, and says so where the machine has several.
+LOGGP = LogGP(Parameter(2e-6), Parameter(1e-6), Parameter(2e-6), Parameter(1e-9))
+SEGMENTS = (Segment("all", path="between-nodes", loggp=LOGGP),)
+COSTLY = Machine("m", SEGMENTS, memory_copy=Parameter(1e-8), reduction=Parameter(3e-8), selector="mpich")
+ALGORITHM_NAMES = [
+    (operation, name) for operation, forms in ALGORITHMS.items() for name in forms if not forms[name].stages
+]
+
+
+def times(machine, operation, problem, model, *, algorithm=None):
+    place = Place("m", machine=machine)
+    try:
+        predicted = predict.collective(machine, operation, problem, algorithm=algorithm, model=model)
+    except InputError as error:
+        with pytest.raises(InputError, match=str(error)[:20]):
+            prepare(place, workloads.collective(place, operation, problem, algorithm=algorithm), model).run()
+        return 0.0, 0.0
+    workload = workloads.collective(place, operation, problem, algorithm=algorithm)
+    assert workload.facts["algorithm"] == predicted.algorithm
+    return predicted.time.seconds, prepare(place, workload, model).run().seconds
+
+
+@pytest.mark.parametrize("model", ["loggp", "logp"])
+@pytest.mark.parametrize(("operation", "algorithm"), ALGORITHM_NAMES)
+def test_each_algorithm_takes_as_long_by_either_verb(operation, algorithm, model):
+    sizes = (0, 1, 4096) if operation != "barrier" else (0,)
+    for processes in (1, 2, 3, 6, 8, 13, 16):
+        for size in sizes:
+            predicted, simulated = times(COSTLY, operation, Problem(processes, size), model, algorithm=algorithm)
+            assert simulated == pytest.approx(predicted, rel=1e-12, abs=1e-18), (processes, size)
+
+
+@pytest.mark.parametrize("selector", ["mpich", "mpich-5.0", "openmpi", "mvapich2-1.0"])
+@pytest.mark.parametrize("operation", ALGORITHMS)
+def test_selectors_pick_the_same_for_either_verb(operation, selector):
+    machine = Machine("m", SEGMENTS, memory_copy=Parameter(1e-8), selector=selector)
+    for processes in (2, 7, 16):
+        for size in (8, 200, 70_000) if operation != "barrier" else (0,):
+            predicted, simulated = times(machine, operation, Problem(processes, size), "loggp")
+            assert simulated == pytest.approx(predicted, rel=1e-12), (processes, size)
+
+
+@pytest.mark.parametrize("options", [[], ["--copy", "1ns/B"], ["--copy", "1ns/B", "--reduction", "0ns/B"]])
+def test_options_mean_the_same_for_either_verb(tmp_path, capsys, options):
+    dump(COSTLY, tmp_path / "m.toml")
+    asked = ["reduce_scatter_block", "-n", "64KiB", "-p", "12", "--model", "loggp", "--json", *options]
+    seconds = []
+    for verb in ("predict", "simulate"):
+        assert main([verb, str(tmp_path / "m.toml"), *asked]) == 0
+        seconds.append(json.loads(capsys.readouterr().out)["seconds"])
+    assert seconds[0] == pytest.approx(seconds[1], rel=1e-12)
+
+
+def test_what_is_asked_for_comes_before_the_machine():
+    place = Place("m", machine=COSTLY)
+    assert place.settings_or(None).byte_times == (1e-8, 3e-8)
+    assert place.settings_or(CollectiveSettings("openmpi", memory_copy=0.0)).byte_times == (0.0, 3e-8)
+    assert place.settings_or(CollectiveSettings("openmpi")).name == "openmpi"
+    assert Place("nowhere").settings.byte_times == (0.0, 0.0)
+    alone = CollectiveSettings(memory_copy=2e-9)
+    assert alone.byte_times == (2e-9, 2e-9)  # combining takes as long as copying
