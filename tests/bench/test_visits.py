@@ -2,7 +2,6 @@
 
 import sys
 from collections import Counter
-from statistics import median
 
 import pytest
 from hypothesis import given
@@ -15,7 +14,7 @@ from commmodel.bench.kernels import refinements
 from commmodel.bench.options import parse
 from commmodel.bench.plan import in_rounds
 from commmodel.fit.points import collect
-from commmodel.results import Measurements, Record, Writer, fastest_half, join_visits
+from commmodel.results import Measurements, Record, Writer, join_visits, visit_samples
 from commmodel.results.configurations import PingPong, RandomPingPong, Threshold
 
 PLAN = [Threshold("same-node"), *(PingPong(1 << power, "same-node") for power in range(10))]
@@ -72,13 +71,9 @@ def test_records_that_are_no_visits_stay_apart():
 
 
 @given(st.lists(st.lists(st.floats(1e-6, 1e-3), min_size=1, max_size=5), min_size=1, max_size=6))
-def test_half_of_the_visits_or_one_more_tell(parts):
+def test_the_samples_of_each_visit_are_told_apart(parts):
     (record,) = join_visits([visit(8, *part) for part in parts])
-    fastest = sorted(map(median, parts))[: (len(parts) + 1) // 2]
-    kept = [part for part in parts if median(part) <= fastest[-1]]  # more where medians are equal
-    told = Counter(fastest_half(record))
-    assert told <= Counter(value for part in kept for value in part)
-    assert sum(len(part) for part in parts if median(part) < fastest[-1]) <= told.total()
+    assert visit_samples(record) == [tuple(part) for part in parts]
 
 
 def test_a_visit_that_was_disturbed_as_a_whole_leaves_the_fit_alone():

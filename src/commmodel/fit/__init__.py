@@ -1,10 +1,11 @@
 """Fitting: measurements to a machine. Main entry: `fit_machine`.
 
-``points`` takes the medians of ``undisturbed`` samples, ``protocol_limits`` finds where protocols end, ``segment`` fits
-each model of ping-pongs and streams to the points between two limits, using ``least_squares`` and ``bootstrap``, and
-``trust`` judges it; ``loggp`` fits trains, ``plogp`` makes the tables of parameterised LogP, ``consistency`` compares
-the two, ``local_costs`` fits copies and reductions, ``overlap_parameters`` makes the tables of o(S, b) and G(P, S),
-``hybrid`` fits the modes of messages of random sizes; ``measured_range`` records what was measured and the errors.
+``points`` takes the location over ``visits`` of the medians of ``undisturbed`` samples, ``protocol_limits`` finds where
+protocols end, ``segment`` fits each model of ping-pongs and streams to the points between two limits, using
+``least_squares`` and ``bootstrap``, and ``trust`` judges it; ``loggp`` fits trains, ``plogp`` makes the tables of
+parameterised LogP, ``consistency`` compares the two, ``local_costs`` fits copies and reductions, ``overlap_parameters``
+makes the tables of o(S, b) and G(P, S), ``hybrid`` fits the modes of messages of random sizes; ``measured_range``
+records what was measured and the errors.
 """
 
 from collections.abc import Sequence, Set

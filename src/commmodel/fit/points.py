@@ -10,8 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from commmodel.fit.undisturbed import TimeMode, undisturbed
-from commmodel.results import Measurements, fastest_half
+from commmodel.fit.undisturbed import TimeMode, Undisturbed, undisturbed
+from commmodel.fit.visits import time_of, visit_scatter, visit_times
+from commmodel.results import Measurements
 from commmodel.results.configurations import Pairs, PingPong, RandomPingPong, Stream, StreamBuffers
 
 __all__ = ["NO_POINTS", "Points", "between", "collect", "collect_streams", "stream_buffers"]
@@ -123,13 +124,13 @@ def _collect_random(measurements: Measurements) -> dict[str, Points]:
     points: dict[str, Points] = {}
     for path, by_size in samples.items():
         sizes = np.array(sorted(by_size), dtype=np.int64)
-        collected = _points([(int(size), 1, by_size[int(size)]) for size in sizes])
+        collected = _points([(int(size), 1, [undisturbed(by_size[int(size)])]) for size in sizes])
         points[path] = collected.where(collected.seconds > 0)
     return points
 
 
 def _collect(measurements: Measurements, kinds: type | UnionType, buffers: str = "") -> dict[str, Points]:
-    rows: dict[str, list[tuple[int, int, Sequence[float]]]] = {}
+    rows: dict[str, list[tuple[int, int, list[Undisturbed]]]] = {}
     for record in measurements.records:
         configuration = record.configuration
         if isinstance(configuration, Pairs | Stream) and configuration.node_pairs > 1:
@@ -138,13 +139,14 @@ def _collect(measurements: Measurements, kinds: type | UnionType, buffers: str =
             continue
         if isinstance(configuration, kinds) and isinstance(configuration, PingPong | Pairs | Stream):
             pairs = 1 if isinstance(configuration, PingPong) else configuration.pairs
-            rows.setdefault(configuration.path, []).append((configuration.message_size, pairs, fastest_half(record)))
+            rows.setdefault(configuration.path, []).append((configuration.message_size, pairs, visit_times(record)))
     return {path: _points(measured) for path, measured in rows.items()}
 
 
-def _points(rows: Sequence[tuple[int, int, Sequence[float]]]) -> Points:
-    """Return the points of (message size, pairs, samples)."""
-    summaries = [(size, pairs, undisturbed(samples)) for size, pairs, samples in rows]
+def _points(rows: Sequence[tuple[int, int, Sequence[Undisturbed]]]) -> Points:
+    """Return the points of (message size, pairs, time of each visit)."""
+    scatter = visit_scatter(visits for _, _, visits in rows)
+    summaries = [(size, pairs, time_of(visits, scatter)) for size, pairs, visits in rows]
     summaries.sort(key=lambda row: (row[0], row[1], row[2].median))
     sizes, pair_counts, times = zip(*summaries, strict=True)
     median, low, high, error = (

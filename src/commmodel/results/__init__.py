@@ -17,7 +17,7 @@ from commmodel.results.oversubscription import is_oversubscribed, oversubscripti
 from commmodel.results.parameters import columns, describe, kernel_name, with_labels
 from commmodel.results.pooling import pool
 from commmodel.results.records import Buffers, Clock, Header, Host, Launch, Library, Measurements, Rank, Record
-from commmodel.results.visits import fastest_half, join_visits
+from commmodel.results.visits import join_visits, visit_samples
 from commmodel.results.words import configuration_words, parameter_words
 
 __all__ = [
@@ -38,7 +38,6 @@ __all__ = [
     "configurations",
     "describe",
     "dump",
-    "fastest_half",
     "is_oversubscribed",
     "join_visits",
     "kernel_name",
@@ -50,6 +49,7 @@ __all__ = [
     "parameter_words",
     "pool",
     "schema",
+    "visit_samples",
     "whole_launches",
     "with_labels",
     "without_duplicates",

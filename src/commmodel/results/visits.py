@@ -1,4 +1,4 @@
-"""Several visits to a configuration within a launch, joined. Main entries: `joined`, `fastest_half`.
+"""Several visits to a configuration within a launch, joined. Main entries: `join_visits`, `visit_samples`.
 
 A disturbance of some milliseconds takes a whole record where a configuration is measured at once. Where the plan is
 gone through several times, it takes one visit, and the others tell.
@@ -12,7 +12,7 @@ import numpy as np
 from commmodel.results.configurations import Configuration
 from commmodel.results.records import Record
 
-__all__ = ["STOPS", "as_one", "fastest_half", "join_visits"]
+__all__ = ["STOPS", "as_one", "join_visits", "visit_samples"]
 
 STOPS = ("found", "interval", "repetitions", "time")
 """Why records end, the worst last."""
@@ -60,18 +60,14 @@ def join_visits(records: Iterable[Record]) -> tuple[Record, ...]:
     return tuple(map(as_one, parts))
 
 
-def fastest_half(record: Record) -> Sequence[float]:
-    """Return the samples of the half of the visits (rounded up) with the smallest medians; all of a single visit.
+def visit_samples(record: Record) -> list[tuple[float, ...]]:
+    """Return the samples of each visit; all together where the record does not tell visits apart.
 
     >>> from commmodel.results.configurations import PingPong
-    >>> fastest_half(Record(PingPong(8, "same-node"), "s", (1.0, 1.1, 9.0, 1.2), visits=(2, 1, 1)))
-    (1.0, 1.1, 1.2)
+    >>> visit_samples(Record(PingPong(8, "same-node"), "s", (1.0, 1.1, 9.0, 1.2), visits=(2, 1, 1)))
+    [(1.0, 1.1), (9.0,), (1.2,)]
     """
     if len(record.visits) < 2 or sum(record.visits) != len(record.samples):
-        return record.samples
+        return [record.samples]
     ends = np.cumsum(record.visits).tolist()
-    parts = [record.samples[end - count : end] for end, count in zip(ends, record.visits, strict=True)]
-    fastest = sorted(
-        sorted(range(len(parts)), key=lambda index: float(np.median(parts[index])))[: (len(parts) + 1) // 2]
-    )
-    return tuple(sample for index in fastest for sample in parts[index])
+    return [record.samples[end - count : end] for end, count in zip(ends, record.visits, strict=True)]

@@ -17,7 +17,7 @@ from commmodel.bench.kernels import random_sizes
 from commmodel.bench.kernels.kernel import Kernel, Room, always, message_room, pause_ticks, sampled
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import BenchOptions, Configuration, Record, fastest_half, join_visits
+from commmodel.results import BenchOptions, Configuration, Record, join_visits, visit_samples
 from commmodel.results.configurations import MessagePath, Ping, PingPong, RandomPing, RandomPingPong, Threshold
 
 __all__ = ["KERNELS"]
@@ -40,7 +40,9 @@ def _refine_pingpong(options: BenchOptions, records: Sequence[Record]) -> list[C
     for record in join_visits(records):
         match record.configuration:
             case PingPong(message_size=size, path=path) if size in options.sizes:
-                times.setdefault(path, {})[size] = float(np.median(fastest_half(record)))
+                times.setdefault(path, {})[size] = float(
+                    np.median([np.median(visit) for visit in visit_samples(record)])
+                )
     configurations: list[Configuration] = []
     for path in get_args(MessagePath):
         by_size = times.get(path, {})

@@ -1,0 +1,78 @@
+"""Time of a configuration from its visits: no bias, its error, and what disturbed visits do."""
+
+import numpy as np
+import pytest
+from support.report_samples import header
+
+from commmodel.fit import FitSettings, fit_machine
+from commmodel.fit.points import collect
+from commmodel.fit.undisturbed import undisturbed
+from commmodel.fit.visits import time_of, visit_scatter
+from commmodel.results import Launch, Measurements, Record
+from commmodel.results.configurations import PingPong
+
+SIZES = [1 << power for power in range(21)]
+
+
+def record(size, visits):
+    samples = tuple(sample for visit in visits for sample in visit)
+    return Record(PingPong(size, "same-node"), "s", samples, visits=tuple(map(len, visits)))
+
+
+def times(medians):
+    return [undisturbed(median * np.linspace(0.99, 1.01, 21)) for median in medians]
+
+
+def measured(scatter, random, alpha=1e-6, rate=5e9):
+    records = []
+    for size in SIZES:
+        off = np.exp(scatter * random.standard_normal(4))
+        visits = [(alpha + size / rate) * one * np.exp(0.03 * random.standard_normal(25)) for one in off]
+        records.append(record(size, [visit.tolist() for visit in visits]))
+    return Measurements((Launch(header(), tuple(records)),))
+
+
+@pytest.mark.parametrize("scatter", [0.02, 0.05, 0.1])
+def test_visits_that_scatter_to_both_sides_bias_nothing(scatter):
+    random, settings = np.random.default_rng(5), FitSettings(samples=20)
+    machines = [fit_machine(measured(scatter, random), limits=[1 << 30], settings=settings) for _ in range(20)]
+    alphas, betas = np.array([(m.segments[0].postal.alpha.value, m.segments[0].postal.beta.value) for m in machines]).T
+    expected = pytest.approx(0, abs=scatter / 4)  # the faster half: -0.6 times the scatter
+    assert np.log(alphas / 1e-6).mean() == expected
+    assert np.log(betas * 5e9).mean() == expected
+
+
+@pytest.mark.parametrize("scatter", [0.02, 0.1])
+def test_the_scatter_between_visits_is_found_with_a_quarter_of_them_disturbed(scatter):
+    random = np.random.default_rng(7)
+    quiet = np.exp(scatter * random.standard_normal((100, 4)))
+    assert visit_scatter(map(times, quiet)) == pytest.approx(scatter, rel=0.2)
+    quiet[random.random(quiet.shape) < 0.25] *= 1000
+    assert visit_scatter(map(times, quiet)) == pytest.approx(scatter, rel=0.6)
+    assert visit_scatter([times([1.0]), times([2.0])]) == 0
+
+
+def test_the_error_of_a_point_is_that_of_so_many_visits():
+    random = np.random.default_rng(8)
+    points = collect(measured(0.05, random))["same-node"]
+    off = np.log(points.seconds / (1e-6 + points.message_size / 5e9))
+    assert np.median(points.error) == pytest.approx(0.025, rel=0.3)
+    assert np.std(off) == pytest.approx(0.025, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("medians", "right"),
+    [
+        ([1.0, 1.0, 1.0, 0.7], 1.0),  # a faster clock for a while: the other visits agree
+        ([1.0, 1.0, 1.0, 1.4], 1.0),
+        ([1.0, 1.0, 1.4, 1.4], 1.0),  # of two camps the faster
+        ([1.0, 1.0, 5e3, 8e3], 1.0),  # the scheduler
+        ([1.0, 4e3, 6e3, 5e3], 1.0),
+    ],
+)
+def test_visits_far_from_the_others_do_not_count(medians, right):
+    time = time_of(times(medians), 0.02)
+    assert time.median == pytest.approx(right, rel=1e-3)
+    assert time.low < right < time.high
+    assert time.error > time_of(times([1.0] * 4), 0.02).error  # those left out are doubt
+    assert (len(time.modes) > 1) == (max(medians) > 2)
