@@ -144,7 +144,8 @@ def test_limits_are_columns(good, capsys):
 
 def test_broken_rules_are_named_and_what_cannot_be_told_passes_unless_told(tmp_path, capsys):
     growths = {"allreduce": "p", "reduce": "log p", "bcast": "log p"}
-    path = write_results(tmp_path / "broken.jsonl", measured(growths, noise=0.01, constant=2))
+    path = write_results(tmp_path / "broken.jsonl", measured(growths, launches=5, noise=0.01, constant=2))
+    once = write_results(tmp_path / "once.jsonl", measured(growths, noise=0.01, constant=2))
     expectations = tmp_path / "own.toml"
     expectations.write_text(
         '[[expectation]]\nname = "bcast"\nexpect = "log p"\n[[rule]]\nrule = "allreduce <= reduce + bcast"'
@@ -155,6 +156,8 @@ def test_broken_rules_are_named_and_what_cannot_be_told_passes_unless_told(tmp_p
     _, found = as_json(capsys, str(expectations), path)
     (violation,) = found["violations"]
     assert (violation["rule"], violation["kind"]) == ("allreduce <= reduce + bcast", "measured")
+    assert run(str(expectations), once) == 0
+    assert "seen in one launch from p = 16 on" in " ".join(capsys.readouterr().out.split())
     noisy = write_results(
         tmp_path / "noisy.jsonl",
         measured({"bcast": "p^(2/3)"}, seed=3, noise=0.5, constant=1, repetitions=4, processes=(2, 4, 8)),

@@ -237,4 +237,5 @@ def _violation_as_json(broken: Any) -> dict[str, Any]:
         "parameters": dict(broken.fixed),
         "scale": _finite(broken.scale),
         "ratio": _finite(broken.ratio),
+        "launches": broken.launches,
     }

@@ -6,7 +6,7 @@ measurements scatter; a verdict is that of all models which the data cannot tell
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from commmodel.arguments import finite, integer, share
@@ -19,15 +19,16 @@ from commmodel.scaling.expectations import Expectation, Expectations, Guideline
 from commmodel.scaling.fitting import FEWEST_SCALES
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.guidelines import BrokenRule, CheckSettings, broken_guidelines, usable
-from commmodel.scaling.launch_scatter import between_launches
 from commmodel.scaling.limits import ScalePrediction, largest_scale, predict_at
+from commmodel.scaling.permutation import FEWEST_PLAIN
 from commmodel.scaling.samples import STATISTICS
 from commmodel.scaling.series import Key, Series, series_over
 from commmodel.scaling.verdict import Judgement, Verdict, judge
 
 __all__ = ["CheckResult", "CheckedSeries", "MemoryLimit", "Room", "Slowdown", "check"]
 
-
+_CROWDED = 1.25
+"""Load average over processors from which on other programs must have shared them: ranks alone make it 1."""
 _NEEDED = ": measure a function at three scales or more, as with mpiexec -n 8 python -m commmodel.bench collective"
 
 
@@ -247,6 +248,8 @@ def check(
         if key in series_by_key and _is_enough(series)
     }
     rows, notes = _rows(series_by_key, before, expected, settings, deviation or {})
+    if crowded := _crowded(measurements) or (baseline and _crowded(baseline)):
+        rows = [_doubted(row, crowded) for row in rows]
     models = {_key(row.series): row.judgement.ensemble for row in rows}
 
     def models_of(series_of_rule: Series) -> Ensemble:
@@ -256,9 +259,7 @@ def check(
         )
         return ensemble or modelled(series_of_rule, settings)
 
-    broken, untested = broken_guidelines(
-        guidelines, list(series_by_key.values()), models_of, between_launches(models), at, settings
-    )
+    broken, untested = broken_guidelines(guidelines, list(series_by_key.values()), models_of, at, settings)
     worse: tuple[Slowdown, ...] = ()
     values = 0
     compared: tuple[str, ...] = ()
@@ -330,19 +331,42 @@ def _rows(
         )
         rows.append((expected.index(expectation), CheckedSeries(series, "expected", judgement)))
     rows.sort(key=lambda row: (row[0], _order(row[1].series) if row[0] < len(expected) else ()))
-    return [row for _, row in rows], [_too_few(name, over, series) for (name, over), series in few.items()]
+    return [row for _, row in rows], _too_few(few)
 
 
-def _too_few(name: str, over: str, several: Sequence[Series]) -> str:
-    """Return what to say of series of a function with too few scales."""
-    count = max(len(series.scales) for series in several)
-    scales = "one scale" if count == 1 else f"{count} scales"
-    starts = sorted({str(value) for series in several for key, value in series.fixed if key == "start"})
-    if len(starts) > 1:
-        mend = f"its repetitions began differently ({', '.join(starts)}), so they are apart: give all the same --start"
-    else:
+def _doubted(row: CheckedSeries, advice: str) -> CheckedSeries:
+    """Return a row whose mismatch is uncertain where times of a launch or two make it."""
+    launches = min(len(samples) for samples in row.series.samples)
+    if row.verdict != "mismatch" or row.series.unit != "s" or launches >= FEWEST_PLAIN:
+        return row
+    return replace(row, judgement=replace(row.judgement, verdict="uncertain", advice=advice))
+
+
+def _crowded(measurements: Measurements) -> str:
+    """Return what to measure where other programs took the processors; otherwise nothing."""
+    hosts = [host for launch in measurements.launches for host in launch.header.hosts if host.load]
+    load = max((host.load[0] / max(host.cpus, 1) for host in hosts if host.load), default=0.0)
+    if load <= _CROWDED:
+        return ""
+    return (
+        f"other programs took the processors (load average {load:.2g} times their number): measure when they are idle, "
+        f"or {FEWEST_PLAIN} launches or more"
+    )
+
+
+def _too_few(few: Mapping[tuple[str, str], Sequence[Series]]) -> list[str]:
+    """Return what to say of functions with too few scales, those of whom the same is to be said together."""
+    names: dict[str, list[str]] = {}
+    for (name, over), several in few.items():
+        count = max(len(series.scales) for series in several)
+        scales = "one scale" if count == 1 else f"{count} scales"
+        starts = sorted({str(value) for series in several for key, value in series.fixed if key == "start"})
         mend = f"measure at {FEWEST_SCALES} or more, better 5"
-    return f"{name}: no growth over {over} can be seen with {scales}: {mend}"
+        if len(starts) > 1:
+            began = f"repetitions began differently ({', '.join(starts)})"
+            mend = f"{began}, so they are apart: give all the same --start"
+        names.setdefault(f"no growth over {over} can be seen with {scales}: {mend}", []).append(name)
+    return [f"{', '.join(functions)}: {words}" for words, functions in names.items()]
 
 
 def _order(series: Series) -> tuple[tuple[bool, float | str], ...]:

@@ -1,11 +1,12 @@
 """Rules between functions, checked on series of measurements. Main entry: `broken_guidelines`.
 
-Source: Shudler and others (2015), Sections 2.4 and 4.2; Träff (2012). A rule is broken where measurements break it by
-more than they scatter, and at a target scale where models of (nearly) all data drawn do.
+Source: Shudler and others (2015), Sections 2.4 and 4.2; Träff (2012). A rule is broken where launches break it by more
+than they scatter, and at a target scale where models of (nearly) all data drawn do. Launches differ by more than their
+repetitions show, so what times of one or two launches break is seen, but not called broken.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.expectations import Guideline
 from commmodel.scaling.fitting import FEWEST_SCALES
-from commmodel.scaling.launch_scatter import Scatter
+from commmodel.scaling.permutation import FEWEST_PLAIN, PLAIN, fewest_launches
 from commmodel.scaling.rules import FunctionRule, class_violation, measured_violation, modelled_violation
 from commmodel.scaling.samples import reduce
 from commmodel.scaling.series import Fixed, Series
@@ -67,6 +68,8 @@ class BrokenRule:
         Left over right: the largest measured one; of models the one at the target; nan for a class.
     certain : bool
         False for what may be so, or what happens at an unknown scale: it is worth a look, and no failure.
+    launches : int
+        That measured each of its functions.
     """
 
     rule: FunctionRule
@@ -77,6 +80,7 @@ class BrokenRule:
     scale: float
     ratio: float
     certain: bool
+    launches: int = 1
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,16 @@ class _Group:
             name: [series.samples[series.scales.index(scale)] for scale in self.scales]
             for name, series in self.series.items()
         }
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether launches differ: counts and bytes are the same each time."""
+        return next(iter(self.series.values())).unit == "s"
+
+    @property
+    def launches(self) -> int:
+        """How many measured each of its functions."""
+        return min(len(launches) for samples in self.samples.values() for launches in samples)
 
 
 def usable(series: Series) -> Series:
@@ -170,16 +184,12 @@ def _raised(rule: FunctionRule, least: float) -> FunctionRule:
     return FunctionRule(rule.left, tuple((factor * (1 + least), name) for factor, name in rule.right))
 
 
-def _measured(
-    group: _Group,
-    modelled: Callable[[Series], Ensemble],
-    scatter: Mapping[str, Scatter],
-    settings: CheckSettings,
-    comparisons: int,
-) -> BrokenRule | None:
-    """Return where measurements break a rule beyond their scatter, corrected for `comparisons` tests."""
+def _measured(group: _Group, settings: CheckSettings, comparisons: int, farthest: float) -> BrokenRule | None:
+    """Return where measurements break a rule beyond their scatter, corrected for `comparisons` tests.
+
+    `farthest` is the largest distance of a launch from its median, as a logarithm, in all groups.
+    """
     rule, samples = group.guideline.rule, group.samples
-    chance = (1 - settings.confidence) / comparisons
     values = {name: reduce(values_, settings.statistic) for name, values_ in samples.items()}
     right = sum((factor * values[name] for factor, name in rule.right), np.zeros(len(group.scales)))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -187,24 +197,43 @@ def _measured(
     broken = ratio > 1 + settings.least
     if not broken.any():  # most rules hold, and a bootstrap takes time
         return None
-    if min(len(array) for arrays in samples.values() for array in arrays) > 1:
-        broken &= _launches_say(rule, samples, settings, chance)
-    else:
-        broken &= ratio > _scattered(group, modelled, scatter, chance)
-        drawn = measured_violation(
-            _raised(rule, settings.least),
-            group.scales,
-            samples,
-            statistic=settings.statistic,
-            confidence=1 - chance * len(group.scales),
-            draws=_DRAWS,
-            seed=settings.seed,
-        )
-        broken &= np.array(group.scales) >= (math.inf if drawn is None else drawn.scale)
+    chance = (1 - settings.confidence) / comparisons
+    if group.launches >= (fewest_launches(settings.confidence) if group.is_timed else 2):
+        return _broken_at(group, ratio, broken & _launches_say(rule, samples, settings, chance), certain=True)
+    if group.launches >= FEWEST_PLAIN:
+        plain = ratio > (1 + settings.least) * math.exp(min(PLAIN * farthest, 700.0))
+        if (broken & plain).any():
+            return _broken_at(group, ratio, broken & plain, certain=True)
+    drawn = measured_violation(
+        _raised(rule, settings.least),
+        group.scales,
+        samples,
+        statistic=settings.statistic,
+        confidence=1 - chance * len(group.scales),
+        draws=_DRAWS,
+        seed=settings.seed,
+    )
+    from_scale = math.inf if drawn is None else drawn.scale
+    return _broken_at(group, ratio, broken & (np.array(group.scales) >= from_scale), certain=not group.is_timed)
+
+
+def _broken_at(group: _Group, ratio: Array, broken: NDArray[np.bool_], *, certain: bool) -> BrokenRule | None:
+    """Return what is broken at the marked scales, nothing where there are none."""
     if not broken.any():
         return None
     scale = float(np.array(group.scales)[broken].min())
-    return _broken(group, "measured", scale, float(ratio[broken].max()), certain=True)
+    return _broken(group, "measured", scale, float(ratio[broken].max()), certain=certain)
+
+
+def _farthest(groups: Sequence[_Group], statistic: str) -> float:
+    """Return the largest distance of a launch's time from the median of its launches, as a logarithm."""
+    farthest = 0.0
+    for series in (series for group in groups if group.is_timed for series in group.samples.values()):
+        for launches in series:
+            values = reduce(list(launches), statistic)
+            if values.min() > 0:
+                farthest = max(farthest, float(np.abs(np.log(values / np.median(values))).max()))
+    return farthest
 
 
 def _launches_say(
@@ -230,21 +259,11 @@ def _launches_say(
     return np.asarray(difference > needed)
 
 
-def _scattered(
-    group: _Group, modelled: Callable[[Series], Ensemble], scatter: Mapping[str, Scatter], chance: float
-) -> float:
-    """Return the largest ratio that scatter explains for launches without repetition.
-
-    The left side is taken to scatter as the right does: what breaks a rule also bends its curve.
-    """
-    right = [group.series[name] for _, name in group.guideline.rule.right]
-    noises = [modelled(series_).noise for series_ in right if len(series_.scales) >= FEWEST_SCALES]
-    return scatter.get(group.guideline.metric, Scatter()).ratio(max(noises, default=0.0), chance)
-
-
 def _broken(group: _Group, kind: str, scale: float, ratio: float, *, certain: bool) -> BrokenRule:
     guideline = group.guideline
-    return BrokenRule(guideline.rule, guideline.metric, guideline.over, group.fixed, kind, scale, ratio, certain)
+    return BrokenRule(
+        guideline.rule, guideline.metric, guideline.over, group.fixed, kind, scale, ratio, certain, group.launches
+    )
 
 
 def _at_target(
@@ -291,7 +310,6 @@ def broken_guidelines(
     guidelines: Iterable[Guideline],
     series: Sequence[Series],
     modelled: Callable[[Series], Ensemble],
-    scatter: Mapping[str, Scatter],
     at: float | None = None,
     settings: CheckSettings | None = None,
 ) -> tuple[list[BrokenRule], list[str]]:
@@ -304,8 +322,6 @@ def broken_guidelines(
         All that was measured.
     modelled : function
         From a series of three scales or more to its models.
-    scatter : dict
-        Metric -> how far values are apart whose launches were not repeated (`between_launches`).
     at : float, optional
         Scale up to which models are held against the rules; without it only measurements and classes of growth are.
     settings : CheckSettings, optional
@@ -324,9 +340,10 @@ def broken_guidelines(
         if not tested or untested:
             notes.append(_untested(guideline, series, untested, len(tested)))
     comparisons = sum(len(group.scales) for group in groups)
+    farthest = _farthest(groups, chosen.statistic)
     broken = []
     for group in groups:
-        violation = _measured(group, modelled, scatter, chosen, comparisons) or _modelled(group, modelled, at, chosen)
+        violation = _measured(group, chosen, comparisons, farthest) or _modelled(group, modelled, at, chosen)
         broken += [violation] if violation is not None else []
     return broken, notes
 

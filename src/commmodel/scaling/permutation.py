@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FEWEST_PLAIN", "Shifts", "fewest_launches", "fewest_pairs", "paired", "unpaired"]
+__all__ = ["FEWEST_PLAIN", "PLAIN", "Shifts", "fewest_launches", "fewest_pairs", "paired", "unpaired"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -30,12 +30,13 @@ MOST_DEALS = 5000
 """Ways to deal launches up to which all are tried; of more, so many are drawn."""
 FEWEST_PLAIN = 3
 """Launches on each side from which on a change may be plain without any p-value."""
+PLAIN = 3.0
+"""Times the largest distance of a launch from its side, beyond which a change is plain."""
 FEWEST_TOGETHER = 3
 """Configurations from which on there is something that they do together."""
 _OF_NORMAL = 1.4826  # standard deviations of normal numbers over their median absolute deviation
 _CLIPPED = 3.0  # such deviations, beyond which a value counts no more than there
 _LEAST_SCALE = 0.3  # of the typical scatter of all configurations: few launches may be alike by chance
-_PLAIN = 3.0  # times the largest distance of a launch from its side, beyond which a change is plain
 _FASTER = 0.75  # weight of a pair's shift to faster: four fifths of all chance alarms of pairs may say slower
 _TOGETHER = 3.0  # times as much of the chance of a false alarm has what all pairs' times do together
 _EQUAL = 1e-9  # what rounding makes of equal statistics
@@ -297,7 +298,7 @@ def _plain(logs: Array, is_after: Flags, confidence: float) -> Flags:
     moved = centres[1] - centres[0]
     if len(moved) >= FEWEST_TOGETHER:
         moved = moved - np.median(moved)
-    has_drift[enough] = np.abs(moved) > _PLAIN * farthest
+    has_drift[enough] = np.abs(moved) > PLAIN * farthest
     return has_drift
 
 

@@ -123,10 +123,13 @@ def check_tables(checked: CheckResult) -> list[Table]:
 
 
 def _broken(broken: BrokenRule) -> str:
-    where = _where(broken.fixed)
-    rule = f"{broken.rule}{where}" + ("" if broken.metric == "time" else f" ({broken.metric})")
+    rule = f"{broken.rule}{_where(broken.fixed)}" + ("" if broken.metric == "time" else f" ({broken.metric})")
     if broken.kind == "measured":
-        return f"{rule}: broken from {broken.over} = {broken.scale:g} on, left over right up to {broken.ratio:.2f}"
+        where = f"from {broken.over} = {broken.scale:g} on, left over right up to {broken.ratio:.2f}"
+        if broken.certain:
+            return f"{rule}: broken {where}"
+        launches = "one launch" if broken.launches == 1 else f"{broken.launches} launches"
+        return f"{rule}: seen in {launches} {where}: too few launches to call it broken, measure more"
     if broken.kind == "modelled":
         how = "will be broken" if broken.certain else "may be broken, the data cannot tell:"
         ratio = f"left over right {broken.ratio:.2f} at the target"
