@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import types
+from collections import Counter
 
 import pytest
 from support.paths import ROOT
@@ -29,17 +30,22 @@ def without_mpi(pytester, monkeypatch):
 def clock(monkeypatch):
     """Make time pass in the tests within only where they spend it: no machine is too loaded for that."""
     now = itertools.count()  # a reading costs a nanosecond
-    spent = [0]
+    spent = Counter()
     virtual = types.ModuleType("virtual")
-    virtual.spend = lambda seconds: spent.append(spent.pop() + round(seconds * 1e9))
+    virtual.spend = lambda seconds: spent.update(used=round(seconds * 1e9))
+    virtual.wait = lambda seconds: spent.update(waited=round(seconds * 1e9))
+    virtual.lose = lambda seconds: spent.update(lost=round(seconds * 1e9))
     monkeypatch.setitem(sys.modules, "virtual", virtual)
-    monkeypatch.setattr(pytest_plugin, "perf_counter_ns", lambda: next(now) + spent[0])
+    monkeypatch.setattr(pytest_plugin, "perf_counter_ns", lambda: next(now) + sum(spent.values()))
+    for name in ("process_time_ns", "thread_time_ns"):
+        monkeypatch.setattr(pytest_plugin, name, lambda: next(now) + spent["used"])
+    monkeypatch.setattr(pytest_plugin, "_preemption", lambda: spent["lost"])
     for name in (*pytest_plugin._NUMBERS_OF_RANKS, *pytest_plugin._RANKS):
         monkeypatch.delenv(name, raising=False)
 
 
 def run(pytester, source, *options):
-    pytester.makepyfile("import pytest\nfrom virtual import spend\n" + source)
+    pytester.makepyfile("import pytest\nfrom virtual import lose, spend, wait\n" + source)
     return pytester.runpytest_inprocess("--strict-markers", "-W", "error", *options)
 
 
@@ -75,9 +81,9 @@ def test_matching(n):
     )
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines([
-        "time of *::test_matching: mismatch: it grows as n^2, expected is n",
-        "*n *time *smallest *largest *model",
-        "*  8 *64.0 us *64.0 us *64.0 us *64.0 us",
+        "processor time of *::test_matching: mismatch: it grows as n^2, expected is n",
+        "*n *processor time *smallest *largest *model *wall time",
+        "*  8 *64.0 us *64.0 us *64.0 us *64.0 us *64.0 us",
         "*256 *65.5 ms*",
         "expected * n, within n^0.5 and n^1.5",
         "model * n^2 (adjusted R² 1.000)",
@@ -85,6 +91,54 @@ def test_matching(n):
         "10 repetitions, first quartile; --scaling-seed 7",
     ])  # fmt: skip
     assert "pytest_plugin.py" not in done.stdout.str()
+
+
+def test_other_programs_make_wall_time_uncertain_and_processor_time_not(pytester):
+    done = run(
+        pytester,
+        f"""
+def grow(n):
+    spend(1e-3 * n)
+    lose(1e-5 * n**3)  # as a scheduler does: longer calls lose more
+
+@pytest.mark.scales("n", over="n", {AT})
+def test_processor(n):
+    grow(n)
+
+@pytest.mark.scales("n", over="n", {AT}, metric="wall time", seconds=0)
+def test_wall(n):
+    grow(n)
+
+@pytest.mark.scales("n", over="n", {AT}, metric="wall time", seconds=0)
+def test_planted(n):
+    spend(1e-5 * n**3)
+    lose(1e-5 * n**3)
+""",
+    )
+    done.assert_outcomes(passed=2, failed=1)
+    done.stdout.fnmatch_lines([
+        "wall time of *::test_planted: mismatch: it grows as n^3, expected is n",
+        "uncertain: *::test_wall?wall time n?: other programs took the processor for *; by processor time it is a *",
+    ])  # fmt: skip
+
+
+def test_a_test_that_waits_is_told_to_take_wall_time(pytester):
+    done = run(
+        pytester,
+        f"""
+@pytest.mark.scales("n", over="n", {AT}, metric="wall time")
+def test_sleeps(n):
+    wait(1e-3 * n)
+
+@pytest.mark.scales("1", over="n", {AT}, seconds=0)
+def test_seems_constant(n):
+    spend(1e-5)
+    wait(1e-3 * n)
+""",
+    )
+    done.assert_outcomes(passed=2)
+    done.stdout.fnmatch_lines(["uncertain: *::test_seems_constant?1?: * of its wall time it waits, *'wall time'"])
+    assert "test_sleeps" not in done.stdout.str()
 
 
 def test_only_what_is_timed_counts(pytester):
@@ -258,7 +312,7 @@ def test_linear(n):
     assert launch.header.command[-1] == "--scaling-seed=11"
     assert {record.unit for record in launch.records} == {"s"}
     name = "test_the_file_is_what_the_other_commands_read.py::test_linear"
-    assert launch.records[0].configuration == Function(name, "time", (("n", 8.0),))
+    assert launch.records[0].configuration == Function(name, "processor time", (("n", 8.0),))
     again = run(pytester, source, "--scaling-results=linear.jsonl")
     assert again.ret == pytest.ExitCode.USAGE_ERROR
     again.stderr.fnmatch_lines(["ERROR: --scaling-results: linear.jsonl exists: remove it, or name another file"])
@@ -290,7 +344,7 @@ def test_linear(n):
         (f'"n", over="n", {AT}, seconds=-1', "n", "seconds -1: write a number from 0 up"),
         (f'"n", over="n", {AT}, statistic="mode"', "n", "statistic 'mode': choose one of first quartile, *"),
         (f'"n", over="n", {AT}, uncertain="skip"', "n", "uncertain 'skip': write 'pass' or 'fail'"),
-        (f'"n", over="n", {AT}, metric=""', "n", "metric '': write 'time', *"),
+        (f'"n", over="n", {AT}, metric=""', "n", "metric '': write 'processor time', 'wall time', *"),
     ],
 )  # fmt: skip
 def test_a_wrong_mark_is_one_line_that_names_the_test(pytester, mark, argument, problem):
@@ -490,7 +544,7 @@ import pytest
 def test_linear(n):
     sum(range(n))
 
-@pytest.mark.scales("n", over="n", at=[40, 80, 160, 320, 640], metric="processor time", uncertain="fail", seconds=20)
+@pytest.mark.scales("n", over="n", at=[40, 80, 160, 320, 640], uncertain="fail", seconds=20)
 def test_quadratic(n):
     for _ in range(n):
         sum(range(n))
@@ -507,6 +561,6 @@ def test_the_marks_of_the_documentation_are_right(pytester):
     pytester.makepyfile(code)
     done = pytester.runpytest_inprocess("--collect-only", "-q", "--strict-markers")
     done.stdout.fnmatch_lines(
-        ["*::test_sorting?processor time n log n?", "*::test_lookup?n?", "*::test_comparisons?comparisons n^2?"]
+        ["*::test_sorting?n log n?", "*::test_lookup?n?", "*::test_waiting?wall time n?", "*::test_comparisons?*n^2?"]
     )
     assert pytester.runpytest_inprocess("-k", "comparisons").ret == 0

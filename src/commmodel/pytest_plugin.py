@@ -2,7 +2,8 @@
 
 pytest loads this in every test suite of an environment that has commmodel. So it imports nothing but pytest before a
 test is marked, and needs no MPI. A marked test is one item: it is called at all values, in a shuffled order, again and
-again, and its times or counts are held against the expectation by `commmodel.scaling.judge`. Main entries: the mark
+again, and its times or counts are held against the expectation by `commmodel.scaling.judge`. Times are of the process,
+all its threads together, which other programs hardly change; or wall times, which they do. Main entries: the mark
 ``scales``, the fixture ``scaling`` (`Scaling`), and the option ``--scaling-results``.
 """
 
@@ -14,10 +15,10 @@ import random
 import zlib
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
-from time import monotonic, perf_counter_ns, process_time_ns
-from typing import TYPE_CHECKING, Any, Literal
+from time import monotonic, perf_counter_ns, process_time_ns, thread_time_ns
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pytest
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Scaling"]
 
 _MARK = (
-    'scales(growth, *, over, at, deviation=None, metric="time", repetitions=None, seconds=5, '
+    'scales(growth, *, over, at, deviation=None, metric="processor time", repetitions=None, seconds=5, '
     'statistic="first quartile", uncertain="pass"): call the test with its argument `over` at all values of `at`, and '
     "fail it where its time, or what it counts, does not grow as promised (commmodel)."
 )
@@ -39,7 +40,10 @@ _MOST_CALLS = 10_000
 _TIMED_REPETITIONS = 5
 _MOST_REPETITIONS = 64  # times as many as were asked for, while a verdict is uncertain
 _ATTRIBUTE = "commmodel_scaling"  # of a report: what came out, in plain types, so that it travels between processes
-_UNITS: dict[str, Literal["s", "B", "1"]] = {"time": "s", "processor time": "s", "memory": "B"}
+_PROCESSOR, _WALL = "processor time", "wall time"
+_UNITS: dict[str, Literal["s", "B", "1"]] = {_PROCESSOR: "s", _WALL: "s", "memory": "B"}
+_PREEMPTION = 0.1  # share of the wall time from which on other programs may have made the growth
+_WAITS = 0.5  # share of the wall time from which on processor time says little of a function
 _NUMBERS_OF_RANKS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 _RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 
@@ -62,16 +66,39 @@ class _Expectation:
     def label(self) -> str:
         """The text in the brackets of the test's name."""
         text = self.growth.text(self.over)
-        return text if self.metric == "time" else f"{self.metric} {text}"
+        return text if self.metric == _PROCESSOR else f"{self.metric} {text}"
 
     @property
     def is_timed(self) -> bool:
         """Whether the plugin takes the time; otherwise the test counts."""
-        return self.metric in {"time", "processor time"}
+        return self.metric in {_PROCESSOR, _WALL}
 
-    def now(self) -> int:
-        """Return the metric's time in nanoseconds."""
-        return process_time_ns() if self.metric == "processor time" else perf_counter_ns()
+
+class _Time(NamedTuple):
+    """Nanoseconds of processor time and wall time."""
+
+    processor: int = 0
+    wall: int = 0
+
+    def since(self, begun: "_Time") -> "_Time":
+        return _Time(self.processor - begun.processor, self.wall - begun.wall)
+
+    def plus(self, more: "_Time") -> "_Time":
+        return _Time(self.processor + more.processor, self.wall + more.wall)
+
+
+def _now() -> _Time:
+    return _Time(process_time_ns(), perf_counter_ns())
+
+
+def _preemption() -> float:
+    """Return the nanoseconds that other programs and virtual machines took from this thread; nan where unknown."""
+    try:
+        with open("/proc/self/schedstat") as process, open("/proc/stat") as machine:
+            delay, ticks = int(process.read().split()[1]), int(machine.readline().split()[8])
+    except (OSError, ValueError, IndexError):
+        return math.nan
+    return delay + ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK") // (os.cpu_count() or 1)
 
 
 class Scaling:
@@ -83,10 +110,9 @@ class Scaling:
     >>> scaling.count(12)
     """
 
-    def __init__(self, now: Callable[[], int] = perf_counter_ns) -> None:
-        self._now = now
-        self._begun: int | None = None
-        self._nanoseconds: int | None = None
+    def __init__(self) -> None:
+        self._begun: _Time | None = None
+        self._spent: _Time | None = None
         self._count: float | None = None
 
     def timed(self) -> "Scaling":
@@ -96,12 +122,12 @@ class Scaling:
     def __enter__(self) -> None:
         if self._begun is not None:
             raise InputError("scaling.timed(): it is within another: time one or the other")
-        self._begun = self._now()
+        self._begun = _now()
 
     def __exit__(self, *exception: object) -> None:
-        now = self._now()
+        wall, processor = perf_counter_ns(), process_time_ns()
         if self._begun is not None:
-            self._nanoseconds = (self._nanoseconds or 0) + now - self._begun
+            self._spent = (self._spent or _Time()).plus(_Time(processor, wall).since(self._begun))
         self._begun = None
 
     def count(self, value: float) -> None:
@@ -121,7 +147,7 @@ class Scaling:
         self._count = (self._count or 0.0) + number
 
     def _begin(self) -> None:
-        self._begun = self._nanoseconds = self._count = None
+        self._begun = self._spent = self._count = None
 
 
 _SCALING = pytest.StashKey[Scaling]()
@@ -229,12 +255,13 @@ def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
     if wrong := [value for value in at if not isinstance(value, Real)]:
         raise InputError(f"at: {wrong[0]!r} is no number")
     check_scales([float(value) for value in at])
-    metric = keywords.get("metric", "time")
+    metric = keywords.get("metric", _PROCESSOR)
     if not isinstance(metric, str) or not metric.strip():
-        raise InputError(f"metric {metric!r}: write 'time', 'processor time', or what is counted")
+        raise InputError(f"metric {metric!r}: write 'processor time', 'wall time', or what is counted")
+    metric = _WALL if metric == "time" else metric
     repetitions = keywords.get("repetitions")
     if repetitions is None:
-        repetitions = _TIMED_REPETITIONS if metric in {"time", "processor time"} else 1
+        repetitions = _TIMED_REPETITIONS if metric in {_PROCESSOR, _WALL} else 1
     if not isinstance(repetitions, int) or repetitions < 1:
         raise InputError(f"repetitions {repetitions!r}: write a whole number from 1 up")
     seconds, statistic = keywords.get("seconds", 5.0), keywords.get("statistic", "first quartile")
@@ -275,11 +302,11 @@ def scaling(request: pytest.FixtureRequest) -> Scaling:
     expectation = _expectation_of(request.node)
     if expectation is None:
         pytest.fail("the fixture scaling goes with a mark: write @pytest.mark.scales(...)", pytrace=False)
-    return _scaling_of(request.node, expectation)
+    return _scaling_of(request.node)
 
 
-def _scaling_of(item: pytest.Item, expectation: _Expectation) -> Scaling:
-    return item.stash.setdefault(_SCALING, Scaling(expectation.now))
+def _scaling_of(item: pytest.Item) -> Scaling:
+    return item.stash.setdefault(_SCALING, Scaling())
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -296,6 +323,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         "metric": expectation.metric,
         "over": expectation.over,
         "samples": [(float(value), samples) for value, samples in measuring.samples.items()],
+        "other": [(float(value), samples) for value, samples in measuring.other.items()],
         "verdict": judgement.verdict,
         "advice": judgement.advice,
     }
@@ -320,11 +348,15 @@ class _Measuring:
         parameters = inspect.signature(item.obj).parameters
         self._test: Callable[..., object] = item.obj
         self._arguments = {name: item.funcargs[name] for name in parameters if name in item.funcargs}
-        self._scaling = _scaling_of(item, expectation)
+        self._scaling = _scaling_of(item)
         self._expectation = expectation
         self._order = order
         self._calls = dict.fromkeys(expectation.at, 1)
         self.samples: dict[Any, list[float]] = {value: [] for value in sorted(expectation.at)}
+        self.other: dict[Any, list[float]] = {value: [] for value in self.samples}
+        self._total = _Time()
+        self._main_thread = 0  # nanoseconds of processor time of this thread
+        self._preemption = 0.0  # nanoseconds that other programs took
 
     def measure(self) -> "Judgement":
         """Repeat until the verdict is clear or the time is spent; a mismatch must be confirmed."""
@@ -338,7 +370,7 @@ class _Measuring:
         gc.collect()  # once: with many objects alive it takes longer than most tests
         for _ in range(least):
             self._round()
-        judgement = self._judge()
+        judgement = self._judge(self.samples)
         can_repeat = alone and least > 1
         while can_repeat and repetitions < _MOST_REPETITIONS * least and monotonic() < end:
             is_first_mismatch = judgement.verdict == "mismatch" and repetitions == least
@@ -348,24 +380,53 @@ class _Measuring:
             repetitions *= 2
             while len(next(iter(self.samples.values()))) < repetitions and monotonic() < end:
                 self._round()
-            judgement = self._judge()
-        return judgement
+            judgement = self._judge(self.samples)
+        doubt = self._doubt(judgement) if self._expectation.is_timed else ""
+        return replace(judgement, verdict="uncertain", advice=doubt) if doubt else judgement
 
-    def _judge(self) -> "Judgement":
+    def _judge(self, samples: Mapping[Any, list[float]]) -> "Judgement":
         from commmodel.scaling import judge
 
         expectation = self._expectation
-        return judge([float(value) for value in self.samples], list(self.samples.values()), expectation.growth,
+        return judge([float(value) for value in samples], list(samples.values()), expectation.growth,
                      expectation.deviation, over=expectation.over, statistic=expectation.statistic)  # fmt: skip
 
+    def _doubt(self, judgement: "Judgement") -> str:
+        """Return why the time that was taken says nothing of the function's growth; nothing where it does."""
+        is_wall = self._expectation.metric == _WALL
+        wall, processor = (self.samples, self.other) if is_wall else (self.other, self.samples)
+        total = max(sum(map(sum, wall.values())), 1e-9)
+        preemption = self._preemption / max(self._total.wall, 1)  # nan where unknown: then there is no doubt
+        waited = 1 - sum(map(sum, processor.values())) / total - preemption
+        if not is_wall:
+            # What takes a processor from other threads makes this one wait for them.
+            waits = waited >= _WAITS and self._main_thread > self._total.processor / 2
+            words = f"{waited:.0%} of its wall time it waits, or for child processes, which no processor time counts"
+            return f"{words}: write metric='wall time'" if waits else ""
+        if not preemption >= _PREEMPTION or judgement.verdict == "uncertain":
+            return ""
+        words = f"other programs took the processor for {preemption:.0%} of the wall time"
+        if waited >= _WAITS:
+            return f"{words}: measure when they do not" if judgement.verdict == "mismatch" else ""
+        verdict = self._judge(processor).verdict
+        if (verdict == "mismatch") == (judgement.verdict == "mismatch") and verdict != "uncertain":
+            return ""
+        by_processor = f"; by processor time it is {'a ' * verdict.endswith('match')}{verdict}"
+        return f"{words}{by_processor}: measure when they do not, or leave out metric='wall time'"
+
     def _warm_up(self, *, is_alone: bool) -> None:
-        """Call the test once at each value, to see how many calls a sample needs."""
+        """Call the test at each value, to see how many calls a sample needs; again where something else took time."""
         for value in self.samples:
-            begun = perf_counter_ns()
-            self._sample(value)
-            took = max(perf_counter_ns() - begun, 1)
+            took = self._call_time(value)
+            if took.wall > 2 * took.processor:
+                took = min(took, self._call_time(value), key=lambda time: time.wall)
             if is_alone:
-                self._calls[value] = min(max(1, _LEAST_SAMPLE // took), _MOST_CALLS)
+                self._calls[value] = min(max(1, _LEAST_SAMPLE // max(took.wall, 1)), _MOST_CALLS)
+
+    def _call_time(self, value: Any) -> _Time:
+        begun = _now()
+        self._spent(value)
+        return _now().since(begun)
 
     def _round(self) -> None:
         """Take a sample at each value, in a new order, without garbage collection."""
@@ -373,37 +434,51 @@ class _Measuring:
         self._order.shuffle(values)
         was_enabled = gc.isenabled()
         gc.disable()
+        begun, main_thread, preemption = _now(), thread_time_ns(), _preemption()
         try:
             for value in values:
-                self.samples[value].append(self._sample(value))
+                self._sample(value)
         finally:
             if was_enabled:
                 gc.enable()
+        self._total = self._total.plus(_now().since(begun))
+        self._main_thread += thread_time_ns() - main_thread
+        self._preemption += _preemption() - preemption
 
-    def _sample(self, value: Any) -> float:
-        """Return the time of a call at this value, in seconds, or its count."""
+    def _sample(self, value: Any) -> None:
+        """Keep the times of a call at this value, in seconds, or its count."""
+        spent, calls = self._spent(value), self._calls[value]
+        if not self._expectation.is_timed:
+            self.samples[value].append((self._scaling._count or 0.0) / calls)
+            return
+        times = [nanoseconds / calls * 1e-9 for nanoseconds in spent]
+        metric_time, second_time = times if self._expectation.metric == _PROCESSOR else times[::-1]
+        self.samples[value].append(metric_time)
+        self.other[value].append(second_time)
+
+    def _spent(self, value: Any) -> _Time:
+        """Return the time that the calls of a sample at this value took."""
         arguments = self._arguments | {self._expectation.over: value}
-        calls, test, scaling, now = self._calls[value], self._test, self._scaling, self._expectation.now
+        calls, test, scaling = self._calls[value], self._test, self._scaling
         scaling._begin()
         try:
-            begun = now()
+            begun = _now()
             for _ in range(calls):
                 test(**arguments)
-            elapsed = now() - begun
+            wall, processor = perf_counter_ns(), process_time_ns()
         except Exception as error:
             error.add_note(f"with {self._expectation.over} = {value}")
             raise
-        if not self._expectation.is_timed:
-            if scaling._count is None:
-                pytest.fail(f"it counts no {self._expectation.metric}: call scaling.count(number)", pytrace=False)
-            return scaling._count / calls
-        if scaling._count is not None:
+        if not self._expectation.is_timed and scaling._count is None:
+            pytest.fail(f"it counts no {self._expectation.metric}: call scaling.count(number)", pytrace=False)
+        if self._expectation.is_timed and scaling._count is not None:
             pytest.fail("it counts, but its mark is about time: add metric='...' to the mark", pytrace=False)
-        return (elapsed if scaling._nanoseconds is None else scaling._nanoseconds) / calls * 1e-9
+        return _Time(processor, wall).since(begun) if scaling._spent is None else scaling._spent
 
 
 def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: "Judgement", seed: int) -> str:
     """Return the message of a failed test: values, model, and distance from the expectation."""
+    from commmodel.scaling.samples import reduce
     from commmodel.scaling.search_space import deviation_limits
     from commmodel.units import format_time
 
@@ -411,9 +486,11 @@ def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: 
         return format_time(value) if expected.is_timed else f"{value:.6g}"
 
     over, ensemble = expected.over, judgement.ensemble
-    rows: list[tuple[str, ...]] = [(over, expected.metric, "smallest", "largest", "model")]
-    for (scale, samples), value in zip(outcome["samples"], ensemble.values, strict=True):
-        numbers = (float(value), min(samples), max(samples), float(ensemble.best(scale)))
+    beside = [_WALL if expected.metric == _PROCESSOR else _PROCESSOR] * expected.is_timed
+    rows: list[tuple[str, ...]] = [(over, expected.metric, "smallest", "largest", "model", *beside)]
+    for (scale, samples), (_, other), value in zip(outcome["samples"], outcome["other"], ensemble.values, strict=True):
+        numbers = [float(value), min(samples), max(samples), float(ensemble.best(scale))]
+        numbers += reduce([other], expected.statistic).tolist() if beside else []
         rows.append((f"{scale:.10g}", *map(shown, numbers)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     table = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
