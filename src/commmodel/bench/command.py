@@ -312,6 +312,13 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
 
     for warning in header.warnings:
         _say(comm, f"warning: {warning}")
+    expected = runner.look(todo.rounds[0])
+    if expected > options.time:
+        _say(
+            comm,
+            f"note: one visit to each of {len(todo.rounds[0])} configurations takes about {format_time(expected)} on "
+            f"this network, and --time is {format_time(options.time)}: for less, ask for smaller or fewer --sizes",
+        )
     runner.measure(todo, keep, further)
     if progress:
         progress.close()

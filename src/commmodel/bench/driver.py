@@ -6,8 +6,9 @@ processor away from those that are measured.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import InitVar, dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 
 from commmodel.bench.buffers import allocate, available_memory, huge_bytes
 from commmodel.bench.kernels import REGISTRY, kernel_of, participants
-from commmodel.bench.placement import FurtherNodes, Placement
+from commmodel.bench.outlook import NO_OUTLOOK, Outlook, PathTimes, look
+from commmodel.bench.placement import FurtherNodes, Placement, members
 from commmodel.bench.plan import Rounds, in_rounds, latest
 from commmodel.bench.session import Session
 from commmodel.bench.synchronisation import GroupClock
@@ -64,6 +66,8 @@ class Runner:
         Which ranks form those between the nodes beyond the first two.
     room : (int, int)
         Bytes of the send buffer and of the receive buffer.
+    outlook : Outlook
+        How long visits take at least; nothing until `look` was called.
     """
 
     comm: "MPI.Intracomm"
@@ -72,21 +76,44 @@ class Runner:
     placement: Placement
     further_nodes: FurtherNodes
     room: InitVar[tuple[int, int]]
+    outlook: Outlook = NO_OUTLOOK
     _groups: dict[tuple[int, ...], tuple["MPI.Intracomm", GroupClock]] = field(default_factory=dict)
     _send_buffer: NDArray[np.uint8] = field(init=False)
     _receive_buffer: NDArray[np.uint8] = field(init=False)
     _started: float = field(init=False)
     _until: float = field(init=False)
     """Seconds from `_started` until which the rounds may take."""
+    _expected: float = field(init=False)
+    """Seconds that the launch should take: what was asked for, or what one visit to each takes at least."""
 
     def __post_init__(self, room: tuple[int, int]) -> None:
         self._send_buffer = allocate(room[0], self.options.huge_pages)
         self._receive_buffer = allocate(room[1], self.options.huge_pages)
+        self._expected = self.options.time
 
     def describe_buffers(self) -> Buffers:
         """Return how the buffers of this rank were allocated."""
         alignment = self._send_buffer.ctypes.data & -self._send_buffer.ctypes.data
         return Buffers(alignment, self.options.huge_pages, huge_bytes(self._send_buffer))
+
+    def look(self, plan: Iterable[Configuration]) -> float:
+        """Look at the links of all paths; return the seconds that one smallest visit to each configuration takes.
+
+        Called by all ranks, before `measure`. Where nothing is sent nothing is looked at: memory may be measured.
+        """
+        plan = list(plan)
+        largest = min(self._send_buffer.size, self._receive_buffer.size)
+        links: dict[str, PathTimes] = {}
+        if any(kernel_of(configuration).effort(configuration).size for configuration in plan):
+            for path, pairs in self.placement.items():
+                ranks = members(pairs[:1])
+                if self.comm.rank in ranks:
+                    links[path] = look(self._session(ranks, 0.0, 1), largest)
+                self._quiet_barrier()
+        on_node = len(self.placement.get("between-nodes", ((0, 0),)))
+        self.outlook = self.comm.bcast(Outlook(links, on_node))
+        self._expected = max(self.options.time, self.outlook.total(plan))
+        return self._expected
 
     def measure(
         self,
@@ -124,15 +151,18 @@ class Runner:
 
     def _visit(self, rounds: Rounds, keep: Callable[[Record], None]) -> None:
         """Measure the first round, unless it gets far too late, and the others as long as there is time."""
-        left = len(rounds)
+        left, least = len(rounds), self.outlook.total(chain(*rounds.rounds))
         for configurations in rounds.rounds:
             for number, configuration in enumerate(configurations):
                 ranks = participants(configuration, self.placement, self.further_nodes)
                 if self.comm.rank in ranks:
                     if self._must_leave(ranks, configurations[number:]):
                         break
-                    self._measure(configuration, ranks, rounds.visits[configuration], left, keep)
-                left -= 1
+                    # All that is left may take its least time; what remains is shared.
+                    spare = max(0.0, self._until - self._elapsed() - least) / left
+                    share = spare + self.outlook.least(configuration)
+                    self._measure(configuration, ranks, rounds.visits[configuration], share, keep)
+                left, least = left - 1, least - self.outlook.least(configuration)
             self._quiet_barrier()
             if left and not self.comm.bcast(self._elapsed() < self._until):
                 return
@@ -140,7 +170,7 @@ class Runner:
     def _must_leave(self, ranks: list[int], configurations: Sequence[Configuration]) -> bool:
         """Sleep until rank 0 announces the first of these, for these ranks, or that they are left for want of time."""
         if self.comm.rank == 0:
-            late = self._elapsed() > latest(self.options.time)
+            late = self._elapsed() > latest(self._expected)
             waiting = ranks
             if late:
                 waiting = sorted({
@@ -160,12 +190,11 @@ class Runner:
         configuration: Configuration,
         ranks: list[int],
         visits: int,
-        left: int,
+        share: float,
         keep: Callable[[Record], None],
     ) -> None:
-        """Measure a configuration on its ranks; `left` configurations share the remaining time."""
+        """Measure a configuration on its ranks within its share of the time."""
         begun = self._elapsed()
-        share = max(0.0, self._until - begun) / left
         record = kernel_of(configuration).measure(self._session(ranks, share, visits), configuration)
         if record is not None:
             if visits > 1:

@@ -7,15 +7,17 @@ import msgspec
 
 from commmodel.bench.kernels import REGISTRY, buffer_bytes, kernel_of, sensible_kernels
 from commmodel.bench.options import CommandLine, parse_processes
+from commmodel.bench.outlook import NO_OUTLOOK, sent_bytes
 from commmodel.bench.placement import place, place_further
-from commmodel.bench.plan import in_rounds, latest, make_plan
+from commmodel.bench.plan import in_rounds, make_plan
 from commmodel.errors import InputError
-from commmodel.units import format_size, format_time
+from commmodel.units import format_rate, format_size, format_time
 
 __all__ = ["Forecast", "forecast"]
 
 
 _MIB = 1 << 20
+_SLOWER = 10  # than the slowest network on which the time is kept: an example
 
 
 class Forecast(msgspec.Struct, frozen=True):
@@ -35,6 +37,10 @@ class Forecast(msgspec.Struct, frozen=True):
         Time of measuring, unless the first visits alone take longer.
     start_seconds : float
         Processor time of a rank until MPI_Init.
+    least_seconds : float
+        What one visit to each configuration takes at least, besides its messages.
+    sent_bytes : float
+        What these visits send, one message after the other.
     rank_bytes, buffer_bytes : int
         Memory of a rank without its buffers and the MPI library, and of its buffers.
     """
@@ -45,6 +51,8 @@ class Forecast(msgspec.Struct, frozen=True):
     unknown: list[str]
     visits: int
     seconds: float
+    least_seconds: float
+    sent_bytes: float
     start_seconds: float
     rank_bytes: int
     buffer_bytes: int
@@ -54,6 +62,22 @@ class Forecast(msgspec.Struct, frozen=True):
         """Memory of the ranks of a node, without the MPI library."""
         return min(self.per_node, self.processes) * (self.rank_bytes + self.buffer_bytes)
 
+    @property
+    def _longer(self) -> str:
+        """On which networks the time is not kept, as one visit to each configuration takes longer."""
+        spare = self.seconds - self.least_seconds
+        if spare <= 0:
+            return f"longer, as one visit to each takes {format_time(self.least_seconds)} besides its messages"
+        if not self.sent_bytes:
+            return "longer if one visit to each takes longer"
+        enough = self.sent_bytes / spare
+        slow = enough / _SLOWER
+        return (
+            f"longer where a link carries less than {format_rate(enough)}, as one visit to each sends "
+            f"{format_size(round(self.sent_bytes))}, one message after the other: "
+            f"{format_time(self.least_seconds + self.sent_bytes / slow)} at {format_rate(slow)}"
+        )
+
     def __str__(self) -> str:
         nodes = -(-self.processes // self.per_node)
         planned = ", ".join(f"{name} {count:,}" for name, count in self.configurations.items())
@@ -61,7 +85,7 @@ class Forecast(msgspec.Struct, frozen=True):
             f"dry run: {self.processes:,} ranks on {nodes:,} node{'s' * (nodes > 1)}; nothing is measured",
             f"plan     {sum(self.configurations.values()):,} configurations ({planned}), {self.visits:,} visits",
             f"time     {format_time(self.seconds)} of measuring, {format_time(self.seconds / max(self.visits, 1))} a "
-            f"visit; longer if one visit to each takes longer, but at most {format_time(latest(self.seconds))}",
+            f"visit; {self._longer}",
             f"start    {format_time(self.start_seconds)} of a processor for each rank, and MPI_Init",
             f"memory   of a rank {_size(self.rank_bytes)} and buffers of {_size(self.buffer_bytes)}, of a node "
             f"{_size(self.node_bytes)}, and what the MPI library takes",
@@ -108,6 +132,7 @@ def forecast(line: CommandLine) -> Forecast:
     for configuration in plan:
         counts[kernel_of(configuration).name] += 1
     return Forecast(
-        processes, per_node, counts, unknown, len(in_rounds(plan, options)), options.time, time.process_time(),
+        processes, per_node, counts, unknown, len(in_rounds(plan, options)), options.time,
+        NO_OUTLOOK.total(plan), sent_bytes(plan), time.process_time(),
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, sum(buffer_bytes(plan)),
     )  # fmt: skip

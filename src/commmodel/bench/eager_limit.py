@@ -8,10 +8,14 @@ from collections.abc import Callable
 
 from commmodel.bench.session import Session
 
-__all__ = ["search", "send_blocks"]
+__all__ = ["LARGEST", "PROBES_OF_LARGEST", "SECONDS", "search", "send_blocks"]
 
 LARGEST = 4 << 20
 """Largest message that is tried; no MPI library sends larger ones eagerly by default."""
+PROBES_OF_LARGEST = 2
+"""Messages of that size in a search."""
+SECONDS = 0.5
+"""Of all the others: mostly delays of receivers."""
 _DELAY_SECONDS = 10e-3
 
 

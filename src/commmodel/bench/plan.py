@@ -21,13 +21,17 @@ _PATIENCE_SECONDS = 120.0
 
 
 def make_plan(options: BenchOptions, placement: Placement, further_nodes: FurtherNodes = ()) -> list[Configuration]:
-    """Return all configurations of the requested kernels, shuffled by the seed."""
+    """Return all configurations of the requested kernels, shuffled by the seed; first those that decide a model's kind.
+
+    A launch that ends early then lacks some sizes, but not what their times mean.
+    """
     plan = [configuration for name in options.kernels for configuration in REGISTRY[name].plan(options, placement)]
-    return shuffled(on_several_nodes(plan, options, placement, further_nodes), options.seed)
+    order = shuffled(on_several_nodes(plan, options, placement, further_nodes), options.seed)
+    return sorted(order, key=lambda configuration: not kernel_of(configuration).decides)
 
 
 def latest(seconds: float) -> float:
-    """Return when the last measurement of a launch of this many seconds may begin: twice as late, or by two minutes.
+    """Return when the last measurement of a launch of this many seconds may begin: twice as late, or two minutes later.
 
     >>> latest(1.0), latest(600.0)
     (121.0, 1200.0)

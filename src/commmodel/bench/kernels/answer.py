@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import Kernel, sampled, undisturbed_seconds
+from commmodel.bench.kernels.kernel import LOOKS, Effort, Kernel, sampled, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
@@ -59,4 +59,12 @@ def _measure(session: Session, configuration: Answer) -> Record | None:
     return sampled(session, configuration, lambda _, repetitions: sent(repetitions, delay))
 
 
-KERNELS = (Kernel("messages to a rank that is sending a larger one", (Answer,), _plan, _measure),)
+def _effort(configuration: Answer) -> Effort:
+    if configuration.exchange == "empty":
+        return Effort(0, 2)
+    return Effort(configuration.message_size, 1 + 1 / _SMALLER, LOOKS if configuration.exchange == "beside" else 0)
+
+
+KERNELS = (
+    Kernel("messages to a rank that is sending a larger one", (Answer,), _plan, _measure, effort=_effort, decides=True),
+)

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import Kernel, Room, pair_or_all, sampled, stride, window, window_room
+from commmodel.bench.kernels.kernel import Effort, Kernel, Room, pair_or_all, sampled, stride, window, window_room
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.errors import MPIEnvironmentError
@@ -108,5 +108,6 @@ KERNELS = (
         _measure,
         _room,
         pair_or_all,
+        effort=lambda configuration: Effort(configuration.message_size, configuration.window, by_all=True),
     ),
 )

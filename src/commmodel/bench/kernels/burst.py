@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import Kernel, Room, sampled, stride
+from commmodel.bench.kernels.kernel import Effort, Kernel, Room, sampled, stride
 from commmodel.bench.option import Option, doubling, list_of, number_list
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
@@ -176,6 +176,11 @@ def _queue_room(configuration: Queue) -> Room:
     return room, room
 
 
+def _queue_effort(configuration: Queue) -> Effort:
+    size = configuration.message_size
+    return Effort(size, initiations(size), 1 + _QUEUE_CHUNK, sampled=False)
+
+
 def _measure_queue(session: Session, configuration: Queue) -> Record | None:
     from commmodel._core.mpi import burst as core
 
@@ -208,6 +213,7 @@ KERNELS = (
         options=(OPERATIONS, BURSTS),
         left_out=_left_out,
         one_sided=True,
+        effort=lambda configuration: Effort(configuration.message_size, configuration.burst),
     ),
     Kernel(
         "time of each of many messages begun in a row",
@@ -217,5 +223,6 @@ KERNELS = (
         _queue_room,
         options=(OPERATIONS,),
         one_sided=True,
+        effort=_queue_effort,
     ),
 )

@@ -4,7 +4,7 @@ import time
 from itertools import product
 from typing import Literal, get_args
 
-from commmodel.bench.kernels.kernel import Kernel, Room, all_processes
+from commmodel.bench.kernels.kernel import NO_MESSAGES, Kernel, Room, all_processes
 from commmodel.bench.option import Option, seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
@@ -55,6 +55,7 @@ KERNELS = (
         _measure,
         _room,
         all_processes,
-        (Option("waits", "times after synchronisation at which clocks are compared", _waits, _wait_words),),
+        effort=lambda configuration: NO_MESSAGES._replace(seconds=configuration.wait),
+        options=(Option("waits", "times after synchronisation at which clocks are compared", _waits, _wait_words),),
     ),
 )

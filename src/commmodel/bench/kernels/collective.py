@@ -12,7 +12,7 @@ from typing import get_args
 import msgspec
 import numpy as np
 
-from commmodel.bench.kernels.kernel import MODE, Kernel, Room, all_processes
+from commmodel.bench.kernels.kernel import MODE, Effort, Kernel, Room, all_processes
 from commmodel.bench.kernels.synchronisation_scheme import measure_started
 from commmodel.bench.option import Option
 from commmodel.bench.placement import Placement
@@ -143,6 +143,14 @@ def _measure(session: Session, configuration: Collective) -> Record | None:
     return measure_started(rest, configuration, repetitions, delay)
 
 
+def _effort(configuration: Collective) -> Effort:
+    """Return that of a tree for operations of one block, else of all blocks that a rank has."""
+    blocks = max(_blocks(configuration.operation, configuration.processes))
+    if blocks == 1:
+        return Effort(configuration.message_size, max(1, (configuration.processes - 1).bit_length()))
+    return Effort(configuration.message_size, blocks - 1, by_all=True)
+
+
 def _collectives(text: str) -> tuple[CollectiveName, ...]:
     names: dict[CollectiveName, None] = {}
     groups = {name: (name,) for name in GROUPS["all"]} | GROUPS
@@ -182,5 +190,6 @@ KERNELS = (
         all_processes,
         _OPTIONS,
         left_out=_left_out,
+        effort=_effort,
     ),
 )

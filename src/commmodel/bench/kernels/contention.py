@@ -11,7 +11,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import Kernel, sampled
+from commmodel.bench.kernels.kernel import Effort, Kernel, sampled
 from commmodel.bench.kernels.multi_pair import several_pairs
 from commmodel.bench.placement import NodePairs, Placement
 from commmodel.bench.session import Session
@@ -73,5 +73,7 @@ KERNELS = (
         _measure,
         ranks=several_pairs,
         node_pairs=_on_nodes,
+        effort=lambda configuration: Effort(configuration.message_size),
+        decides=True,
     ),
 )

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import Kernel, Room, all_processes, sampled, stride
+from commmodel.bench.kernels.kernel import Effort, Kernel, Room, all_processes, sampled, stride
 from commmodel.bench.option import Option, doubling, number_list
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
@@ -81,5 +81,6 @@ KERNELS = (
         all_processes,
         (Option("neighbours", "numbers of neighbours in a ring: 1:8 doubles", doubling, number_list),),
         left_out=_left_out,
+        effort=lambda halo: Effort(halo.message_size, halo.neighbours, by_all=True),
     ),
 )

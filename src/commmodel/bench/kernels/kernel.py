@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 __all__ = [
-    "MODE", "WINDOW", "Kernel", "Room", "all_processes", "always", "message_room", "modes", "pair_or_all",
-    "pause_ticks", "sampled", "stride", "undisturbed_seconds", "window", "window_room",
+    "LOOKS", "MODE", "NO_MESSAGES", "WINDOW", "Effort", "Kernel", "Room", "all_processes", "always", "message_room",
+    "modes", "pair_or_all", "pause_ticks", "round_trip", "sampled", "stride", "undisturbed_seconds", "window",
+    "window_room",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -33,6 +34,43 @@ _FEWEST_LOOKS, _MOST_LOOKS = 5, 99
 _LOW = 0.25
 _PAUSE_ROUND_TRIPS = 1.2  # as Kielmann et al. wait for a message to arrive before they time its receive
 _LINE = 64  # messages of a window arrive in different cache lines
+
+
+class Effort(NamedTuple):
+    """What the smallest visit to a configuration sends through a link, one message after the other.
+
+    Attributes
+    ----------
+    size : float
+        Bytes of a message.
+    messages : float
+        Of a repetition.
+    repetitions : float
+        Besides those that `sampling.sample` takes.
+    seconds : float
+        Besides all messages.
+    sampled : bool
+        Whether `sampling.sample` repeats it.
+    by_all : bool
+        Whether all ranks of a node send at once, so that a link takes so many times as long.
+    """
+
+    size: float = 0
+    messages: float = 1
+    repetitions: float = 0
+    seconds: float = 0
+    sampled: bool = True
+    by_all: bool = False
+
+
+NO_MESSAGES = Effort(sampled=False)
+LOOKS = 6
+"""Repetitions that `undisturbed_seconds` takes where they are long."""
+
+
+def round_trip(configuration: Any) -> Effort:
+    """Return the effort of one message there and one back."""
+    return Effort(configuration.message_size, 2)
 
 
 def message_room(configuration: Any) -> Room:
@@ -98,6 +136,10 @@ class Kernel:
         Whether ``--operations`` may ask it for one-sided operations, which are then tried before anything is measured.
     visited : tuple of struct types
         Those of its configurations that are visited several times, where `BenchOptions.visits` says so.
+    effort : callable
+        configuration -> what its smallest visit sends, for the time that a plan takes at least.
+    decides : bool
+        Whether it tells of which kind a model is: such kernels are measured before the others.
     """
 
     summary: str
@@ -115,6 +157,8 @@ class Kernel:
     left_out: Callable[[BenchOptions], str] | None = None
     one_sided: bool = False
     visited: tuple[type[Configuration], ...] = ()
+    effort: Callable[[Any], Effort] = round_trip
+    decides: bool = False
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import Kernel, sampled
+from commmodel.bench.kernels.kernel import NO_MESSAGES, Kernel, sampled
 from commmodel.bench.placement import FurtherNodes, Placement
 from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
@@ -49,5 +49,6 @@ KERNELS = (
         _plan,
         _measure,
         ranks=_first_rank,
+        effort=lambda _: NO_MESSAGES,
     ),
 )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from commmodel import _core
 from commmodel.bench import process_memory
-from commmodel.bench.kernels.kernel import Kernel, Room, all_processes
+from commmodel.bench.kernels.kernel import NO_MESSAGES, Kernel, Room, all_processes
 from commmodel.bench.option import Option, list_of
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
@@ -146,6 +146,7 @@ KERNELS = (
             ),
         ),
         check=_check,
+        effort=lambda _: NO_MESSAGES,
         left_out=_left_out,
     ),
 )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from commmodel.bench.kernels.kernel import (
     WINDOW,
+    Effort,
     Kernel,
     Room,
     message_room,
@@ -109,6 +110,19 @@ def _stream_room(configuration: Stream) -> Room:
     return configuration.message_size, window_room(configuration.message_size)
 
 
+def _sharing(configuration: Pairs | Stream) -> int:
+    """Return the number of pairs that share a link."""
+    return configuration.pairs if configuration.path == "between-nodes" else 1
+
+
+def _pairs_effort(configuration: Pairs) -> Effort:
+    return Effort(configuration.message_size * _sharing(configuration), 2)
+
+
+def _stream_effort(configuration: Stream) -> Effort:
+    return Effort(configuration.message_size * _sharing(configuration), configuration.window)
+
+
 def _several(placement: Placement, node_pairs: Sequence[int]) -> bool:
     return max(node_pairs) > 1 or any(len(pairs) > 1 for pairs in placement.values())
 
@@ -137,6 +151,7 @@ KERNELS = (
         by_default=_several,
         node_pairs=_on_nodes,
         visited=(Pairs,),
+        effort=_pairs_effort,
     ),
     Kernel(
         "windows of messages in one direction",
@@ -149,5 +164,6 @@ KERNELS = (
         by_default=_streams,
         node_pairs=_on_nodes,
         visited=(Stream,),
+        effort=_stream_effort,
     ),
 )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from commmodel.bench.buffers import allocate
 from commmodel.bench.kernels.burst import BURSTS, OPERATIONS, locked_window, origin_buffer
 from commmodel.bench.kernels.exchange_order import Order, largest_share, longest_burst, order, room
-from commmodel.bench.kernels.kernel import Kernel, Room, pair_or_all, sampled
+from commmodel.bench.kernels.kernel import Effort, Kernel, Room, pair_or_all, sampled
 from commmodel.bench.option import Option, list_of, number_list, positive, sizes, with_step
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
@@ -292,6 +292,7 @@ KERNELS = (
         pair_or_all,
         _OPTIONS,
         prepare=_prepare,
+        effort=lambda problem: Effort(problem.volume, 2 * problem.iterations, 1, by_all=True),
         one_sided=True,
     ),
 )

@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 
 from commmodel.bench import eager_limit
 from commmodel.bench.kernels import random_sizes
-from commmodel.bench.kernels.kernel import Kernel, Room, always, message_room, pause_ticks, sampled
+from commmodel.bench.kernels.kernel import (
+    LOOKS,
+    Effort,
+    Kernel,
+    Room,
+    always,
+    message_room,
+    pause_ticks,
+    round_trip,
+    sampled,
+)  # fmt: skip
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record, join_visits, visit_samples
@@ -125,6 +135,19 @@ def _measure_threshold(session: Session, configuration: Threshold) -> Record | N
     return Record(configuration, "B", (float(limit),), bracket=(limit, above))
 
 
+def _threshold_effort(configuration: Threshold) -> Effort:  # noqa: ARG001
+    return Effort(eager_limit.LARGEST, eager_limit.PROBES_OF_LARGEST, 1, eager_limit.SECONDS, sampled=False)
+
+
+def _effort(configuration: Ping | PingPong | RandomPing | RandomPingPong) -> Effort:
+    if isinstance(configuration, RandomPing | RandomPingPong):
+        return random_sizes.effort(configuration)
+    if isinstance(configuration, PingPong):
+        return round_trip(configuration)
+    receives = configuration.operation == "receive"  # each waits for more than a round trip before
+    return Effort(configuration.message_size, 2.2 if receives else 1, LOOKS if receives else 0)
+
+
 def _threshold_room(configuration: Threshold) -> Room:  # noqa: ARG001
     return eager_limit.LARGEST, eager_limit.LARGEST
 
@@ -138,6 +161,8 @@ KERNELS = (
         _measure_threshold,
         _threshold_room,
         by_default=always,
+        effort=_threshold_effort,
+        decides=True,
     ),
     Kernel(
         "blocking ping-pong of one pair",
@@ -149,6 +174,7 @@ KERNELS = (
         by_default=always,
         refine=_refine_pingpong,
         visited=(PingPong,),
+        effort=_effort,
     ),
     Kernel(
         "time inside MPI_Send and inside MPI_Recv",
@@ -159,5 +185,6 @@ KERNELS = (
         options=_OPTIONS,
         by_default=always,
         visited=(Ping,),
+        effort=_effort,
     ),
 )

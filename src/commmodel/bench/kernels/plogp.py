@@ -14,7 +14,18 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import MODE, Kernel, Room, modes, pause_ticks, sampled, window, window_room
+from commmodel.bench.kernels.kernel import (
+    LOOKS,
+    MODE,
+    Effort,
+    Kernel,
+    Room,
+    modes,
+    pause_ticks,
+    sampled,
+    window,
+    window_room,
+)
 from commmodel.bench.kernels.trains import time_trains
 from commmodel.bench.placement import Placement
 from commmodel.bench.sampling import Measure
@@ -153,6 +164,12 @@ def refine(options: BenchOptions, records: Sequence[Record]) -> list[Configurati
     ]
 
 
+def _effort(configuration: PLogPParameter) -> Effort:
+    size, is_receive = configuration.message_size, configuration.quantity == "receive"
+    messages = window(size) if configuration.quantity == "gap" else 2.2 if is_receive else 1
+    return Effort(size, messages, LOOKS / 2 if is_receive else 0)
+
+
 KERNELS = (
     Kernel(
         "send and receive overhead, gap and round trip of many sizes, for pLogP",
@@ -162,5 +179,6 @@ KERNELS = (
         _room,
         options=(MODE,),
         refine=refine,
+        effort=_effort,
     ),
 )

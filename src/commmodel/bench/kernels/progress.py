@@ -22,7 +22,7 @@ from commmodel.bench.kernels.burst import (
     row_room,
     rows_left_out,
 )
-from commmodel.bench.kernels.kernel import Kernel, sampled, stride, undisturbed_seconds
+from commmodel.bench.kernels.kernel import LOOKS, Effort, Kernel, sampled, stride, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
@@ -102,5 +102,6 @@ KERNELS = (
         options=(OPERATIONS, BURSTS),
         left_out=_left_out,
         one_sided=True,
+        effort=lambda progress: Effort(progress.message_size, 2 * progress.burst, LOOKS),
     ),
 )

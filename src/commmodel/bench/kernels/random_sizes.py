@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import Room
+from commmodel.bench.kernels.kernel import Effort, Room
 from commmodel.bench.option import Option, positive
 from commmodel.bench.placement import Placement
 from commmodel.bench.sampling import ROUNDING
@@ -22,7 +22,7 @@ from commmodel.errors import InputError
 from commmodel.results import BenchOptions, Record
 from commmodel.results.configurations import RandomPing, RandomPingPong
 
-__all__ = ["OPTION", "drawn_sizes", "measure_ping", "measure_pingpong", "plan_ping", "plan_pingpong", "room"]
+__all__ = ["OPTION", "drawn_sizes", "effort", "measure_ping", "measure_pingpong", "plan_ping", "plan_pingpong", "room"]
 
 Floats = NDArray[np.float64]
 _Measure = Callable[[int, int], Floats]
@@ -31,11 +31,13 @@ _Operation = Literal["send", "isend", "receive"]
 
 _MOST_SIZES = 100_000
 _SIZES_A_RECORD = 25
-_PASSES = 3  # over the sizes of a record, so that a disturbance does not hit all samples of one of them
-_FEWEST, _MOST = 1, 5  # samples of a size in one pass
+_FURTHER_PASSES = 2  # over the sizes of a record, so that a disturbance does not hit all samples of one of them
+_CHEAP_SECONDS = 0.1  # of further passes, which are made even where there is no time for them
+_MOST = 7  # samples of a size in one of them
 _MOST_TURNS = 8  # of a small size in one record
 _LARGE = 64 << 10  # bytes; two turns of half of it, and so on
-_LOOKS = 3  # round trips that a pause is made of
+_LOOKS = 3  # round trips that a pause is made of, but one where it takes
+_LONG_SECONDS = 10e-3  # this
 _PAUSE_ROUND_TRIPS = 1.5  # more than 1.2, as these are few
 
 
@@ -110,8 +112,12 @@ def _round_trips(session: Session, size: int, repetitions: int) -> Floats:
 
 def _pause(session: Session, size: int) -> int:
     """Return the ticks until a requested message has arrived, from a few round trips."""
-    seconds = session.comm.bcast(float(np.median(_round_trips(session, size, _LOOKS))))
-    return session.ticks(_PAUSE_ROUND_TRIPS * seconds)
+
+    def looked(count: int) -> float:
+        return float(session.comm.bcast(np.median(_round_trips(session, size, count))))
+
+    seconds = looked(1)
+    return session.ticks(_PAUSE_ROUND_TRIPS * (looked(_LOOKS) if seconds < _LONG_SECONDS else seconds))
 
 
 def measure_pingpong(session: Session, configuration: RandomPingPong) -> Record | None:
@@ -137,32 +143,55 @@ def measure_ping(session: Session, configuration: RandomPing) -> Record | None:
         ticks = burst.two_sided_burst(*common, size, size, 1, repetitions, session.clock_number)
         return session.seconds(ticks) * session.first
 
+    def pause(size: int) -> None:
+        pauses[size] = _pause(session, size)
+
     def receives(size: int, repetitions: int) -> Floats:
-        if size not in pauses:
-            pauses[size] = _pause(session, size)
         ticks = pingpong.ping_receive(*common, size, repetitions, pauses[size], session.clock_number)
         return session.seconds(ticks) * (not session.first)
 
     measure = {"send": sends, "isend": isends, "receive": receives}[configuration.operation]
-    return _recorded(session, configuration, configuration.message_sizes, measure)
+    before = pause if configuration.operation == "receive" else None
+    return _recorded(session, configuration, configuration.message_sizes, measure, before)
+
+
+def effort(configuration: RandomPing | RandomPingPong) -> Effort:
+    """Return what a smallest visit sends: each size twice, and what a pause before a receive is made of."""
+    sizes = configuration.message_sizes
+    per_size = {"RandomPingPong": 4.0, "send": 2.0, "isend": 2.0, "receive": 2 + 2.2 * _PAUSE_ROUND_TRIPS}
+    name = configuration.operation if isinstance(configuration, RandomPing) else "RandomPingPong"
+    return Effort(sum(sizes) / len(sizes), len(sizes) * per_size[name], 1, sampled=False)
 
 
 def _recorded(
-    session: Session, configuration: RandomPing | RandomPingPong, sizes: Sequence[int], measure: _Measure
+    session: Session,
+    configuration: RandomPing | RandomPingPong,
+    sizes: Sequence[int],
+    measure: _Measure,
+    before: Callable[[int], None] | None = None,
 ) -> Record | None:
-    """Measure all sizes equally often, within the share of time; return the record, on the root."""
+    """Measure all sizes equally often, once at least, within the share of time; return the record, on the root.
+
+    Before, the first message of a size sets up what later ones find, unless `before` sends some.
+    """
     from mpi4py import MPI
 
     begun = time.perf_counter()
-    for size in sizes:  # the first message of a size sets up what later ones find
-        measure(size, 1)
-    one_pass = time.perf_counter() - begun
-    affordable = int((session.share - one_pass) / (_PASSES * max(one_pass, 1e-9)))
-    repetitions = session.comm.bcast(max(_FEWEST, min(_MOST, affordable)))
-    local = np.stack([[measure(size, repetitions) for size in sizes] for _ in range(_PASSES)])
+    for size in dict.fromkeys(sizes):
+        if before:
+            before(size)
+        else:
+            measure(size, 1)
+    first_pass = time.perf_counter()
+    passes = [[measure(size, 1) for size in sizes]]
+    one_pass = max(time.perf_counter() - first_pass, 1e-9)
+    left = max(session.share - (time.perf_counter() - begun), _CHEAP_SECONDS)
+    count = session.comm.bcast(min(_FURTHER_PASSES * _MOST, int(left / one_pass)))
+    further = min(_FURTHER_PASSES, count)
+    passes += [[measure(size, count // further) for size in sizes] for _ in range(further)]
+    local = np.concatenate(passes, axis=1)
     samples = np.empty_like(local)
     session.comm.Reduce(local, samples, op=MPI.MAX)
     if not session.is_root:
         return None
-    by_size = samples.transpose(1, 0, 2).reshape(-1).round(ROUNDING)
-    return Record(configuration, "s", tuple(by_size.tolist()), warmup=len(sizes))
+    return Record(configuration, "s", tuple(samples.reshape(-1).round(ROUNDING).tolist()), warmup=len(sizes))

@@ -11,7 +11,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import MODE, Kernel, Room, modes, sampled, stride, undisturbed_seconds
+from commmodel.bench.kernels.kernel import (
+    LOOKS,
+    MODE,
+    Effort,
+    Kernel,
+    Room,
+    modes,
+    sampled,
+    stride,
+    undisturbed_seconds,
+)
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
@@ -94,4 +104,15 @@ def _measure(session: Session, train: Train) -> Record | None:
     return msgspec.structs.replace(record, delay=_wait_seconds(session, delay))
 
 
-KERNELS = (Kernel("trains of messages with one answer, for LogGP", (Train,), _plan, _measure, _room, options=(MODE,)),)
+def _effort(train: Train) -> Effort:
+    if not train.delayed:
+        return Effort(train.message_size, train.messages)
+    return Effort(train.message_size, 2 * train.messages, LOOKS / (2 * train.messages))
+
+
+KERNELS = (
+    Kernel(
+        "trains of messages with one answer, for LogGP", (Train,), _plan, _measure, _room, options=(MODE,),
+        effort=_effort,
+    ),
+)  # fmt: skip

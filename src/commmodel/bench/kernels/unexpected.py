@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import Kernel, sampled, undisturbed_seconds
+from commmodel.bench.kernels.kernel import LOOKS, Effort, Kernel, sampled, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
@@ -46,4 +46,11 @@ def _measure(session: Session, configuration: Unexpected) -> Record | None:
     return sampled(session, configuration, lambda _, repetitions: received(repetitions, delay))
 
 
-KERNELS = (Kernel("large messages whose receive is posted late", (Unexpected,), _plan, _measure),)
+def _effort(configuration: Unexpected) -> Effort:
+    late = configuration.receive == "late"
+    return Effort(configuration.message_size, _PATIENCE if late else 1, LOOKS / _PATIENCE if late else 0)
+
+
+KERNELS = (
+    Kernel("large messages whose receive is posted late", (Unexpected,), _plan, _measure, effort=_effort, decides=True),
+)
