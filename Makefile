@@ -230,6 +230,7 @@ cluster-bench: $(VENV)/.test-ready
 	$(BIN)/python -m benchmarks.validation.emulated_guard
 	$(BIN)/python -m benchmarks.validation.emulated_simulation
 	$(BIN)/python -m benchmarks.validation.emulated_queues
+	$(BIN)/python -m benchmarks.validation.emulated_senders
 
 # Python compiles what is imported when it is: less than all that is installed.
 PIP := $(BIN)/pip install --quiet --no-compile

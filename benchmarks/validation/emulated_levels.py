@@ -31,6 +31,7 @@ from commmodel.fit import fit_machine
 from commmodel.machine import Machine
 from commmodel.predict import algorithm_seconds
 from commmodel.report.kit.tables import Table, left, plain_rows, right
+from commmodel.results import Measurements
 from commmodel.units import format_size, format_time, parse_sizes
 
 BYTES, SLOWER = 0.15, 1.25
@@ -192,7 +193,12 @@ def main() -> None:
             folder / "parameters.jsonl", arguments.mpiexec, hosts,
             ("pairs", "loggp", "plogp", "--sizes", f"1,64,1KiB:{upto}", *rest), {}, per_node,
         )  # fmt: skip
-        machine = fit_machine(parameters)
+        # Ping-pongs of several pairs go both ways at once: only streams tell what a host sends.
+        streams = measured(
+            folder / "streams.jsonl", arguments.mpiexec, hosts,
+            ("stream", "--pairs", f"1,{per_node}", "--sizes", "1KiB,4KiB,16KiB,32KiB,64KiB", *rest), {}, per_node,
+        )  # fmt: skip
+        machine = fit_machine(Measurements((*parameters.launches, *streams.launches)))
         for number, chosen in enumerate(SETS[library]):
             selector, rules = rules_for(library, chosen, folder, max(per_node, arguments.hosts))
             results = measured(

@@ -23,7 +23,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 import numpy as np
@@ -238,34 +238,80 @@ def main() -> None:
         default="acks-first",
         help="of a host: one, one for each other host, or one for acknowledgements, which go first (acks-first)",
     )
+    parser.add_argument("--congestion", default="reno", help="TCP's congestion control on the hosts (reno)")
     parser.add_argument("--hosts", type=int, default=8, help="a power of two (8)")
     parser.add_argument(
         "--sizes", default="10KiB,100KiB,1MiB", type=parse_sizes, help="of the messages (10KiB,100KiB,1MiB)"
     )
+    parser.add_argument("--cabinets", type=int, choices=(1, 2), default=2, help="measured in one, or one and two (2)")
     parser.add_argument("--random-sizes", default="80", help="for the calibration (80)")
     parser.add_argument("--calibration-time", default="30s", help="of the calibration, which may take longer (30s)")
     parser.add_argument("--time", default="100s", help="of the measurement in each topology (100s)")
+    parser.add_argument("--launches", type=int, default=1, help="each calibrated anew; --keep adds to those there (1)")
+    parser.add_argument(
+        "--gather", action="store_true", help="measure nothing: print the table of those that --keep has"
+    )
     arguments = parser.parse_args()
-    if problem := emulated_cluster.missing():
+    if arguments.gather and not arguments.keep:
+        parser.error("--gather needs --keep")
+    if not arguments.gather and (problem := emulated_cluster.missing()):
         raise SystemExit(f"no emulated cluster here: {problem}")
     with tempfile.TemporaryDirectory() as temporary:
-        rows = list(measured_rows(arguments, arguments.keep or Path(temporary)))
+        folder = arguments.keep or Path(temporary)
+        for _ in range(0 if arguments.gather else arguments.launches):
+            launch(arguments, folder)
+        launches = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*/rows.json"))]
+    if not launches:
+        raise SystemExit(f"{folder} has no launches")
+    show_launches(launches)
+    raise SystemExit(0 if all(launch["kept"] for launch in launches) else 1)
+
+
+def launch(arguments: argparse.Namespace, folder: Path) -> None:
+    """Calibrate, measure and simulate once; add what came out to a folder."""
+    number = 1 + len(list(folder.glob("launch-*")))
+    place = folder / f"launch-{number}"
+    rows = list(measured_rows(arguments, place, number))
     show(rows)
-    raise SystemExit(0 if judged(rows) else 1)
+    version = subprocess.check_output([arguments.mpiexec, "--version"], text=True)
+    summary = {
+        "library": "Open MPI" if "Open MPI" in version else "MPICH",
+        "kind": f"{arguments.congestion}, {arguments.queues}",
+        "kept": judged(rows),
+        "rows": [(*row[:5], row.error("hybrid"), row.error(MEDIAN), row.error("loggps")) for row in rows],
+    }
+    (place / "rows.json").write_text(json.dumps(summary), encoding="utf-8")
 
 
-def measured_rows(arguments: argparse.Namespace, folder: Path) -> Iterator[Row]:
+def show_launches(launches: Sequence[dict[str, Any]]) -> None:
+    """Print the errors of all rows of all launches: by library, hosts and size of messages."""
+    groups: dict[tuple[str, ...], list[tuple[int, Any]]] = {}
+    for number, summary in enumerate(launches):
+        for row in summary["rows"]:
+            size = "≥ 100 KiB" if row[2] >= LARGE else "< 100 KiB"
+            groups.setdefault((summary["library"], summary["kind"], row[0], size), []).append((number, row))
+    columns = ("library", "TCP, queues", "hosts in", "messages", "launches", "rows", "hybrid", "its median", "LogGPS")
+    table = Table(*columns, "beyond 10 %", title="All rows of all launches: median and worst |E|")
+    for key, rows in sorted(groups.items()):
+        errors = np.abs([row[5:] for _, row in rows])
+        cells = (f"{np.median(column):.1%}, {column.max():.1%}" for column in errors.T)
+        beyond = int((errors[:, 0] > LARGE_WORST).sum())
+        table.add_row(*key, str(len({number for number, _ in rows})), str(len(rows)), *cells, str(beyond))
+    Console(width=140).print(table)
+
+
+def measured_rows(arguments: argparse.Namespace, folder: Path, seed: int) -> Iterator[Row]:
     """Yield what was measured in each topology, simulated."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True)
     selector, rules = forced(folder, arguments.mpiexec)
     variables = dict(arguments.variable)
     algorithms = {rule.operation: rule.algorithm for rule in selector.rules}
     largest = 1 << (max(arguments.sizes) - 1).bit_length()
     one_queue = arguments.queues != "each"
     machine: Machine | None = None
-    for topology, in_cabinets in (("1 cabinet", 1), ("2 cabinets", 2)):
+    for topology, in_cabinets in (("1 cabinet", 1), ("2 cabinets", 2))[: arguments.cabinets]:
         with emulated_cluster.cluster(arguments.hosts, in_cabinets) as hosts:
-            emulated_cluster.set_sockets(SEND_BUFFER, RECEIVE_BUFFER, hosts)
+            emulated_cluster.set_sockets(SEND_BUFFER, RECEIVE_BUFFER, hosts, arguments.congestion)
             emulated_cluster.set_rate(arguments.rate, hosts, BUCKET, arguments.queues)
             if in_cabinets == 2:
                 emulated_cluster.set_uplink_rate(arguments.uplink * arguments.rate, BUCKET)
@@ -273,7 +319,7 @@ def measured_rows(arguments: argparse.Namespace, folder: Path) -> Iterator[Row]:
                 pair = measured(
                     folder / "calibration.jsonl", arguments.mpiexec, hosts[:2],
                     ("ping", "pingpong", "contention", "threshold", "answer", "--random-sizes", arguments.random_sizes,
-                     "--sizes", f"256:{largest}", "--time", arguments.calibration_time), variables,
+                     "--sizes", f"256:{largest}", "--time", arguments.calibration_time), variables, seed=seed,
                 )  # fmt: skip
                 machine = fit_machine(pair)
             processes = [2, 4, arguments.hosts] if in_cabinets == 1 else [arguments.hosts]
@@ -283,7 +329,7 @@ def measured_rows(arguments: argparse.Namespace, folder: Path) -> Iterator[Row]:
                 folder / f"measured-{in_cabinets}.jsonl", arguments.mpiexec, hosts,
                 ("collective", "--start", "barrier", "--collectives", ",".join((*algorithms, HALO)),
                  "--procs", counts, "--sizes", ",".join(map(str, arguments.sizes)), "--time", arguments.time),
-                rules | variables,
+                rules | variables, seed=seed,
             )  # fmt: skip
         platforms = {count: platform_of(machine, count, in_cabinets, arguments.uplink) for count in processes}
         yield from rows(topology, machine, several, platforms, algorithms, exits, one_queue)

@@ -4,6 +4,7 @@ import json
 import math
 from importlib import import_module
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -530,6 +531,14 @@ def test_on_nodes_it_is_told_what_is_not_known():
     remarks = predict.collective(TWO, "bcast", Problem(8, 8, nodes=Nodes(4)), algorithm="binomial").remarks
     assert any("measure on one node, too" in remark for remark in remarks)
     assert any("what a node moves at most is not known" in remark for remark in remarks)
+    rates = MaxRate(Parameter(1e-6, "s"), Parameter(1e9, "B/s"), Parameter(2e9, "B/s"))
+    segments = [msgspec.structs.replace(segment, max_rate=rates) for segment in TWO.segments]
+    for one_way, expected in ((None, True), (rates, False)):
+        limited = msgspec.structs.replace(
+            TWO, segments=tuple(msgspec.structs.replace(segment, one_way=one_way) for segment in segments)
+        )
+        remarks = predict.collective(limited, "bcast", Problem(8, 8, nodes=Nodes(4)), algorithm="binomial").remarks
+        assert any("measure the kernel stream" in remark for remark in remarks) == expected
 
 
 def test_on_nodes_without_a_path_between_them_a_remark_says_which_is_taken():

@@ -22,8 +22,8 @@ from shutil import which
 from typing import Literal
 
 __all__ = [
-    "BRIDGE", "Queues", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "parser", "set_rate",
-    "set_sockets", "set_uplink_rate", "socket_rate",
+    "BRIDGE", "Queues", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "parser",
+    "set_congestion", "set_rate", "set_sockets", "set_uplink_rate", "socket_rate",
 ]  # fmt: skip
 
 _AS_HOST = Path(__file__).with_name("as_host.sh")
@@ -199,21 +199,27 @@ def _set_queues(host: str, matches: dict[str, tuple[str, ...]], first: Sequence[
         _run(*inside, "filter", "add", *device, "parent", "2:", "protocol", "ip", *words)
 
 
-def set_sockets(send_buffer: int, receive_buffer: int, names: Sequence[str]) -> None:
+def set_sockets(send_buffer: int, receive_buffer: int, names: Sequence[str], congestion: str = "reno") -> None:
     """Let TCP on these hosts share links evenly and at once: plain windows, no pace of its own, buffers in bytes.
 
     The kernel's defaults keep what they learnt of a link, among others, for the next message, and their buffers are for
     links a thousand times as fast. Reno is the only congestion control that each kernel lets a namespace have.
     """
+    set_congestion(congestion, names)
     for host in names:
         for setting in (
-            "tcp_congestion_control=reno",
             "tcp_slow_start_after_idle=0",
             "tcp_no_metrics_save=1",
             f"tcp_wmem=4096 {send_buffer} {send_buffer}",
             f"tcp_rmem=4096 {receive_buffer} {receive_buffer}",
         ):
             _run("ip", "netns", "exec", host, "sysctl", "-q", "-w", f"net.ipv4.{setting}")
+
+
+def set_congestion(name: str, names: Sequence[str]) -> None:
+    """Give these hosts a congestion control, one of those that the kernel allows."""
+    for host in names:
+        _run("ip", "netns", "exec", host, "sysctl", "-q", "-w", f"net.ipv4.tcp_congestion_control={name}")
 
 
 def set_uplink_rate(bits_per_second: float, bucket: str = _BUCKET) -> None:

@@ -43,9 +43,15 @@ def node_remarks(machine: Machine) -> tuple[str, ...]:
         remarks.append(
             "messages within a node are taken to cost what they cost between nodes: measure on one node, too"
         )
-    if all(rate is None or not rate.is_limiting for rate in map(node_rate, machine.segments)):
+    limited = [segment for segment in machine.segments if (rate := node_rate(segment)) is not None and rate.is_limiting]
+    if not limited:
         remarks.append(
             "what a node moves at most is not known: its processes are taken not to disturb each other (pairs)"
+        )
+    elif all(segment.one_way is None for segment in limited):
+        remarks.append(
+            "a node's rate is that of ping-pongs, which go both ways at once: messages between nodes may take up to "
+            "twice as long: measure the kernel stream, too"
         )
     return tuple(remarks)
 
