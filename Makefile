@@ -215,6 +215,7 @@ bench: $(VENV)/.test-ready
 	$(BIN)/python -m benchmarks.validation.scaling_models $(if $(EXTRAP),--extrap $(EXTRAP))
 	$(BIN)/python -m benchmarks.validation.guard_alarms
 	$(BIN)/python -m benchmarks.validation.smpi_accuracy
+	$(BIN)/python -m benchmarks.validation.collective_messages --mpiexec "$(MPIEXEC)"
 	$(if $(filter mpich,$(MPI)),$(BIN)/python -m benchmarks.speed.online)
 	$(if $(filter mpich,$(MPI)),$(BIN)/python -m benchmarks.speed.online_scale)
 	$(if $(filter mpich,$(MPI)),$(BIN)/python -m benchmarks.validation.online_agreement)

@@ -104,12 +104,28 @@ TEXTBOOK = [
         lambda P, n: (P - 1 + P * k(P), n // 2 * k(P) + (P - 1) * n, 2 * k(P)),
     ),
     ("reduce", "linear", ANY, lambda P, n: (P - 1, (P - 1) * n, 1)),
+    (
+        "reduce",
+        "reduce-scatter-gather-halves",
+        POWERS,
+        lambda P, n: (P * k(P) + P - 1, (P - 1) * n + n // 2 * k(P), 2 * k(P)),
+    ),
     ("reduce", "binomial", ANY, lambda P, n: (P - 1, (P - 1) * n, rounds_of(P))),
     ("reduce", "reduce-scatter-gather", POWERS, lambda P, n: (P * k(P) + P - 1, (P - 1) * n + n // 2 * k(P), 2 * k(P))),
     ("allreduce", "recursive-doubling", POWERS, lambda P, n: (P * k(P), P * k(P) * n, k(P))),
     (
         *("allreduce", "recursive-doubling", (3, 6, 13)),
         lambda P, n: (2 ** k(P) * k(P) + 2 * extra(P), (2 ** k(P) * k(P) + 2 * extra(P)) * n, k(P) + 2),
+    ),
+    ("allreduce", "linear", ANY, lambda P, n: (2 * (P - 1), 2 * (P - 1) * n, 2)),
+    ("allreduce", "reduce-scatter-allgather-halves", POWERS, lambda P, n: (2 * P * k(P), 2 * (P - 1) * n, 2 * k(P))),
+    (  # half a vector each way and half of the result before, all of it after: counted in Open MPI 5.0.11
+        *("allreduce", "reduce-scatter-allgather-halves", (3, 5, 6, 12)),
+        lambda P, n: (
+            2 * 2 ** k(P) * k(P) + 4 * extra(P),
+            (2 * (2 ** k(P) - 1) + 5 * extra(P) / 2) * n,
+            2 * k(P) + 3,
+        ),
     ),
     ("allreduce", "reduce-scatter-allgather", POWERS, lambda P, n: (2 * P * k(P), 2 * (P - 1) * n, 2 * k(P))),
     (

@@ -164,6 +164,9 @@ def test_a_written_file_says_the_same_to_both_readers(tmp_path):
         number, _, segment_size = reader.choice("bcast", size, processes, per_node)
         rule = select(back, "bcast", size, processes, per_node=per_node)
         if number:
+            if rule.algorithm == "linear" and number == NUMBERS["bcast"]["scatter-ring"]:
+                assert size // 8 < processes  # as Open MPI does by itself
+                continue
             assert (NUMBERS["bcast"][rule.algorithm], rule.segment_size or 0) == (number, segment_size)
         else:
             assert rule == select(load("openmpi"), "bcast", size, processes, per_node=per_node)

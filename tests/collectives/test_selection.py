@@ -97,7 +97,7 @@ def test_mpich_picks_by_its_documented_thresholds(operation, size, processes, al
         ("barrier", 0, 4, "linear"),
         ("barrier", 0, 64, "dissemination"),
         ("allreduce", 8191, 8, "recursive-doubling"),
-        ("allreduce", 8192, 8, "reduce-scatter-allgather"),
+        ("allreduce", 8192, 8, "reduce-scatter-allgather-halves"),
         ("alltoall", 511, 64, "bruck"),
         ("alltoall", 262144, 128, "pairwise"),
         ("allgather", 100, 16, "recursive-doubling"),
@@ -140,8 +140,8 @@ def test_no_rule_of_a_published_selector_is_out_of_reach():
                 (total // count + one, count) for total, count, one in product(totals, counts, (0, 1)) if count > 0
             ]
             used = {
-                select(load(name), operation, size, count, per_node=per_node)
-                for (size, count), per_node in product(cases, (None, 2))
+                select(load(name), operation, size, count, element_size, per_node)
+                for (size, count), per_node, element_size in product(cases, (None, 2), (1, 8, 1 << 30))
             }
             assert used == set(own), (name, operation)
 
@@ -345,7 +345,8 @@ def test_open_mpis_rules_are_read_as_it_reads_them(file):
     assert select(selector, "bcast", 999, 2).algorithm == "binomial-at-once"
     assert select(selector, "bcast", 1000, 7) == SelectionRule("bcast", "chain", processes_upto=7, segment_size=256)
     assert select(selector, "bcast", 0, 1).algorithm == "binomial-at-once"  # below the first size its rules hold, too
-    assert select(selector, "bcast", 0, 8).algorithm == "scatter-ring"
+    assert select(selector, "bcast", 64, 8).algorithm == "scatter-ring"
+    assert select(selector, "bcast", 56, 8).algorithm == "linear"  # what that is with fewer elements than processes
     assert select(selector, "barrier", 0, 64).algorithm == "dissemination"  # not in the file: the fixed decision
     file.write_text("2\n3\n1\n1 2\n0 0 0 0\n800 2 0 0\n1 # allgatherv\n1\n1 1\n0 99 0 0\n")
     selector = load(file)

@@ -21,6 +21,8 @@ TIED = {
     ("bcast", "scatter-recursive-doubling"),
     ("allgather", "recursive-doubling"),
     ("reduce_scatter_block", "recursive-halving"),
+    ("reduce", "reduce-scatter-gather-halves"),
+    ("allreduce", "reduce-scatter-allgather-halves"),
 }
 """On numbers of processes that are no power of two, messages for different rounds come at the same time: `criticalpath`
 knows the rounds, and lets that of the sooner round pass the port first; here the rank of the sender decides."""

@@ -20,9 +20,22 @@ from numpy.typing import NDArray
 from commmodel.arguments import enough_memory, whole
 from commmodel.errors import InputError
 
-__all__ = ["Access", "Integers", "Nodes", "Problem", "Round", "Schedule", "Scheduler", "flatten", "messages_at_once"]
+__all__ = [
+    "ELEMENT_SIZE",
+    "Access",
+    "Integers",
+    "Nodes",
+    "Problem",
+    "Round",
+    "Schedule",
+    "Scheduler",
+    "flatten",
+    "messages_at_once",
+]
 
 Integers = NDArray[np.int64]
+ELEMENT_SIZE = 8
+"""Bytes of an element where nothing says it: a double's."""
 NONE: Integers = np.empty(0, dtype=np.int64)
 NONE.flags.writeable = False
 
@@ -67,6 +80,8 @@ class Problem:
         Bytes of a piece where an algorithm sends pieces one after the other; None: all at once.
     nodes : Nodes or None
         Where processes share nodes; None: nothing tells them apart.
+    element_size : int
+        Bytes of an element of the datatype: libraries choose by the number of elements, too.
     """
 
     processes: int
@@ -74,9 +89,10 @@ class Problem:
     root: int = 0
     segment_size: int | None = None
     nodes: Nodes | None = None
+    element_size: int = ELEMENT_SIZE
 
     def __post_init__(self) -> None:
-        for name in ("processes", "message_size", "root"):
+        for name in ("processes", "message_size", "root", "element_size"):
             object.__setattr__(self, name, whole(name, getattr(self, name)))
         if self.segment_size is not None:
             object.__setattr__(self, "segment_size", whole("segment_size", self.segment_size))
@@ -84,6 +100,8 @@ class Problem:
             raise InputError(f"{self.processes} processes: there must be at least one")
         if self.message_size < 0:
             raise InputError(f"a message of {self.message_size} bytes: a size must not be negative")
+        if self.element_size < 1:
+            raise InputError(f"elements of {self.element_size} bytes: there must be at least one byte in each")
         if not 0 <= self.root < self.processes:
             raise InputError(f"root {self.root}: the {self.processes} processes are numbered from 0")
         if self.segment_size is not None and self.segment_size < 1:

@@ -510,6 +510,10 @@ CLOSED_FORMS: dict[str, dict[str, ClosedForm]] = {
             rooted.reduce_scatter_gather,
             "exact for P a power of two that divides m and g ≤ L + 2 o; an estimate for other P",
         ),
+        "reduce-scatter-gather-halves": ClosedForm(
+            rooted.reduce_scatter_gather,
+            "exact for P a power of two that divides m and g ≤ L + 2 o; an estimate for other P",
+        ),
     },
     "allreduce": {
         "recursive-doubling": ClosedForm(
@@ -521,6 +525,11 @@ CLOSED_FORMS: dict[str, dict[str, ClosedForm]] = {
             allreduce_reduce_scatter_allgather,
             "exact for P a power of two that divides m and g ≤ L + 2 o; an estimate for other P",
         ),
+        "reduce-scatter-allgather-halves": ClosedForm(
+            allreduce_reduce_scatter_allgather,
+            "exact for P a power of two that divides m and g ≤ L + 2 o; an estimate for other P",
+        ),
+        "linear": ClosedForm(rooted.allreduce_linear, "exact"),
         "ring": ClosedForm(allreduce_ring, "exact for g ≤ L + 2 o where P divides m; else a lower bound"),
         "reduce-broadcast": ClosedForm(
             allreduce_reduce_broadcast,

@@ -10,6 +10,7 @@ import math
 from commmodel.models.formula import formula
 
 __all__ = [
+    "allreduce_linear",
     "barrier_binomial",
     "barrier_linear",
     "bcast_binary",
@@ -270,6 +271,27 @@ def reduce_binomial(
     rest = (max(message_size, 1.0) - 1.0) * G
     rounds = math.ceil(math.log2(processes))
     return rounds * (L + 2.0 * o + rest + reduction * message_size)
+
+
+@formula
+def allreduce_linear(
+    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+) -> float:
+    """Allreduce in rank 0: every process sends to it, it combines, and sends to every process.
+
+    T = 2 (P − 2) a(m) + 2 x(m) + (P − 1) γ m
+
+    Notes
+    -----
+    `reduce_linear` and `linear`.
+
+    Examples
+    --------
+    >>> allreduce_linear(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
+    153.0
+    """
+    numbers = (processes, message_size, L, o, g, G, memory_copy, reduction)
+    return reduce_linear(*numbers) + linear(*numbers)
 
 
 @formula

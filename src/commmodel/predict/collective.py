@@ -93,6 +93,8 @@ class _Task(NamedTuple):
     path: str | None
     memory_copy: Parameter
     reduction: Parameter
+    is_empty: bool = False
+    """Whether nothing is sent: a library's collective on no bytes."""
 
     def work(self, end: End) -> _Work:
         def at(parameter: Parameter) -> float:
@@ -119,6 +121,8 @@ class _Task(NamedTuple):
 def _schedule(task: _Task) -> Schedule | None:
     """Return the schedule; None where it has too many messages."""
     processes = task.problem.processes
+    if task.is_empty:
+        return flatten(processes, [])
     algorithm = algorithm_of(task.operation, task.algorithm)
     if (processes * (processes - 1) if algorithm.all_pairs_at_once else processes) > _MOST_MESSAGES:
         return None
@@ -161,7 +165,7 @@ def _by_schedule(task: _Task, schedule: Schedule, model: str, end: End) -> float
 def _by_formula(task: _Task, model: str, largest: int, end: End) -> float | None:
     """Return the closed form's time, with the parameters for the largest message; None without a closed form."""
     form = CLOSED_FORMS.get(task.operation, {}).get(task.algorithm)
-    if form is None or model == "plogp" or (task.per_node is not None and task.path is None):
+    if form is None or task.is_empty or model == "plogp" or (task.per_node is not None and task.path is None):
         return None
     loggp = loggp_at(task.machine, largest, task.path, needs_G=model == "loggp")
 
@@ -246,6 +250,8 @@ def _level_remarks(task: _Task) -> Iterator[str]:
 
 def _remarks(task: _Task, copied: bool, reduced: bool) -> tuple[str, ...]:
     remarks = list(_level_remarks(task))
+    if task.is_empty:
+        remarks.append("MPI libraries send nothing where there are no bytes; --algorithm sends empty messages")
     guessed = reduced and task.machine.reduction is None
     if (copied or guessed) and task.machine.memory_copy is None:
         also = " and reductions" if guessed else ""
@@ -327,19 +333,19 @@ def _selector(machine: Machine, selector: str | os.PathLike[str] | Selector | No
 def chosen_rule(
     machine: Machine,
     operation: str,
-    message_size: int,
-    processes: int,
+    problem: Problem,
     selector: str | os.PathLike[str] | Selector | None = None,
-    per_node: int | None = None,
 ) -> tuple[str, int | None, str]:
     """Return the algorithm that a library picks, its segment size, and the library's name.
 
     >>> from commmodel.machine import Segment
-    >>> chosen_rule(Machine("m", (Segment("all"),)), "bcast", 1 << 20, 16, "mvapich2-1.0")
+    >>> chosen_rule(Machine("m", (Segment("all"),)), "bcast", Problem(16, 1 << 20), "mvapich2-1.0")
     ('scatter-ring', None, 'MVAPICH2 1.0')
     """
     library = _selector(machine, selector)
-    rule = selection.select(library, operation, message_size, processes, per_node=per_node)
+    per_node = None if problem.nodes is None else problem.nodes.per_node
+    sizes = problem.message_size, problem.processes, problem.element_size
+    rule = selection.select(library, operation, *sizes, per_node)
     return rule.algorithm, rule.segment_size, library.name
 
 
@@ -421,13 +427,13 @@ def collective(
         return algorithms(machine, operation, problem, model=model, path=path)[0]
     chosen_by = "given"
     if algorithm is None:
-        size, processes = problem.message_size, problem.processes
-        per_node = None if problem.nodes is None else problem.nodes.per_node
-        algorithm, pieces, chosen_by = chosen_rule(machine, operation, size, processes, selector, per_node)
+        algorithm, pieces, chosen_by = chosen_rule(machine, operation, problem, selector)
         if problem.segment_size is None:
             problem = replace(problem, segment_size=pieces)
     problem = selection.with_levels(_selector(machine, selector), operation, algorithm, problem)
-    return _predicted(_task(machine, operation, algorithm, problem, path), model, chosen_by)
+    task = _task(machine, operation, algorithm, problem, path)
+    is_empty = chosen_by != "given" and not problem.message_size and OPERATIONS[operation].has_size
+    return _predicted(task._replace(is_empty=is_empty), model, chosen_by)
 
 
 def algorithms(

@@ -5,7 +5,7 @@ that of Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for cluster
 Main entries: `recursive_doubling`, `reduce_scatter_allgather`, `ring`, `reduce_broadcast`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +16,10 @@ from commmodel.collectives.algorithms.patterns import Fold, halving
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
 
-__all__ = ["recursive_doubling", "reduce_broadcast", "reduce_scatter_allgather", "ring"]
+__all__ = [
+    "linear", "recursive_doubling", "reduce_broadcast", "reduce_scatter_allgather", "reduce_scatter_allgather_halves",
+    "ring",
+]  # fmt: skip
 
 
 @register("allreduce", "recursive-doubling")
@@ -37,9 +40,19 @@ def recursive_doubling(problem: Problem) -> Iterator[Round]:
 @register("allreduce", "reduce-scatter-allgather")
 def reduce_scatter_allgather(problem: Problem) -> Iterator[Round]:
     """Recursive halving of the vector, then doubling; P - 2^k processes stand aside meanwhile (Rabenseifner 2004)."""
+    return _halving_and_doubling(problem, reduce.fold_in)
+
+
+@register("allreduce", "reduce-scatter-allgather-halves")
+def reduce_scatter_allgather_halves(problem: Problem) -> Iterator[Round]:
+    """Like reduce-scatter-allgather; each process that stands aside combines half of its vectors first (Open MPI)."""
+    return _halving_and_doubling(problem, reduce.fold_in_halves)
+
+
+def _halving_and_doubling(problem: Problem, fold_in: Callable[[Problem, Fold], Iterator[Round]]) -> Iterator[Round]:
     problem = replace(problem, root=0)
     fold = Fold(problem.processes)
-    yield from reduce.fold_in(problem, fold)
+    yield from fold_in(problem, fold)
     halves = list(halving(fold.power))
     for sends, _ in halves:
         yield reduce.hypercube_round(problem, fold, sends, combine=True)
@@ -63,6 +76,14 @@ def ring(problem: Problem) -> Iterator[Round]:
         block = (rank - step) % processes
         low, high = border(size, processes, block), border(size, processes, block + 1)
         yield vector_round(problem, rank, (rank + 1) % processes, low, high, combine=step < processes - 1)
+
+
+@register("allreduce", "linear")
+def linear(problem: Problem) -> Iterator[Round]:
+    """Every process sends its vector to rank 0, which sends the result to every process (Open MPI)."""
+    problem = replace(problem, root=0)
+    yield from reduce.linear(problem)
+    yield from broadcast.linear(problem)
 
 
 @register("allreduce", "reduce-broadcast")

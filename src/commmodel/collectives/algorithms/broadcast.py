@@ -117,8 +117,12 @@ def scatter_ring(problem: Problem) -> Iterator[Round]:
 
 
 def _scatter(problem: Problem) -> Iterator[Round]:
+    blocks = -(-problem.message_size // max(1, -(-problem.message_size // problem.processes)))  # that have bytes
     for level in reversed(binomial_tree(problem.processes)):
-        yield _blocks(problem, BlockExchange(level.receiver, level.sender, level.first, level.last))
+        some = level.first < blocks
+        if some.any():
+            columns = (level.receiver, level.sender, level.first, level.last)
+            yield _blocks(problem, BlockExchange(*(column[some] for column in columns)))
 
 
 def _blocks(problem: Problem, exchange: BlockExchange) -> Round:

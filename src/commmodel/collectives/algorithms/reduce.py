@@ -5,7 +5,7 @@ The operation is taken to be commutative. Processes are numbered from the root. 
 public here since allreduce begins alike. Main entries: `linear`, `binomial`, `reduce_scatter_gather`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -22,7 +22,10 @@ from commmodel.collectives.algorithms.patterns import (
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
 
-__all__ = ["binomial", "fold_in", "hypercube_round", "linear", "reduce_scatter_gather"]
+__all__ = [
+    "binomial", "fold_in", "fold_in_halves", "hypercube_round", "linear", "reduce_scatter_gather",
+    "reduce_scatter_gather_halves",
+]  # fmt: skip
 
 
 @register("reduce", "linear")
@@ -58,6 +61,16 @@ def binomial(problem: Problem) -> Iterator[Round]:
 @register("reduce", "reduce-scatter-gather")
 def reduce_scatter_gather(problem: Problem) -> Iterator[Round]:
     """Reduce-scatter by recursive halving among 2^k processes, then a binomial gather (Rabenseifner 2004)."""
+    return _halving(problem, fold_in)
+
+
+@register("reduce", "reduce-scatter-gather-halves")
+def reduce_scatter_gather_halves(problem: Problem) -> Iterator[Round]:
+    """Like reduce-scatter-gather; each process that stands aside combines half of its vectors first (Open MPI)."""
+    return _halving(problem, fold_in_halves)
+
+
+def _halving(problem: Problem, fold_in: Callable[[Problem, Fold], Iterator[Round]]) -> Iterator[Round]:
     fold = Fold(problem.processes)
     yield from fold_in(problem, fold)
     halves = list(halving(fold.power))
@@ -78,6 +91,21 @@ def fold_in(problem: Problem, fold: Fold) -> Iterator[Round]:
     if fold.out.size:
         out, home = from_root(problem, fold.out), from_root(problem, fold.home)
         yield vector_round(problem, out, home, 0, problem.message_size, combine=True)
+
+
+def fold_in_halves(problem: Problem, fold: Fold) -> Iterator[Round]:
+    """Yield the rounds in which pairs exchange halves of their vectors, and one hands its combined half to the other.
+
+    The halves end where the hypercube cuts the vector in two.
+    """
+    if fold.out.size:
+        out, home = from_root(problem, fold.out), from_root(problem, fold.home)
+        size = problem.message_size
+        middle = int(border(size, fold.power, fold.power // 2))
+        low = np.repeat([0, middle], out.size)
+        pairs = np.concatenate([out, home]), np.concatenate([home, out])
+        yield vector_round(problem, *pairs, low, np.repeat([middle, size], out.size), combine=True)
+        yield vector_round(problem, out, home, middle, size)
 
 
 def hypercube_round(problem: Problem, fold: Fold, exchange: BlockExchange, combine: bool = False) -> Round:

@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal, NamedTuple, NoReturn
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.library.rules import (
     DEFAULT,
     ELEMENT_SIZE,
@@ -60,12 +59,12 @@ LIBRARY_ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
         ("sparbit", "", False),
     ),
     "allreduce": (
-        ("basic_linear", "reduce-broadcast", False),
+        ("basic_linear", "linear", True),
         ("nonoverlapping", "reduce-broadcast", True),
         ("recursive_doubling", "recursive-doubling", True),
         ("ring", "ring", True),
         ("segmented_ring", "ring", False),
-        ("rabenseifner", "reduce-scatter-allgather", True),
+        ("rabenseifner", "reduce-scatter-allgather-halves", True),
     ),
     "alltoall": (
         ("linear", "linear", True),
@@ -101,7 +100,7 @@ LIBRARY_ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
         ("binary", "binomial", False),
         ("binomial", "binomial", True),
         ("in-order_binary", "binomial", False),
-        ("rabenseifner", "reduce-scatter-gather", True),
+        ("rabenseifner", "reduce-scatter-gather-halves", True),
     ),
     "reduce_scatter_block": (
         ("non-overlapping", "recursive-halving", False),
@@ -118,10 +117,32 @@ _ADDED = {"allgather": ("direct-messaging",), "allreduce": ("allgather_reduce",)
 # Names of Open MPI 6.
 _FANOUTS = {("allgather", "bruck-k-fanout"): 2}
 # Its radix, which has to be given: with 0 the algorithm of the branch v6.0.x never ends.
-INSTEAD = {("allgather", "recursive-doubling"): "bruck", ("allgather", "neighbor-exchange"): "ring"}
-"""What Open MPI itself uses where an algorithm cannot work on so many processes."""
-ALSO = {("bcast", "binomial"): "binomial-at-once"}
-"""What Open MPI has in another form: the same tree, but it does not send to one child after the other."""
+FALLBACKS: dict[tuple[str, str], tuple[str, str]] = {
+    ("allgather", "recursive-doubling"): ("power_of_two", "bruck"),
+    ("allgather", "neighbor-exchange"): ("even", "ring"),
+    ("allreduce", "ring"): ("count_below_processes", "recursive-doubling"),
+    ("allreduce", "reduce-scatter-allgather-halves"): ("count_below_power_of_two", "linear"),
+    ("reduce", "reduce-scatter-gather-halves"): ("count_below_power_of_two", "linear"),
+    ("bcast", "scatter-recursive-doubling"): ("count_below_processes", "linear"),
+    ("bcast", "scatter-ring"): ("count_below_processes", "linear"),
+}
+"""Algorithm -> the condition of a rule that decides, and what Open MPI itself uses where it cannot do it.
+
+That is where numbers of processes are not powers of two or not even, or where there are so few elements. Source: each
+algorithm in ``ompi/mca/coll/base``, release 5.0.
+"""
+_MISSES = {"power_of_two": False, "even": False, "count_below_processes": True, "count_below_power_of_two": True}
+# Value of a condition where the algorithm cannot do it.
+ALSO = {
+    ("bcast", "binomial"): "binomial-at-once",
+    ("allreduce", "reduce-scatter-allgather"): "reduce-scatter-allgather-halves",
+    ("reduce", "reduce-scatter-gather"): "reduce-scatter-gather-halves",
+}
+"""What Open MPI has in another form.
+
+Its binomial tree does not send to one child after the other, and processes that stand aside in Rabenseifner's
+algorithms combine half of their vectors before.
+"""
 NUMBERS = {
     operation: {algorithm: number for number, (_, algorithm, is_equal) in enumerate(listed, 1) if is_equal}
     for operation, listed in LIBRARY_ALGORITHMS.items()
@@ -152,11 +173,10 @@ def _rules(operation: str, number: int, segment_size: int, conditions: dict[str,
     name, algorithm, _ = algorithms[number - 1] if number <= len(algorithms) else (f"algorithm {number}", "", False)
     algorithm = algorithm or unknown(f"Open MPI's {NAMES[operation]} {name}")
     segment = {"segment_size": segment_size} if segment_size else {}
-    if (operation, algorithm) in INSTEAD:
-        yield _rule(operation, algorithm, {**conditions, **segment, **ALGORITHMS[operation][algorithm].needs})
-        yield _rule(operation, INSTEAD[operation, algorithm], conditions)
-    else:
-        yield _rule(operation, algorithm, conditions | segment)
+    if (operation, algorithm) in FALLBACKS:
+        condition, instead = FALLBACKS[operation, algorithm]
+        yield _rule(operation, instead, conditions | {condition: _MISSES[condition]})
+    yield _rule(operation, algorithm, conditions | segment)
 
 
 def _rule(operation: str, algorithm: str, conditions: dict[str, Any]) -> SelectionRule:
@@ -391,20 +411,43 @@ def _table(
         blind = operation in NO_SIZES and getattr(rule, field) is not None
         if blind or getattr(rule, foreign) is not None or (per_block and rule.count_below_power_of_two):
             raise _beyond(selector, rule, field, foreign)
+        if rule.count_below_processes is not None and not _is_fallback(rule):
+            raise InputError(
+                f"{selector.name}: Open MPI's file has no count_below_processes (a rule for {operation} asks)"
+            )
     table: list[tuple[int, list[_SizeRule]]] = []
     for processes in starts(rules):
         cells: list[_SizeRule] = []
         edges = {0, *(limit + 1 for rule in rules if (limit := getattr(rule, field)) is not None)}
-        if any(rule.count_below_power_of_two is not None for rule in rules):
+        if any(rule.count_below_power_of_two is not None and not _is_fallback(rule) for rule in rules):
             edges.add(power_of_two_up_to(processes) * ELEMENT_SIZE)
         for size in sorted(edges):
-            match = next((rule for rule in rules if rule.holds(size, size, processes)), None)
+            match = _rule_to_write(rules, size, processes)
             number, segment_size = _codes(selector, match, operation)
             if not cells or cells[-1][1:] != (number, segment_size):
                 cells.append(_SizeRule(size, number, segment_size))
         if not table or table[-1][1] != cells:
             table.append((processes, cells))
     return table
+
+
+def _is_fallback(rule: SelectionRule, of: SelectionRule | None = None) -> bool:
+    """Whether a rule says what Open MPI does by itself instead of another algorithm, any or that of a rule."""
+    return any(
+        operation == rule.operation
+        and instead == rule.algorithm
+        and getattr(rule, condition) == _MISSES[condition]
+        and (of is None or of.algorithm == algorithm)
+        for (operation, algorithm), (condition, instead) in FALLBACKS.items()
+    )
+
+
+def _rule_to_write(rules: Sequence[SelectionRule], size: int, processes: int) -> SelectionRule | None:
+    """Return the rule that holds; of one for a fallback, that of the algorithm which turns into it."""
+    matches = [rule for rule in rules if rule.holds(size, size, processes)][:2]
+    if len(matches) > 1 and _is_fallback(*matches):
+        return matches[1]
+    return matches[0] if matches else None
 
 
 def starts(rules: Sequence[SelectionRule]) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from commmodel.collectives.operation import ScheduledName
+from commmodel.collectives.schedule import ELEMENT_SIZE
 
 __all__ = [
     "DEFAULT", "ELEMENT_SIZE", "FORMAT", "SEVERAL", "SINGLE", "SPREAD", "UNKNOWN", "VERSION", "Distribution",
@@ -23,9 +24,6 @@ DEFAULT = "default"
 """Instead of an algorithm: what the library does where its file of rules says nothing."""
 UNKNOWN = "unknown:"
 """Begins the name of a library's algorithm that commmodel has no schedule of."""
-ELEMENT_SIZE = 8
-"""Bytes of an element where a rule asks for a count: a double's."""
-
 Distribution = Literal["single-node", "one-per-node", "several-per-node"]
 """How the processes of a communicator lie on nodes; several per node: as many, more than one, on each of several."""
 SINGLE: Distribution = "single-node"
@@ -55,6 +53,8 @@ class SelectionRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """Whether P is even."""
     count_below_power_of_two: bool | None = None
     """Whether there are fewer elements than the largest power of two ≤ P."""
+    count_below_processes: bool | None = None
+    """Whether there are fewer elements than processes."""
     segment_size: Positive | None = None
     """Bytes of the pieces that the algorithm sends one after the other, or None where it sends all at once."""
     distribution: Distribution | None = None
@@ -77,6 +77,7 @@ class SelectionRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
             (self.power_of_two, processes == power_of_two_up_to(processes)),
             (self.even, processes % 2 == 0),
             (self.count_below_power_of_two, message_size // element_size < power_of_two_up_to(processes)),
+            (self.count_below_processes, message_size // element_size < processes),
         )
         return (
             (self.upto is None or message_size <= self.upto)

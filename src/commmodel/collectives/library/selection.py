@@ -148,7 +148,8 @@ def with_levels(selector: Selector, operation: str, algorithm: str, problem: Pro
         if part.processes > 1 and stage.operation not in levels[stage.level]:
             library = NON_BLOCKING if is_between and algorithm == PIPELINED else selector
             per_node = 1 if is_between else part.processes
-            rule = select(library, stage.operation, part.message_size, part.processes, per_node=per_node)
+            sizes = part.message_size, part.processes, problem.element_size
+            rule = select(library, stage.operation, *sizes, per_node)
             levels[stage.level][stage.operation] = rule.algorithm
     return replace(problem, nodes=Nodes(problem.nodes.per_node, **levels))
 

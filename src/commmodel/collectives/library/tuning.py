@@ -58,6 +58,8 @@ class _Offers(NamedTuple):
     sees_sizes: bool
     is_by_total: bool
     """Whether rules ask for n P where n is the size of a block."""
+    few: Mapping[str, str]
+    """Name -> the condition under which the library uses another one, as there are too few elements."""
 
 
 def tune(
@@ -134,7 +136,9 @@ def _offers(operation: str, library: str) -> _Offers:
             flat = [name for name, form in ALGORITHMS[operation].items() if not form.stages]
             listed, blind = {name: {} for name in flat}, not OPERATIONS[operation].has_size
     offered = {name: {**ALGORITHMS[operation][name].needs, **needs} for name, needs in listed.items()}
-    return _Offers(offered, not blind, OPERATIONS[operation].size_is_per_block)
+    fallbacks = openmpi.FALLBACKS.items() if library.startswith("openmpi") else ()
+    few = {name: condition for (other, name), (condition, _) in fallbacks if other == operation}
+    return _Offers(offered, not blind, OPERATIONS[operation].size_is_per_block, few)
 
 
 def _on_nodes(
@@ -291,9 +295,12 @@ def _cells(
         return ((0, name, name),)
     cells: list[tuple[int, str, str]] = []
     for index, size in enumerate(sizes):
-        few = _fastest(operation, count, {name: times[name][index] for name in always})
-        enough = size // ELEMENT_SIZE >= power_of_two_up_to(count)
-        name = _fastest(operation, count, {name: times[name][index] for name in (allowed if enough else always)})
+        elements = size // ELEMENT_SIZE
+        needed = {"count_below_processes": count, "count_below_power_of_two": power_of_two_up_to(count)}
+        works = {name for name in allowed if elements >= needed.get(offers.few.get(name, ""), 0)}
+        few = _fastest(operation, count, {name: times[name][index] for name in always if name in works})
+        enough = allowed if elements >= needed["count_below_power_of_two"] else always
+        name = _fastest(operation, count, {name: times[name][index] for name in enough if name in works})
         if "count_below_power_of_two" not in offers.algorithms[name]:
             few = name
         if not cells or cells[-1][1:] != (name, few):

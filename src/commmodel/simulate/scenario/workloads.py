@@ -105,12 +105,12 @@ def collective(
     if isinstance(selector, Selection):
         name = algorithm or selector.algorithm(operation)
     else:
-        name, pieces = chosen(operation, message_size, count, algorithm, selector)
+        name, pieces = chosen(operation, problem, algorithm, selector)
         if problem.segment_size is None:
             problem = replace(problem, segment_size=pieces)
 
     def program(_speeds: Any, _faster: float) -> Program:
-        operation_program = work.collective(operation, problem, algorithm=name, settings=chosen_settings)
+        operation_program = work.collective(operation, problem, algorithm=algorithm, settings=chosen_settings)
         return _repeated(operation_program, rounds)
 
     chooser = "given" if algorithm is not None else chosen_settings.name

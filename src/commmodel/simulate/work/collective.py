@@ -23,22 +23,17 @@ from commmodel.simulate.work.rounds import blocks_of, collective_tag
 __all__ = ["chosen", "collective"]
 
 
-def chosen(
-    operation: str,
-    message_size: int,
-    processes: int,
-    algorithm: str | None,
-    selector: Selector,
-) -> tuple[str, int | None]:
+def chosen(operation: str, problem: Problem, algorithm: str | None, selector: Selector) -> tuple[str, int | None]:
     """Return the algorithm, given or selected, and its segment size.
 
-    >>> chosen("alltoall", 1 << 20, 64, None, CollectiveSettings("mpich").library)
+    >>> chosen("alltoall", Problem(64, 1 << 20), None, CollectiveSettings("mpich").library)
     ('pairwise-xor', None)
     """
     if algorithm is not None:
         find_algorithm(operation, algorithm)
         return algorithm, None
-    rule = select(selector, operation, message_size, processes)
+    per_node = None if problem.nodes is None else problem.nodes.per_node
+    rule = select(selector, operation, problem.message_size, problem.processes, problem.element_size, per_node)
     return rule.algorithm, rule.segment_size
 
 
@@ -59,7 +54,7 @@ def collective(
     problem : commmodel.collectives.Problem
         Number of processes, message size, root and segment size, by default as the selector says.
     algorithm : str, optional
-        Else the selector's choice.
+        Else the selector's choice, which sends nothing where there are no bytes.
     settings : CollectiveSettings, optional
         Its selector, and the time of copying and combining a byte.
     number : int
@@ -86,16 +81,18 @@ def collective(
         from commmodel.simulate import smpi_collectives
 
         root = problem.root
-        return smpi_collectives.program(operation, message_size, processes, algorithm, root, number, selector)
-    name, pieces = chosen(operation, message_size, processes, algorithm, selector)
+        call = operation, message_size, processes, algorithm, root, number, selector
+        return smpi_collectives.program(*call, element=problem.element_size)
+    name, pieces = chosen(operation, problem, algorithm, selector)
     if problem.segment_size is None:
         problem = replace(problem, segment_size=pieces)
     if problem.nodes is not None:
         problem = with_levels(selector, operation, name, problem)
     make = find_algorithm(operation, name)
     tag = collective_tag(number)
+    is_empty = algorithm is None and not message_size and OPERATIONS[operation].has_size  # libraries return at once
 
     def blocks() -> Iterator[Block]:
-        return blocks_of(processes, iter(make(problem)), tag, settings.byte_times)
+        return blocks_of(processes, iter(() if is_empty else make(problem)), tag, settings.byte_times)
 
     return program_of(processes, blocks, f"{operation} of {message_size} bytes on {processes} processes by {name}")

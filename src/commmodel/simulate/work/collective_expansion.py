@@ -6,7 +6,8 @@ once, allgatherv goes around a ring, reducescatter of unequal blocks goes pair b
 Empty messages of the first three are not sent. With SMPI's selector they are, allgatherv sends all at once, and
 reducescatter is what `commmodel.simulate.smpi_collectives.reduce_scatter` makes; with its other selectors all but
 gatherv and scatterv are what a rank does in its algorithms (`commmodel.simulate.work.smpi_calls`). What an action
-computes comes after its messages. The arguments are those of time-independent traces (SimGrid's documentation of
+computes comes after its messages. Libraries choose by the number of elements, too: of a trace that counts bytes, as
+recordings do, elements are taken for doubles. The arguments are those of time-independent traces (SimGrid:
 ``smpirun -replay``); communicators are our extension (`commmodel.simulate.work.communicators`). Main entry: `Expander`.
 """
 
@@ -18,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from commmodel.collectives.library.smpi_selection import Selection
-from commmodel.collectives.schedule import Problem
+from commmodel.collectives.schedule import ELEMENT_SIZE, Problem
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Operations, Program
@@ -36,6 +37,7 @@ _CACHED = 1 << 24
 _OF_OBJECTS = 64
 _MOST_OPERATIONS = 1 << 27
 _MOST_BYTES = 1 << 53
+_Call = tuple[str, int, int, int]
 
 
 class _Arguments:
@@ -83,6 +85,11 @@ class _Arguments:
         if place >= len(self.words):
             return int(self.type_size)
         return TYPE_SIZES[self.count(place, "type", len(TYPE_SIZES) - 1)]
+
+    def element(self, place: int) -> int:
+        """Return the bytes of an element of that type; a double's of a type that counts bytes."""
+        size = self.size_of_type(place)
+        return size if size > 1 else ELEMENT_SIZE
 
     def root(self, place: int, processes: int) -> int:
         """Return the rank named there, or 0."""
@@ -133,9 +140,9 @@ class Expander:
         if isinstance(library, Selection) and not library.is_default:
             self._smpi = SmpiCalls(processes, library)
         self._reduce_scatter: tuple[_Sizes, Program] | None = None
-        self._programs: OrderedDict[tuple[str, int, int], Program] = OrderedDict()
+        self._programs: OrderedDict[_Call, Program] = OrderedDict()
         self._weight = 0
-        self._read: dict[tuple[str, float], tuple[tuple[str, int, int], float]] = {}
+        self._read: dict[tuple[str, float], tuple[_Call, float]] = {}
         self._communicators = Communicators(processes)
         self._of_communicators: dict[int, Expander] = {}
 
@@ -238,7 +245,7 @@ class Expander:
             operation = "reduce_scatter" if action == "reducescatter" else action
         else:
             element = 1 if action == "barrier" else arguments.size_of_type(_TYPE_AT.get(action, 2))
-            (operation, size, root), flops = self._uniform(arguments)
+            (operation, size, root, _), flops = self._uniform(arguments)
         messages = calls.expand(rank, key, (operation, size, element, root, blocks))
         return messages, self._computing(flops, rank)
 
@@ -247,12 +254,13 @@ class Expander:
             return NOTHING
         return np.array([(Code.COMPUTE, ANY, ANY, UNNAMED, flops / self._speeds[rank])], dtype=OPERATION)
 
-    def _program(self, operation: str, size: int, root: int = 0) -> Program:
-        key = (operation, size, root)
+    def _program(self, operation: str, size: int, root: int, element: int) -> Program:
+        key = (operation, size, root, element)
         if key in self._programs:
             self._programs.move_to_end(key)
             return self._programs[key]
-        program = collective(operation, Problem(self._processes, size, root), settings=self._settings)
+        problem = Problem(self._processes, size, root, element_size=element)
+        program = collective(operation, problem, settings=self._settings)
         if self._complete:
             program = _in_memory(program)
         self._programs[key] = program
@@ -265,25 +273,26 @@ class Expander:
         """Return a program's memory in operations: its own, a place per rank, and Python's objects."""
         return program.operations.size + self._processes // 3 + _OF_OBJECTS
 
-    def _uniform(self, arguments: _Arguments) -> tuple[tuple[str, int, int], float]:
-        """Return a collective with equal sizes on all ranks (operation, size, root), and its flops."""
+    def _uniform(self, arguments: _Arguments) -> tuple[_Call, float]:
+        """Return a collective with equal sizes on all ranks (operation, size, root, element size), and its flops."""
         processes, action = self._processes, arguments.action
         if action == "barrier":
-            return ("barrier", 0, 0), 0.0
+            return ("barrier", 0, 0, ELEMENT_SIZE), 0.0
         if action == "bcast":
             size = arguments.count(0, "count") * arguments.size_of_type(2)
-            return ("bcast", size, arguments.root(1, processes)), 0.0
+            return ("bcast", size, arguments.root(1, processes), arguments.element(2)), 0.0
         if action in ("reduce", "allreduce", "scan", "exscan"):
             type_at, root = (3, arguments.root(2, processes)) if action == "reduce" else (2, 0)
             size = arguments.count(0, "count") * arguments.size_of_type(type_at)
             operation = "scan" if action == "exscan" else action
-            return (operation, size, root), arguments.amount(1, "flops")
+            return (operation, size, root, arguments.element(type_at)), arguments.amount(1, "flops")
         rooted = action in ("gather", "scatter")
         sent = arguments.count(0, "send_count") * arguments.size_of_type(2 + rooted)
         received = arguments.count(1, "receive_count") * arguments.size_of_type(3 + rooted)
         # One of them may be 0: of a rank that sends from where it receives, or has nothing to say to the root.
         size = max(sent, received)
-        return (action, size, arguments.root(2, processes) if rooted else 0), 0.0
+        root = arguments.root(2, processes) if rooted else 0
+        return (action, size, root, arguments.element(2 + rooted)), 0.0
 
     def _alltoallv(self, arguments: _Arguments, rank: int) -> tuple[Operations, float]:
         processes = self._processes
@@ -331,7 +340,7 @@ class Expander:
         if self._is_smpi:
             program = self._smpi_reduce_scatter(size, arguments.size_of_type(processes + 1))
         elif (size == size[0]).all():
-            program = self._program("reduce_scatter_block", int(size[0]))
+            program = self._program("reduce_scatter_block", int(size[0]), 0, arguments.element(processes + 1))
         if program is not None:
             if program.refill is not None:
                 return program, flops

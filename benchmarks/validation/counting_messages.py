@@ -1,0 +1,130 @@
+"""Counts the messages inside of collectives: an MPI program, run by `benchmarks.validation.collective_messages`.
+
+Open MPI counts itself: its component monitoring, read as performance variables. MPICH sends by UCX; a library that is
+preloaded, ``ucp_messages.c``, counts what it hands over, bytes of derived datatypes aside. The algorithm is set by a
+control variable. A file has the cases: a list of [operation, algorithm or 0, bytes of an element, sizes].
+Rank 0 prints a line for each call: [operation, algorithm, element, size, processes, messages, bytes].
+"""
+
+import ctypes
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+IS_OPEN_MPI = "Open MPI" in MPI.Get_library_version()
+PVAR_CLASS_SIZE = 2  # Open MPI's
+KINDS = {1: "u1", 4: "f4", 8: "f8"}
+library = ctypes.CDLL("libmpi.so.40" if IS_OPEN_MPI else "libmpi.so.12")
+
+
+def call(name, *arguments):
+    """Call a function of MPI's tool interface."""
+    code = getattr(library, f"MPI_T_{name}")(*arguments)
+    if code:
+        raise SystemExit(f"MPI_T_{name} returned {code}")
+
+
+class MonitoredCounter:
+    """Open MPI's counter of messages, or of their bytes, in MPI_COMM_WORLD."""
+
+    session = ctypes.c_void_p()
+
+    def __init__(self, name):
+        if not self.session:
+            call("pvar_session_create", ctypes.byref(self.session))
+        index, count = ctypes.c_int(), ctypes.c_int()
+        self.handle, communicator = ctypes.c_void_p(), ctypes.c_void_p(MPI._handleof(world))
+        call("pvar_get_index", f"pml_monitoring_messages_{name}".encode(), PVAR_CLASS_SIZE, ctypes.byref(index))
+        results = ctypes.byref(communicator), ctypes.byref(self.handle), ctypes.byref(count)
+        call("pvar_handle_alloc", self.session, index, *results)
+        call("pvar_start", self.session, self.handle)
+        self.values = (ctypes.c_ulonglong * count.value)()
+
+    def read(self):
+        """Return how many there have been."""
+        call("pvar_read", self.session, self.handle, ctypes.byref(self.values))
+        return sum(self.values)
+
+
+class PreloadedCounter:
+    """A counter of ``ucp_messages.c``."""
+
+    def __init__(self, name):
+        self.value = ctypes.c_long.in_dll(ctypes.CDLL(os.environ["LD_PRELOAD"]), f"ucp_messages_{name}")
+
+    def read(self):
+        """Return how many there have been."""
+        return self.value.value
+
+
+def write(operation, algorithm):
+    """Set the control variable of an operation's algorithm: a number, or a name of those that MPICH lists."""
+    name = f"coll_tuned_{operation}_algorithm" if IS_OPEN_MPI else f"MPIR_CVAR_{operation.upper()}_INTRA_ALGORITHM"
+    index, count, handle = ctypes.c_int(), ctypes.c_int(), ctypes.c_void_p()
+    call("cvar_get_index", name.encode(), ctypes.byref(index))
+    if isinstance(algorithm, str):
+        algorithm = value_of(index, algorithm)
+    call("cvar_handle_alloc", index, None, ctypes.byref(handle), ctypes.byref(count))
+    call("cvar_write", handle, ctypes.byref(ctypes.c_int(algorithm)))
+    call("cvar_handle_free", ctypes.byref(handle))
+
+
+def value_of(index, name):
+    """Return the value of a name: its place in the description of MPICH's control variable."""
+    unused, number, text = [None, None], ctypes.byref(ctypes.c_int()), ctypes.create_string_buffer(1 << 14)
+    length, pointer = ctypes.byref(ctypes.c_int(1 << 14)), ctypes.byref(ctypes.c_void_p())
+    call("cvar_get_info", index, *unused, number, pointer, pointer, text, length, number, number)
+    return re.findall(r"^\s*(\w+)\s+- ", text.value.decode(), re.MULTILINE).index(name)
+
+
+def collective(communicator, operation, count, kind):
+    """Call an operation on vectors, or blocks, of so many elements."""
+    processes = communicator.size
+    vector, result = np.ones(count, kind), np.empty(count, kind)
+    blocks, received = np.ones(count * processes, kind), np.empty(count * processes, kind)
+    match operation:
+        case "barrier":
+            communicator.Barrier()
+        case "bcast":
+            communicator.Bcast(vector)
+        case "reduce" | "allreduce" | "scan":
+            getattr(communicator, operation.capitalize())(vector, result)
+        case "gather" | "allgather":
+            getattr(communicator, operation.capitalize())(vector, received)
+        case "scatter":
+            communicator.Scatter(blocks, result)
+        case "alltoall":
+            communicator.Alltoall(blocks, received)
+        case "reduce_scatter_block":
+            communicator.Reduce_scatter_block(blocks, result)
+        case "reduce_scatter":
+            communicator.Reduce_scatter(blocks, result, [count] * processes)
+
+
+level = ctypes.c_int()
+call("init_thread", 0, ctypes.byref(level))
+Counter = MonitoredCounter if IS_OPEN_MPI else PreloadedCounter
+counters = [Counter(name) for name in (("count", "size") if IS_OPEN_MPI else ("count", "bytes"))]
+cases = world.bcast(json.loads(Path(sys.argv[1]).read_text()) if world.rank == 0 else None)
+for operation, algorithm, element, sizes in cases:
+    if algorithm:
+        write(operation, algorithm)
+    communicator = world.Dup() if IS_OPEN_MPI else world  # Open MPI looks when it makes a communicator
+    for size in sizes:
+        world.Barrier()
+        before = np.array([counter.read() for counter in counters])
+        collective(communicator, operation, size // element, KINDS[element])
+        counted = np.array([counter.read() for counter in counters]) - before
+        total = world.reduce(counted)
+        if total is not None:
+            print(json.dumps([operation, algorithm, element, size, world.size, *total.tolist()]), flush=True)
+    if IS_OPEN_MPI:
+        communicator.Free()
+    if algorithm:
+        write(operation, 0)
