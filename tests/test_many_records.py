@@ -87,7 +87,7 @@ def test_memory_of_a_bootstrap_grows_with_the_points_and_not_with_their_square()
         sizes = np.geomspace(1, 1e6, points)
         fitted = 1e-6 + sizes / 1e9
         design = np.stack([np.ones(points), sizes], axis=1)
-        return resample(WeightedFit(design, 1 / sizes, fitted, fitted * 1.01), 20, 0.95, 1)
+        return resample(WeightedFit(design, 1 / sizes, fitted, fitted * 1.01), 20, 1)
 
     few, many = (peak(lambda count=count: draw(count)) for count in (500, 4000))
     assert many < 12 * few

@@ -39,6 +39,6 @@ def fit_local(
     estimate = nonnegative(design, weights, seconds)
     fitted = np.maximum(design @ estimate, 1e-3 * seconds)  # no time is 0
     fit = bootstrap.WeightedFit(design[:, estimate > 0], weights, fitted, seconds)
-    resamples = bootstrap.resample(fit, settings.samples, settings.confidence, settings.seed)
+    resamples = bootstrap.resample(fit, settings.samples, settings.seed)
     slopes = np.array([nonnegative(design, weights, resample)[1] for resample in resamples])
     return bootstrap.parameter(float(estimate[1]), slopes, "s/B", settings.confidence)

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.fit import bootstrap
-from commmodel.fit.points import Points
+from commmodel.fit.points import NO_POINTS, Points, points_of
 from commmodel.fit.segment import FitSettings
 from commmodel.fit.trust import FLAT, judge
+from commmodel.fit.visits import visit_times
 from commmodel.machine import LogGP, Parameter
-from commmodel.results import Measurements
+from commmodel.results import Measurements, Record
 from commmodel.results.configurations import SendMode, Train
 
 __all__ = ["NO_TRAINS", "Trains", "collect_trains", "fit_loggp_model", "nonnegative"]
@@ -63,30 +64,26 @@ class Trains:
         return self.where((size > below) & (size <= upto))
 
 
-def _trains(rows: list[tuple[int, int, float, float, float, float, bool]]) -> Trains:
-    table = np.array(sorted(rows)).reshape(-1, 7)
-    columns = (table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), *table[:, 2:5].T)
-    return Trains(Points(*columns), table[:, 5], table[:, 6].astype(bool))
-
-
-NO_TRAINS = _trains([])
+NO_TRAINS = Trains(NO_POINTS, np.empty(0), np.empty(0, dtype=bool))
 """Where nothing was measured."""
 
 
 def collect_trains(measurements: Measurements, mode: SendMode) -> dict[str, Trains]:
     """Return the trains of each path in one mode."""
-    rows: dict[str, list[tuple[int, int, float, float, float, float, bool]]] = {}
+    records: dict[str, list[tuple[Train, Record]]] = {}
     for record in measurements.records:
-        train = record.configuration
-        if isinstance(train, Train) and train.mode == mode:
-            summary = record.summary
-            rows.setdefault(train.path, []).append(
-                (
-                    *(train.message_size, train.messages, summary.median, summary.low, summary.high),
-                    *(record.delay or 0.0, train.delayed),
-                )
-            )
-    return {path: _trains(measured) for path, measured in rows.items()}
+        if isinstance(train := record.configuration, Train) and train.mode == mode:
+            records.setdefault(train.path, []).append((train, record))
+    return {path: _trains(measured) for path, measured in records.items()}
+
+
+def _trains(records: list[tuple[Train, Record]]) -> Trains:
+    records = sorted(records, key=lambda pair: (pair[0].message_size, pair[0].messages, pair[0].delayed))
+    return Trains(
+        points_of([(train.message_size, train.messages, visit_times(record)) for train, record in records]),
+        np.array([record.delay or 0.0 for _, record in records]),
+        np.array([train.delayed for train, _ in records]),
+    )
 
 
 def nonnegative(design: Array, weights: Array, seconds: Array) -> Array:
@@ -133,8 +130,11 @@ def fit_loggp_model(trains: Trains, settings: FitSettings) -> LogGP | None:
     free = design[:, estimate > FLAT]
     estimates = spread = None
     if len(points) - free.shape[1] >= 2:
-        fit = bootstrap.WeightedFit(free, weights, fitted, points.seconds)
-        resamples = bootstrap.resample(fit, settings.samples, settings.confidence, settings.seed)
+        fit = bootstrap.WeightedFit(
+            free, weights, fitted, points.seconds,
+            message_size=points.message_size, drift=points.drift, freedom=points.freedom,
+        )  # fmt: skip
+        resamples = bootstrap.resample(fit, settings.samples, settings.seed)
         estimates = np.array([nonnegative(design, weights, resample - waited) for resample in resamples])
         low, high = np.quantile(estimates @ design.T, (0.5 - settings.confidence / 2, 0.5 + settings.confidence / 2), 0)
         spread = (high - low) / 2 / fitted

@@ -11,11 +11,11 @@ from typing import Literal
 import numpy as np
 
 from commmodel.fit.undisturbed import TimeMode, Undisturbed, undisturbed
-from commmodel.fit.visits import time_of, visit_scatter, visit_times
+from commmodel.fit.visits import drift, time_of, visit_scatter, visit_times
 from commmodel.results import Measurements
 from commmodel.results.configurations import Pairs, PingPong, RandomPingPong, Stream, StreamBuffers
 
-__all__ = ["NO_POINTS", "Points", "between", "collect", "collect_streams", "stream_buffers"]
+__all__ = ["NO_POINTS", "Points", "between", "collect", "collect_streams", "points_of", "stream_buffers"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,6 +34,9 @@ class Points:
         Relative standard error of that median, as far as its own samples show it; 0 if left out.
     modes : tuple of tuple of TimeMode
         Of each record whose samples have more than one, all of them; empty of the others, and if left out.
+    drift, freedom : shape (m, k), and int
+        Relative errors that the points share, as factors of Student's variates, and their degrees of freedom: see
+        `commmodel.fit.visits.drift`; none if left out.
     """
 
     message_size: np.ndarray
@@ -43,6 +46,8 @@ class Points:
     high: np.ndarray
     error: np.ndarray = field(default_factory=lambda: np.empty(0))
     modes: tuple[tuple[TimeMode, ...], ...] = ()
+    drift: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    freedom: int = 0
 
     def __post_init__(self) -> None:
         """Set the defaults."""
@@ -50,6 +55,8 @@ class Points:
             object.__setattr__(self, "error", np.zeros(self.message_size.size))
         if len(self.modes) != self.message_size.size:
             object.__setattr__(self, "modes", ((),) * self.message_size.size)
+        if len(self.drift) != self.message_size.size:
+            object.__setattr__(self, "drift", np.zeros((self.message_size.size, 0)))
 
     def __repr__(self) -> str:
         """Return the number of points."""
@@ -69,6 +76,8 @@ class Points:
             self.high[mask],
             self.error[mask],
             tuple(self.modes[index] for index in chosen),
+            self.drift[mask],
+            self.freedom,
         )
 
 
@@ -124,7 +133,7 @@ def _collect_random(measurements: Measurements) -> dict[str, Points]:
     points: dict[str, Points] = {}
     for path, by_size in samples.items():
         sizes = np.array(sorted(by_size), dtype=np.int64)
-        collected = _points([(int(size), 1, [undisturbed(by_size[int(size)])]) for size in sizes])
+        collected = points_of([(int(size), 1, [undisturbed(by_size[int(size)])]) for size in sizes])
         points[path] = collected.where(collected.seconds > 0)
     return points
 
@@ -140,17 +149,17 @@ def _collect(measurements: Measurements, kinds: type | UnionType, buffers: str =
         if isinstance(configuration, kinds) and isinstance(configuration, PingPong | Pairs | Stream):
             pairs = 1 if isinstance(configuration, PingPong) else configuration.pairs
             rows.setdefault(configuration.path, []).append((configuration.message_size, pairs, visit_times(record)))
-    return {path: _points(measured) for path, measured in rows.items()}
+    return {path: points_of(measured) for path, measured in rows.items()}
 
 
-def _points(rows: Sequence[tuple[int, int, Sequence[Undisturbed]]]) -> Points:
+def points_of(rows: Sequence[tuple[int, int, Sequence[Undisturbed]]]) -> Points:
     """Return the points of (message size, pairs, time of each visit)."""
+    rows = sorted(rows, key=lambda row: row[:2])
     scatter = visit_scatter(visits for _, _, visits in rows)
-    summaries = [(size, pairs, time_of(visits, scatter)) for size, pairs, visits in rows]
-    summaries.sort(key=lambda row: (row[0], row[1], row[2].median))
-    sizes, pair_counts, times = zip(*summaries, strict=True)
+    sizes, pairs = np.array([row[:2] for row in rows]).T
+    times = [time_of(visits, scatter) for _, _, visits in rows]
     median, low, high, error = (
         np.array([getattr(time, name) for time in times]) for name in ("median", "low", "high", "error")
     )
     modes = tuple(time.modes if len(time.modes) > 1 else () for time in times)
-    return Points(np.array(sizes), np.array(pair_counts), median, low, high, error, modes)
+    return Points(sizes, pairs, median, low, high, error, modes, *drift(sizes, [visits for _, _, visits in rows]))

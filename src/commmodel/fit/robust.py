@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 Fit = TypeVar("Fit")
 
 _WIDTH = 4.685  # c
+_MOST_SEEN = 2.5  # deviations of a point that count as noise, wherever it is
 _NOTHING = 1e-6  # instead of a weight of 0, with which a parameter might not be determined
 _LEAST_STEEPNESS = 0.3
 _LOW, _NORMAL_LOW = 0.4, 0.5244  # share of absolute residuals that tell the noise, and that quantile of normal ones
@@ -47,6 +48,8 @@ class Robust(NamedTuple, Generic[Fit]):
     """σ of each point, relative."""
     pseudo: Array
     """Times of which the fit is the least squares solution with weights 1/(fitted σ)²; none is far off."""
+    residual: Array
+    """Relative, as far as they tell of the noise: those of points that the fit leaves aside, up to a limit, too."""
 
 
 def log_slope(first: Array, second: Array) -> Array:
@@ -81,7 +84,8 @@ def _scale(residual: Array, error: Array, parameters: int) -> float:
 def _near(values: Array, message_size: Array, *, itself: bool) -> tuple[Array, Array]:
     """Return for each point the weighted sum of all values, those of near sizes weighing more, and the weights' sum.
 
-    Without the point `itself`, or with it. Not all weights are there at once: they would be the points squared.
+    Without the points of the size `itself`, which may all be off alike, or with them. Not all weights are there at
+    once: they would be the points squared.
     """
     octave = np.log2(np.maximum(message_size, 1))
     sums, weights = np.empty(octave.size), np.empty(octave.size)
@@ -89,7 +93,7 @@ def _near(values: Array, message_size: Array, *, itself: bool) -> tuple[Array, A
         rows = slice(begin, begin + _ROWS)
         near = np.exp(-(((octave[rows, None] - octave) / _NEAR) ** 2) / 2)
         if not itself:
-            near = near - np.eye(near.shape[0], near.shape[1], begin)
+            near = np.where(octave[rows, None] == octave, 0.0, near)
         sums[rows], weights[rows] = near @ values, near.sum(axis=1)
     return sums, weights
 
@@ -134,7 +138,7 @@ def minimise(
     fit = solve(1 / times**2, times)
     fitted = predict(fit)
     if times.size - parameters < 2:
-        return Robust(fit, fitted, np.full(times.size, _LEAST_SCALE), times)
+        return Robust(fit, fitted, np.full(times.size, _LEAST_SCALE), times, times / fitted - 1)
     core = max(int(np.ceil(_CORE * times.size)), parameters + 1)
     distance = np.log(times / fitted)  # the slowest are left out first
     for _ in range(_CORE_ROUNDS):  # then the majority is taken that agrees best (Rousseeuw and Van Driessen 1999)
@@ -162,5 +166,8 @@ def minimise(
     steepness = (1 - inside) * (1 - 5 * inside)  # of ψ, by whose mean Huber's pseudo-values are scaled
     near, weight = _near(steepness, message_size, itself=True)
     local = (near + _WORTH * steepness.mean()) / (weight + _WORTH)
-    influence = residual * share / np.maximum(local, _LEAST_STEEPNESS)
-    return Robust(fit, fitted, noise, fitted * np.exp(influence * noise))
+    correction = 1 + parameters / times.size * steepness.var() / max(steepness.mean(), _LEAST_STEEPNESS) ** 2
+    influence = residual * share / np.maximum(local, _LEAST_STEEPNESS) * correction  # Huber 1981, Section 7.6
+    limited = np.clip(residual, -_MOST_SEEN, _MOST_SEEN)  # that a record is far off does not make it disturbed
+    limited = np.where(np.abs(limited) > np.abs(influence), limited, influence)
+    return Robust(fit, fitted, noise, fitted * np.exp(influence * noise), limited * noise)

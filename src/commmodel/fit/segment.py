@@ -92,6 +92,8 @@ class _Best(NamedTuple):
     weights: Array
     times: Array
     """Of which the fit is the weighted least squares solution."""
+    residual: Array
+    """Relative, as far as it tells of the noise."""
     noise: Array | None
     """Relative, of each point; None where it is taken as even."""
 
@@ -112,13 +114,14 @@ def _best(points: Points, solve: Callable[..., Any], parameters: int, settings: 
     if settings.loss == "paper":
         weights = 1 / np.maximum(size, 1)
         fit = solve(size, pairs, weights, points.seconds[None])
-        return _Best(fit, predict(fit), weights, points.seconds, None)
+        fitted = predict(fit)
+        return _Best(fit, fitted, weights, points.seconds, points.seconds / fitted - 1, None)
     estimate = minimise(
         lambda weights, times: solve(size, pairs, weights, times[None]),
         predict, size, points.seconds, points.error, parameters,
     )  # fmt: skip
     weights = 1 / (estimate.fitted * estimate.noise) ** 2
-    return _Best(estimate.fit, estimate.fitted, weights, estimate.pseudo, estimate.noise)
+    return _Best(estimate.fit, estimate.fitted, weights, estimate.pseudo, estimate.residual, estimate.noise)
 
 
 def _resampled(
@@ -126,15 +129,26 @@ def _resampled(
 ) -> Any:
     """Return the model fitted to resampled data; None where the noise is unknown."""
     size, pairs = _columns(points)
-    rest = (settings.samples, settings.confidence, settings.seed)
     design = [column for column in design if column.any()]  # a parameter that touches no point is not free
     resampled: Array | None
     if len(points) - len(design) >= 2:
         columns = np.stack(design, axis=1)
-        fit = bootstrap.WeightedFit(columns, best.weights, best.fitted, best.times, best.noise, size)
-        resampled = bootstrap.resample(fit, *rest)
+        fit = bootstrap.WeightedFit(
+            columns,
+            best.weights,
+            best.fitted,
+            best.times,
+            best.residual,
+            best.noise,
+            size,
+            points.drift,
+            points.freedom,
+        )
+        resampled = bootstrap.resample(fit, settings.samples, settings.seed)
     else:
-        resampled = bootstrap.resample_medians(best.fitted, (points.high - points.low) / 2, *rest)
+        resampled = bootstrap.resample_medians(
+            best.fitted, (points.high - points.low) / 2, settings.samples, settings.confidence, settings.seed
+        )
     return None if resampled is None else solve(size, pairs, best.weights, resampled)
 
 

@@ -1,13 +1,15 @@
-"""Time of a configuration from its visits: a random effect of each visit. Main entries: `visit_scatter`, `time_of`.
+"""Time of a configuration from its visits: a random effect of each. Main entries: `visit_scatter`, `time_of`, `drift`.
 
 The samples of a visit agree with each other better than visits do: between two of them the machine has changed. So a
 visit counts as one observation, log tᵥ = log t + bᵥ + eᵥ, with the deviation of b that is normal between all visits
 measured, and that of e from the visit's own samples. Nothing is chosen by its speed, which would make times too short:
 the visits' location is Tukey's biweight with that deviation, to both sides. Only a visit that is more than twice as
-slow as the fastest, beyond what is normal, waited for a processor, and is left out.
+slow as the fastest, beyond what is normal, waited for a processor, and is left out. What the visits of one round have
+in common no number of sizes averages out: `drift` finds it by comparing rounds.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -17,7 +19,7 @@ from commmodel.fit.undisturbed import TimeMode, Undisturbed, undisturbed
 from commmodel.results import Record, visit_samples
 from commmodel.statistics import CONFIDENCE
 
-__all__ = ["time_of", "visit_scatter", "visit_times"]
+__all__ = ["drift", "time_of", "visit_scatter", "visit_times"]
 
 Array = NDArray[np.float64]
 
@@ -28,6 +30,10 @@ _CLEAR = 4.0  # deviations between visits that are no chance
 _LEAST_SCATTER = 0.01  # two visits are hardly ever more alike
 _LEFT_OUT = 0.15  # relative error of a time from one visit where nearly all others say something else
 _MOST_VISITS = 64  # of which all pairs are compared
+_LEAST_IN_ROUND = 8  # configurations, to tell a drift
+_MOST = 2.5  # deviations of a visit from its round that count
+_TO_DEVIATION = 1.4826  # of the median absolute deviation
+_TINY = 1e-30
 _STARTS = 9  # places where the location may be
 _ROUNDS = 20
 _EVEN = 0.5  # of a visit: camps that differ by less are as large
@@ -52,6 +58,48 @@ def visit_scatter(visits: Iterable[Sequence[Undisturbed]]) -> float:
         return 0.0
     deviation = float(np.quantile(differences, 0.25)) / _QUARTER / math.sqrt(2)
     return math.sqrt(max(deviation**2 - float(np.median(errors)) ** 2, 0.0))
+
+
+def drift(message_size: Array, visits: Sequence[Sequence[Undisturbed]]) -> tuple[Array, int]:
+    """Return what rounds of visits add to the errors of all times alike, and its degrees of freedom.
+
+    Parameters
+    ----------
+    message_size : shape (m,)
+        Bytes of each configuration.
+    visits : sequence of m sequences of Undisturbed
+        The first visits to all configurations are one round, the second ones the next.
+
+    Returns
+    -------
+    (array of shape (m, 2), int)
+        Factors of two of Student's variates, by whose sums all relative errors grow together. No column where there
+        are no rounds.
+
+    Notes
+    -----
+    The visits of a round deviate from their configurations' means by a + b log size and noise. The covariance of a and
+    b over the rounds, beyond that which noise gives them, over the number of rounds is that of the means.
+    """
+    rounds = Counter(map(len, visits)).most_common(1)[0][0]
+    whole = [index for index, times in enumerate(visits) if len(times) == rounds]
+    if rounds < 2 or len(whole) < _LEAST_IN_ROUND or min(time.median for index in whole for time in visits[index]) <= 0:
+        return np.zeros((len(visits), 0)), 0
+    logs = np.log([[time.median for time in visits[index]] for index in whole])
+    logs -= np.median(logs, axis=1, keepdims=True)
+    middle = np.median(logs, axis=0)
+    deviation = max(float(np.median(np.abs(logs - middle))) * _TO_DEVIATION, _TINY)
+    logs = np.clip(logs, middle - _MOST * deviation, middle + _MOST * deviation)
+    logs -= logs.mean(axis=1, keepdims=True)
+    octave = np.log2(np.maximum(message_size, 1.0))
+    design = np.stack([np.ones(octave.size), octave - octave.mean()], axis=1)[:, : 1 + bool(np.ptp(octave))]
+    inverse = np.linalg.pinv(design[whole])
+    trends = inverse @ logs
+    noise = float(((logs - design[whole] @ trends) ** 2).sum()) / (rounds - 1) / (len(whole) - design.shape[1])
+    root = np.linalg.cholesky(max(noise, _TINY) * inverse @ inverse.T)
+    whitened = np.linalg.solve(root, trends)
+    excess, directions = np.linalg.eigh(whitened @ whitened.T / (rounds - 1))
+    return design @ root @ directions * np.sqrt(np.maximum(excess - 1, 0.0) / rounds), rounds - 1
 
 
 def visit_times(record: Record) -> list[Undisturbed]:

@@ -26,7 +26,7 @@ def as_one(records: Sequence[Record]) -> Record:
     fastest = [record.fastest for record in records if record.fastest is not None]
     return msgspec.structs.replace(
         records[0],
-        delay=sum(delays) / len(delays) if delays else None,
+        delay=float(np.median(delays)) if delays else None,
         fastest=tuple(sample for samples in fastest for sample in samples) if fastest else None,
         samples=tuple(sample for record in records for sample in record.samples),
         visits=tuple(visit for record in records for visit in record.visits),

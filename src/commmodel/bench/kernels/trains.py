@@ -112,7 +112,7 @@ def _effort(train: Train) -> Effort:
 
 KERNELS = (
     Kernel(
-        "trains of messages with one answer, for LogGP", (Train,), _plan, _measure, _room, options=(MODE,),
-        effort=_effort,
+        "trains of messages with one answer, for LogGP", (Train,), _plan, _measure, _room, visited=(Train,),
+        options=(MODE,), effort=_effort,
     ),
 )  # fmt: skip
