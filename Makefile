@@ -200,7 +200,7 @@ doctest: .venv/.test-ready
 
 bench: $(VENV)/.test-ready
 	$(MAKE) -C bench_c MPICC=$(BIN)/mpicc
-	for loop in pingpong blocking-train immediate-train; do \
+	for loop in pingpong touched-pingpong blocking-train immediate-train; do \
 		$(MPIEXEC) -n 2 $(BIND) $(AT_SINGLE) $(BIN)/python bench_c/compare.py $$loop || exit 1; done
 	$(BIN)/python -m benchmarks.speed.against_c --mpiexec "$(MPIEXEC) $(BIND)" --build bench_c/build/$(MPI)
 	$(BIN)/python -m benchmarks.speed.thread_level --mpiexec "$(MPIEXEC) $(BIND)"

@@ -79,6 +79,10 @@ def _open(path: Path) -> ctypes.CDLL:
         ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
         ctypes.c_ssize_t, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p,
     ]  # fmt: skip
+    library.touched_pingpong.argtypes = [
+        ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_ssize_t, ctypes.c_ssize_t,
+        ctypes.c_int, ctypes.c_void_p,
+    ]  # fmt: skip
     for train in (library.blocking_train, library.immediate_train):
         train.argtypes = [
             ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_ssize_t,
@@ -104,13 +108,30 @@ def _c_loop(pair: Pair, path: Path) -> Loop:
     return loop
 
 
-def _cython_loop(pair: Pair) -> Loop:
+def _c_touched_loop(pair: Pair, path: Path) -> Loop:
+    library = _open(path)
+    clock = kind_number(pair.clock)
+
+    def loop(size: int, repetitions: int) -> NDArray[np.float64]:
+        ticks = np.empty(repetitions, dtype=np.uint64)
+        code = library.touched_pingpong(
+            MPI._addressof(pair.comm), pair.peer, pair.first, pair.send_buffer.ctypes.data, size, repetitions,
+            pair.batch, clock, ticks.ctypes.data,
+        )  # fmt: skip
+        if code != MPI.SUCCESS:
+            raise MPI.Exception(code)
+        return pair.seconds(ticks)
+
+    return loop
+
+
+def _cython_loop(pair: Pair, touched: bool = False) -> Loop:
     clock = kind_number(pair.clock)
 
     def loop(size: int, repetitions: int) -> NDArray[np.float64]:
         ticks = pingpong.pingpong(
             pair.comm, pair.peer, pair.first, pair.send_buffer, pair.receive_buffer, size, repetitions,
-            pair.batch, clock,
+            pair.batch, clock, touched,
         )  # fmt: skip
         return pair.seconds(ticks)
 
@@ -183,6 +204,14 @@ def _ping_pongs(pair: Pair, build: Path) -> dict[str, Loop]:
     }
 
 
+def _touched_ping_pongs(pair: Pair, build: Path) -> dict[str, Loop]:
+    return {
+        "c_a": _c_touched_loop(pair, build / "libloops_a.so"),
+        "c_b": _c_touched_loop(pair, build / "libloops_b.so"),
+        "cython": _cython_loop(pair, touched=True),
+    }
+
+
 @dataclass(frozen=True)
 class Contest:
     """A loop: at which sizes it is compared unless told otherwise, what a repetition has, and who takes part."""
@@ -223,6 +252,17 @@ CONTESTS = {
             "c_b": "bench_c/pingpong.c, copy B: the control",
             "cython": "commmodel._core.mpi.pingpong",
             "mpi4py": "comm.Send and comm.Recv of a numpy buffer in Python, between two calls of MPI.Wtime",
+        },
+    ),
+    "touched-pingpong": Contest(
+        "1,1KiB,8KiB,64KiB,1MiB",
+        1,
+        2,
+        _touched_ping_pongs,
+        {
+            "c_a": "touched_pingpong of bench_c/pingpong.c, copy A",
+            "c_b": "touched_pingpong of bench_c/pingpong.c, copy B: the control",
+            "cython": "commmodel._core.mpi.pingpong, touched",
         },
     ),
     "blocking-train": _contest_of_trains("blocking_train"),

@@ -94,7 +94,7 @@ def our_command(arguments: argparse.Namespace, *options: str) -> list[str]:
     """Return the command of a launch of the benchmark, without its output."""
     limits = ["--repetitions", str(arguments.repetitions), "--ci", "0.001%", "--time", arguments.time]
     sizes = ["--sizes", ",".join(map(str, arguments.sizes))]
-    return [sys.executable, "-m", "commmodel.bench", *OURS, *limits, *sizes, *options]
+    return [sys.executable, "-m", "commmodel.bench", *OURS, "--buffers", "untouched", *limits, *sizes, *options]
 
 
 def row_of(record: Record) -> Row | None:

@@ -99,7 +99,7 @@ def test_a_window_is_smaller_where_messages_are_large_and_its_messages_have_room
     send, receive = buffer_bytes(plan)
     assert send == 10**8
     assert receive >= 10**8
-    assert buffer_bytes([Stream(1, 1, "same-node", 64)]) == (1, 64 * 64)
+    assert buffer_bytes([Stream(1, 1, "same-node", 64)]) == (64 * 64, 64 * 64)
     assert buffer_bytes([Pairs(1, 1, "same-node")]) == (1, 1)
 
 

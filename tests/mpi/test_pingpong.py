@@ -76,6 +76,44 @@ def test_a_stream_into_one_buffer_needs_no_room_but_for_one_message():
     assert (receive[:1000] == (255 if first else expected(1000, peer))).all()
 
 
+@pytest.mark.parallel([2, 4])
+@pytest.mark.parametrize("size", [0, 1, 64, 8192, 100_000])
+@pytest.mark.parametrize("loop", [pingpong.pingpong, pingpong.pairs])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_touched_message_goes_to_and_fro_and_is_written_by_each_rank_before_it_goes_on(loop, size, batch):
+    _, peer, first = partner()
+    send, receive = filled(size)
+    sent_first = expected(size, min(COMM.rank, peer)).astype(np.uint8)
+    ticks = loop(COMM, peer, first, send, receive, size, 4, batch, processor_clock.COUNTER, touched=True)
+    assert (ticks > 0).all() == (first or size > 0)  # those of the peer are of its touching
+    written = 2 * 4 * batch
+    sent_first[::64] += np.uint8(written)
+    assert (send[:size] == sent_first).all()
+    assert (receive == 255).all()
+
+
+@pytest.mark.parallel([2, 4])
+@pytest.mark.parametrize("loop", [pingpong.ping_send, pingpong.ping_isend])
+def test_a_touched_message_is_written_before_each_send(loop):
+    _, peer, first = partner()
+    send, receive = filled(1000)
+    loop(COMM, peer, first, send if first else receive, 1000, 3, processor_clock.COUNTER, touched=True)
+    written = expected(1000, min(COMM.rank, peer)).astype(np.uint8)
+    written[::64] += 3
+    assert ((send if first else receive)[:1000] == written).all()
+
+
+@pytest.mark.parallel([2, 4])
+def test_messages_of_a_touched_stream_leave_from_places_of_their_own():
+    _, peer, first = partner()
+    send, receive = filled(5 * 128)
+    buffer = send if first else receive
+    pingpong.stream(COMM, peer, first, buffer, 100, 128, 5, 3, processor_clock.COUNTER, touched=True)
+    sent = expected(5 * 128, min(COMM.rank, peer)).astype(np.uint8)
+    sent[: 4 * 128 + 100 : 64] += 3
+    assert (buffer.reshape(5, 128)[:, :100] == sent.reshape(5, 128)[:, :100]).all()
+
+
 @pytest.mark.parallel([1, 2, 4])
 @pytest.mark.parametrize(
     ("size", "stride", "window", "problem"),

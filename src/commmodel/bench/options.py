@@ -15,7 +15,7 @@ from commmodel.bench.kernels import REGISTRY
 from commmodel.bench.option import Option, flag_of, more_than_zero, percent, positive, seconds, sizes
 from commmodel.errors import InputError, choice_of, refuse_unknown
 from commmodel.results import BenchOptions
-from commmodel.results.configurations import Batch, HugePages
+from commmodel.results.configurations import Batch, HugePages, MessageBuffers
 from commmodel.results.records import ThreadLevel
 from commmodel.units import (
     parse_confidence,
@@ -149,6 +149,12 @@ _COMMON = (
         unset="pingpong 1, pairs auto",
     ),
     Option("repetitions", "largest number of samples of a record", positive),
+    Option(
+        "buffers",
+        "message buffers: touched, that is written before each send and read after each receive as by programs, or "
+        "untouched as in most other suites",
+        choices=get_args(MessageBuffers),
+    ),
     Option("huge_pages", "huge pages for message buffers", choices=get_args(HugePages)),
     Option("per_rank", "keep each rank's times of collectives, too", None),
     Option("seed", "seed of the order of measurements", parse_whole, unset="random; recorded"),

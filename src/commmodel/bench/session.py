@@ -58,6 +58,11 @@ class Session:
         return self.comm.rank + half if self.first else self.comm.rank - half
 
     @property
+    def touched(self) -> bool:
+        """Whether ranks write messages before they send them and read those that have arrived."""
+        return self.options.buffers == "touched"
+
+    @property
     def clock_number(self) -> int:
         """Number of the clock in the loops of `_core`."""
         return kind_number(self.clock)

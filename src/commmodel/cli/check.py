@@ -136,6 +136,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 def _run(arguments: argparse.Namespace) -> int:
     """Check measurements and print the verdicts; exit code 1 if one does not hold."""
     from commmodel import formats
+    from commmodel.results import message_buffers
     from commmodel.scaling import check, load
 
     expected, results = _split(arguments)
@@ -149,6 +150,9 @@ def _run(arguments: argparse.Namespace) -> int:
     else:  # with a baseline, the remarks of the comparison name them
         warn_of_launches(measurements)
     refuse_other_levels(arguments, measurements, *(options["baseline"] for _ in arguments.baseline or ()))
+    if arguments.baseline:
+        launches = (*measurements.launches, *options["baseline"].launches)
+        message_buffers.refuse_different(launches, "measure both with the same --buffers")
     checked = check(measurements, expectations, **options)
     output = arguments.output
     if output is not None:

@@ -285,10 +285,14 @@ def refuse_functions(measurements: Any) -> None:
 
 def note(measurements: Any, machine: Any = None) -> None:
     """Print notes of the reader and differences in thread level on standard error."""
-    from commmodel.results import thread_level
+    from commmodel.results import message_buffers, thread_level
 
-    fitted = machine.origin.thread_level if machine is not None and machine.origin is not None else ""
-    for text in (*measurements.notes, *thread_level.remarks(measurements.launches, fitted)):
+    origin = None if machine is None else machine.origin
+    level, buffers = ("", "") if origin is None else (origin.thread_level, origin.buffers)
+    launches = measurements.launches
+    for text in (
+        *measurements.notes, *thread_level.remarks(launches, level), *message_buffers.remarks(launches, buffers)
+    ):  # fmt: skip
         print(f"note: {text}", file=sys.stderr)
 
 

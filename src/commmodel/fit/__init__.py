@@ -36,7 +36,7 @@ from commmodel.fit.segment import (
 )
 from commmodel.fit.trust import recommend
 from commmodel.machine import Machine, Origin, PLogP, Segment
-from commmodel.results import Measurements, kernel_name, pool, thread_level
+from commmodel.results import Measurements, kernel_name, message_buffers, pool, thread_level
 from commmodel.results.configurations import SendMode
 
 __all__ = ["FitSettings", "fit_machine"]
@@ -97,6 +97,7 @@ def fit_machine(
     if len(libraries) > 1:
         raise InputError(f"different MPI libraries were measured ({'; '.join(libraries)}): fit each on its own")
     thread_level.refuse_different(measurements.launches, "fit each on its own")
+    message_buffers.refuse_different(measurements.launches, "fit each on its own")
     both_ways, one_way = collect(measurements), collect_streams(measurements)
     trains = collect_trains(measurements, mode)
     segments: list[Segment] = []
@@ -142,6 +143,9 @@ def fit_machine(
         warnings=(*warnings(measurements, results), *mode_warnings(hybrid)),
         thread_level=next(
             filter(None, (thread_level.known_level(launch.header) for launch in measurements.launches)), ""
+        ),
+        buffers=next(
+            filter(None, (message_buffers.known_buffers(launch.header) for launch in measurements.launches)), ""
         ),
         stream_buffers=stream_buffers(measurements),
     )

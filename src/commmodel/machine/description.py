@@ -135,6 +135,8 @@ class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """What was wrong while it was measured, a line each; whoever uses the machine repeats them."""
     thread_level: str = ""
     """MPI's, as MPI_Init_thread names it; empty where nobody knows."""
+    buffers: Literal["", "touched", "untouched"] = ""
+    """Whether messages were written before they were sent and read when they had arrived; empty where nobody knows."""
     stream_buffers: Literal["", "one", "each"] = ""
     """Where the messages of the streams arrived that one-way rates are from: all in one buffer, or each in its own."""
     launches: int | None = None

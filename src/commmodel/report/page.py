@@ -42,7 +42,7 @@ from commmodel.report.measurements.point_to_point import BUFFER_WORDS, PathTable
 from commmodel.report.overlap.measurements import overlap_tables, overlap_verdicts
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.scaling.page import scaling_section
-from commmodel.results import Measurements, launch_count, library_name, pool, thread_level
+from commmodel.results import Measurements, launch_count, library_name, message_buffers, pool, thread_level
 from commmodel.results.pooling import TABLED
 from commmodel.scaling.overview import Overview, overview
 from commmodel.statistics import CONFIDENCE
@@ -98,6 +98,7 @@ def _warnings(measurements: Measurements, machine: Machine | None) -> Section:
         *dict.fromkeys(warnings),
         *measurements.notes,
         *thread_level.remarks(measurements.launches, origin.thread_level if origin is not None else ""),
+        *message_buffers.remarks(measurements.launches, origin.buffers if origin is not None else ""),
     )
     return Section("Before you trust these numbers", (Bullets(texts),) if texts else (), is_warning=True)
 
@@ -131,6 +132,7 @@ def _origin(machine: Machine) -> tuple[tuple[str, tuple[str, ...]], ...]:
         ("seed of the bootstrap", "" if origin.seed is None else str(origin.seed)),
         ("source", origin.source),
         ("MPI thread level", origin.thread_level),
+        ("message buffers", message_buffers.WORDS.get(origin.buffers, "")),
         ("messages of streams arrived in", BUFFER_WORDS.get(origin.stream_buffers, "")),
     ]
     return tuple((name, (text,)) for name, text in rows if text)

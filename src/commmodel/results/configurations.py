@@ -14,9 +14,9 @@ from commmodel.units import parse_sizes
 __all__ = [
     "Answer", "Bandwidth", "Batch", "BenchOptions", "Burst", "Clocks", "Collective", "CollectiveMode",
     "CollectiveName", "Configuration", "Contention", "Direction", "Function", "Halo", "HugePages", "Local",
-    "Memory", "MemoryOperation", "MessageOperation", "MessagePath", "Overlap", "PLogPParameter", "Pairs", "Pattern",
-    "Ping", "PingPong", "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Receive",
-    "SendMode", "Start", "Stream", "StreamBuffers", "Template", "Threshold", "Train", "Unexpected",
+    "Memory", "MemoryOperation", "MessageBuffers", "MessageOperation", "MessagePath", "Overlap", "PLogPParameter",
+    "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong",
+    "Receive", "SendMode", "Start", "Stream", "StreamBuffers", "Template", "Threshold", "Train", "Unexpected",
 ]  # fmt: skip
 
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -30,6 +30,9 @@ between two hosts; ``any`` where a file of another suite does not tell."""
 Batch = Count | Literal["auto"]
 HugePages = Literal["never", "always", "system"]
 """What is asked of the kernel for message buffers; ``system`` leaves it to the system's setting."""
+MessageBuffers = Literal["touched", "untouched"]
+"""Whether ranks write a message before they send it and read it when it has arrived, as programs do, or never, as in
+most other suites: caches then hold what no other process has changed."""
 MessageOperation = Literal["two-sided", "put", "get"]
 """MPI_Isend and MPI_Irecv, or one-sided operations with a passive target."""
 SendMode = Literal["blocking", "non-blocking"]
@@ -81,6 +84,7 @@ class BenchOptions(Struct, frozen=True, forbid_unknown_fields=True):
     confidence: Share = 0.95
     repetitions: Count = 10_000
     """Upper limit of samples a record."""
+    buffers: MessageBuffers = "touched"
     huge_pages: HugePages = "never"
     node_pairs: tuple[Count, ...] = (1,)
     """Numbers of pairs of hosts active at once."""

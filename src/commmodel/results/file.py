@@ -26,7 +26,14 @@ __all__ = ["FORMAT", "VERSION", "Writer", "claim", "dump", "encoded", "load", "l
 FORMAT: Literal["commmodel-results"] = "commmodel-results"
 VERSION = 1
 # History of the format: 1, first version.
-_BEFORE = {"collectives": (), "volumes": (), "memory_operations": (), "start": "barrier", "visits": 1}
+_BEFORE = {
+    "collectives": (),
+    "volumes": (),
+    "memory_operations": (),
+    "start": "barrier",
+    "visits": 1,
+    "buffers": "untouched",
+}
 """Options that a file lacks when it was written before they existed -> what was done then."""
 
 

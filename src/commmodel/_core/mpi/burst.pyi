@@ -109,4 +109,5 @@ def both_ways(
     window: int,
     repetitions: int,
     clock: int,
+    touched: bool = ...,
 ) -> Ticks: ...

@@ -13,8 +13,8 @@ from libc.stdlib cimport free
 from mpi4py cimport libmpi as mpi
 
 from commmodel._core.mpi.messages cimport (
-    TAG_MESSAGE, TAG_READY, Message, begin_send, check_places, describe, new_requests, post_window, receive_ready,
-    release, send_ready, spin, ticks_start, ticks_stop, wait_all,
+    TAG_MESSAGE, TAG_READY, Message, begin_window, check_places, describe, new_requests, post_window, read_lines,
+    receive_ready, release, send_ready, spin, ticks_start, ticks_stop, wait_all, write_lines,
 )
 from commmodel._core.mpi.mpi_calls cimport (
     CHKERR, COMMMODEL_MPI_ABI, PyMPIComm_Get, PyMPIWin_Get, check_same_library, import_mpi4py,
@@ -40,14 +40,6 @@ cdef inline int move_one(Message *message, Py_ssize_t offset, int peer, mpi.MPI_
                                   message.count, message.type, window))
     return CHKERR(mpi.MPI_Put(<char *>message.address + offset, message.count, message.type, peer, offset,
                               message.count, message.type, window))
-
-
-cdef inline int send_row(Message *message, mpi.MPI_Request *requests, int burst, Py_ssize_t stride, int peer,
-                         mpi.MPI_Comm comm) except -1 nogil:
-    cdef int i
-    for i in range(burst):
-        send_one(message, i * stride, peer, comm, &requests[i])
-    return 0
 
 
 cdef inline int move_row(Message *message, int burst, Py_ssize_t stride, int peer, mpi.MPI_Win window,
@@ -89,7 +81,7 @@ def two_sided_burst(comm, int peer, bint first, unsigned char[::1] buffer not No
                 if first:
                     receive_ready(peer, handle)
                     begin = ticks_start(clock)
-                    send_row(&message, requests, burst, stride, peer, handle)
+                    begin_window(&message, requests, burst, stride, peer, handle)
                     out[i] = ticks_stop(clock) - begin
                     wait_all(burst, requests)
                     send_ready(peer, handle)
@@ -254,7 +246,7 @@ def two_sided_exchange(comm, int peer, unsigned char[::1] send_buffer not None,
                 CHKERR(mpi.MPI_Barrier(handle))
                 begin = ticks_start(clock)
                 post_window(&incoming, requests, burst, stride, peer, handle)
-                send_row(&outgoing, &requests[burst], burst, stride, peer, handle)
+                begin_window(&outgoing, &requests[burst], burst, stride, peer, handle)
                 look(handle)
                 if delay:
                     spin(delay, clock)
@@ -312,21 +304,22 @@ def get_exchange(comm, window, int peer, unsigned char[::1] buffer not None, Py_
 
 def both_ways(comm, int receiver, int sender, unsigned char[::1] send_buffer not None,
               unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t stride, int window,
-              Py_ssize_t repetitions, int clock):
+              Py_ssize_t repetitions, int clock, bint touched=False):
     """Return the ticks of `repetitions` windows, each of `window` messages in both directions at once.
 
     Messages go to the rank `receiver` and come from the rank `sender`, mostly one and the same. As in
     `commmodel._core.mpi.pingpong.stream` messages leave from the buffer's begin; the receives are posted before
     the barrier of `comm` that begins a window. A rank's ticks are until all its messages have left and arrived.
+    Touched ones leave `stride` bytes apart, are written before the barrier and read after the window.
     """
     check_places(receive_buffer, False, size, stride, window)
+    check_places(send_buffer, not touched, size, stride, window)
     ticks = np.empty(repetitions, dtype=np.uint64)
     cdef uint64_t[::1] out = ticks
     cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
     cdef Message outgoing, incoming
     cdef mpi.MPI_Request *requests
-    cdef Py_ssize_t i
-    cdef int j
+    cdef Py_ssize_t i, extent = (window - 1) * stride + size
     cdef uint64_t begin
     describe(&outgoing, send_buffer, size)
     describe(&incoming, receive_buffer, size)
@@ -334,13 +327,16 @@ def both_ways(comm, int receiver, int sender, unsigned char[::1] send_buffer not
     try:
         with nogil:
             for i in range(repetitions):
+                if touched:
+                    write_lines(outgoing.address, extent)
                 post_window(&incoming, requests, window, stride, sender, handle)
                 CHKERR(mpi.MPI_Barrier(handle))
                 begin = ticks_start(clock)
-                for j in range(window):
-                    begin_send(&outgoing, receiver, handle, &requests[window + j])
+                begin_window(&outgoing, &requests[window], window, stride if touched else 0, receiver, handle)
                 wait_all(2 * window, requests)
                 out[i] = ticks_stop(clock) - begin
+                if touched:
+                    read_lines(incoming.address, extent)
     finally:
         free(requests)
     release(&outgoing)

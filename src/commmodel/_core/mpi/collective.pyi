@@ -18,6 +18,7 @@ def collective(
     clock: int,
     mode: str = ...,
     delay: int = ...,
+    touched: bool = ...,
 ) -> NDArray[np.uint64]: ...
 
 class CommonClock:
@@ -38,6 +39,7 @@ def announced(
     lead: float,
     mode: str = ...,
     delay: int = ...,
+    touched: bool = ...,
 ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]: ...
 def windowed(
     comm: Any,
@@ -51,6 +53,7 @@ def windowed(
     window: float,
     mode: str = ...,
     delay: int = ...,
+    touched: bool = ...,
 ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]: ...
 def copies(
     source: NDArray[np.uint8], target: NDArray[np.uint8], size: int, repetitions: int, clock: int

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 from mpi4py cimport libmpi as mpi
 
-from commmodel._core.mpi.messages cimport Message, ticks_start, ticks_stop
+from commmodel._core.mpi.messages cimport Message, read_lines, ticks_start, ticks_stop, write_lines
 from commmodel._core.mpi.mpi_calls cimport (
     CHKERR, COMMMODEL_MPI_ABI, PyMPIComm_Get, check_same_library, import_mpi4py,
 )
@@ -17,7 +17,8 @@ from commmodel._core.mpi.operations cimport (
     ALLGATHER, ALLGATHERV, ALLREDUCE, ALLTOALL, ALLTOALLV, ALLTOALLW, BARRIER, BCAST, BCAST_BINARY_TREE, BCAST_LINEAR,
     BLOCKING, EXSCAN, GATHER, GATHERV, NEIGHBOR_ALLGATHER, NEIGHBOR_ALLGATHERV, NEIGHBOR_ALLTOALL, NEIGHBOR_ALLTOALLV,
     NEIGHBOR_ALLTOALLW, NON_BLOCKING, OVERLAPPED, REDUCE, REDUCE_SCATTER, REDUCE_SCATTERV, ROOT, SCAN, SCATTER,
-    SCATTERV, Call, Mode, Operation, carry_out, check_room, choose_mode, describe_elements, finish, prepare,
+    SCATTERV, Call, Mode, Operation, carry_out, check_room, choose_mode, choose_touching, describe_elements,
+    finish, prepare,
 )
 
 import numpy as np
@@ -57,14 +58,15 @@ cdef inline Mode mode_number(str name) except *:
 
 def collective(comm, str operation not None, unsigned char[::1] send_buffer not None,
                unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t repetitions, int clock,
-               str mode not None="blocking", uint64_t delay=0):
+               str mode not None="blocking", uint64_t delay=0, bint touched=False):
     """Return the ticks (uint64) that this rank spends in each of `repetitions` operations of `comm`, after a barrier.
 
     `size` is what the count argument says, in bytes: the whole vector of a broadcast, reduction or scan, one block of
     the others. Reductions add floats (MPI_FLOAT, MPI_SUM) where the size is a multiple of 4, and otherwise combine
     bytes (MPI_UINT8_T, MPI_BOR); all others move bytes. A broadcast leaves from the root's send buffer and arrives
     in the others' receive buffers. In the mode ``overlapped`` the rank stays outside MPI for `delay` ticks between the
-    begin of the operation and its wait.
+    begin of the operation and its wait. Touched: each rank writes what it sends before a repetition, and reads what it
+    has received after it.
     """
     cdef Call call
     cdef Py_ssize_t i
@@ -73,12 +75,16 @@ def collective(comm, str operation not None, unsigned char[::1] send_buffer not 
     cdef uint64_t[::1] out = ticks
     prepare(&call, operation_number(operation), PyMPIComm_Get(comm)[0], send_buffer, receive_buffer, size)
     choose_mode(&call, mode_number(mode), delay, clock)
+    if touched:
+        choose_touching(&call, size)
     with nogil:
         for i in range(repetitions):
+            write_lines(call.outgoing, call.written)
             CHKERR(mpi.MPI_Barrier(call.comm))
             begin = ticks_start(clock)
             carry_out(&call)
             out[i] = ticks_stop(clock) - begin
+            read_lines(call.incoming, call.read)
     finish(&call)
     return ticks
 
@@ -170,7 +176,8 @@ cdef inline int agree_on_start(Shared *shared, mpi.MPI_Comm comm, int rank, doub
 
 def announced(comm, str operation not None, unsigned char[::1] send_buffer not None,
               unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t repetitions,
-              CommonClock clock not None, double lead, str mode not None="blocking", uint64_t delay=0):
+              CommonClock clock not None, double lead, str mode not None="blocking", uint64_t delay=0,
+              bint touched=False):
     """Carry out an operation, as in `collective`, `repetitions` times, each begun at a time that rank 0 announces.
 
     It announces it `lead` seconds ahead, by a broadcast. Returns in shared seconds how long after the start this rank
@@ -186,13 +193,17 @@ def announced(comm, str operation not None, unsigned char[::1] send_buffer not N
     cdef unsigned char[::1] out_late = late
     prepare(&call, operation_number(operation), PyMPIComm_Get(comm)[0], send_buffer, receive_buffer, size)
     choose_mode(&call, mode_number(mode), delay, shared.kind)
+    if touched:
+        choose_touching(&call, size)
     CHKERR(mpi.MPI_Comm_rank(call.comm, &rank))
     with nogil:
         for i in range(repetitions):
+            write_lines(call.outgoing, call.written)
             agree_on_start(&shared, call.comm, rank, lead, &start)
             out_late[i] = missed(&shared, ticks_at(&shared, start))
             carry_out(&call)
             out[i] = seconds_at(&shared, ticks_stop(shared.kind)) - start
+            read_lines(call.incoming, call.read)
     finish(&call)
     return seconds, late
 
@@ -200,7 +211,7 @@ def announced(comm, str operation not None, unsigned char[::1] send_buffer not N
 def windowed(comm, str operation not None, unsigned char[::1] send_buffer not None,
              unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t repetitions,
              CommonClock clock not None, double lead, double window, str mode not None="blocking",
-             uint64_t delay=0):
+             uint64_t delay=0, bint touched=False):
     """Carry out an operation, as in `collective`, `repetitions` times, begun every `window` seconds.
 
     Rank 0 announces the first start `lead` seconds ahead; nothing is said after that. Returns what `announced` does;
@@ -216,14 +227,18 @@ def windowed(comm, str operation not None, unsigned char[::1] send_buffer not No
     cdef unsigned char[::1] out_late = late
     prepare(&call, operation_number(operation), PyMPIComm_Get(comm)[0], send_buffer, receive_buffer, size)
     choose_mode(&call, mode_number(mode), delay, shared.kind)
+    if touched:
+        choose_touching(&call, size)
     CHKERR(mpi.MPI_Comm_rank(call.comm, &rank))
     with nogil:
         agree_on_start(&shared, call.comm, rank, lead, &first)
         for i in range(repetitions):
             start = first + i * window
+            write_lines(call.outgoing, call.written)
             out_late[i] = missed(&shared, ticks_at(&shared, start))
             carry_out(&call)
             out[i] = seconds_at(&shared, ticks_stop(shared.kind)) - start
+            read_lines(call.incoming, call.read)
             if out[i] > window:
                 out_late[i] |= ENDED_LATE
     finish(&call)

@@ -13,4 +13,5 @@ def exchange(
     stride: int,
     repetitions: int,
     clock: int,
+    touched: bool = ...,
 ) -> NDArray[np.uint64]: ...

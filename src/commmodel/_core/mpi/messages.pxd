@@ -12,6 +12,10 @@ cdef extern from "clock/ticks.h" nogil:
     uint64_t ticks_start(int)
     uint64_t ticks_stop(int)
 
+cdef extern from "mpi/touch.h" nogil:
+    void write_lines(void *, Py_ssize_t)
+    void read_lines(const void *, Py_ssize_t)
+
 cdef enum:
     TAG_MESSAGE = 1
     TAG_READY = 2
@@ -69,6 +73,17 @@ cdef inline int check_places(unsigned char[::1] buffer, bint first, Py_ssize_t s
     return 0
 
 
+cdef inline uint64_t touch(void *address, Py_ssize_t size, int clock) noexcept nogil:
+    """Read a message that has arrived and write the next one in its place; return the ticks that this takes."""
+    cdef uint64_t begin
+    if not size:
+        return 0
+    begin = ticks_start(clock)
+    read_lines(address, size)
+    write_lines(address, size)
+    return ticks_stop(clock) - begin
+
+
 cdef inline mpi.MPI_Request *new_requests(int count) except NULL:
     """Return room for as many requests, for its caller to free."""
     cdef mpi.MPI_Request *requests = <mpi.MPI_Request *>malloc(count * sizeof(mpi.MPI_Request))
@@ -101,6 +116,16 @@ cdef inline int wait(mpi.MPI_Request *request) except -1 nogil:
 
 cdef inline int wait_all(int window, mpi.MPI_Request *requests) except -1 nogil:
     return CHKERR(mpi.MPI_Waitall(window, requests, mpi.MPI_STATUSES_IGNORE))
+
+
+cdef inline int begin_window(Message *message, mpi.MPI_Request *requests, int window, Py_ssize_t stride, int peer,
+                             mpi.MPI_Comm comm) except -1 nogil:
+    """Begin the sends of a window, `stride` bytes apart, or all from one place (0)."""
+    cdef char *address = <char *>message.address
+    cdef int i
+    for i in range(window):
+        CHKERR(mpi.MPI_Isend(address + i * stride, message.count, message.type, peer, TAG_MESSAGE, comm, &requests[i]))
+    return 0
 
 
 cdef inline int post_window(Message *message, mpi.MPI_Request *requests, int window, Py_ssize_t stride, int peer,

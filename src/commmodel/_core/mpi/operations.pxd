@@ -70,6 +70,9 @@ cdef struct Call:
     mpi.MPI_Request request
     uint64_t delay
     int clock
+    # Of touched messages: bytes that this rank writes before and reads after the operation; else 0.
+    Py_ssize_t written
+    Py_ssize_t read
 
 
 cdef inline bint is_reduction(int operation) noexcept:
@@ -173,6 +176,7 @@ cdef inline int prepare(Call *call, Operation operation, mpi.MPI_Comm comm, unsi
     check_room(operation, size, call.processes, call.rank, send_buffer, receive_buffer)
     call.operation = operation
     call.mode = BLOCKING
+    call.written = call.read = 0
     call.op = mpi.MPI_OP_NULL
     call.counts = call.places = NULL
     call.byte_places = NULL
@@ -202,6 +206,17 @@ cdef inline int choose_mode(Call *call, Mode mode, uint64_t delay, int clock) ex
     if is_among_neighbours(call.operation):
         carry_out(call)  # the first use of the grid's communicator makes what later ones find
     return 0
+
+
+cdef inline void choose_touching(Call *call, Py_ssize_t size) noexcept:
+    """Have `size` bytes of each block touched, after `prepare`: what this rank sends, and what it receives."""
+    cdef bint is_broadcast = call.operation == BCAST or is_by_hand(call.operation)
+    if call.operation == BARRIER:
+        return
+    if not is_broadcast or call.rank == ROOT:
+        call.written = size * blocks_sent(call.operation, call.processes, call.rank)
+    if call.rank == ROOT or call.operation not in (REDUCE, GATHER, GATHERV):
+        call.read = size * blocks_received(call.operation, call.processes, call.rank)
 
 
 cdef inline int finish(Call *call) except -1:

@@ -20,6 +20,7 @@ def two_sided(
     iterations: int,
     repetitions: int,
     clock: int,
+    touched: bool = ...,
 ) -> NDArray[np.uint64]: ...
 def get(
     comm: Any,

@@ -15,7 +15,9 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from mpi4py cimport libmpi as mpi
 
-from commmodel._core.mpi.messages cimport TAG_MESSAGE, new_requests, ticks_start, ticks_stop, wait, wait_all
+from commmodel._core.mpi.messages cimport (
+    TAG_MESSAGE, new_requests, ticks_start, ticks_stop, wait, wait_all, write_lines,
+)
 from commmodel._core.mpi.mpi_calls cimport (
     CHKERR, COMMMODEL_MPI_ABI, PyMPIComm_Get, PyMPIWin_Get, check_same_library, import_mpi4py,
 )
@@ -247,10 +249,11 @@ cdef int solve(Problem *p) except -1 nogil:
     return 0
 
 
-cdef int repeat(Problem *p, uint64_t[::1] ticks, Py_ssize_t iterations, int clock) except -1 nogil:
+cdef int repeat(Problem *p, uint64_t[::1] ticks, Py_ssize_t iterations, int clock, Py_ssize_t written) except -1 nogil:
     cdef Py_ssize_t i, _iteration
     cdef uint64_t begun
     for i in range(ticks.shape[0]):
+        write_lines(p.served.memory, written)
         CHKERR(mpi.MPI_Barrier(p.comm))
         begun = ticks_start(clock)
         for _iteration in range(iterations):
@@ -271,14 +274,15 @@ def two_sided(comm, str template not None, int64_t[:, ::1] receives not None, in
               int64_t[:, ::1] sends not None, int64_t[::1] send_bounds not None,
               unsigned char[::1] send_buffer not None, unsigned char[::1] receive_buffer not None,
               unsigned char[::1] result not None, Py_ssize_t passes, Py_ssize_t iterations, Py_ssize_t repetitions,
-              int clock):
+              int clock, bint touched=False):
     """Return the ticks of `repetitions` problems whose messages are sent by MPI_Isend and received by MPI_Irecv.
 
     A rank may receive more than it sends, or only one of both, but in as many bursts; a message must be sent in the
     burst, counted from 0, in which it is received, or in an earlier one. `result` begins at a multiple of 8 bytes, as
-    does `receive_buffer`.
+    does `receive_buffer`. Touched: each rank writes what it sends before the barrier that begins a repetition.
     """
     cdef Problem p
+    cdef Py_ssize_t i, written = 0
     check_counts(template, passes, iterations)
     check_steps(receives, receive_buffer.shape[0], result.shape[0])
     check_steps(sends, send_buffer.shape[0], -1)
@@ -297,8 +301,11 @@ def two_sided(comm, str template not None, int64_t[:, ::1] receives not None, in
     try:
         describe_part(&p.own, receive_buffer, receives, receive_bounds)
         describe_part(&p.served, send_buffer, sends, send_bounds)
+        if touched:
+            for i in range(sends.shape[0]):
+                written = max(written, sends[i, 1] + sends[i, 2])
         with nogil:
-            repeat(&p, out, iterations, clock)
+            repeat(&p, out, iterations, clock, written)
     finally:
         release_part(&p.own)
         release_part(&p.served)
@@ -324,7 +331,7 @@ cdef one_sided(Operation operation, comm, window, str template, int64_t[:, ::1] 
         describe_part(&p.own, buffer, steps, bounds)
         describe_part(&p.served, buffer, nothing[0], nothing[1])
         with nogil:
-            repeat(&p, out, iterations, clock)
+            repeat(&p, out, iterations, clock, 0)
     finally:
         release_part(&p.own)
         release_part(&p.served)

@@ -18,6 +18,7 @@ def pingpong(
     repetitions: int,
     batch: int,
     clock: int,
+    touched: bool = ...,
 ) -> Ticks: ...
 def pairs(
     comm: Any,
@@ -29,6 +30,7 @@ def pairs(
     repetitions: int,
     batch: int,
     clock: int,
+    touched: bool = ...,
 ) -> Ticks: ...
 def stream(
     comm: Any,
@@ -40,13 +42,34 @@ def stream(
     window: int,
     repetitions: int,
     clock: int,
+    touched: bool = ...,
 ) -> Ticks: ...
-def ping_send(comm: Any, peer: int, first: bool, buffer: Bytes, size: int, repetitions: int, clock: int) -> Ticks: ...
-def ping_isend(comm: Any, peer: int, first: bool, buffer: Bytes, size: int, repetitions: int, clock: int) -> Ticks: ...
+def ping_send(
+    comm: Any, peer: int, first: bool, buffer: Bytes, size: int, repetitions: int, clock: int, touched: bool = ...
+) -> Ticks: ...
+def ping_isend(
+    comm: Any, peer: int, first: bool, buffer: Bytes, size: int, repetitions: int, clock: int, touched: bool = ...
+) -> Ticks: ...
 def ping_receive(
-    comm: Any, peer: int, first: bool, buffer: Bytes, size: int, repetitions: int, pause: int, clock: int
+    comm: Any,
+    peer: int,
+    first: bool,
+    buffer: Bytes,
+    size: int,
+    repetitions: int,
+    pause: int,
+    clock: int,
+    touched: bool = ...,
 ) -> Ticks: ...
 def ping_ireceive(
-    comm: Any, peer: int, first: bool, buffer: Bytes, size: int, repetitions: int, pause: int, clock: int
+    comm: Any,
+    peer: int,
+    first: bool,
+    buffer: Bytes,
+    size: int,
+    repetitions: int,
+    pause: int,
+    clock: int,
+    touched: bool = ...,
 ) -> Ticks: ...
 def delayed_send(comm: Any, peer: int, first: bool, buffer: Bytes, size: int, delay: int, clock: int) -> int: ...

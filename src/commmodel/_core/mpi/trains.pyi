@@ -18,6 +18,7 @@ def blocking_train(
     answer: int,
     repetitions: int,
     clock: int,
+    touched: bool = ...,
 ) -> NDArray[np.uint64]: ...
 def immediate_train(
     comm: Any,
@@ -31,4 +32,5 @@ def immediate_train(
     answer: int,
     repetitions: int,
     clock: int,
+    touched: bool = ...,
 ) -> NDArray[np.uint64]: ...

@@ -46,7 +46,7 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
 
 
 def _room(configuration: Bandwidth) -> Room:
-    return configuration.message_size, window_room(configuration.message_size)
+    return window_room(configuration.message_size)
 
 
 def _partner(session: Session, pattern: _Pattern) -> tuple[int, bool]:
@@ -76,14 +76,15 @@ def _measure(session: Session, configuration: Bandwidth) -> Record | None:
     def one_way(repetitions: int) -> NDArray[np.float64]:
         buffer = session.send_buffer if first else session.receive_buffer
         ticks = pingpong.stream(
-            session.comm, peer, first, buffer, size, stride(size), count, repetitions, session.clock_number
-        )
+            session.comm, peer, first, buffer, size, stride(size), count, repetitions, session.clock_number,
+            session.touched,
+        )  # fmt: skip
         return session.seconds(ticks) * first
 
     def both_ways(repetitions: int) -> NDArray[np.float64]:
         ticks = burst.both_ways(
             session.comm, peer, peer, session.send_buffer, session.receive_buffer, size, stride(size), count,
-            repetitions, session.clock_number,
+            repetitions, session.clock_number, session.touched,
         )  # fmt: skip
         return session.seconds(ticks)
 

@@ -47,8 +47,9 @@ def _measure(session: Session, configuration: Contention) -> Record | None:
     def one_way(_: int, repetitions: int) -> NDArray[np.float64]:
         buffer = session.send_buffer if session.first else session.receive_buffer
         ticks = pingpong.stream(
-            session.comm, session.peer, session.first, buffer, size, size, 1, repetitions, session.clock_number
-        )
+            session.comm, session.peer, session.first, buffer, size, size, 1, repetitions, session.clock_number,
+            session.touched,
+        )  # fmt: skip
         return session.seconds(ticks) * session.first
 
     rank, count = session.comm.rank, session.comm.size
@@ -58,7 +59,7 @@ def _measure(session: Session, configuration: Contention) -> Record | None:
     def both_ways(_: int, repetitions: int) -> NDArray[np.float64]:
         ticks = burst.both_ways(
             session.comm, receiver, sender, session.send_buffer, session.receive_buffer, size, size, 1, repetitions,
-            session.clock_number,
+            session.clock_number, session.touched,
         )  # fmt: skip
         return session.seconds(ticks)
 

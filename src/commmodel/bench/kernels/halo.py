@@ -64,7 +64,7 @@ def _measure(session: Session, configuration: Halo) -> Record | None:
     def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
         ticks = halo.exchange(
             session.comm, sources, targets, session.send_buffer, session.receive_buffer, size, stride(size),
-            repetitions, session.clock_number,
+            repetitions, session.clock_number, session.touched,
         )  # fmt: skip
         return session.seconds(ticks)
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 __all__ = [
-    "LOOKS", "MODE", "NO_MESSAGES", "WINDOW", "Effort", "Kernel", "Room", "all_processes", "always", "message_room",
-    "modes", "pair_or_all", "pause_ticks", "round_trip", "sampled", "stride", "undisturbed_seconds", "window",
-    "window_room",
+    "LOOKS", "MODE", "NO_MESSAGES", "WINDOW", "Effort", "Kernel", "Room", "all_processes", "always", "exchange_seconds",
+    "message_room", "modes", "pair_or_all", "pause_ticks", "round_trip", "sampled", "stride", "undisturbed_seconds",
+    "window", "window_room",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -174,6 +174,19 @@ def sampled(session: Session, configuration: Configuration, measure: Measure, ba
     return Record(configuration, "s", samples.samples, stop=samples.stop, batch=samples.batch, warmup=samples.warmup)
 
 
+def exchange_seconds(session: Session, ticks: NDArray[np.uint64]) -> Floats:
+    """Convert ticks of ping-pongs; of touched messages, take off what the other rank has spent on touching.
+
+    These are known on the ranks that send first, and 0 elsewhere.
+    """
+    seconds = session.seconds(ticks)
+    if not session.touched:
+        return seconds
+    touching = np.empty_like(seconds)
+    session.comm.Sendrecv(seconds, session.peer, recvbuf=touching, source=session.peer)
+    return (seconds - touching) * session.first
+
+
 def undisturbed_seconds(session: Session, measure: Callable[[int], Floats]) -> float:
     """Return, on every rank, the lower quartile of the root's times in some repetitions after a warm-up.
 
@@ -215,6 +228,7 @@ def window(size: int) -> int:
     return max(1, min(WINDOW, _WINDOW_BYTES // max(stride(size), 1)))
 
 
-def window_room(size: int) -> int:
-    """Return the buffer size of a window of messages of this size or any smaller one."""
-    return max(stride(size), min(WINDOW * stride(size), _WINDOW_BYTES))
+def window_room(size: int) -> Room:
+    """Return the buffer sizes for a window of messages of this size or any smaller one, at both ends."""
+    room = max(stride(size), min(WINDOW * stride(size), _WINDOW_BYTES))
+    return room, room

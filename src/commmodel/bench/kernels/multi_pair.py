@@ -16,6 +16,7 @@ from commmodel.bench.kernels.kernel import (
     Effort,
     Kernel,
     Room,
+    exchange_seconds,
     message_room,
     sampled,
     stride,
@@ -72,9 +73,9 @@ def _measure_pairs(session: Session, configuration: Pairs) -> Record | None:
     def measure(batch: int, repetitions: int) -> NDArray[np.float64]:
         ticks = pingpong.pairs(
             session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer,
-            configuration.message_size, repetitions, batch, session.clock_number,
+            configuration.message_size, repetitions, batch, session.clock_number, session.touched,
         )  # fmt: skip
-        return session.seconds(ticks) / (2 * batch)
+        return exchange_seconds(session, ticks) / (2 * batch)
 
     return sampled(session, configuration, measure, configuration.batch)
 
@@ -97,7 +98,7 @@ def _measure_stream(session: Session, configuration: Stream) -> Record | None:
     def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
         ticks = pingpong.stream(
             session.comm, session.peer, session.first, buffer, size, apart, count,
-            repetitions, session.clock_number,
+            repetitions, session.clock_number, session.touched,
         )  # fmt: skip
         return session.seconds(ticks) / count * session.first
 
@@ -107,7 +108,7 @@ def _measure_stream(session: Session, configuration: Stream) -> Record | None:
 def _stream_room(configuration: Stream) -> Room:
     if configuration.buffers == "one":
         return message_room(configuration)
-    return configuration.message_size, window_room(configuration.message_size)
+    return window_room(configuration.message_size)
 
 
 def _sharing(configuration: Pairs | Stream) -> int:

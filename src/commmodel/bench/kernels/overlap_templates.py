@@ -168,7 +168,7 @@ def _two_sided(session: Session, problem: Overlap, plan: Order) -> Callable[[int
     def measure(batch: int, repetitions: int) -> Floats:  # noqa: ARG001
         ticks = overlap_templates.two_sided(
             session.comm, problem.template, *plan, session.send_buffer[:size], session.receive_buffer[:size], result,
-            problem.passes, problem.iterations, repetitions, session.clock_number,
+            problem.passes, problem.iterations, repetitions, session.clock_number, session.touched,
         )  # fmt: skip
         return session.seconds(ticks)
 

@@ -20,6 +20,7 @@ from commmodel.bench.kernels.kernel import (
     Kernel,
     Room,
     always,
+    exchange_seconds,
     message_room,
     pause_ticks,
     round_trip,
@@ -86,9 +87,9 @@ def _round_trips(session: Session, size: int, batch: int, repetitions: int) -> N
 
     ticks = pingpong.pingpong(
         session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer,
-        size, repetitions, batch, session.clock_number,
+        size, repetitions, batch, session.clock_number, session.touched,
     )  # fmt: skip
-    return session.seconds(ticks) / (2 * batch)
+    return exchange_seconds(session, ticks) / (2 * batch)
 
 
 _OPERATIONS: tuple[Literal["send", "receive"], ...] = ("send", "receive")
@@ -110,14 +111,14 @@ def _measure_ping(session: Session, configuration: Ping | RandomPing) -> Record 
     if configuration.operation == "send":
 
         def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
-            ticks = pingpong.ping_send(*common, repetitions, session.clock_number)
+            ticks = pingpong.ping_send(*common, repetitions, session.clock_number, session.touched)
             return session.seconds(ticks) * session.first
 
     else:
         pause = pause_ticks(session, lambda repetitions: 2 * _round_trips(session, size, 1, repetitions))
 
         def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
-            ticks = pingpong.ping_receive(*common, repetitions, pause, session.clock_number)
+            ticks = pingpong.ping_receive(*common, repetitions, pause, session.clock_number, session.touched)
             return session.seconds(ticks) * (not session.first)
 
     return sampled(session, configuration, measure)

@@ -58,7 +58,7 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
 
 def _room(configuration: PLogPParameter) -> Room:
     size = configuration.message_size
-    return size, window_room(size) if configuration.quantity == "gap" else size
+    return window_room(size) if configuration.quantity == "gap" else (size, size)
 
 
 def _round_trips(session: Session, configuration: PLogPParameter, repetitions: int) -> NDArray[np.float64]:
@@ -78,7 +78,7 @@ def _sends(session: Session, configuration: PLogPParameter, repetitions: int) ->
     loop = pingpong.ping_send if configuration.mode == "blocking" else pingpong.ping_isend
     ticks = loop(
         session.comm, session.peer, session.first, session.send_buffer, configuration.message_size, repetitions,
-        session.clock_number,
+        session.clock_number, session.touched,
     )  # fmt: skip
     return session.seconds(ticks) * session.first
 
@@ -89,7 +89,7 @@ def _receives(session: Session, configuration: PLogPParameter, repetitions: int,
     loop = pingpong.ping_receive if configuration.mode == "blocking" else pingpong.ping_ireceive
     ticks = loop(
         session.comm, session.peer, session.first, session.send_buffer, configuration.message_size, repetitions,
-        pause, session.clock_number,
+        pause, session.clock_number, session.touched,
     )  # fmt: skip
     return session.seconds(ticks) * (not session.first)
 

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import Effort, Room
+from commmodel.bench.kernels.kernel import Effort, Room, exchange_seconds
 from commmodel.bench.option import Option, positive
 from commmodel.bench.placement import Placement
 from commmodel.bench.sampling import ROUNDING
@@ -105,9 +105,9 @@ def _round_trips(session: Session, size: int, repetitions: int) -> Floats:
 
     ticks = pingpong.pingpong(
         session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer,
-        size, repetitions, 1, session.clock_number,
+        size, repetitions, 1, session.clock_number, session.touched,
     )  # fmt: skip
-    return session.seconds(ticks)
+    return exchange_seconds(session, ticks)
 
 
 def _pause(session: Session, size: int) -> int:
@@ -137,7 +137,8 @@ def measure_ping(session: Session, configuration: RandomPing) -> Record | None:
     pauses: dict[int, int] = {}
 
     def sends(size: int, repetitions: int) -> Floats:
-        return session.seconds(pingpong.ping_send(*common, size, repetitions, session.clock_number)) * session.first
+        ticks = pingpong.ping_send(*common, size, repetitions, session.clock_number, session.touched)
+        return session.seconds(ticks) * session.first
 
     def isends(size: int, repetitions: int) -> Floats:
         ticks = burst.two_sided_burst(*common, size, size, 1, repetitions, session.clock_number)
@@ -147,7 +148,7 @@ def measure_ping(session: Session, configuration: RandomPing) -> Record | None:
         pauses[size] = _pause(session, size)
 
     def receives(size: int, repetitions: int) -> Floats:
-        ticks = pingpong.ping_receive(*common, size, repetitions, pauses[size], session.clock_number)
+        ticks = pingpong.ping_receive(*common, size, repetitions, pauses[size], session.clock_number, session.touched)
         return session.seconds(ticks) * (not session.first)
 
     measure = {"send": sends, "isend": isends, "receive": receives}[configuration.operation]

@@ -114,7 +114,10 @@ class _Operation(NamedTuple):
         from commmodel._core.mpi import collective
 
         clock = self.session.clock_number
-        ticks = collective.collective(*self.where, repetitions, clock, mode=self.mode, delay=self.delay)
+        ticks = collective.collective(
+            *self.where, repetitions, clock, mode=self.mode, delay=self.delay,
+            touched=self.session.touched,
+        )  # fmt: skip
         return self.session.seconds(ticks)
 
 
@@ -209,7 +212,8 @@ class _RoundTimes:
         shared.refresh()
         operation, clock = self._operation, shared.for_loops(self._pace.slack)
         return Repetitions(*collective.announced(
-            *operation.where, repetitions, clock, self._pace.seconds, mode=operation.mode, delay=operation.delay
+            *operation.where, repetitions, clock, self._pace.seconds, mode=operation.mode, delay=operation.delay,
+            touched=operation.session.touched,
         ))  # fmt: skip
 
     def adapt(self, local: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None:
@@ -241,7 +245,8 @@ class _FixedWindows:
         lead = max(self._lead, self._pace.seconds)
         operation, clock = self._operation, shared.for_loops(self._pace.slack)
         return Repetitions(*collective.windowed(
-            *operation.where, repetitions, clock, lead, self._pace.seconds, mode=operation.mode, delay=operation.delay
+            *operation.where, repetitions, clock, lead, self._pace.seconds, mode=operation.mode, delay=operation.delay,
+            touched=operation.session.touched,
         ))  # fmt: skip
 
     def adapt(self, local: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None:  # noqa: ARG002

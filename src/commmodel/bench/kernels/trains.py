@@ -55,7 +55,8 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
 
 
 def _room(train: Train) -> Room:
-    return train.message_size, train.messages * stride(train.message_size)
+    room = train.messages * stride(train.message_size)
+    return room, room
 
 
 def time_trains(
@@ -68,7 +69,7 @@ def time_trains(
     buffer = session.send_buffer if session.first else session.receive_buffer
     ticks = loop(
         session.comm, session.peer, session.first, buffer, size, stride(size), count, delay, answer,
-        repetitions, session.clock_number,
+        repetitions, session.clock_number, session.touched,
     )  # fmt: skip
     return session.seconds(ticks) * session.first
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from commmodel.results import BenchOptions, Clock, Header, Host, Rank, library_name, thread_level
+from commmodel.results import BenchOptions, Clock, Header, Host, Rank, library_name, message_buffers, thread_level
 from commmodel.units import format_ratio, format_size, format_time
 
 __all__ = ["command_line", "environment_rows"]
@@ -122,6 +122,7 @@ def environment_rows(header: Header) -> list[tuple[str, tuple[str, ...]]]:
     """Return the environment of a launch as (name, lines); unrecorded values are omitted."""
     standard = f" (MPI {header.mpi.standard})" if header.mpi.standard else ""
     buffers = header.buffers
+    touched = message_buffers.WORDS.get(message_buffers.known_buffers(header) or "", "")
     on_huge = "" if not buffers or buffers.huge_bytes is None else f", {format_size(buffers.huge_bytes)} on them"
     rows: list[tuple[str, tuple[str, ...]]] = [
         ("measured", (header.created + (" (goes on with the launch before it)" if header.resumes else ""),)),
@@ -134,9 +135,14 @@ def environment_rows(header: Header) -> list[tuple[str, tuple[str, ...]]]:
         ("options", _options(header.options) if header.options else ()),
         (
             "buffers",
-            (f"aligned to {format_size(buffers.alignment)}, huge pages: {buffers.huge_pages}{on_huge}",)
-            if buffers
-            else (),
+            (
+                *((touched,) if touched else ()),
+                *(
+                    (f"aligned to {format_size(buffers.alignment)}, huge pages: {buffers.huge_pages}{on_huge}",)
+                    if buffers
+                    else ()
+                ),
+            ),
         ),
         ("versions", (", ".join(f"{name} {version}" for name, version in sorted(header.versions.items())),)),
         ("warnings", header.warnings),
