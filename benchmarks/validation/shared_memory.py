@@ -54,7 +54,7 @@ class Round(NamedTuple):
     """A program: seconds of its loop and of a recorded run, and what they are on the machine."""
 
     line: float
-    """Seconds of a cache line to and fro."""
+    """Seconds of a cache line there and back."""
     seconds: float
     simulated: float
     """No number where the program does not run simulated."""

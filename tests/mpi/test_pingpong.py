@@ -80,7 +80,7 @@ def test_a_stream_into_one_buffer_needs_no_room_but_for_one_message():
 @pytest.mark.parametrize("size", [0, 1, 64, 8192, 100_000])
 @pytest.mark.parametrize("loop", [pingpong.pingpong, pingpong.pairs])
 @pytest.mark.parametrize("batch", [1, 3])
-def test_a_touched_message_goes_to_and_fro_and_is_written_by_each_rank_before_it_goes_on(loop, size, batch):
+def test_a_touched_message_goes_there_and_back_and_is_written_by_each_rank_before_it_goes_on(loop, size, batch):
     _, peer, first = partner()
     send, receive = filled(size)
     sent_first = expected(size, min(COMM.rank, peer)).astype(np.uint8)

@@ -1,4 +1,4 @@
-/* A block of numbers goes to and fro between two ranks, and each adds to it before it sends it back. */
+/* A block of numbers goes there and back between two ranks, and each adds to it before it sends it back. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

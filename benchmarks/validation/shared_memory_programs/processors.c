@@ -1,4 +1,4 @@
-/* How long a cache line takes to and fro between two processors, and one of them for some work, in ns.
+/* How long a cache line takes there and back between two processors, and one of them for some work, in ns.
  *
  * cc -O2 -pthread processors.c. Virtual machines move their processors: two that share a core hand a line over several
  * times as fast as two that do not, and messages through memory with it; and cores do other machines' work, too.

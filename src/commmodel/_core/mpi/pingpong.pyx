@@ -45,8 +45,8 @@ cdef int exchanges(Message *outgoing, Message *incoming, int peer, bint first, m
 
 cdef int touched_exchanges(Message *message, Py_ssize_t size, int peer, bint first, mpi.MPI_Comm comm, Py_ssize_t batch,
                            int clock, uint64_t *touching) except -1 nogil:
-    """Send one message to and fro; each rank reads and writes it before it sends it on, but the first before the first
-    exchange, and adds the ticks of that to `touching`."""
+    """Send a message there and back, which each rank reads and writes before it sends it on, adding the ticks of that
+    to `touching`; before the first exchange it has been written."""
     cdef Py_ssize_t exchange
     for exchange in range(batch):
         if first:
@@ -96,7 +96,7 @@ def pingpong(comm, int peer, bint first, unsigned char[::1] send_buffer not None
              Py_ssize_t batch, int clock, bint touched=False):
     """Return the ticks of `repetitions` times `batch` round trips of `size` bytes.
 
-    A touched message goes to and fro between the send buffers: each rank reads what has arrived, writes the next
+    A touched message goes there and back between the send buffers: each rank reads what has arrived, writes the next
     message in its place and sends that. The ticks of `first` are then without its own touching; those of its peer are
     those of the peer's touching, to be taken off, too.
     """
