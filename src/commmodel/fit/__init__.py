@@ -26,6 +26,7 @@ from commmodel.fit.overlap_parameters import fit_bandwidth, fit_overlap
 from commmodel.fit.plogp import as_loggp, fit_plogp, plogp_paths
 from commmodel.fit.points import NO_POINTS, Points, between, collect, collect_streams, stream_buffers
 from commmodel.fit.protocol_limits import Part, find_parts
+from commmodel.fit.regimes import regimes
 from commmodel.fit.segment import (
     FitSettings,
     fit_extended_model,
@@ -34,7 +35,7 @@ from commmodel.fit.segment import (
     fit_postal_model,
     ping_pong_error,
 )
-from commmodel.fit.trust import recommend
+from commmodel.fit.trust import doubted, recommend
 from commmodel.machine import Machine, Origin, PLogP, Segment
 from commmodel.results import Measurements, kernel_name, message_buffers, pool, thread_level
 from commmodel.results.configurations import SendMode
@@ -127,19 +128,20 @@ def fit_machine(
             f"queue, progress or bandwidth{measured_ones}: measure those that you need with mpiexec -n 2 python -m "
             "commmodel.bench KERNEL ..."
         )
+    headers = [launch.header for launch in measurements.launches]
+    segments = [doubted(segment, headers) for segment in segments]
     segments += _bare_segments(
         {segment.path for segment in segments}, [*(part.path for part in overlap), *(part.path for part in hybrid)]
     )
-    header = measurements.launches[0].header
     hosts = tuple(dict.fromkeys(host.name for launch in measurements.launches for host in launch.header.hosts))
     origin = Origin(
         mpi=libraries[0].strip(),
         hosts=hosts,
         results=tuple(results),
-        measured=header.created,
+        measured=headers[0].created,
         commmodel=version("commmodel"),
         seed=settings.seed,
-        processes=most_processes(launch.header for launch in measurements.launches),
+        processes=most_processes(headers),
         warnings=(*warnings(measurements, results), *mode_warnings(hybrid)),
         thread_level=next(
             filter(None, (thread_level.known_level(launch.header) for launch in measurements.launches)), ""
@@ -188,26 +190,29 @@ def _fit_path(
     settings: FitSettings,
 ) -> list[Segment]:
     """Fit the protocols of one path; one with fewer than two sizes gets no models."""
-    below = -1.0
+    ends = [np.inf if end is None else float(end.value) for _, end in parts]
+    spans = list(zip([-1.0, *ends], ends, strict=False))
+    points_of, streams_of = ([between(series, *span) for span in spans] for series in (points, streams))
     segments = []
-    for protocol, end in parts:
-        upto = np.inf if end is None else float(end.value)
-        part, stream_part = between(points, below, upto), between(streams, below, upto)
-        by_trains = fit_loggp_model(trains.between(below, upto), settings)
-        by_table = None if table is None else as_loggp(table, below, upto)
-        below = upto
+    masks = [regimes(series) if settings.loss == "robust" else [np.zeros(len(part), dtype=bool) for part in series]
+             for series in (points_of, streams_of)]  # fmt: skip
+    for number, (protocol, end) in enumerate(parts):
+        part, stream_part = points_of[number], streams_of[number]
+        regime, stream_regime = masks[0][number], masks[1][number]
+        on_line, on_stream_line = part.where(~regime), stream_part.where(~stream_regime)
         segment = Segment(
             protocol,
             path,
             end,
-            postal=fit_postal_model(part, settings),
-            max_rate=fit_max_rate_model(part, settings),
-            extended=fit_extended_model(part, settings),
-            latency_aware=fit_latency_aware_model(part, settings),
-            one_way=fit_max_rate_model(stream_part, settings),
-            loggp=by_trains or by_table,
+            postal=fit_postal_model(on_line, settings),
+            max_rate=fit_max_rate_model(on_line, settings),
+            extended=fit_extended_model(on_line, settings),
+            latency_aware=fit_latency_aware_model(on_line, settings),
+            one_way=fit_max_rate_model(on_stream_line, settings),
+            loggp=fit_loggp_model(trains.between(*spans[number]), settings)
+            or (None if table is None else as_loggp(table, *spans[number])),
         )
-        recommended, reason = recommend(segment, ping_pong_error(part, settings))
+        recommended, reason = recommend(segment, ping_pong_error(on_line, settings))
         segment = msgspec.structs.replace(segment, recommended=recommended, reason=reason)
-        segments.append(measured(segment, part, stream_part))
+        segments.append(measured(segment, part, stream_part, regime if len(part) else stream_regime))
     return segments

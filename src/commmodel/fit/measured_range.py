@@ -11,18 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.fit.points import Points
-from commmodel.fit.trust import rounded
+from commmodel.fit.trust import (
+    BEYOND,
+    FAR,
+    LEAST_SCATTER,
+    MOST_CONTRADICTING,
+    NORMAL,
+    TO_DEVIATION,
+    rounded,
+)
 from commmodel.machine import MeasuredPairs, MeasuredTimes, Segment
 from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, model_of, seconds, two_way
 from commmodel.results import Header, Launch, Measurements, kernel_name, oversubscription_warnings, whole_launches
+from commmodel.results.oversubscription import load_warnings
 
 __all__ = ["measured", "most_processes", "warnings"]
 
 Array = NDArray[np.float64]
 _SLOWER = 1.2  # times as long, at least, is worth a word
+_UNDERCUT = 1.1  # times as long as a larger message
+_LEAST_ROUGH = 3
 
 
-def measured(segment: Segment, points: Points, streams: Points) -> Segment:
+def measured(segment: Segment, points: Points, streams: Points, regime: NDArray[np.bool_] | None = None) -> Segment:
     """Return a segment with its measured times and the errors of its models on them.
 
     Parameters
@@ -31,43 +42,116 @@ def measured(segment: Segment, points: Points, streams: Points) -> Segment:
         With its models.
     points, streams : Points
         Of ping-pongs and of streams, of this segment alone. Streams count where it has no ping-pongs.
+    regime : shape (points,), optional
+        Which of them, or of the streams where these count, belong to a regime of a few sizes.
 
     Returns
     -------
     Segment
-        With a `MeasuredPairs` for each number of pairs; where no model describes it, with the times themselves. Errors
-        are the mean abs(ln(T_model / T)) over the sizes, each with the median of its points: an underestimate by a
-        factor weighs what an overestimate by it does.
+        With a `MeasuredPairs` for each number of pairs; where no model describes it, with the times themselves, at the
+        sizes where none does. Errors are the mean abs(ln(T_model / T)) over the sizes that were not disturbed, each
+        with the median of its points: an underestimate by a factor weighs what an overestimate by it does.
     """
     names = list(two_way(segment)) if len(points) else [ONE_WAY] if segment.one_way is not None else []
     timed = points if len(points) else streams
+    regime = np.zeros(len(timed), dtype=bool) if regime is None else regime
     rows = []
     for pairs in np.unique(timed.pairs):
-        selection = timed.where((timed.pairs == pairs) & (timed.seconds > 0))
-        sizes, times = _medians(selection)
-        if not sizes.size:
-            continue
-        errors = {
-            name: error
-            for name in names
-            if math.isfinite(error := _error([_seconds(segment, name, size, int(pairs)) for size in sizes], times))
-        }
-        is_described = min(errors.values(), default=math.inf) <= DESCRIBES
-        table = None if is_described or not names else _table(selection, sizes, times)
-        extent = int(sizes[0]), int(sizes[-1])
-        rows.append(MeasuredPairs(int(pairs), extent, _rounded(errors), table, _disturbed(selection)))
+        chosen = (timed.pairs == pairs) & (timed.seconds > 0)
+        selection = timed.where(chosen)
+        if len(selection):
+            rows.append(_row(segment, names, int(pairs), selection, regime[chosen]))
     return msgspec.structs.replace(segment, measured=tuple(rows))
 
 
-def _table(points: Points, sizes: Array, times: Array) -> MeasuredTimes:
-    """Return the median of each size, with confidence limits where all have them."""
-    ends = [
+def _row(
+    segment: Segment, names: Sequence[str], pairs: int, points: Points, regime: NDArray[np.bool_]
+) -> MeasuredPairs:
+    """Return the entry of one number of pairs."""
+    sizes, times = _medians(points)
+    is_quiet = ~np.isin(sizes, np.setdiff1d(points.message_size, points.message_size[~points.disturbed]))
+    is_quiet = is_quiet if is_quiet.any() else np.ones(sizes.size, dtype=bool)
+    logs: dict[str, Array] = {}
+    for name in names:
+        expected = np.array([_seconds(segment, name, size, pairs) for size in sizes])
+        if (expected > 0).all():
+            logs[name] = np.log(times / expected)
+    errors = {name: rounded(float(np.abs(log[is_quiet]).mean())) for name, log in logs.items()}
+    extent = int(sizes[0]), int(sizes[-1])
+    entry = MeasuredPairs(pairs, extent, errors, disturbed=_disturbed(points))
+    if not logs:
+        return entry
+    best = min(errors, key=lambda name: errors[name])
+    scatter = _scatter(segment, best)
+    in_regime = np.isin(sizes, points.message_size[regime])
+    contradicting = (
+        is_quiet & ~in_regime & (np.abs(logs[best]) > min(BEYOND * NORMAL * max(scatter, LEAST_SCATTER), FAR))
+    )
+    plain = is_quiet & ~in_regime & ~contradicting
+    is_described = contradicting.sum() <= MOST_CONTRADICTING * sizes.size and (
+        not plain.any() or np.abs(logs[best][plain]).mean() <= DESCRIBES
+    )
+    if not is_described:
+        scatter, contradicting = _roughness(sizes, times), _undercut(times)
+        left = ~contradicting
+        extent = int(sizes[left][0]), int(sizes[left][-1])
+        entry = msgspec.structs.replace(entry, sizes=extent, times=_table(points, sizes[left], times[left], scatter))
+    elif in_regime.any():
+        inside = _around(in_regime)
+        shown = np.where(in_regime, times, times / np.exp(logs[best]))  # beside the regime what the model says
+        entry = msgspec.structs.replace(entry, times=_table(points, sizes[inside], shown[inside], scatter))
+    if contradicting.any():
+        chosen = tuple(map(int, sizes[contradicting])), tuple(rounded(float(time)) for time in times[contradicting])
+        entry = msgspec.structs.replace(entry, contradicting=MeasuredTimes(*chosen))
+    return entry
+
+
+def _scatter(segment: Segment, name: str) -> float:
+    quality = getattr(model_of(segment, name), "quality", None)
+    return quality.scatter if quality is not None else 0.0
+
+
+def _around(mask: NDArray[np.bool_]) -> slice:
+    """Return the places from before the first that is true to after the last."""
+    places = np.flatnonzero(mask)
+    return slice(max(int(places[0]) - 1, 0), int(places[-1]) + 2)
+
+
+def _undercut(times: Array) -> NDArray[np.bool_]:
+    """Return which times some larger message undercuts, if they are few: else none can be is_quiet from the others."""
+    later = np.minimum.accumulate(times[::-1])[::-1]
+    undercut = times > _UNDERCUT * np.append(later[1:], math.inf)
+    few: NDArray[np.bool_] = (
+        undercut if undercut.sum() <= max(MOST_CONTRADICTING * times.size, 1) else np.zeros_like(undercut)
+    )
+    return few
+
+
+def _roughness(sizes: Array, times: Array) -> float:
+    """Return the standard deviation of times around what their neighbours say, relative; 0 of fewer than three."""
+    octaves, logs = np.log2(np.maximum(sizes, 1)), np.log(times)
+    if sizes.size < _LEAST_ROUGH:
+        return 0.0
+    share = (octaves[1:-1] - octaves[:-2]) / np.maximum(octaves[2:] - octaves[:-2], 1e-9)
+    off = logs[1:-1] - (1 - share) * logs[:-2] - share * logs[2:]
+    return float(TO_DEVIATION * np.median(np.abs(off)) / math.sqrt(1.5))
+
+
+def _table(points: Points, sizes: Array, times: Array, scatter: float) -> MeasuredTimes:
+    """Return times with confidence limits: of their samples, and of how records scatter."""
+    low, high = (
         np.array([np.median(column[points.message_size == size]) for size in sizes])
         for column in (points.low, points.high)
+    )
+    is_bounded = np.isfinite(high) & (low > 0)
+    of_samples = np.where(is_bounded, np.log(np.where(is_bounded, high / np.maximum(low, 1e-300), 1.0)) / 2, 0.0)
+    half = np.hypot(of_samples, NORMAL * scatter)
+    columns = [
+        tuple(rounded(float(value)) for value in column)
+        for column in (times, times * np.exp(-half), times * np.exp(half))
     ]
-    is_bounded = all((np.isfinite(end) & (end > 0)).all() for end in ends)
-    columns = [tuple(rounded(float(value)) for value in column) for column in (times, *ends)]
-    return MeasuredTimes(tuple(map(int, sizes)), columns[0], *(columns[1:] if is_bounded else ()))
+    has_interval = scatter > 0 or is_bounded.all()
+    return MeasuredTimes(tuple(map(int, sizes)), columns[0], *(columns[1:] if has_interval else ()))
 
 
 def _disturbed(points: Points) -> MeasuredTimes | None:
@@ -81,10 +165,6 @@ def _disturbed(points: Points) -> MeasuredTimes | None:
     if not slow:
         return None
     return MeasuredTimes(tuple(map(int, slow)), tuple(rounded(typical[int(size)]) for size in slow))
-
-
-def _rounded(errors: dict[str, float]) -> dict[str, float]:
-    return {name: rounded(error) for name, error in errors.items()}
 
 
 def _medians(points: Points) -> tuple[Array, Array]:
@@ -102,14 +182,6 @@ def _seconds(segment: Segment, name: str, size: float, pairs: int) -> float:
     return seconds(model, size, pairs)
 
 
-def _error(expected: Iterable[float], times: Array) -> float:
-    """Return the mean absolute difference of logarithms."""
-    modelled = np.fromiter(expected, dtype=np.float64)
-    if not (modelled > 0).all():
-        return math.inf
-    return float(np.abs(np.log(modelled / times)).mean())
-
-
 def most_processes(headers: Iterable[Header]) -> int:
     """Return the number of ranks of the largest launch."""
     return max((len(header.ranks) for header in headers), default=0)
@@ -118,7 +190,11 @@ def most_processes(headers: Iterable[Header]) -> int:
 def warnings(measurements: Measurements, results: Sequence[str] = ()) -> tuple[str, ...]:
     """Return problems of launches that affect every model fitted to them, a line each."""
     launches = whole_launches(measurements)
-    lines = [line for launch in launches for line in oversubscription_warnings(launch.header)]
+    lines = [
+        line
+        for launch in launches
+        for line in (*oversubscription_warnings(launch.header), *load_warnings(launch.header))
+    ]
     lines += [words for launch in launches if (words := _partial(launch, launches, results))]
     return tuple(dict.fromkeys(lines))
 

@@ -17,6 +17,9 @@ from commmodel.results.configurations import Pairs, PingPong, RandomPingPong, St
 
 __all__ = ["NO_POINTS", "Points", "between", "collect", "collect_streams", "points_of", "stream_buffers"]
 
+_MOST = 0.5
+"""Share of the samples of a record."""
+
 
 @dataclass(frozen=True, repr=False)
 class Points:
@@ -57,6 +60,11 @@ class Points:
             object.__setattr__(self, "modes", ((),) * self.message_size.size)
         if len(self.drift) != self.message_size.size:
             object.__setattr__(self, "drift", np.zeros((self.message_size.size, 0)))
+
+    @property
+    def disturbed(self) -> np.ndarray:
+        """Which records their own samples call disturbed: those whose fastest mode is not most of them."""
+        return np.array([len(modes) > 1 and modes[0].share < _MOST for modes in self.modes], dtype=bool)
 
     def __repr__(self) -> str:
         """Return the number of points."""

@@ -208,7 +208,9 @@ def _judged(
     settings: FitSettings,
 ) -> Quality:
     spread = _spread(points, best, estimates, settings)
-    return judge(points, best.fitted, parameters, remarks, spread=spread, weights=best.squares)
+    return judge(
+        points, best.fitted, parameters, remarks, spread=spread, weights=best.squares, confidence=settings.confidence
+    )
 
 
 def postal_times(points: Points, pairs: int | None, settings: FitSettings) -> Array | None:
@@ -225,9 +227,10 @@ def postal_times(points: Points, pairs: int | None, settings: FitSettings) -> Ar
 
 
 def ping_pong_error(points: Points, settings: FitSettings) -> float | None:
-    """Return the mean error over all points of the postal model fitted to one pair."""
+    """Return the mean error over all undisturbed points of the postal model fitted to one pair."""
     times = postal_times(points, 1, settings)
-    return None if times is None else mean_error(times, points.seconds)
+    quiet = ~points.disturbed if not points.disturbed.all() else slice(None)
+    return None if times is None else mean_error(times[quiet], points.seconds[quiet])
 
 
 def fit_max_rate_model(points: Points, settings: FitSettings) -> MaxRate | None:

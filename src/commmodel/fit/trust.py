@@ -5,15 +5,39 @@ The paper's own advice is followed: the simplest model that is good enough, of t
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.fit.points import Points
 from commmodel.machine import Parameter, Quality, Segment
+from commmodel.machine.model_choice import DESCRIBES
+from commmodel.machine.parameters import MODELS
+from commmodel.results import Header
+from commmodel.results.oversubscription import load_warnings
+from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio, format_size, format_time
 
-__all__ = ["FLAT", "judge", "mean_error", "modes_remark", "recommend", "rounded"]
+__all__ = [
+    "BEYOND",
+    "FAR",
+    "FLAT",
+    "LEAST_SCATTER",
+    "MOST_CONTRADICTING",
+    "NORMAL",
+    "TO_DEVIATION",
+    "beyond",
+    "doubted",
+    "judge",
+    "mean_error",
+    "modes_remark",
+    "recommend",
+    "rounded",
+    "scatter_of",
+    "times_words",
+]
 
 Array = NDArray[np.float64]
 
@@ -21,16 +45,25 @@ FLAT = 1e-30
 """Seconds per byte that are no time at all."""
 _DIGITS = 6
 _LEAST_SIZES = 4
-_POOR_MEAN_ERROR = 0.15
-_FAR = 0.5  # of a point from the model
-_MOST_FAR = 0.25  # of all points
+FAR = math.log(1.5)
+"""Of an undisturbed record from a model that is trusted, at most."""
+MOST_CONTRADICTING = 0.25
+"""Share of the records or sizes that contradict a model; of more it is none."""
+_MOST_DISTURBED = 0.25  # of the records
 _UNSURE = 1 / 3  # half the interval of the model's time, relative
 _WIDE_INTERVAL = 0.5
-_BESIDE = 0.25  # slower than the model by so much: a record that was disturbed as a whole
-_MOST_BESIDE = 0.25  # of the points are set aside as such
+BEYOND = 3.0
+"""Times half the interval of a predicted time: a record further off contradicts the model."""
+_GROSS = math.log(1.25)  # off by more, and by more than the others scatter: no part of the scatter
+LEAST_SCATTER = 0.01
+"""Relative; two times are hardly ever more alike."""
+NORMAL = 1.96
+"""Standard deviations of 95 %."""
+TO_DEVIATION = 1.4826
+"""Standard deviation over the median of absolute values."""
 _GOOD_ENOUGH = 1.25  # mean relative error over that of the best model
 _SMALL_ERROR = 0.03  # at which nothing more is asked for
-_SHOWN = 3  # sizes of which modes are told
+_SHOWN = 3  # sizes of which modes, or contradictions, are told
 
 
 def rounded(value: float) -> float:
@@ -47,6 +80,26 @@ def mean_error(fitted: Array, seconds: Array) -> float:
     return float(np.expm1(np.abs(np.log(fitted / seconds)).mean()))
 
 
+def scatter_of(logs: Array, parameters: int) -> float:
+    """Return the standard deviation of log times around a model with so many parameters, from their differences.
+
+    Gross ones are left out: they contradict the model, and say nothing of the others.
+
+    >>> round(scatter_of(np.log([1.02, 0.98, 1.03, 0.97, 1.01, 40.0]), 1), 3)
+    0.026
+    """
+    typical = TO_DEVIATION * float(np.median(np.abs(logs)))
+    usual = logs[np.abs(logs) <= max(_GROSS, BEYOND * NORMAL * typical)]
+    return max(math.sqrt(float(usual @ usual) / max(usual.size - parameters, 1)), LEAST_SCATTER)
+
+
+def beyond(seconds: Array, fitted: Array, half: Array) -> NDArray[np.bool_]:
+    """Return which times lie outside three times the interval fitted·exp(±half)."""
+    return (seconds > fitted * (1 + BEYOND * np.expm1(half))) | (
+        seconds < fitted * (1 + BEYOND * np.expm1(-np.maximum(half, 0.0)))
+    )
+
+
 def judge(
     points: Points,
     fitted: Array,
@@ -55,6 +108,7 @@ def judge(
     *,
     spread: Array | None,
     weights: Array | None = None,
+    confidence: float = CONFIDENCE,
 ) -> Quality:
     """Return the quality of a fit: its error, how well its parameters are determined, and remarks.
 
@@ -71,77 +125,126 @@ def judge(
     spread : shape (points,) or None
         Half the interval of the model's time at each point, relative to it; None where there is no interval.
     weights : shape (points,), optional
-        Of the squares that were minimised, where it was squares. Left out for a robust fit, which bears disturbed
-        records: these are named and not counted in the mean.
+        Of the squares that were minimised, where it was squares.
+    confidence : float
+        Of the intervals.
 
     Notes
     -----
     The one rule of trust. A fit is trusted if it has at least four sizes; if the model is off by at most 15 % on
-    average, and by more than 50 % at no more than a quarter of the points; and if the interval of the model's time is
-    within a third of it at every size.
+    average and 50 % anywhere; if no record lies outside three times the interval of the time that the model predicts
+    for it; if the interval of the model's own time is within a third of it at every size; and if at most a quarter of
+    the records were disturbed. Only what its own samples show makes a record a disturbed one, never its distance from
+    the model; it is not in the errors, of which both figures are kept.
     """
-    logs = np.abs(np.log(fitted / points.seconds))
-    counted = np.ones(len(points), dtype=bool) if weights is not None else ~_beside(points.seconds, fitted)
-    errors = np.expm1(logs)
-    mean = float(np.expm1(logs[counted].mean()))
+    logs = np.log(points.seconds / fitted)
+    disturbed = points.disturbed
+    counted = ~disturbed if not disturbed.all() else np.ones(len(points), dtype=bool)
+    mean, largest = _errors(logs[counted])
+    scatter = scatter_of(logs[counted], len(parameters))
+    half = np.hypot(0.0 if spread is None else np.log1p(spread), NormalDist().inv_cdf(0.5 + confidence / 2) * scatter)
+    contradicting = beyond(points.seconds, fitted, half) | (counted & (np.abs(logs) > FAR))
+    plain = counted & ~contradicting
+    is_model = contradicting.mean() <= MOST_CONTRADICTING and plain.any() and np.abs(logs[plain]).mean() <= DESCRIBES
     doubts = []
     sizes = np.unique(points.message_size)
     if sizes.size < _LEAST_SIZES:
         doubts.append(f"too few sizes ({sizes.size}): measure more with --sizes {sizes[0]}:{sizes[-1]}:+STEP")
     remarks = [remark for name, parameter in parameters.items() if (remark := _remark(name, parameter))]
-    if mean > _POOR_MEAN_ERROR or (errors > _FAR).mean() > _MOST_FAR:
-        remarks = []  # of a model that is none
-        worst = int(errors.argmax())
+    if not is_model:
+        remarks = []
+        worst = int(np.abs(logs).argmax())
         doubts.append(
-            f"the model is off by {format_ratio(mean)} on average and {format_ratio(errors[worst])} at "
+            f"the model is off by {format_ratio(mean)} on average and {format_ratio(math.expm1(abs(logs[worst])))} at "
             f"{points.message_size[worst]} B: the times do not lie on one line, {_why(points)}"
         )
-    elif spread is None:
+    elif contradicting.any() or math.log1p(mean) > DESCRIBES:
+        doubts.append(_contradiction(points, logs, contradicting))
+    if disturbed.mean() > _MOST_DISTURBED:
+        doubts.append(f"{disturbed.sum()} of {len(points)} records were disturbed: measure on a quieter machine")
+    if spread is None:
         doubts.append("no interval: too few points and too few samples for one")
-    elif spread.max() > _UNSURE:
+    elif spread.max() > _UNSURE and is_model:
         worst = int(spread.argmax())
         doubts.append(
             f"the model's time of {format_size(int(points.message_size[worst]))} is only known within "
             f"{format_ratio(spread[worst])}: measure more sizes, longer, or in more launches"
         )
-    remarks += [_beside_remark(points, fitted, ~counted)] if not counted.all() else []
+    left_out = int((~counted).sum())
     return Quality(
         points=len(points),
         relative_error_sum=rounded(float(np.abs(fitted / points.seconds - 1).sum())),
         relative_error_mean=rounded(mean),
-        relative_error_max=rounded(float(errors.max())),
+        relative_error_max=rounded(largest),
         trusted=not doubts,
         remarks=(*doubts, *remarks, *extra),
         information_criterion=_information_criterion(points, fitted, len(parameters), weights),
+        scatter=rounded(scatter),
+        disturbed=left_out,
+        errors_with_disturbed=_rounded_errors(logs) if left_out else None,
     )
 
 
-def _beside(seconds: Array, fitted: Array) -> NDArray[np.bool_]:
-    """Return which points come from records disturbed as a whole: clearly slower than the model, and few."""
-    logs = np.log(seconds / fitted)
-    beside = logs > math.log1p(_BESIDE)
-    most = int(_MOST_BESIDE * seconds.size)
-    if beside.sum() > most:
-        beside &= np.argsort(np.argsort(-logs)) < most
-    return beside
+def _errors(logs: Array) -> tuple[float, float]:
+    """Return the mean and the largest factor, less 1."""
+    return float(np.expm1(np.abs(logs).mean())), float(np.expm1(np.abs(logs).max()))
 
 
-def _beside_remark(points: Points, fitted: Array, beside: NDArray[np.bool_]) -> str:
-    slower = points.seconds[beside] / fitted[beside]
-    shown = dict(zip(points.message_size[beside].tolist(), slower.tolist(), strict=True))
-    words = ", ".join(f"{format_size(size)} {factor:.1f} times" for size, factor in list(shown.items())[:_SHOWN])
-    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-    count = f"{beside.sum()} of {len(points)} records"
-    return f"{count} are slower than the model, not counted in its mean error: {words}{more}"
+def _rounded_errors(logs: Array) -> tuple[float, float]:
+    mean, largest = _errors(logs)
+    return rounded(mean), rounded(largest)
+
+
+def _contradiction(points: Points, logs: Array, contradicting: NDArray[np.bool_]) -> str:
+    """Return a line on the records that the model cannot describe, the worst first."""
+    order = [index for index in np.argsort(-np.abs(logs), kind="stable") if contradicting[index]]
+    shown: dict[str, str] = {}
+    for index in order:
+        size = format_size(int(points.message_size[index]))
+        samples = "most of its samples disturbed" if points.disturbed[index] else "though its samples agree"
+        shown.setdefault(size, f"{size} {times_words(logs[index])}, {samples}")
+    more = f"; and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    count = f"{len(order)} of {len(points)} records lie{'s' * (len(order) == 1)} beside the model"
+    return f"{count}: {'; '.join(list(shown.values())[:_SHOWN])}{more}: measure again"
+
+
+def times_words(log: float) -> str:
+    """Return how a time compares with a model's, from the logarithm of their ratio.
+
+    >>> times_words(math.log(5)), times_words(math.log(0.5))
+    ('takes 5.0 times as long', 'takes 0.50 times as long')
+    """
+    factor = math.exp(log)
+    return f"takes {factor:.{1 if factor >= 1.5 else 2}f} times as long"
 
 
 def _why(points: Points) -> str:
     """Return possible causes for times that no line describes."""
     disturbed = [1 - modes[0].share if modes else 0.0 for modes in points.modes]
-    if np.mean(disturbed) > _MOST_FAR:
+    if np.mean(disturbed) > _MOST_DISTURBED:
         share = format_ratio(float(np.mean(disturbed)))
         return f"as {share} of their samples were disturbed: measure on a quieter machine"
     return "look at the residuals, and if they show another limit give it with --limits"
+
+
+def doubted(segment: Segment, headers: Sequence[Header]) -> Segment:
+    """Return a segment whose fits are not trusted, if most launches were measured beside other programs.
+
+    What is measured then looks like a slower machine: neither samples nor sizes show it.
+    """
+    if 2 * sum(bool(load_warnings(header)) for header in headers) <= len(headers):
+        return segment
+    changes = {
+        name: msgspec.structs.replace(model, quality=_doubtful(model.quality))
+        for name in MODELS
+        if (model := getattr(segment, name)) is not None and model.quality is not None
+    }
+    return msgspec.structs.replace(segment, **changes)
+
+
+def _doubtful(quality: Quality) -> Quality:
+    doubt = "measured while other programs wanted every processor: measure on a quiet machine"
+    return msgspec.structs.replace(quality, trusted=False, remarks=(doubt, *quality.remarks))
 
 
 def modes_remark(points: Points) -> list[str]:
@@ -214,7 +317,7 @@ def recommend(segment: Segment, postal_error: float | None) -> tuple[str, str]:
     errors |= {name: model.quality.relative_error_mean for name, model in models.items() if model and model.quality}
     trusted = {name for name, model in models.items() if model and model.quality and model.quality.trusted}
     postal = segment.postal.quality if segment.postal else None
-    if postal is not None and postal.trusted and postal_error is not None and postal_error <= _POOR_MEAN_ERROR:
+    if postal is not None and postal.trusted and postal_error is not None and math.log1p(postal_error) <= DESCRIBES:
         trusted.add("postal")
     choice = {name: error for name, error in errors.items() if name in trusted} or errors
     enough = max(_GOOD_ENOUGH * min(choice.values()), _SMALL_ERROR)

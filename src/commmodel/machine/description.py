@@ -84,9 +84,30 @@ class MeasuredPairs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     errors: dict[str, Annotated[float, Meta(ge=0)]] = {}
     """Model -> mean abs(ln(T_model / T)) over the sizes."""
     times: MeasuredTimes | None = None
-    """What was measured, where no model of the segment describes it."""
+    """What was measured, where no model of the segment describes it: at all sizes, or at those of a regime."""
     disturbed: MeasuredTimes | None = None
     """The median of all samples at the sizes where most samples were disturbed; models are fitted to the others."""
+    contradicting: MeasuredTimes | None = None
+    """Lone sizes whose times are beside their neighbours' though their samples agree: predictions leave them out."""
+
+    @property
+    def is_of_all_sizes(self) -> bool:
+        """Whether the measured times stand for the models at all sizes."""
+        return self.times is not None and (self.times.sizes[0], self.times.sizes[-1]) == self.sizes
+
+    def speaking(self, message_size: float | None) -> MeasuredTimes | None:
+        """Return the measured times, if they stand for the models at a size; for no size, if they do at all sizes.
+
+        >>> regime = MeasuredTimes((512, 1024), (1e-6, 4e-6))
+        >>> [MeasuredPairs(1, (1, 1024), times=regime).speaking(size) is regime for size in (None, 512, 768, 2048)]
+        [False, False, True, True]
+        """
+        times = self.times
+        if times is None or message_size is None:
+            return times if self.is_of_all_sizes else None
+        begins = message_size > times.sizes[0] or times.sizes[0] <= self.sizes[0]
+        ends = message_size < times.sizes[-1] or times.sizes[-1] >= self.sizes[1]
+        return times if begins and ends else None
 
 
 class Segment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -15,7 +15,7 @@ from commmodel.documents import check_format, convert, locate, quantity, read_to
 from commmodel.errors import DamagedFileError, InputError, choice_of
 from commmodel.files import write_text
 from commmodel.machine import hybrid
-from commmodel.machine.description import FORMAT, VERSION, Machine, MeasuredPairs
+from commmodel.machine.description import FORMAT, VERSION, Machine, MeasuredPairs, MeasuredTimes
 from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, UNITS, Parameter, PLogP
 from commmodel.machine.tables import ParameterTable
 
@@ -160,16 +160,19 @@ def _check_measured(path: Path, where: str, measured: Sequence[MeasuredPairs]) -
     for index, entry in enumerate(measured):
         if entry.sizes[0] > entry.sizes[1]:
             raise DamagedFileError(path, f"{where}[{index}].sizes", f"the smallest comes first: {list(entry.sizes)}")
-        times = entry.times
-        if times is None:
-            continue
-        if any(above <= below for below, above in pairwise(times.sizes)):
-            raise DamagedFileError(path, f"{where}[{index}].times.sizes", "sizes must ascend, each once")
-        for name in ("seconds", "low", "high"):
-            column = getattr(times, name)
-            if column is not None and (len(column) != len(times.sizes) or not all(map(math.isfinite, column))):
-                problem = f"expected a finite number for each of {len(times.sizes)} sizes"
-                raise DamagedFileError(path, f"{where}[{index}].times.{name}", problem)
+        for table in ("times", "disturbed", "contradicting"):
+            if (times := getattr(entry, table)) is not None:
+                _check_times(path, f"{where}[{index}].{table}", times)
+
+
+def _check_times(path: Path, where: str, times: MeasuredTimes) -> None:
+    if any(above <= below for below, above in pairwise(times.sizes)):
+        raise DamagedFileError(path, f"{where}.sizes", "sizes must ascend, each once")
+    for name in ("seconds", "low", "high"):
+        column = getattr(times, name)
+        if column is not None and (len(column) != len(times.sizes) or not all(map(math.isfinite, column))):
+            problem = f"expected a finite number for each of {len(times.sizes)} sizes"
+            raise DamagedFileError(path, f"{where}.{name}", problem)
 
 
 def _check_profiles(path: Path, machine: Machine) -> None:

@@ -30,8 +30,8 @@ ONE_WAY = "one-way"
 """Name of the model of streams."""
 MEASURED = "measured"
 """Name of what was measured, `MeasuredPairs.times`, where it speaks for itself."""
-DESCRIBES = math.log(1.2)
-"""Mean abs(ln(T_model / T)) up to which a model describes what was measured."""
+DESCRIBES = math.log(1.15)
+"""Mean abs(ln(T_model / T)) up to which a model describes what was measured: the one rule, of trust and of choice."""
 _AS_GOOD = 1.25  # mean errors whose ratio is at most this are alike
 _RICHEST_FIRST = ("extended", "max-rate", "latency-aware", "postal")
 
@@ -107,11 +107,11 @@ def seconds(model: Model | MeasuredTimes, message_size: float, processes: int) -
     return float(formula(message_size, processes, alpha, node, model.R_C.value))
 
 
-def choose_model(segment: Segment, processes: int = 1) -> ModelChoice:
+def choose_model(segment: Segment, processes: int = 1, message_size: float | None = None) -> ModelChoice:
     """Return the model that applies to so many processes of a node that send at once.
 
     The recommended one, as long as it describes what was measured with so many pairs: a mean abs(ln(T_model / T)) of
-    at most ln 1.2, or one at most a quarter above the best model's. Else the best there; where none describes it, the
+    at most ln 1.15, or one at most a quarter above the best model's. Else the best there; where none describes it, the
     measured times themselves. What was measured with more processes comes before what was measured with fewer.
     The name is empty where the segment says nothing of so many processes.
 
@@ -120,6 +120,9 @@ def choose_model(segment: Segment, processes: int = 1) -> ModelChoice:
     segment : Segment
     processes : int
         k, ≥ 1.
+    message_size : float, optional
+        n, bytes, as a few sizes may have a regime of their own, for which their measured times stand; without it, the
+        model of the other sizes.
 
     Examples
     --------
@@ -148,8 +151,8 @@ def choose_model(segment: Segment, processes: int = 1) -> ModelChoice:
         return ModelChoice(chosen, models[chosen])
     pairs = min((count for count in with_errors if count >= processes), default=max(with_errors))
     measured = with_errors[pairs]
-    if measured.times is not None:
-        return ModelChoice(MEASURED, measured.times, pairs, 0.0)
+    if (times := measured.speaking(message_size)) is not None:
+        return ModelChoice(MEASURED, times, pairs, 0.0)
     errors = {name: measured.errors[name] for name in models if name in measured.errors}
     if not errors:
         return ModelChoice(chosen, models[chosen], pairs)

@@ -54,14 +54,21 @@ class Quality(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     relative_error_sum: float
     """Σ |T_model − T| / T, as in Gropp 2016, Table 2."""
     relative_error_mean: float
-    """exp(mean |log T_model − log T|) − 1, without records that were disturbed as a whole."""
+    """exp(mean |log T_model − log T|) − 1, of all records but those that were disturbed, as their own samples show."""
     relative_error_max: float
-    """exp(max |log T_model − log T|) − 1, of all."""
+    """exp(max |log T_model − log T|) − 1, of the same records."""
     trusted: bool
     remarks: tuple[str, ...] = ()
     """Why not, or what to know: at a bound, too few sizes, R_N not limiting, ..."""
     information_criterion: float | None = None
     """Akaike's, corrected for few points (AICc); lower is better, on the same points only."""
+    scatter: float = 0.0
+    """Standard deviation of log T around log T_model, of the records that do not contradict the model: part of every
+    predicted time's interval. 0 where it is not known."""
+    disturbed: int = 0
+    """Records that were disturbed, and are not in the mean and the maximum."""
+    errors_with_disturbed: tuple[float, float] | None = None
+    """Mean and maximum with them."""
 
 
 class Postal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

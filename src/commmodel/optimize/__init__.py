@@ -89,7 +89,7 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
     """
     segment = machine.segment(message_size, path)
     most = max((measured.pairs for measured in segment.measured), default=2)
-    match choose_model(segment, max(most, 2)).model:
+    match choose_model(segment, max(most, 2), message_size).model:
         case None:
             machine.max_rate(message_size, path)  # raises: nothing is known of several
             raise AssertionError
@@ -110,7 +110,7 @@ def _filling_as_measured(machine: Machine, segment: Segment, message_size: float
     """Return the smallest measured number of processes with nearly the highest total rate."""
     rates = {}
     for pairs in (measured.pairs for measured in segment.measured):
-        model = choose_model(segment, pairs).model
+        model = choose_model(segment, pairs, message_size).model
         if model is not None:
             time = seconds(model, message_size, pairs)
             rates[pairs] = pairs / time if time > 0 else 0.0

@@ -1,10 +1,11 @@
 """Warnings that a prediction lies beyond what was measured. Main entries: `reach_of` and `collective_reach`."""
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from commmodel.machine import Machine, Segment, choose_model
-from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, model_of
+from commmodel.machine import Machine, MeasuredPairs, MeasuredTimes, Segment, choose_model
+from commmodel.machine.model_choice import DESCRIBES, MEASURED, ONE_WAY, model_of
 from commmodel.units import format_size, format_time
 
 __all__ = ["Reach", "collective_reach", "reach_of"]
@@ -63,31 +64,47 @@ def reach_of(
                 f"k = {processes} is extrapolated: measured up to k = {most}, and what the node moves at most is not "
                 f"known{remark}: measure it with python -m commmodel.bench {kernel} on at least {2 * processes} ranks"
             )
-    speaking = choose_model(segment, processes)
-    remarks = []
-    if speaking.name == model and speaking.error is not None and speaking.error > DESCRIBES:
-        pairs = f"{speaking.measured_pairs} pair{'s' * (speaking.measured_pairs != 1)}"
-        remarks.append(
-            f"the times of {pairs} lie a factor of {math.exp(speaking.error):.1f} from this model in the mean"
-        )
-    return Reach(tuple(lines), bounded, (*remarks, *_disturbances(segment, message_size, processes)))
-
-
-def _disturbances(segment: Segment, message_size: float, processes: int) -> list[str]:
-    """Return a line where most messages of about this size were disturbed while the machine was measured."""
     entries = {entry.pairs: entry for entry in segment.measured}
     pairs = min((count for count in entries if count >= processes), default=max(entries, default=0))
-    table = entries[pairs].disturbed if pairs else None
-    if table is None or not table.sizes[0] / 2 < message_size < 2 * table.sizes[-1]:
-        return []
-    number = min(range(len(table.sizes)), key=lambda index: abs(math.log(table.sizes[index] / message_size)))
-    size, seconds = table.sizes[number], table.seconds[number]
-    if not size / 2 < message_size < 2 * size:
-        return []
-    return [
-        f"this is for an undisturbed machine: when it was measured, other programs disturbed most messages of "
-        f"{format_size(size)}, and half of them took {format_time(seconds)} or longer"
-    ]
+    remarks = _doubts(segment, entries[pairs], message_size, processes, model) if pairs else ()
+    return Reach(tuple(lines), bounded, tuple(remarks))
+
+
+def _doubts(segment: Segment, entry: MeasuredPairs, message_size: float, processes: int, model: str) -> Iterator[str]:
+    """Yield a line for each reason to doubt a time, from what was measured with so many pairs."""
+    speaking = choose_model(segment, processes, message_size)
+    pairs = f"{entry.pairs} pair{'s' * (entry.pairs != 1)}"
+    is_far = speaking.error is not None and speaking.error > DESCRIBES and entry.contradicting is None
+    if isinstance(speaking.model, MeasuredTimes) and model == MEASURED:
+        first, last = (format_size(speaking.model.sizes[place]) for place in (0, -1))
+        if entry.is_of_all_sizes:
+            yield f"no model describes the times of {pairs}: this is what was measured, interpolated between sizes"
+        else:
+            yield (
+                f"the times of {first} to {last} leave the model's line: this is what was measured, interpolated "
+                "between sizes; measure more sizes there"
+            )
+    elif speaking.name == model and speaking.error is not None and is_far:
+        yield f"the times of {pairs} lie a factor of {math.exp(speaking.error):.1f} from this model in the mean"
+    if (near := _nearest(entry.contradicting, message_size)) is not None:
+        yield (
+            f"{format_size(near[0])} took {format_time(near[1])} when it was measured, though its neighbours say "
+            "otherwise: this leaves it out, measure it again"
+        )
+    if (near := _nearest(entry.disturbed, message_size)) is not None:
+        yield (
+            f"this is for an undisturbed machine: when it was measured, other programs disturbed most messages of "
+            f"{format_size(near[0])}, and half of them took {format_time(near[1])} or longer"
+        )
+
+
+def _nearest(table: MeasuredTimes | None, message_size: float) -> tuple[int, float] | None:
+    """Return the size of a table that is nearest, and its time; None where none is within a factor of two."""
+    if table is None:
+        return None
+    near = [row for row in zip(table.sizes, table.seconds, strict=True) if row[0] / 2 < message_size < 2 * row[0]
+            or row[0] == message_size]  # fmt: skip
+    return min(near, key=lambda row: abs(math.log(max(row[0], 1) / max(message_size, 1))), default=None)
 
 
 def collective_reach(machine: Machine, processes: int, largest: int, path: str | None) -> tuple[str, ...]:

@@ -22,7 +22,8 @@ from commmodel.models import postal as postal_model
 from commmodel.predict.costs import MODELS as COST_MODELS
 from commmodel.predict.costs import End, check_machine, check_path, plogp_table
 from commmodel.predict.extrapolation import Reach, reach_of
-from commmodel.predict.seconds import Seconds, end_of
+from commmodel.predict.seconds import Seconds, end_of, with_scatter
+from commmodel.units import format_size, format_time
 
 __all__ = ["MODELS", "Prediction", "halo", "send"]
 
@@ -114,6 +115,8 @@ _SEVERAL = {"extended", "max-rate", "latency-aware", "one-way"}
 """The models that know what becomes of several messages at once."""
 MODELS = (*(name for name in _KINDS if name not in COST_MODELS), *COST_MODELS)
 """Names of the models, the richest first; the one-way model is that of streams, the last three are those of trains."""
+_FALLS = 1.05
+"""Times as long as a larger message: worth a word."""
 _KERNELS = {"postal": "pingpong", "plogp": "plogp", "loggp": "loggp", "logp": "loggp"}
 """Model -> kernel that provides its parameters, where it is not that of several pairs."""
 
@@ -164,12 +167,14 @@ def _times(machine: Machine, segment: Segment, message_size: float, processes: i
     """Return the time by every model that has all its parameters."""
     times = {}
     for name, kind in _KINDS.items():
-        parameters = _parameters(kind, kind.parameters(segment))
+        fitted = kind.parameters(segment)
+        parameters = _parameters(kind, fitted)
         if parameters is not None:
-            times[name] = _of_parameters(kind, _with_unit(parameters), message_size, processes)
+            time = _of_parameters(kind, _with_unit(parameters), message_size, processes)
+            times[name] = with_scatter(time, _scatter(fitted), machine.confidence)
     if plogp_table(machine, segment.path) is not None:
         times["plogp"] = _by_table(machine, segment.path, message_size)
-    chosen = choose_model(segment, processes)
+    chosen = choose_model(segment, processes, message_size)
     measured = (
         {chosen.name: _as_measured(chosen.model, message_size)} if isinstance(chosen.model, MeasuredTimes) else {}
     )
@@ -192,7 +197,12 @@ def _lone(machine: Machine, segment: Segment, message_size: float) -> Seconds | 
     if model is None:
         return next(iter(times.values()), None)
     unlimited = _with_unit({"alpha": model.alpha, "R_C": model.R_C, "R_N": Parameter(math.inf)})
-    return _of_parameters(_KINDS["max-rate"], unlimited, message_size, 1)
+    time = _of_parameters(_KINDS["max-rate"], unlimited, message_size, 1)
+    return with_scatter(time, _scatter(model), machine.confidence)
+
+
+def _scatter(model: Model | None) -> float:
+    return model.quality.scatter if model is not None and model.quality is not None else 0.0
 
 
 def _missing(machine: Machine, segment: Segment, problem: str, kernel: str) -> MissingParameterError:
@@ -202,7 +212,14 @@ def _missing(machine: Machine, segment: Segment, problem: str, kernel: str) -> M
     )
 
 
-def _chosen(machine: Machine, segment: Segment, times: dict[str, Seconds], processes: int, model: str | None) -> str:
+def _chosen(
+    machine: Machine,
+    segment: Segment,
+    times: dict[str, Seconds],
+    message_size: float,
+    processes: int,
+    model: str | None,
+) -> str:
     """Return the given model, or the recommended one; LogP only where it is given."""
     if model is not None:
         if model not in MODELS:
@@ -212,7 +229,7 @@ def _chosen(machine: Machine, segment: Segment, times: dict[str, Seconds], proce
             raise _missing(machine, segment, problem, _KERNELS.get(model, "pairs on at least 4 ranks"))
         return model
     able = [name for name in times if name != "logp"]
-    speaking = choose_model(segment, processes).name
+    speaking = choose_model(segment, processes, message_size).name
     if speaking in able:
         return speaking
     if processes > 1:
@@ -248,7 +265,8 @@ def send(
     -------
     Prediction
         Times in seconds. `low` and `high` are the times at the fastest and at the slowest ends of all parameters'
-        intervals together: no combination within the intervals gives less or more.
+        intervals together, and beyond these what measured times scatter around the model: a single size lies further
+        from it than the parameters are uncertain.
 
     Raises
     ------
@@ -370,7 +388,7 @@ def _on_path(machine: Machine, message_size: float, processes: int, path: str, m
         raise _missing(machine, segment, "it has no model", "pingpong pairs")
     if times.keys() <= set(COST_MODELS) and segment.max_rate is not None and processes == 1 and model is None:
         times = {"postal": lone} | times  # max-rate of one number of pairs is the postal model
-    chosen = _chosen(machine, segment, times, processes, model)
+    chosen = _chosen(machine, segment, times, message_size, processes, model)
     reach = reach_of(machine, segment, message_size, processes, chosen, bounds=model is None)
     if reach.most_pairs is not None:  # the node's limit is not known: a bound
         slow = _times(machine, segment, message_size, reach.most_pairs)[chosen]
@@ -379,7 +397,24 @@ def _on_path(machine: Machine, message_size: float, processes: int, path: str, m
         fast = time.seconds if time.low is None else time.low
         high = bound.seconds if bound.high is None else bound.high
         times[chosen] = Seconds(bound.seconds, min(fast, bound.seconds), high)
+    if model is None and (falls := _falls(machine, segment.path, message_size, processes, times[chosen].seconds)):
+        reach = reach._replace(remarks=(*reach.remarks, falls))
     return _OnPath(segment, times, chosen, lone, reach)
+
+
+def _falls(machine: Machine, path: str, message_size: float, processes: int, time: float) -> str:
+    """Return a line where a larger message is predicted to take less than a smaller one, one of them this; or none."""
+    sizes = {size for segment in machine.segments if segment.path == path for entry in segment.measured
+             for size in (*entry.sizes, *(entry.times.sizes if entry.times is not None else ()))}  # fmt: skip
+    for size in sorted(sizes - {message_size}, key=lambda size: abs(size - message_size)):
+        times = _times(machine, machine.segment(size, path), size, processes)
+        if (name := choose_model(machine.segment(size, path), processes, size).name) in times:
+            other = times[name].seconds
+            small, large = (time, other) if message_size < size else (other, time)
+            if small > _FALLS * large:
+                than = "less" if message_size < size else "more"
+                return f"{format_size(size)} is predicted to take {than}, {format_time(other)}: measure both again"
+    return ""
 
 
 def _predicted(

@@ -1,10 +1,12 @@
 """A time with its interval. Main entry: `Seconds`."""
 
+import math
+
 from msgspec import Struct
 
 from commmodel.machine import Parameter
 
-__all__ = ["Seconds", "end_of"]
+__all__ = ["Seconds", "end_of", "with_scatter"]
 
 
 class Seconds(Struct, frozen=True):
@@ -32,3 +34,25 @@ def end_of(parameter: Parameter, slow: bool) -> float:
     is_rate = parameter.unit == "B/s"
     end = parameter.low if slow == is_rate else parameter.high
     return parameter.value if end is None else max(end, 0.0)
+
+
+def with_scatter(time: Seconds, scatter: float, confidence: float | None) -> Seconds:
+    """Return a time whose interval also has how far measured times lie from the model, relative standard deviation.
+
+    Both are independent, so their logarithms add in squares.
+
+    >>> with_scatter(Seconds(1.0, 0.9, 1.1), 0.0, 0.95), round(with_scatter(Seconds(1.0, 1.0, 1.0), 0.1, 0.95).high, 3)
+    (Seconds(seconds=1.0, low=0.9, high=1.1), 1.217)
+    """
+    if time.low is None or time.high is None or confidence is None or not scatter > 0 or not time.seconds > 0:
+        return time
+    from statistics import NormalDist
+
+    half = NormalDist().inv_cdf(0.5 + confidence / 2) * scatter
+    low = time.seconds * math.exp(-math.hypot(math.log(time.seconds / time.low), half)) if time.low > 0 else 0.0
+    high = (
+        time.seconds * math.exp(math.hypot(math.log(time.high / time.seconds), half))
+        if time.high < math.inf
+        else math.inf
+    )
+    return Seconds(time.seconds, low, high)

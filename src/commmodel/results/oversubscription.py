@@ -1,11 +1,14 @@
-"""Launches of more ranks than processors. Main entries: `is_oversubscribed` and `oversubscription_warnings`."""
+"""Launches beside which others wanted the processors: ranks, or programs.
+
+Main entries: `is_oversubscribed`, `oversubscription_warnings` and `load_warnings`.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from commmodel.results.records import Header, Host
 
-__all__ = ["is_oversubscribed", "oversubscription_warnings", "some_names"]
+__all__ = ["is_oversubscribed", "load_warnings", "oversubscription_warnings", "some_names"]
 
 _MOST_NAMES = 3
 
@@ -37,6 +40,22 @@ def oversubscription_warnings(header: Header) -> tuple[str, ...]:
         )
         hosts_of.setdefault(problem, []).append(host.name)
     return tuple(f"{some_names(names)}: {problem}" for problem, names in hosts_of.items())
+
+
+def load_warnings(header: Header) -> tuple[str, ...]:
+    """Return warnings of hosts where other programs wanted every processor before the first measurement.
+
+    >>> from commmodel.results import Library
+    >>> hosts = (Host("vm", cpus=2, load=(12.3, 8.0, 3.0)),)
+    >>> load_warnings(Header("commmodel-results", 1, "", (), Library("MPICH"), hosts, ()))
+    ('vm: load average 12.3 on 2 processors, so other programs are measured, too: measure on a quiet machine',)
+    """
+    return tuple(
+        f"{host.name}: load average {host.load[0]:.1f} on {host.cpus} processors, so other programs are measured, too: "
+        "measure on a quiet machine"
+        for host in header.hosts
+        if host.load is not None and host.load[0] > host.cpus > 0
+    )
 
 
 def some_names(names: Sequence[str]) -> str:

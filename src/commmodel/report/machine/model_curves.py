@@ -6,8 +6,9 @@ Main entries: `prediction`, `lines` and `limits`.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
 import numpy as np
@@ -40,13 +41,23 @@ class Line:
     slow: Floats | None
 
 
-def _model(segment: Segment, name: str, pairs: int) -> Model | MeasuredTimes | None:
-    """Return the model for a number of pairs."""
+def _model(segment: Segment, name: str, pairs: int, size: float) -> Model | MeasuredTimes | None:
+    """Return the model for a number of pairs and a size."""
     if name == RECOMMENDED:
-        chosen = choose_model(segment, pairs)
+        chosen = choose_model(segment, pairs, size)
         return None if chosen.name == ONE_WAY else chosen.model
     model = model_of(segment, name)
     return None if isinstance(model, MaxRate) and model.R_N is None and pairs > 1 else model
+
+
+def _pieces(
+    segment: Segment, name: str, pairs: int, sizes: Floats
+) -> Iterator[tuple[Model | MeasuredTimes | None, Floats]]:
+    """Yield each model that applies to neighbouring sizes, with these."""
+    models = [_model(segment, name, pairs, float(size)) for size in sizes]
+    for _, places in groupby(range(sizes.size), lambda place: id(models[place])):
+        chosen = list(places)
+        yield models[chosen[0]], sizes[chosen]
 
 
 def _end(parameter: Parameter, end: _End, least: float) -> float:
@@ -101,9 +112,10 @@ def prediction(
     left = np.ones(sizes.shape, dtype=bool)
     for segment in segments:
         inside = left & (sizes <= (math.inf if segment.limit is None else segment.limit.value))
-        chosen = _model(segment, model, pairs)
-        if chosen is not None and (tables or not isinstance(chosen, MeasuredTimes)):
-            times[inside] = _times(chosen, sizes[inside], pairs, "value", "value")
+        for place in np.flatnonzero(inside):
+            chosen = _model(segment, model, pairs, float(sizes[place]))
+            if chosen is not None and (tables or not isinstance(chosen, MeasuredTimes)):
+                times[place] = _times(chosen, sizes[[place]], pairs, "value", "value")[0]
         left &= ~inside
     return times
 
@@ -129,9 +141,8 @@ def lines(
         end = largest if segment.limit is None else min(largest, segment.limit.value)
         if end >= begin:
             count = max(2, round(_POINTS_PER_OCTAVE * math.log2(end / begin)) + 1)
-            chosen = _model(segment, model, pairs)
-            line = None if chosen is None else _line(chosen, np.geomspace(begin, end, count), pairs)
-            if line is not None and (line.seconds > 0).all():  # a model without cost has no place in these plots
-                drawn.append(line)
+            pieces = _pieces(segment, model, pairs, np.geomspace(begin, end, count))
+            curves = [_line(chosen, part, pairs) for chosen, part in pieces if chosen is not None]
+            drawn += [line for line in curves if (line.seconds > 0).all()]  # one without cost has no place in plots
             begin = end + 1  # sizes are whole bytes: the next protocol begins there
     return drawn

@@ -12,6 +12,8 @@ from commmodel.machine import (
     Limit,
     Machine,
     MaxRate,
+    MeasuredPairs,
+    MeasuredTimes,
     Parameter,
     Postal,
     Quality,
@@ -132,7 +134,12 @@ def _node_rate(segment: Segment, name: str, model: Model) -> Cell:
 def _error(quality: Quality | None) -> Cell:
     if quality is None:
         return NOTHING
-    return Cell(format_ratio(quality.relative_error_mean), f"max {format_ratio(quality.relative_error_max)}")
+    errors = quality.relative_error_mean, quality.relative_error_max
+    mean, largest = (
+        format_ratio(error) if with_disturbed is None else f"{format_ratio(error)} ({format_ratio(with_disturbed)})"
+        for error, with_disturbed in zip(errors, quality.errors_with_disturbed or (None, None), strict=True)
+    )
+    return Cell(mean, f"max {largest}")
 
 
 def _error_sum(quality: Quality | None) -> Cell:
@@ -214,6 +221,9 @@ def parameter_table(machine: Machine) -> Table:
         empty = (Cell(""),) * len(about)
         rows += [(*(empty if place else about), *row)[:count] for place, row in enumerate(block)]
     notes = [f"[low, high]: {interval_words(machine)}."] if machine.confidence else []
+    qualities = [model.quality for segment in machine.segments for model in _shown(segment).values()]
+    if any(quality is not None and quality.disturbed for quality in qualities):
+        notes += ["Error: of undisturbed records (of all)."]
     notes += ["Error sum: Σ |T_model − T| / T."] if is_compared else []
     notes += ["ΔAICc: above the best model of the same points."] if has_criteria else []
     names = {name for segment in machine.segments for name in _shown(segment)}
@@ -232,9 +242,11 @@ def _findings(segment: Segment) -> Iterable[tuple[str, str, bool]]:
     if segment.reason and segment.recommended and _has_choice(segment):
         yield "", f"{segment.recommended} is recommended: {segment.reason}", True
     for measured in segment.measured:
-        if measured.times is not None:
+        if measured.times is not None and not measured.is_of_all_sizes:
+            yield "", _regime_words(measured, measured.times), True
+        elif measured.times is not None:
             nearest = math.expm1(min(measured.errors.values(), default=math.inf))
-            pairs = "one pair" if measured.pairs == 1 else f"{measured.pairs} pairs"
+            pairs = _pairs_words(measured.pairs)
             off = f" (the nearest is off by {format_ratio(nearest)})" if math.isfinite(nearest) else ""
             yield "", f"no model describes {pairs}{off}: predictions use the measured times", True
     if (factor := duplex_factor(segment)) is not None:
@@ -244,6 +256,20 @@ def _findings(segment: Segment) -> Iterable[tuple[str, str, bool]]:
         about = ("postal" if name in hidden else name) if several else ""
         first = about in ("", recommended_model(segment))
         yield from ((about, remark, first) for remark in (model.quality.remarks if model and model.quality else ()))
+
+
+def _pairs_words(pairs: int) -> str:
+    return "one pair" if pairs == 1 else f"{pairs} pairs"
+
+
+def _regime_words(measured: MeasuredPairs, times: MeasuredTimes) -> str:
+    """Return a line on sizes whose times leave the line of the others, and the mean error with them."""
+    first, last = (format_size(times.sizes[place]) for place in (0, -1))
+    mean = min(measured.errors.values(), default=math.nan)
+    return (
+        f"the times of {first} to {last} ({_pairs_words(measured.pairs)}) leave the model's line: predictions follow "
+        f"what was measured there; with them the mean error is {format_ratio(math.expm1(mean))}"
+    )
 
 
 def _remarks(machine: Machine) -> tuple[list[list[str]], list[str]]:

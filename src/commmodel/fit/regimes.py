@@ -1,0 +1,143 @@
+"""Regimes of a few sizes within a protocol, too few for a line of their own. Main entry: `regimes`.
+
+A limit needs three sizes on either side. Fewer that leave the line of the others are not disturbed for that: their own
+samples agree, and other launches would say the same, such as of the last size before a cache is full. At an end of a
+protocol, or where several neighbours agree, they are a regime: no line is fitted to them, and predictions follow their
+measured times. It must be one that can be: at a limit its times lie between the lines of both sides, and larger
+messages never take less. A lone size elsewhere is no regime: it contradicts the line, and `trust` says so.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.fit.least_squares import fit_unlimited
+from commmodel.fit.points import Points
+from commmodel.fit.robust import minimise
+from commmodel.fit.trust import BEYOND, LEAST_SCATTER, NORMAL, TO_DEVIATION
+
+__all__ = ["regimes"]
+
+Array = NDArray[np.float64]
+
+_LEAST_SIZES = 4  # of the line that remains
+_FAR = BEYOND * NORMAL, math.log(1.1)  # deviations, and at least so much: no part of the line
+_BETWEEN = NORMAL, math.log(1.05)  # the same of the one size beside a limit, which may belong to neither side
+_ALIKE = 1.05  # times that are no order
+_PLAUSIBLE = math.log(2.0)  # beside the line, of the one last size, which no further size confirms
+
+
+class _Row(NamedTuple):
+    """The times of one number of pairs: arrays of shape (sizes,)."""
+
+    size: Array
+    seconds: Array
+    is_quiet: NDArray[np.bool_]
+    """Whether some record of the size was not disturbed."""
+    is_sampled: NDArray[np.bool_]
+    """Whether its own samples give the time an interval."""
+    alpha: float
+    beta: float
+
+    def line(self, size: Array) -> Array:
+        return np.maximum(self.alpha + self.beta * size, np.finfo(float).tiny)
+
+
+def _row(points: Points, pairs: int) -> _Row | None:
+    """Return the row of a number of pairs with a robust line through it; None of fewer than two sizes."""
+    row = points.where((points.pairs == pairs) & (points.seconds > 0))
+    size, inverse = np.unique(row.message_size, return_inverse=True)
+    if size.size < 2:
+        return None
+
+    def of_each(values: Array) -> Array:
+        return np.array([np.median(values[inverse == index]) for index in range(size.size)])
+
+    sizes, seconds, alone = size.astype(np.float64), of_each(row.seconds), np.ones(size.size)
+    tiny = seconds * 1e-9
+
+    def solve(weights: Array, times: Array) -> tuple[float, float]:
+        fit = fit_unlimited(sizes, alone, weights, times[None])
+        return float(fit.alpha[0]), float(fit.b[0])
+
+    fitted = minimise(
+        solve, lambda line: np.maximum(line[0] + line[1] * sizes, tiny), sizes, seconds, of_each(row.error), 2
+    )
+    return _Row(sizes, seconds, of_each(row.disturbed) < 1, np.isfinite(of_each(row.high)), *fitted.fit)
+
+
+def _runs(mask: NDArray[np.bool_], logs: Array) -> list[range]:
+    """Return the runs of neighbours in a mask that lie to the same side of the line."""
+    runs: list[range] = []
+    for index in np.flatnonzero(mask):
+        last = runs[-1] if runs else range(0)
+        if last and last.stop == index and (logs[index] > 0) == (logs[last[-1]] > 0):
+            runs[-1] = range(last.start, index + 1)
+        else:
+            runs.append(range(index, index + 1))
+    return runs
+
+
+def _ascends(row: _Row, run: range, before: _Row | None, after: _Row | None) -> bool:
+    """Whether larger messages take no less, from the size before a run to the size after it."""
+    earlier = row.seconds[run.start - 1] if run.start else before.seconds[-1] if before is not None else 0.0
+    later = row.seconds[run.stop] if run.stop < row.size.size else after.seconds[0] if after is not None else math.inf
+    times = np.array([earlier, *row.seconds[run], later])
+    return bool((times[1:] * _ALIKE >= times[:-1]).all())
+
+
+def _is_regime(row: _Row, run: range, before: _Row | None, after: _Row | None, logs: Array) -> bool:
+    """Whether the sizes of a run have a regime of their own; else they contradict the line."""
+    other = before if run.start == 0 else after if run.stop == row.size.size else None
+    is_end = run.start == 0 or run.stop == row.size.size
+    if is_end and other is not None:
+        ends = np.sort([row.line(row.size[run]), other.line(row.size[run])], axis=0)
+        if (row.seconds[run] * _ALIKE >= ends[0]).all() and (row.seconds[run] <= ends[1] * _ALIKE).all():
+            return True
+    if len(run) == 1:
+        is_plausible = abs(logs[run.start]) <= _PLAUSIBLE and bool(row.is_sampled[run.start])
+        return is_end and other is None and is_plausible and _ascends(row, run, before, after)
+    return _ascends(row, run, before, after)
+
+
+def _sizes(row: _Row, before: _Row | None, after: _Row | None) -> Array:
+    """Return the sizes of a row that belong to regimes."""
+    if row.size.size <= _LEAST_SIZES:
+        return np.empty(0)
+    logs = np.log(row.seconds / row.line(row.size))
+    count = row.size.size
+    scatter = max(TO_DEVIATION * float(np.median(np.abs(logs))) * math.sqrt(count / (count - 2)), LEAST_SCATTER)
+    far, between = (
+        row.is_quiet & (np.abs(logs) > max(deviations * scatter, least)) for deviations, least in (_FAR, _BETWEEN)
+    )
+    for place, neighbour in ((0, before), (count - 1, after)):
+        far[place] |= between[place] and neighbour is not None
+    chosen = [run for run in _runs(far, logs) if _is_regime(row, run, before, after, logs)]
+    places = [place for run in chosen for place in run]
+    return row.size[places] if count - len(places) >= _LEAST_SIZES else np.empty(0)
+
+
+def regimes(parts: Sequence[Points]) -> list[NDArray[np.bool_]]:
+    """Return for each protocol, ascending, which of its points belong to a regime of a few sizes.
+
+    Examples
+    --------
+    >>> size = 2 ** np.arange(8, 16)
+    >>> times = 1e-6 + size / 1e9 * np.where(size < 1 << 14, 1.0, 1.6)
+    >>> (mask,) = regimes([Points(size, np.ones_like(size), times, times, times)])
+    >>> size[mask].tolist()
+    [16384, 32768]
+    """
+    masks = [np.zeros(len(points), dtype=bool) for points in parts]
+    for pairs in sorted({int(count) for points in parts for count in points.pairs}):
+        rows = [_row(points, pairs) for points in parts]
+        for index, row in enumerate(rows):
+            if row is not None:
+                before = rows[index - 1] if index else None
+                after = rows[index + 1] if index + 1 < len(rows) else None
+                inside = np.isin(parts[index].message_size, _sizes(row, before, after))
+                masks[index] |= inside & (parts[index].pairs == pairs)
+    return masks
