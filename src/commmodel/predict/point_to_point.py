@@ -403,17 +403,15 @@ def _on_path(machine: Machine, message_size: float, processes: int, path: str, m
 
 
 def _falls(machine: Machine, path: str, message_size: float, processes: int, time: float) -> str:
-    """Return a line where a larger message is predicted to take less than a smaller one, one of them this; or none."""
+    """Return a line where a larger message that was measured is predicted to take less; empty where none is."""
     sizes = {size for segment in machine.segments if segment.path == path for entry in segment.measured
-             for size in (*entry.sizes, *(entry.times.sizes if entry.times is not None else ()))}  # fmt: skip
-    for size in sorted(sizes - {message_size}, key=lambda size: abs(size - message_size)):
-        times = _times(machine, machine.segment(size, path), size, processes)
-        if (name := choose_model(machine.segment(size, path), processes, size).name) in times:
-            other = times[name].seconds
-            small, large = (time, other) if message_size < size else (other, time)
-            if small > _FALLS * large:
-                than = "less" if message_size < size else "more"
-                return f"{format_size(size)} is predicted to take {than}, {format_time(other)}: measure both again"
+             for size in (*entry.sizes, *(entry.times.sizes if entry.times is not None else ()))
+             if size > message_size}  # fmt: skip
+    for size in sorted(sizes):
+        segment = machine.segment(size, path)
+        larger = _times(machine, segment, size, processes).get(choose_model(segment, processes, size).name)
+        if larger is not None and time > _FALLS * larger.seconds:
+            return f"{format_size(size)} is predicted to take less, {format_time(larger.seconds)}: measure both again"
     return ""
 
 

@@ -1,0 +1,144 @@
+"""What is trusted, what is left out, and what predictions follow where a record leaves its model."""
+
+import numpy as np
+import pytest
+from benchmarks.validation.contradictions import measured_sets, ping_pongs, tally
+from support.effort import effort
+from support.paths import SHARED
+
+from commmodel import predict
+from commmodel.errors import CommModelError
+from commmodel.fit import FitSettings, fit_machine
+from commmodel.machine.file import dumps, load
+from commmodel.machine.model_choice import MEASURED
+from commmodel.results import Header, Host, Launch, Library, Measurements, Record
+from commmodel.results.configurations import PingPong, Threshold
+from commmodel.results.file import FORMAT
+
+QUICK = FitSettings(samples=40)
+SIZES = 2 ** np.arange(25)
+
+
+def law(size):
+    """As a shared memory: a protocol above 8 KiB, a cache that holds messages of up to half a MiB."""
+    size = np.asarray(size)
+    return np.where(size <= 8192, 0.9e-6 + size / 5e9, np.where(size <= 1 << 19, 2e-6 + size / 2.3e10, size / 1.05e10))
+
+
+def made(factors=None, *, samples=40, scatter=0.01, load=None, disturbed=None):
+    """Return ping-pongs of the law, of which some sizes take so many times as long, by their own samples or not."""
+    random = np.random.default_rng(7)
+    records = [Record(Threshold("same-node"), "B", (8192.0,), bracket=(8192.0, 8193.0))]
+    for size in SIZES.tolist():
+        deviation = np.exp(0.02 * random.standard_normal())
+        times = float(law(size)) * deviation * np.exp(scatter * random.standard_normal(samples))
+        times *= (factors or {}).get(size, 1.0)
+        if size == disturbed:
+            times[: int(0.7 * samples)] += 2e-3
+        records.append(Record(PingPong(size, "same-node"), "s", tuple(times.tolist())))
+    header = Header(FORMAT, 1, "", (), Library("made"), (Host("vm", cpus=2, load=load),), ())
+    return Measurements((Launch(header, tuple(records)),))
+
+
+def quality(machine, size):
+    return machine.segment(size).postal.quality
+
+
+def test_the_last_size_before_a_limit_is_predicted_as_measured_and_not_called_disturbed(tmp_path):
+    measurements = made({1 << 20: 0.65})  # 65 us: neither 48 nor 100, as a cache of two MiB is nearly full
+    machine = fit_machine(measurements, settings=QUICK)
+    (tmp_path / "machine.toml").write_text(dumps(machine))
+    machine = load(tmp_path / "machine.toml")
+    last = predict.send(machine, 1 << 20)
+    assert last.model == MEASURED
+    assert last.time.seconds == pytest.approx(65e-6, rel=0.05)
+    assert last.time.low < 64e-6 < 66e-6 < last.time.high
+    assert any("leave the model's line" in remark for remark in last.remarks)
+    assert predict.send(machine, 1 << 18).model == "postal"
+    assert predict.send(machine, 700_000).time.seconds == pytest.approx((law(1 << 19) * 65e-6) ** 0.5, rel=0.2)
+    assert quality(machine, 1 << 18).trusted
+
+
+def test_several_slower_sizes_at_the_end_of_a_protocol_are_followed():
+    sizes = 2 ** np.arange(23)
+    seconds = np.where(sizes <= 1 << 15, 150e-6 + sizes / 5e8, 450e-6 + sizes / 1.15e8)
+    seconds[13:16] = 228e-6, 305e-6, 462e-6  # 8 to 32 KiB
+    machine = fit_machine(ping_pongs([list(zip(sizes.tolist(), seconds.tolist(), strict=True))]), settings=QUICK)
+    for size, expected in zip(sizes.tolist(), seconds.tolist(), strict=True):
+        assert predict.send(machine, size).time.seconds == pytest.approx(expected, rel=0.05), size
+
+
+@pytest.mark.parametrize("factor", [3, 5, 20])
+@pytest.mark.parametrize("size", [8, 256, 1 << 15, 1 << 17, 1 << 22])
+def test_one_bad_record_leaves_the_model_in_use_and_is_told(size, factor):
+    machine = fit_machine(made({size: factor}), settings=QUICK)
+    bad = predict.send(machine, size)
+    assert bad.time.seconds == pytest.approx(float(law(size)), rel=0.15)
+    assert any("measure it again" in remark for remark in bad.remarks)
+    fit = quality(machine, size)
+    assert not fit.trusted
+    assert "though its samples agree" in fit.remarks[0]
+    assert fit.relative_error_max == pytest.approx(factor - 1, rel=0.2)
+    assert fit.scatter < 0.05
+
+
+def test_a_record_that_its_own_samples_call_disturbed_is_left_out_and_both_errors_are_told():
+    machine = fit_machine(made(disturbed=1 << 16, samples=60), settings=QUICK)
+    fit = quality(machine, 1 << 16)
+    assert fit.trusted
+    assert fit.disturbed == 1
+    assert fit.relative_error_max < 0.1
+    assert fit.errors_with_disturbed is not None
+
+
+def test_a_launch_under_load_is_not_trusted():
+    machine = fit_machine(made(load=(12.0, 8.0, 3.0)), settings=QUICK)
+    assert not any(segment.postal.quality.trusted for segment in machine.segments)
+    assert "load average 12.0 on 2 processors" in machine.origin.warnings[0]
+    assert predict.send(machine, 1 << 20).warnings == machine.origin.warnings
+    quiet = fit_machine(made(load=(1.1, 0.4, 0.2)), settings=QUICK)
+    assert quality(quiet, 1 << 17).trusted
+
+
+def test_larger_messages_never_take_less_without_a_word():
+    for size in (1 << 10, 1 << 14, 1 << 19, 1 << 24):
+        machine = fit_machine(made({size: 20}, samples=3), settings=QUICK)
+        before = None
+        for other in SIZES.tolist():
+            time = predict.send(machine, other)
+            assert before is None or before.remarks or time.time.seconds > before.time.seconds / 1.06, (size, other)
+            before = time
+
+
+def test_measured_times_that_no_model_describes_are_not_interpolated_through_a_lone_bad_one():
+    seconds = 1e-4 * np.array([1.0, 1.05, 1.1, 1.8, 1.9, 2.0, 5.0, 60.0, 5.3, 9.0, 9.2, 20.0])
+    sizes = 2 ** np.arange(12)
+    machine = fit_machine(ping_pongs([list(zip(sizes.tolist(), seconds.tolist(), strict=True))]), limits=[])
+    (entry,) = machine.segments[0].measured
+    if entry.times is not None:
+        assert 128 not in entry.times.sizes
+    bad = predict.send(machine, 128)
+    assert bad.time.seconds < 1e-3
+    assert bad.remarks
+
+
+@pytest.mark.parametrize("factor", [1.5, 2, 5, 20])
+@pytest.mark.parametrize("samples", [3, 40])
+def test_nothing_made_is_trusted_that_its_data_contradict(factor, samples):
+    for place in range(0, SIZES.size, effort(quick=5, thorough=1)):
+        bad = {int(SIZES[place]): factor} | ({int(SIZES[place - 1]): factor} if place % 2 else {})
+        assert tally(made(bad, samples=samples), QUICK).contradicting == 0, bad
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the measurements are not beside this checkout")
+def test_nothing_measured_is_trusted_that_its_data_contradict():
+    trusted, points = 0, 0
+    for source, measurements in measured_sets(SHARED):
+        try:
+            row = tally(Measurements(measurements.launches[: effort(quick=3, thorough=100)]), QUICK)
+        except CommModelError:  # no ping-pongs
+            continue
+        assert row.contradicting == 0, source
+        trusted, points = trusted + row.trusted, points + row.points
+    assert trusted > 80
+    assert points > 3000
