@@ -102,7 +102,9 @@ def _packed(path: Path) -> Iterator[Measurements]:
                 archive.extractall(folder, filter="data")
         else:
             (Path(folder) / path.stem).write_bytes(lzma.decompress(path.read_bytes()))
-        yield from _readable([found for found in sorted(Path(folder).rglob("*")) if found.suffix in (".out", ".jsonl")])
+        yield from _readable(
+            [member for member in sorted(Path(folder).rglob("*")) if member.suffix in (".out", ".jsonl")]
+        )
 
 
 def measured_sets(folder: Path) -> Iterator[tuple[str, Measurements]]:
@@ -113,7 +115,7 @@ def measured_sets(folder: Path) -> Iterator[tuple[str, Measurements]]:
     suites = [*(folder / "suites").glob("*.txt"), *(folder / "faults3/suites").glob("*.txt")]
     yield from (("suites", measurements) for measurements in _readable(sorted(suites)))
     yield "blue-waters", formats.load_all(sorted((folder / "blue-waters").glob("*.txt")))
-    yield from (("blue-waters", found) for found in _readable(sorted((folder / "blue-waters").glob("*.txt"))))
+    yield from (("blue-waters", member) for member in _readable(sorted((folder / "blue-waters").glob("*.txt"))))
     yield "graphene", formats.load(folder / "graphene/graphene_eth_PingPong.csv")
     public = folder / "public"
     yield from (("hpc-tests", measurements) for measurements in _packed(public / "hpc-tests/csd3.tar.xz"))
