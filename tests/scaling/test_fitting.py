@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commmodel.errors import InputError
-from commmodel.scaling import Growth, fit, fit_term, parse_growth, reduce
+from commmodel.scaling import Growth, fit, fit_term, judge, parse_growth, reduce
 from commmodel.scaling.fitting import (
     CHANCE,
     _over,
@@ -270,3 +270,22 @@ def test_the_simulated_noise_is_what_a_search_of_it_finds():
         needed = needed_evidence(over.columns, over.prior, criterion, 500)
         best = evidence(found, over.columns, over.prior, criterion).max(axis=1)
         assert np.quantile(best, 1 - CHANCE) == pytest.approx(needed)
+
+
+@pytest.mark.parametrize(
+    ("count", "leading", "text"),
+    [
+        (lambda p: p * p - p, "p^2", "0 + 1 p^2 - 1 p"),
+        (lambda p: p * (p - 1) / 2, "p^2", "0 + 0.5 p^2 - 0.5 p"),
+        (lambda p: p * np.log2(p) - p + 1, "p log p", "1 + 1 p log p - 1 p"),
+        (lambda p: p**3 - 3 * p**2 + 2 * p, "p^3", "0 + 1 p^3 - 3 p^2 + 2 p"),
+    ],
+)
+def test_an_exact_count_grows_as_its_leading_term(count, leading, text):
+    p = np.array([2.0, 4, 8, 16, 32])
+    found = judge(p, [[value] for value in count(p)], parse_growth(leading))
+    assert (found.verdict, found.ensemble.best.growth) == ("match", parse_growth(leading))
+    assert found.ensemble.best.text("p").replace("-0 +", "0 +") == text
+    assert found.ensemble.interval(1024) == pytest.approx((count(1024.0),) * 2)
+    # What scatters follows no sum exactly: then one term speaks.
+    assert not fit(p, count(p)[None] + np.array([0, 0.01, 0, -0.01, 0.02]), default_space()).exact

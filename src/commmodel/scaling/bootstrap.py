@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import finite, integer, share
-from commmodel.scaling.fitting import Fits, Model, check_scales, fit, growing_share, misfit
+from commmodel.scaling.fitting import ROUNDED, Fits, Model, check_scales, fit, growing_share, misfit
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.samples import check_samples, reduce, resample
 from commmodel.scaling.search_space import drawn_odds
@@ -91,7 +91,8 @@ def _from_residuals(scales: Array, values: Array, best: Model, count: int, rando
     # A value of 0 has no relative residual, and a counted one none that matters.
     size = np.where(fitted == 0, 1.0, np.abs(fitted))
     parameters = 2 if best.coefficient else 1
-    relative = (values - fitted) / size * math.sqrt(len(values) / (len(values) - parameters))
+    off = np.where(np.abs(values - fitted) <= ROUNDED * np.abs(values).max(), 0.0, values - fitted)
+    relative = off / size * math.sqrt(len(values) / (len(values) - parameters))
     drawn = random.choice(relative, (count, len(values))) * random.choice([-1.0, 1.0], (count, len(values)))
     return np.asarray(fitted + size * drawn)
 

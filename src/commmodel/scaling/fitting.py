@@ -9,7 +9,7 @@ noise alone would not have done as well.
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import numbers
 from commmodel.errors import InputError
+from commmodel.scaling.exact import exact_sums
 from commmodel.scaling.growth import ONE, Growth, check_growths
 from commmodel.scaling.search_space import prior_odds
 
@@ -33,6 +34,7 @@ BELOW_ZERO = 1 / 20
 """Odds of a model that falls below 0 at some x ≥ 1, where no value does."""
 _DRAWS, _SEED = 4000, 1
 _EXACT = 1e-10  # relative residuals below are rounding
+ROUNDED = 1e-9  # of the largest value: what a term that describes the values leaves at most
 _LEAST_FREEDOM = 1e-9  # of 1 − leverage: a term that one scale alone determines cannot be tested there
 _SMALLEST_SHARE = 1e-6  # of the largest value: what smaller values, 0 among them, are compared with
 _BLOCK = 1 << 17  # numbers in one array of the search: they should stay in the cache
@@ -41,9 +43,10 @@ _FACTORS = 1 << 14  # numbers in one product of matrices: more are shared out to
 
 @dataclass(frozen=True)
 class Model:
-    """`constant` + `coefficient` · `term`(x); a constant has `coefficient` 0 and the term 1.
+    """`constant` + `coefficient` · `term`(x) + `lower`; a constant has `coefficient` 0 and the term 1.
 
-    `adjusted_r2` is nan for a constant, and where it does not come from a fit; it can be negative.
+    `adjusted_r2` is nan for a constant, and where it does not come from a fit; it can be negative. `lower` has further
+    terms, (coefficient, term), where values follow the sum exactly.
 
     >>> model = Model(16e6, 0.56e6, Growth(power=1))
     >>> float(model(8192)), model.text("p")
@@ -54,12 +57,14 @@ class Model:
     coefficient: float
     term: Growth
     adjusted_r2: float = float("nan")
+    lower: tuple[tuple[float, Growth], ...] = ()
 
     def __call__(self, x: ArrayLike) -> Array:
         """Return the values at `x` ≥ 1, of its shape."""
         if not self.coefficient:
             return self.constant * ONE(x)
-        return np.asarray(self.constant + self.coefficient * self.term(x))
+        further = sum((coefficient * term(x) for coefficient, term in self.lower), 0.0)
+        return np.asarray(self.constant + self.coefficient * self.term(x) + further)
 
     @property
     def growth(self) -> Growth:
@@ -70,25 +75,31 @@ class Model:
         """Return the formula with its numbers."""
         if not self.coefficient:
             return f"{self.constant:.4g}"
-        return f"{self.constant:.4g} + {self.coefficient:.6g} {self.term.text(over)}"
+        parts = [(self.coefficient, self.term), *self.lower]
+        signed = (f"{'-' if number < 0 else '+'} {abs(number):.6g} {term.text(over)}" for number, term in parts)
+        return " ".join([f"{self.constant:.4g}", *signed])
 
 
 @dataclass(frozen=True)
 class Fits:
-    """The models of many kernels: arrays of shape (kernels,); `chosen` counts in `terms`."""
+    """The models of many kernels: arrays of shape (kernels,); `chosen` counts in `terms`.
+
+    `exact` has those that follow a sum of several terms exactly, by kernel.
+    """
 
     terms: tuple[Growth, ...]
     chosen: NDArray[np.int64]
     constant: Array
     coefficient: Array
     adjusted_r2: Array
+    exact: dict[int, Model] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.chosen)
 
     def model(self, kernel: int) -> Model:
         """Return the model of one kernel."""
-        return Model(
+        return self.exact.get(kernel) or Model(
             float(self.constant[kernel]),
             float(self.coefficient[kernel]),
             self.terms[self.chosen[kernel]],
@@ -98,7 +109,10 @@ class Fits:
     def values(self, x: float) -> Array:
         """Return the models' values at one `x`, shape (kernels,)."""
         at = np.array([float(term(x)) for term in self.terms])[self.chosen]
-        return self.constant + np.where(self.coefficient == 0, 0.0, self.coefficient * at)
+        values = self.constant + np.where(self.coefficient == 0, 0.0, self.coefficient * at)
+        for kernel, model in self.exact.items():
+            values[kernel] = model(x)
+        return values
 
 
 def check_scales(scales: ArrayLike) -> Array:
@@ -386,7 +400,26 @@ def fit(
         growth = np.where(grows, fits.slope[rows_, best], 0.0)[:, None] * over.columns[best]
         fitted[rows] = constant[rows, None] + growth
     r2 = np.where(coefficient == 0, np.nan, _adjusted_r2(y, fitted))
-    return Fits(space, chosen, constant * unit, coefficient * unit, r2)
+    exact = _exact_models(x, y, unit, np.abs(y - fitted).max(axis=1) > ROUNDED, space)
+    for kernel, model in exact.items():
+        chosen[kernel], r2[kernel] = space.index(model.term), model.adjusted_r2
+        constant[kernel], coefficient[kernel] = np.array([model.constant, model.coefficient]) / unit[kernel]
+    return Fits(space, chosen, constant * unit, coefficient * unit, r2, exact)
+
+
+def _exact_models(
+    scales: Array, values: Array, unit: Array, is_beside: NDArray[np.bool_], space: tuple[Growth, ...]
+) -> dict[int, Model]:
+    """Return the models of kernels that a single term does not describe, but a sum exactly does; values over `unit`."""
+    kernels = np.flatnonzero(is_beside)
+    models = {}
+    for row, shares in exact_sums(scales, values[kernels]).items():
+        parts = [(share * float(unit[kernels[row]]), growth) for share, growth in shares]
+        (coefficient, term), *lower = (part for part in parts if part[1] != ONE)
+        constant = sum(part for part, growth in parts if growth == ONE)
+        if term in space:
+            models[int(kernels[row])] = Model(constant, coefficient, term, 1.0, tuple(lower))
+    return models
 
 
 def growing_share(scales: Array, values: Array, terms: Sequence[Growth]) -> Array:

@@ -49,6 +49,8 @@ def model_words(model: Model, unit: str, over: str) -> str:
         return quantity_words(model.constant, unit)
     sign = "+" if model.constant >= 0 else "−"
     grows = f"{quantity_words(model.coefficient, unit)} × {model.term.text(over)}"
+    for coefficient, term in model.lower:
+        grows += f" {'+' if coefficient >= 0 else '−'} {quantity_words(abs(coefficient), unit)} × {term.text(over)}"
     constant = quantity_words(abs(model.constant), unit)
     return f"{constant} {sign} {grows}" if sign == "+" else f"{grows} − {constant}"
 
