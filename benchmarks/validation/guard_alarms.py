@@ -14,6 +14,7 @@ import numpy as np
 from commmodel.results import Header, Launch, Library, Measurements, Record, load
 from commmodel.results.configurations import Collective
 from commmodel.scaling import CheckSettings, Differences, check, differences, parse_growth
+from commmodel.scaling import load as load_expectations
 from commmodel.scaling.permutation import unpaired
 
 PROCESSES = (2, 4, 8, 16, 32, 64)
@@ -24,7 +25,8 @@ CLASSES = {
 CONSTANT = 5.0
 SWITCHES = 0.2
 """How often load comes or goes between two launches of a shared machine."""
-HEADER = Header("commmodel-results", 1, "", (), Library("generated"), (), ())
+HEADER = Header("commmodel-results", 1, "2026-11-22T00:00:00+00:00", (), Library("generated"), (), ())
+"""Launches that began at the same time can be exchanged; those that do not say when may have drifted."""
 
 
 def noise(random: np.random.Generator, count: int, memory: float) -> np.ndarray:
@@ -117,6 +119,43 @@ def compared(count: int, seed: int) -> None:
         print(f"{launches:21}  {f'{false} of {count}':>15}")
 
 
+def drifting(count: int, seed: int) -> None:
+    """Print alarms of `compare` where the machine drifts and files do not say when launches began."""
+    print("\ncompare, configurations off by 3 %, no start times, one side after the other: any false alarm, by drift")
+    print("launches on each side  walk of 5 %  steady, 2 %  slow load, 15 %  none: 1.5 times slower found")
+    configurations = [Collective("bcast", 8, p) for p in range(2, 10)]
+    header = msgspec.structs.replace(HEADER, created="")
+
+    def side(logs: np.ndarray) -> Measurements:
+        return Measurements(
+            tuple(
+                Launch(header, tuple(
+                    Record(configuration, "s", (1e-6 * math.exp(log),) * 3)
+                    for configuration, log in zip(configurations, launch, strict=True)
+                ))
+                for launch in logs.T
+            )
+        )  # fmt: skip
+
+    for launches in (3, 5, 10, 20):
+        false, detected = [0, 0, 0], 0
+        for trial in range(count):
+            random = np.random.default_rng((seed, trial))
+            drifts = (
+                np.cumsum(0.05 * random.normal(size=2 * launches)),
+                0.02 * random.normal() * np.arange(2 * launches),
+                0.15 * noise(random, 2 * launches, 0.9),
+            )
+            alone = 0.03 * random.normal(size=(8, 2 * launches))
+            for place, drift in enumerate(drifts):
+                before, after = np.split(drift + alone, 2, axis=1)
+                false[place] += is_alarm(differences(side(before), side(after)))
+            before, after = np.split(alone, 2, axis=1)
+            detected += differences(side(before), side(after + math.log(1.5))).is_worse
+        cells = [f"{number} of {count}" for number in false]
+        print(f"{launches:21}  {cells[0]:>11}  {cells[1]:>11}  {cells[2]:>15}  {detected / count:27.0%}", flush=True)
+
+
 def few_launches(count: int, seed: int) -> None:
     """Print how often three launches on each side, too few for p-values, show a change that is none."""
     print("\nthree launches on each side that differ by nothing but scatter: any false alarm")
@@ -177,7 +216,8 @@ def of_files(names: list[str], count: int, seed: int) -> None:
     """Print alarms between launches of an unchanged library, each in a file of its own, in the order of their begin."""
     launches = sorted((load(name).launches[0] for name in names), key=lambda launch: launch.header.created)
     print(f"compare and check --baseline, {len(launches)} launches of files, unchanged")
-    print("launches on each side  drawn            alarms of compare  alarms of check")
+    print("launches on each side  drawn            alarms of compare  alarms of check  of check with expectations")
+    expectations = load_expectations("mpi")
     random = np.random.default_rng(seed)
     for size in (1, 2, 3, 5, 10):
         if 2 * size > len(launches):
@@ -185,16 +225,18 @@ def of_files(names: list[str], count: int, seed: int) -> None:
         in_a_row = [list(range(start, start + 2 * size)) for start in range(len(launches) - 2 * size + 1)]
         at_random = [random.choice(len(launches), 2 * size, replace=False).tolist() for _ in range(count)]
         for how, drawn in (("one after other", in_a_row[:count]), ("at random", at_random)):
-            compared_ones = checked_ones = 0
+            compared_ones = checked_ones = expected_ones = 0
             for numbers in drawn:
                 before, after = (
                     Measurements(tuple(launches[number] for number in side))
                     for side in (numbers[:size], numbers[size:])
                 )
                 compared_ones += is_alarm(differences(before, after))
-                checked_ones += not check(after, baseline=before, settings=CheckSettings(draws=20)).holds
-            shares = (f"{alarms} of {len(drawn)}" for alarms in (compared_ones, checked_ones))
-            print(f"{size:21}  {how:15}  {next(shares):>17}  {next(shares):>15}", flush=True)
+                settings = CheckSettings(draws=20)
+                checked_ones += not check(after, baseline=before, settings=settings).holds
+                expected_ones += not check(after, expectations, baseline=before, settings=settings).holds
+            cells = [f"{alarms} of {len(drawn)}" for alarms in (compared_ones, checked_ones, expected_ones)]
+            print(f"{size:21}  {how:15}  {cells[0]:>17}  {cells[1]:>15}  {cells[2]:>26}", flush=True)
 
 
 def checked(count: int, seed: int) -> None:
@@ -234,6 +276,7 @@ def main() -> None:
         of_files(arguments.results, arguments.trials, arguments.seed)
         return
     compared(arguments.trials, arguments.seed)
+    drifting(arguments.trials, arguments.seed)
     few_launches(5 * arguments.trials, arguments.seed)
     in_turns(arguments.trials, arguments.seed)
     checked(arguments.files, arguments.seed)

@@ -37,7 +37,7 @@ def test_what_became_slower_is_in_the_table_and_the_summary(before, tmp_path, ca
     assert "+25 %" in line
     assert line.rstrip().endswith("slower")
     assert "MPI library: MPICH Version: 5.0.2 → Open MPI v5.0.8" in out
-    assert out.endswith("Of 3 configurations: 1 slower, 2 the same within 5.0 %, 0 unclear.\n")
+    assert out.endswith("3 compared: 1 slower, 2 the same within 5.0 %.\n")
 
 
 @pytest.mark.parametrize(("factor", "code"), [(1.25, 1), (0.8, 0), (1.0, 0), (1.03, 0)])
@@ -53,6 +53,14 @@ def test_with_fail_more_memory_is_the_exit_code_too(before, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "memory comm_dup" in out
     assert "barrier" not in out
+
+
+def test_what_one_launch_on_each_side_shows_is_said(tmp_path, capsys):
+    first, second = (file(tmp_path / f"{number}.jsonl", 43.0**number, launches=1) for number in (0, 1))
+    assert main(["compare", first, second, "--fail"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Seen in the one launch of a side: collective bcast" in out
+    assert "43 times slower: more launches decide. 3 compared: none changed for certain, 1 the same within" in out
 
 
 def test_only_what_is_asked_for_is_shown(before, tmp_path, capsys):

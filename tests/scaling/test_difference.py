@@ -186,6 +186,48 @@ def test_what_no_pair_has_on_both_sides_is_unclear():
     assert (row.change, row.ratio, row.low, row.high) == ("unclear", 1.0, 0.0, math.inf)
 
 
+def test_medians_beside_the_ratio_of_pairs_are_of_those_that_enter():
+    before = of_samples(*([31e-6] * 3,) * 8, [9e-3] * 3, [8e-3] * 3)  # two launches beside other programs
+    after = of_samples(*([33.6e-6] * 3,) * 10)
+    (row,) = differences(before, after, in_pairs=True).rows
+    assert (row.before, row.after) == (pytest.approx(31e-6), pytest.approx(33.6e-6))
+    assert row.ratio == pytest.approx(33.6 / 31, rel=1e-3)
+
+
+@pytest.mark.parametrize("launches", [5, 10, 20])
+def test_a_drift_of_files_that_do_not_say_when_launches_began_is_no_change(launches):
+    """A walk, a steady trend, and load that remembers; one file was measured after the other."""
+    false = 0
+    for seed in range(45):
+        random = np.random.default_rng((launches, seed))
+        count = 2 * launches
+        drift = [
+            np.cumsum(0.05 * random.normal(size=count)),
+            0.02 * random.normal() * np.arange(count),
+            0.15 * noise(random, count, 0.9),
+        ][seed % 3]
+        logs = drift + 0.03 * random.normal(size=(4, count))
+        sides = [
+            Measurements(
+                tuple(
+                    launch(
+                        *(
+                            Record(Collective("bcast", 8, 2 + row), "s", (1e-6 * math.exp(value),) * 3)
+                            for row, value in enumerate(column)
+                        ),
+                        created="",
+                    )
+                    for column in side.T
+                )
+            )
+            for side in (logs[:, :launches], logs[:, launches:])
+        ]
+        found = differences(*sides)
+        changes = {row.change for row in found.rows} | {found.together.change if found.together else ""}
+        false += bool(changes & {"slower", "faster"})
+    assert false <= 4
+
+
 def test_in_pairs_there_are_as_many_launches_on_both_sides():
     with pytest.raises(InputError, match="2 launches before and 3 after"):
         differences(begun(range(2), [1, 1]), begun(range(2, 5), [1, 1, 1]), in_pairs=True)

@@ -105,7 +105,10 @@ def test_those_of_mpi_name_what_is_measured():
         ('[[expectation]]\nname = ""\nexpect = "p"', "field expectation[0].name: expected str of length >= 1"),
         ('[[expectation]]\nname = "a"\nexpect = "p"\ndeviation = "1/p"', "falls, but must be 1 or grow"),
         ('[[expectation]]\nname = "a"\nexpect = "p"\nwhere = { n = "1KB" }', "where.n: '1KB': unknown unit 'KB'"),
-        ('[[expectation]]\nname = "a"\nexpect = "p"\nwhere = { p = 2 }', "where.p: p is what it is over"),
+        (
+            '[[expectation]]\nname = "a"\nexpect = "p"\nwhere = { p = 2 }',
+            "where.p: `over` varies p, so `where` cannot fix it",
+        ),
         (
             '[[expectation]]\nname = "a"\nexpect = "p"\nwhere = { n = true }',
             "where[...]: expected float | str, got bool",

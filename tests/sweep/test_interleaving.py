@@ -81,6 +81,32 @@ def test_what_fails_is_named_and_the_same_command_goes_on(command, tmp_path, cap
     assert (folder / "count").read_text() == "9"
 
 
+def test_a_mistyped_command_leaves_a_folder_that_takes_the_right_one(command, tmp_path):
+    folder = tmp_path / "turns"
+    with pytest.raises(InputError, match="exit code 1"):
+        measure_in_turns(turns("false {side} {output}", ("1", "2"), 1), 1, folder)
+    before, after = measure_in_turns(turns(command(), ("1", "3"), 1), 1, folder)
+    assert len(before.launches) == len(after.launches) == 1
+
+
+def test_launches_that_measured_nothing_are_named_and_pairs_counted_without_them(command, tmp_path, capsys):
+    folder = tmp_path / "turns"
+    words = ("1", "1.06", "--run", command(), "--pairs", "7", "-o", str(folder), "--json")
+    assert compare(*words) == 0
+    capsys.readouterr()
+    for name, kept in (("pair002-before", 1), ("pair005-after", 2)):  # the header alone, and one record
+        path = folder / f"{name}.jsonl"
+        path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:kept]), "utf-8")
+    assert compare(*words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["pairs"] == 6
+    assert {row["configuration"]["operation"]: row["launches"] for row in found["differences"]} == {
+        "bcast": [6, 6], "barrier": [5, 5], "scan": [5, 5], "reduce": [5, 5],
+    }  # fmt: skip
+    assert "pair 2, before: measured nothing" in found["remarks"]
+    assert "pair 5, after: measured 1 of 4 times" in found["remarks"]
+
+
 def test_a_folder_of_another_comparison_is_refused(command, tmp_path, capsys):
     folder = tmp_path / "turns"
     measure_in_turns(turns(command(), ("1", "2"), 1), 1, folder)

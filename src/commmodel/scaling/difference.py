@@ -49,7 +49,7 @@ class Difference:
     before, after : float
         Means over the launches of each launch's statistic.
     launches : (int, int)
-        How many there are before and after.
+        How many there are before and after; in pairs, those of which both sides have it.
     ratio, low, high : float
         `after` / `before` and its interval; infinite where there was nothing before. The interval is 0 to infinity
         where the scatter is not known, as with a single repetition of a time.
@@ -62,8 +62,8 @@ class Difference:
 
     Notes
     -----
-    Of times the means are geometric. Where launches were measured in turns (`Differences.pairs`), the ratio is the
-    centre of the pairs' ratios, which need not be that of the means.
+    Of times the means are geometric. Where launches were measured in turns (`Differences.pairs`), `before` and `after`
+    are medians over the pairs, and the ratio is the centre of the pairs' ratios, which need not be that of the medians.
     """
 
     configuration: Configuration
@@ -125,7 +125,7 @@ class Differences:
     together : JointVerdict, optional
         What the times of three configurations or more do in common.
     pairs : int
-        Launches before that have one after beside them, measured in turns; 0 where sides were not.
+        Pairs of launches measured in turns of which both sides measured something; 0 where sides did not take turns.
     """
 
     rows: tuple[Difference, ...]
@@ -261,10 +261,13 @@ def _is_timed(unit: str, *sides: Samples) -> bool:
 def _order(before: Sequence[Launch], after: Sequence[Launch]) -> list[int] | None:
     """Return the numbers of all launches (those after follow those before), by start time.
 
-    None where that is not known: where one does not say when it began, or two say the same.
+    Where one does not say when it began, one side may have been measured after the other: that is assumed. None where
+    two began at the same time, side by side.
     """
     begun = [launch.header.created for launch in (*before, *after)]
-    if not all(begun) or len(set(begun)) < len(begun):
+    if not all(begun):
+        return list(range(len(begun)))
+    if len(set(begun)) < len(begun):
         return None
     return sorted(range(len(begun)), key=lambda number: begun[number])
 
@@ -331,16 +334,25 @@ def _spread(before: Array, after: Array) -> float:
     return _OF_NORMAL * float(np.median(np.abs(ratios - np.median(ratios)))) / math.sqrt(2)
 
 
+def _of_turns(launches: _Launches, before: Array, after: Array, confidence: float) -> tuple[list[str], int]:
+    """Return remarks on pairs of launches, and how many have something in common."""
+    remarks, complete = [], 0
+    for number, (first, second) in enumerate(launches.pairs, 1):
+        sides = ~np.isnan(before[:, first]), ~np.isnan(after[:, second])
+        complete += bool((sides[0] & sides[1]).any())
+        for name, is_measured in zip(("before", "after"), sides, strict=True):
+            if not is_measured.all():
+                amount = f"{is_measured.sum()} of {is_measured.size} times" if is_measured.any() else "nothing"
+                remarks.append(f"pair {number}, {name}: measured {amount}")
+    needed = fewest_pairs(confidence)
+    if complete < needed:
+        remarks.append(f"{complete} pairs of launches: too few to call a time changed: measure {needed} or more")
+    return remarks, complete
+
+
 def _of_launches(launches: _Launches, shifts: Shifts, spread: float, confidence: float) -> list[str]:
     """Return a remark on what so many launches can show."""
     in_turns = "measure in turns with commmodel compare --run"
-    if launches.pairs:
-        needed = fewest_pairs(confidence)
-        if len(launches.pairs) < needed:
-            return [
-                f"{len(launches.pairs)} pairs of launches: too few to call a time changed: measure {needed} or more"
-            ]
-        return []
     fewest = fewest_launches(confidence)
     splits = math.comb(launches.before + launches.after, launches.after)
     remarks = []
@@ -385,7 +397,8 @@ def _remarks(
     shared = len(before.identities & after.identities)
     if shared:
         remarks.append(
-            f"{_count(shared)} {'is' if shared == 1 else 'are'} in both files: leave what is the same out of one"
+            f"{_count(shared)} {'occurs' if shared == 1 else 'occur'} in both files: remove "
+            f"{'it' if shared == 1 else 'them'} from one"
         )
     remarks += of_launches
     if left_out:
@@ -399,16 +412,18 @@ def _timed_rows(
     statistic: str,
     confidence: float,
     least: float,
-) -> tuple[list[Difference], JointVerdict | None, list[str]]:
-    """Return the rows of times, their common change, and remarks."""
+) -> tuple[list[Difference], JointVerdict | None, list[str], int]:
+    """Return the rows of times, their common change, remarks, and the number of pairs that have a time."""
     if not sides:
-        return [], None, []
+        return [], None, [], len(launches.pairs)
     before, after = _logs(list(sides.values()), launches, statistic)
     shifts = _shifts(before, after, launches, confidence)
     rows = []
     for number, (configuration, (first, second)) in enumerate(sides.items()):
         value, new_value = (float(np.exp(np.nanmean(table[number]))) for table in (before, after))
         counts = len(first.numbers), len(second.numbers)
+        if launches.pairs:
+            value, new_value, counts = _of_pairs(before[number], after[number], launches, (value, new_value))
         ratio, low, high = _as_ratios(shifts.rows[number])
         if math.isnan(ratio):  # no pair has both
             ratio = _as_ratios([math.log(new_value) - math.log(value)] * 3)[0]
@@ -421,7 +436,22 @@ def _timed_rows(
         ratio, low, high = _as_ratios(shifts.common)
         change = _change(next(iter(sides)), "s", ratio, low, high, least, is_real=shifts.together <= 1 - confidence)
         together = JointVerdict(len(sides), ratio, low, high, shifts.together, change)
-    return rows, together, _of_launches(launches, shifts, _spread(before, after), confidence)
+    if launches.pairs:
+        return rows, together, *_of_turns(launches, before, after, confidence)
+    return rows, together, _of_launches(launches, shifts, _spread(before, after), confidence), 0
+
+
+def _of_pairs(
+    before: Array, after: Array, launches: _Launches, alone: tuple[float, float]
+) -> tuple[float, float, tuple[int, int]]:
+    """Return the medians over the pairs whose sides both measured a time, and their number; `alone` where none did."""
+    first, second = (list(numbers) for numbers in zip(*launches.pairs, strict=True))
+    has_both = ~np.isnan(before[first]) & ~np.isnan(after[second])
+    count = int(has_both.sum())
+    if not count:
+        return *alone, (0, 0)
+    value, new_value = (float(np.exp(np.median(side[has_both]))) for side in (before[first], after[second]))
+    return value, new_value, (count, count)
 
 
 def _as_ratios(logs: Sequence[float] | Array) -> tuple[float, float, float]:
@@ -492,7 +522,8 @@ def differences(
     -----
     Times are compared by exchanging launches, which needs five on each side, or seven pairs, to call anything at 95 %
     (`commmodel.scaling.permutation`). Where the headers say when launches began, and the two sides did not take turns,
-    drift is allowed for: only changes that are larger than a random walk of the launches makes are called.
+    drift is allowed for: only changes beyond a random walk and a trend of the launches are called. So it is where
+    headers do not say when launches began.
 
     Examples
     --------
@@ -504,7 +535,7 @@ def differences(
     ...     return Measurements(tuple(Launch(header, (record(launch),)) for launch in range(5)))
     >>> (row,) = differences(measured(1e-6), measured(1.3e-6)).rows
     >>> row.change, row.launches, round(row.ratio, 2), round(row.low, 2), round(row.high, 2)
-    ('slower', (5, 5), 1.3, 1.27, 1.33)
+    ('slower', (5, 5), 1.3, 1.24, 1.36)
     """
     if statistic not in STATISTICS:
         raise InputError(f"unknown statistic {statistic!r}: {choice_of(statistic, STATISTICS)}")
@@ -525,7 +556,7 @@ def differences(
         raise InputError("nothing was measured in both files: measure the same kernels, sizes and processes again")
     launches = _arranged(before.runs, after.runs, in_pairs)
     timed = {configuration: pair for configuration, pair in common.items() if _is_timed(old[configuration].unit, *pair)}
-    rows, together, of_launches = _timed_rows(timed, launches, statistic, confidence, least)
+    rows, together, of_launches, pairs = _timed_rows(timed, launches, statistic, confidence, least)
     counted = {configuration: pair for configuration, pair in common.items() if configuration not in timed}
     rows += _counted_rows(counted, statistic, confidence, least) if counted else []
     rows.sort(key=lambda row: -abs(math.log(row.ratio)) if 0 < row.ratio < math.inf else -math.inf)
@@ -541,5 +572,5 @@ def differences(
             sum(isinstance(configuration, Queue) for configuration in old if configuration in new),
         ),
         together,
-        len(launches.pairs),
+        pairs,
     )

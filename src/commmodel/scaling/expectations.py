@@ -129,7 +129,7 @@ def _where(path: Path, place: str, table: dict[str, str | float], over: str) -> 
     conditions = []
     for name, value in table.items():
         if name == over:
-            problem = f"{name} is what it is over, and cannot be one value: leave it out, or choose another over"
+            problem = f"`over` varies {name}, so `where` cannot fix it: remove one"
             raise DamagedFileError(path, f"field {place}.where.{name}", problem)
         try:
             conditions.append((name, _value(value)))

@@ -7,9 +7,9 @@ together, so that the chance of any false alarm among all of them is limited (We
 whatever they have in common. What all configurations do together is one more test, combined with theirs by Tippett's
 method; it finds small shifts that are the same everywhere.
 
-Load drifts: launches of two sides that were measured one side after the other cannot be exchanged. Where the order is
-known and does not take turns, a difference must also be larger than a random walk would make it, whose steps are those
-between successive launches of one side.
+Load drifts: launches of two sides that were measured one side after the other cannot be exchanged. Where sides did not
+take turns, a difference must also be larger than a random walk would make it, whose steps are those between successive
+launches of one side, and than a steady trend through both sides would.
 """
 
 import itertools
@@ -202,6 +202,22 @@ def _drift_p_value(walk: _Walk | None) -> float:
     return float(2 * stdtr(walk.freedom, -abs(walk.difference) / walk.error))
 
 
+def _trend_p_value(values: Array, is_after: Flags, walk: _Walk | None) -> float:
+    """Return the p-value of a difference beside a steady trend that goes through both sides; 0 without drift."""
+    from scipy.special import stdtr
+
+    is_measured = ~np.isnan(values)
+    count = int(is_measured.sum())
+    if walk is None or count < 5:  # too few to tell a trend: the walk says enough
+        return 0.0
+    columns = np.stack([np.ones(count), np.flatnonzero(is_measured), is_after[is_measured]], axis=1)
+    inverse = np.linalg.pinv(columns.T @ columns)
+    fitted = inverse @ columns.T @ values[is_measured]
+    residuals = values[is_measured] - columns @ fitted
+    error = math.sqrt(float(inverse[2, 2]) * float(residuals @ residuals) / (count - 3))
+    return float(2 * stdtr(count - 3, -abs(float(fitted[2])) / error)) if error > _EQUAL else 0.0
+
+
 def _holm(p_values: Array) -> Array:
     """Return p-values adjusted for multiple comparisons (Holm 1979)."""
     order = np.argsort(p_values)
@@ -268,10 +284,14 @@ def unpaired(logs: Array, is_after: Flags, *, in_time: bool = False, confidence:
     statistics = _differences(dealt, np.clip(stacked, -_CLIPPED, _CLIPPED))
     alone, among, all_of_them = _tested(statistics[:, :-1], statistics[:, -1])
     walks = [_walk(row, is_after) if in_time else None for row in (*logs, together)]
-    by_drift = _holm(np.array([_drift_p_value(walk) for walk in walks]))
+    drift = np.array([
+        max(_drift_p_value(walk), _trend_p_value(row, is_after, walk))
+        for row, walk in zip((*logs, together), walks, strict=True)
+    ])  # fmt: skip
+    by_drift = _holm(drift)
     intervals = [_interval(row, is_after, walk, confidence) for row, walk in zip((*logs, together), walks, strict=True)]
     return Shifts(
-        np.maximum(alone, [_drift_p_value(walk) for walk in walks[:-1]]),
+        np.maximum(alone, drift[:-1]),
         np.maximum(among, by_drift[:-1]),
         max(all_of_them, float(by_drift[-1])) if have_common else 1.0,
         np.array(intervals[:-1]),

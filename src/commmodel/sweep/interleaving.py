@@ -130,10 +130,10 @@ def measure_in_turns(
 
 
 def _claimed(plan: Turns, folder: Path) -> Turns:
-    """Return the plan of a folder: written into a new one, compared with that of an old one."""
+    """Return the plan of a folder: written into a new one, compared with that of an old one in which launches ended."""
     path = folder / FILE
     try:
-        if path.exists():
+        if path.exists() and any(folder.glob("pair*.jsonl")):
             stored = decode_json(path, read_bytes(path), msgspec.json.Decoder(Turns))
             for field in ("command", "sides"):
                 then, now = getattr(stored, field), getattr(plan, field)
@@ -141,7 +141,7 @@ def _claimed(plan: Turns, folder: Path) -> Turns:
                     raise InputError(f"{folder} was begun with {field} {then!r}, not {now!r}: name another with -o")
             return stored
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
+        if not path.exists() and any(folder.iterdir()):
             raise InputError(f"{folder} is not empty, and no {FILE} is in it: name a new folder with -o")
         write_bytes(path, msgspec.json.format(msgspec.json.encode(plan)) + b"\n")
     except OSError as error:

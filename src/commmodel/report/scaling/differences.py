@@ -10,6 +10,7 @@ from commmodel.report.kit.cells import error_words
 from commmodel.report.kit.tables import Table, left, plain_rows, right, text
 from commmodel.results import Configuration, configuration_words
 from commmodel.scaling.difference import Change, Difference, Differences
+from commmodel.scaling.permutation import FEWEST_PLAIN
 from commmodel.units import format_interval, format_quantity, format_ratio
 
 __all__ = ["difference_blocks", "difference_table", "summary_words", "together_words"]
@@ -18,9 +19,9 @@ _NOTE = (
     "Each ratio has the interval of its configuration alone, over launches. Of many, some lie off 1 by chance: slower "
     "or faster is what chance does not explain among all of them."
 )
-_IN_TURNS = (
-    "The ratio is the centre of those of the {} pairs of launches, which may differ from that of the two columns."
-)
+_IN_TURNS = "The ratio is computed pair by pair, so it need not equal after / before of the medians shown."
+_PLAIN = 1.5
+"""Ratio, or its inverse, that is worth a look though too few launches show it."""
 _MOST_NAMED = 5
 _MOST_LETTERS = 100  # such as the binding of a thousand ranks
 
@@ -44,13 +45,14 @@ def difference_table(rows: Sequence[Difference], pairs: int = 0) -> Table:
             format_quantity(row.after, row.unit if row.unit != "1" else "").rstrip(),
             _effect(row),
             _ratio(row.ratio, row.low, row.high),
-            f"{row.launches[0]}, {row.launches[1]}",
+            str(row.launches[0]) if pairs else f"{row.launches[0]}, {row.launches[1]}",
             row.change,
         )
         for row in rows
     )
-    columns = (*left("what"), *right("before", "after", "change", "after / before", "launches"), *left("verdict"))
-    return Table("", columns, plain_rows(cells), (_NOTE, *[_IN_TURNS.format(pairs)] * (pairs > 0)))
+    launches = "pairs" if pairs else "launches"
+    columns = (*left("what"), *right("before", "after", "change", "after / before", launches), *left("verdict"))
+    return Table("", columns, plain_rows(cells), (_NOTE, *[_IN_TURNS] * (pairs > 0)))
 
 
 def summary_words(differences: Differences, least: float) -> str:
@@ -64,9 +66,30 @@ def summary_words(differences: Differences, least: float) -> str:
     """
     counts: Counter[Change] = Counter(row.change for row in differences.rows)
     changes = [change for change in counts if change not in {"same", "unclear"}]
-    words = [f"{counts[change]} {change}" for change in changes] or ["no change found"]
-    words += [f"{counts['same']} the same within {format_ratio(least)}", f"{counts['unclear']} unclear"]
-    return f"Of {len(differences.rows)} configurations: {', '.join(words)}."
+    words = [f"{counts[change]} {change}" for change in changes] or ["none changed for certain"]
+    words += [f"{counts['same']} the same within {format_ratio(least)}"] * bool(counts["same"])
+    words += [f"{counts['unclear']} unclear"] * bool(counts["unclear"])
+    return f"{len(differences.rows)} compared: {', '.join(words)}."
+
+
+def few_launches_words(differences: Differences) -> str:
+    """Return what one or two launches on a side show, in one line; empty where it is nothing, or more decide."""
+    rows = [
+        row for row in differences.rows
+        if row.unit == "s" and row.change == "unclear" and min(row.launches) < FEWEST_PLAIN
+        and 0 < row.ratio < math.inf and max(row.ratio, 1 / row.ratio) >= _PLAIN
+    ]  # fmt: skip
+    if not rows:
+        return ""
+    words = [
+        f"{configuration_words(row.configuration)} {max(row.ratio, 1 / row.ratio):.3g} times "
+        f"{'slower' if row.ratio > 1 else 'faster'}"
+        for row in rows[:_MOST_NAMED]
+    ]
+    more = f"; and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
+    count = min(min(row.launches) for row in rows)
+    launches = "the one launch" if count == 1 else f"the {count} launches"
+    return f"Seen in {launches} of a side: {'; '.join(words)}{more}: more launches decide."
 
 
 def together_words(differences: Differences) -> str:
@@ -115,4 +138,5 @@ def difference_blocks(differences: Differences, rows: Sequence[Difference], leas
             blocks.append(text(f"Only {where}: {_list(configurations)}"))
     blocks += [text(f"note: {remark}", "yellow") for remark in differences.remarks]
     together = together_words(differences)
-    return [*blocks, *([text(together)] if together else []), text(summary_words(differences, least))]
+    blocks += [text(words) for words in (together, few_launches_words(differences)) if words]
+    return [*blocks, text(summary_words(differences, least))]
