@@ -36,6 +36,7 @@ FEWEST_ROUNDS = 7
 LARGEST_SIZE = 2**31 - 1  # the C loop's count is an int
 SLICES = 5  # of a round, for each contestant
 LEAST_REPETITIONS = 10  # of a slice
+SHORTEST = 1e-9  # seconds of a message; the second rank of touched ones has only times of its touching, 0 at 0 B
 UNTIMED = 2  # repetitions at the start of a slice, while the ranks get into step
 CALIBRATION_REPETITIONS = 50
 HUGE_PAGES = "never"
@@ -132,7 +133,9 @@ def repetitions_per_slice(pair: contestants.Pair, loop: contestants.Loop, size: 
     """Return how many repetitions fill a slice, the same number on both ranks."""
     loop(size, CALIBRATION_REPETITIONS)
     message = float(loop(size, CALIBRATION_REPETITIONS).min())  # a disturbance must not shorten every slice
-    return int(pair.comm.bcast(max(LEAST_REPETITIONS, round(seconds / SLICES / (pair.messages * message)))))
+    return int(
+        pair.comm.bcast(max(LEAST_REPETITIONS, round(seconds / SLICES / (pair.messages * max(message, SHORTEST)))))
+    )
 
 
 def measure_round(

@@ -189,6 +189,7 @@ def compare(build, ranks, *options):
     ("loop", "contestants"),
     [
         ("pingpong", {"c_a", "c_b", "cython", "mpi4py"}),
+        ("touched-pingpong", {"c_a", "c_b", "cython"}),
         ("blocking-train", {"c_a", "c_b", "cython"}),
         ("immediate-train", {"c_a", "c_b", "cython"}),
     ],
