@@ -156,6 +156,44 @@ def test_times_on_one_line_are_one_segment_but_for_a_few_unlucky_data_sets():
     assert change_points(points(2 ** np.arange(20), [1], 1e-6, 3e9, math.inf, noise=0.02)) == []
 
 
+def disturbed_line(random, factor=1.0, limit=0, noise=0.05):
+    """Return a point for each power of 2, one in ten of which is disturbed; those beyond the limit are slower."""
+    sizes = 2 ** np.arange(25)
+    alpha, rate = 10 ** random.uniform(-6.5, -5), 10 ** random.uniform(8.8, 10.5)
+    seconds = (alpha + sizes / rate) * np.where(sizes > limit, factor, 1.0) * np.exp(noise * random.standard_normal(25))
+    seconds *= np.where(random.random(25) < 0.1, random.uniform(1.3, 3, 25), 1.0)
+    return Points(sizes, np.ones_like(sizes), seconds, seconds, seconds)
+
+
+def test_disturbed_records_make_no_limit_and_hide_none():
+    random = np.random.default_rng(7)
+    assert sum(bool(change_points(disturbed_line(random))) for _ in range(60)) <= 3
+    limits = 2 ** random.integers(5, 20, 60, endpoint=True)
+    assert sum(bool(change_points(disturbed_line(random, 1.5, limit))) for limit in limits) >= 56
+
+
+def test_a_jump_where_latency_and_byte_time_weigh_the_same_is_a_limit():
+    sizes = 2 ** np.arange(25)
+    random = np.random.default_rng(3)
+    exact = (1e-6 + sizes / 1e10) * np.where(sizes > 8192, 1.5, 1.0)
+    data = (exact * np.exp(0.03 * random.standard_normal(25)) for _ in range(20))
+    hits = sum(bool(change_points(Points(sizes, np.ones_like(sizes), times, times, times))) for times in data)
+    assert hits == 20
+
+
+def test_several_records_of_a_size_that_agree_are_not_disturbed():
+    """One size is 2.5 times slower in each of eight launches: it is where the next protocol begins."""
+    sizes = np.repeat(2 ** np.arange(2, 14), 8)
+    seconds = np.where(sizes < 512, 2e-6, 7e-6 + sizes / 4e9) * np.where(sizes == 512, 0.8, 1.0)
+    assert change_points(Points(sizes, np.ones_like(sizes), seconds, seconds, seconds)) == [(256, 512)]
+
+
+def test_no_bytes_have_a_time_of_their_own():
+    sizes = np.array([0, *2 ** np.arange(20)])
+    seconds = np.where(sizes <= 4096, 1e-6 + sizes / 1e10, 5e-6 + sizes / 1e10)
+    assert change_points(Points(sizes, np.ones_like(sizes), seconds, seconds, seconds)) == [(4096, 8192)]
+
+
 def test_the_probe_decides_where_it_was_run():
     probe = Record(Threshold("same-node"), "B", (9000.0,), bracket=(9000.0, 9001.0))
     machine = fit_machine(measurements(probe, *protocol_change(9000)))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["NEAR", "FoundLimit", "find_limits", "medians", "robust_lines", "split_in_two"]
+__all__ = ["NEAR", "FoundLimit", "find_limits", "medians", "robust_lines", "split_in_two", "weighted_lines"]
 
 Array = NDArray[np.float64]
 
@@ -210,7 +210,7 @@ def split_in_two(values: Array) -> tuple[int, float, float]:
     return best, float(np.median(values[:best])), float(np.median(values[best:]))
 
 
-def _weighted_lines(x: Array, y: Array, weights: Array) -> tuple[Array, Array]:
+def weighted_lines(x: Array, y: Array, weights: Array) -> tuple[Array, Array]:
     """Return α, β ≥ 0 by weighted least squares, for each row of y and weights."""
     w, wx, wxx = weights.sum(-1), (weights * x).sum(-1), (weights * x * x).sum(-1)
     wy, wxy, wyy = (weights * y).sum(-1), (weights * x * y).sum(-1), (weights * y * y).sum(-1)
@@ -248,12 +248,12 @@ def robust_lines(sizes: ArrayLike, seconds: ArrayLike, counts: ArrayLike, scale:
     x = x / largest
     base = np.asarray(counts, dtype=np.float64) / relative**2
     weights = base
-    alpha, beta = _weighted_lines(x, y, weights)
+    alpha, beta = weighted_lines(x, y, weights)
     is_positive = np.where(base > 0, 1.0, np.nan)
     for _ in range(_ROUNDS):
         residuals = np.abs(y - alpha[:, None] - beta[:, None] * x) / relative
         deviation = _TO_DEVIATION * np.nanmedian(residuals * is_positive, axis=-1, keepdims=True)
         bound = _HUBER * np.maximum(deviation, 1e-3 * _NOISE_FLOOR)
         weights = base * np.minimum(1.0, bound / np.maximum(residuals, bound * 1e-3))
-        alpha, beta = _weighted_lines(x, y, weights)
+        alpha, beta = weighted_lines(x, y, weights)
     return alpha, beta / largest

@@ -2,8 +2,9 @@
 
 The probe knows: a blocking send either waits or does not. On both sides of its limit the times are searched for
 changes, and everywhere where it was not run: a segmentation into lines T = α + n β, by dynamic programming over the
-logarithms of the times. Their noise is Student's, so that a disturbed size does not make a limit, nor hide one, and is
-the wider for sizes whose own samples scatter; there are as many segments as the Bayesian information criterion allows.
+logarithms of the times. Their noise is normal, but any record may be disturbed, so that such a one does not make a
+limit, nor hide one, and is the wider for sizes whose own samples scatter. A limit must raise the likelihood
+more than chance does in times of one line.
 """
 
 import math
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.fit.change_points import weighted_lines
 from commmodel.fit.points import Points
 from commmodel.fit.robust import log_slope
 from commmodel.machine import Limit
@@ -27,16 +29,16 @@ _MOST_SIZES = 64
 _MOST_SEGMENTS = 3
 _LEAST_SIZES = 3  # fewer would not tell a line from chance
 _LEAST_LAST = 4  # of the last, as no further size says what it was; fewer would not make a model to trust
-_FREE = 3  # of a segment: two of its line, its limit
-_CLEAR_DIFFERENCE = 3.5  # of the criterion: 1 of 100 data sets of one law and 10 % noise then has a limit
-_VERY_CLEAR_DIFFERENCE = 20.0  # for limits that only noise below `_GOOD_ENOUGH` shows
-_SCALES = (0.02, 0.03, 0.05, 0.08, 0.1, 0.12, 0.15, 0.18, 0.25, 0.35, 0.5)
-"""Of the noise, relative."""
-_GOOD_ENOUGH = 0.073  # scale of one record a size, below which a limit is seldom worth it
-_SEVERAL = 3  # records of a size, from which on their median is worth more
-_POOR = 0.18  # from which scale on any better description is welcome, however little evidence there is for its limit
-_FREEDOM = 6.0  # of Student's distribution
-_ROUNDS = 8
+_CLEAR_DIFFERENCE = 14.5  # of −2 log likelihood for a limit: 3 of 100 data sets of one line and 10 % noise have one
+_SCALES = (0.05, 0.063, 0.08, 0.1, 0.125, 0.16, 0.2, 0.25, 0.32, 0.4, 0.5)
+"""Of the noise, relative. No smaller: nearer than to 5 % no line describes a real machine, and no limit would help."""
+_DISTURBED = 0.1  # of the records, by any factor; of several of a size, so many that their median is
+_ODD = 1e-3  # of the sizes, however many their records
+_FASTER = 0.02  # of the disturbed
+_EXCESS = 0.5  # mean logarithm of the factor
+_NOTHING = 1e-6  # instead of a weight of 0, with which a line might not be determined
+_NO_TIME = 1e-9  # of the measured one: what a line through the origin gives no bytes
+_ROUNDS = 3
 _BUFFERS = 2  # of one message: the sender's and the receiver's
 _CACHE_BONUS = 4.0  # of the criterion, for a limit at which two buffers just fill a known cache
 
@@ -113,49 +115,80 @@ def _limits_in(points: Points, caches: Sequence[int]) -> list[Limit]:
     ]
 
 
-def _line_costs(size: Array, seconds: Array, error: Array, part: NDArray[np.bool_], scale: Array) -> Array:
-    """Return −2 log likelihood of the best line T = α + n β, α, β ≥ 0, through each range of points.
+class _Ranges(NamedTuple):
+    """Sizes that may be a segment: points begins ... ends − 1, shape (g,) each."""
+
+    begins: NDArray[np.intp]
+    ends: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, count: int) -> "_Ranges":
+        """Return all ranges of so many sizes that are long enough."""
+        lengths = np.arange(count + 1) - np.arange(count + 1)[:, None]
+        lengths[:, count] -= _LEAST_LAST - _LEAST_SIZES
+        return cls(*np.nonzero(lengths >= _LEAST_SIZES))
+
+    def sums(self, values: Array) -> Array:
+        """Return the sum of values over each range, of arrays of shape (..., m)."""
+        sums = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
+        np.cumsum(values, axis=-1, out=sums[..., 1:])
+        return np.asarray(sums[..., self.ends] - sums[..., self.begins])
+
+    def part(self, count: int) -> NDArray[np.bool_]:
+        """Return which points each range has, shape (g, m)."""
+        place = np.arange(count)
+        return np.asarray((place >= self.begins[:, None]) & (place < self.ends[:, None]))
+
+
+def _density(residual: Array, variance: Array, disturbed: Array) -> tuple[Array, Array]:
+    """Return the density of logarithms' residuals: of the undisturbed share, which is normal, and of the rest."""
+    normal = np.exp(-(residual**2) / (2 * variance)) / np.sqrt(2 * math.pi * variance)
+    excess = np.exp(-np.abs(residual) / _EXCESS) / _EXCESS * np.where(residual > 0, 1 - _FASTER, _FASTER)
+    return (1 - disturbed) * normal, disturbed * excess
+
+
+def _line_costs(size: Array, seconds: Array, error: Array, disturbed: Array, ranges: _Ranges) -> Array:
+    """Return −2 log likelihood of the best line T = α + n β, α, β ≥ 0, through each range, shape (scales, g).
+
+    Lines through each two points are tried first, so that no disturbed size leads astray; the best of them is
+    improved by least squares with weights computed anew from the residuals, from the smallest scale of noise on.
 
     Parameters
     ----------
-    size, seconds, error : shape (m,)
-        Bytes, times, and the relative error of each time that its own samples show.
-    part : shape (g, m)
-        Which points each line is through.
-    scale : shape (g,)
-        Relative noise beside `error`.
+    size, seconds, error, disturbed : shape (m,)
+        Bytes up to 1, times, the relative error of each time that its own samples show, and how probably it is that
+        of disturbed records.
     """
-    variance = scale[:, None] ** 2 + error**2
-    weights = part / (seconds**2 * variance)
-    log_seconds = np.log(seconds)
-    residual = np.zeros(part.shape)
-    for _ in range(_ROUNDS):
-        w, wx, wxx = weights.sum(axis=1), weights @ size, weights @ size**2
-        wy, wxy = weights @ seconds, weights @ (size * seconds)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            determinant = w * wxx - wx**2
-            alpha, beta = (wxx * wy - wx * wxy) / determinant, (w * wxy - wx * wy) / determinant
-            no_alpha = ~((determinant > 1e-12 * w * wxx) & (alpha >= 0))
-            alpha, beta = np.where(no_alpha, 0.0, alpha), np.where(no_alpha, wxy / wxx, beta)
-            no_beta = ~(beta > 0)
-            alpha, beta = np.where(no_beta, wy / w, alpha), np.where(no_beta, 0.0, beta)
-        line = np.maximum(alpha[:, None] + beta[:, None] * size, np.finfo(float).tiny)
-        residual = log_seconds - np.log(line)
-        student = (_FREEDOM + 1) / (_FREEDOM + residual**2 / variance)
-        weights = part * student * log_slope(line, seconds) / (line * variance)
-    cost = (_FREEDOM + 1) * np.log1p(residual**2 / (_FREEDOM * variance)) + np.log(variance)
-    return np.asarray((part * cost).sum(axis=1))
+    first, second = np.triu_indices(size.size, 1)
+    slope = (seconds[second] - seconds[first]) / (size[second] - size[first])
+    byte_time = seconds[size > 0] / size[size > 0]
+    alpha = np.concatenate([seconds[first] - slope * size[first], seconds, np.zeros_like(byte_time)])
+    beta = np.concatenate([slope, np.zeros_like(seconds), byte_time])
+    is_possible = (alpha >= 0) & (beta >= 0)
+    alpha, beta = alpha[is_possible], beta[is_possible]
+    log_seconds, part, costs = np.log(seconds), ranges.part(size.size), []
+
+    def residuals(alpha: Array, beta: Array) -> tuple[Array, Array]:
+        line = np.maximum(alpha[:, None] + beta[:, None] * size, _NO_TIME * seconds)
+        return line, log_seconds - np.log(line)
+
+    density = np.sum(_density(residuals(alpha, beta)[1], _SCALES[0] ** 2 + error**2, disturbed), axis=0)
+    best = ranges.sums(np.log(density)).argmax(axis=0)
+    alpha, beta = alpha[best], beta[best]
+    for scale in _SCALES:
+        variance = scale**2 + error**2
+        for _ in range(_ROUNDS):
+            line, residual = residuals(alpha, beta)
+            normal, excess = _density(residual, variance, disturbed)
+            share = part * np.maximum(normal / (normal + excess), _NOTHING)
+            alpha, beta = weighted_lines(size, seconds, share * log_slope(line, seconds) / (line * variance))
+        density = np.sum(_density(residuals(alpha, beta)[1], variance, disturbed), axis=0)
+        costs.append(-2 * (part * np.log(density)).sum(axis=1))
+    return np.stack(costs)
 
 
-class _Segmentation(NamedTuple):
-    criterion: float
-    scale: float
-    begins: list[int]
-    """Where each segment but the first begins."""
-
-
-def _segmentations(costs: Array, scale: float, bonus: Array) -> list[_Segmentation]:
-    """Return the best segmentation into 1, 2, ... segments by dynamic programming.
+def _segmentations(costs: Array, bonus: Array) -> list[tuple[float, list[int]]]:
+    """Return cost and begins, but for the first, of the best segmentation into 1, 2, ... by dynamic programming.
 
     `costs` has shape (m + 1, m + 1): of the points i ... j − 1 in one line; `bonus` (m + 1,) is that of a limit before
     each point.
@@ -171,29 +204,16 @@ def _segmentations(costs: Array, scale: float, bonus: Array) -> list[_Segmentati
         for step in reversed(back):
             end = int(step[end])
             begins.append(end)
-        penalty = (_FREE * segments - 1) * math.log(count)
-        segmentations.append(_Segmentation(float(reach[count]) + penalty, scale, begins[::-1]))
+        segmentations.append((float(reach[count]) + _CLEAR_DIFFERENCE * segments, begins[::-1]))
     return segmentations
-
-
-def _chosen(tried: Sequence[list[_Segmentation]], clear: float) -> _Segmentation:
-    """Return the segmentation with the most segments that still lower the criterion clearly."""
-    best: list[_Segmentation] = [
-        min(of_as_many, key=lambda segmentation: segmentation.criterion) for of_as_many in zip(*tried, strict=True)
-    ]
-    chosen = best[0]
-    for more in best[1:]:
-        if more.criterion < chosen.criterion - (clear if chosen.scale < _POOR else 0.0):
-            chosen = more
-    return chosen
 
 
 def change_points(points: Points, caches: Sequence[int] = ()) -> list[tuple[int, int]]:
     """Return each change point as (largest size below, smallest size above).
 
-    The times of the fewest pairs measured are used: they are the least disturbed. The criterion of a segmentation into
-    S lines of m points is −2 log likelihood + (3 S − 1) log m; more segments must lower it clearly. `caches` are sizes
-    of messages from which on a cache does not hold them: limits there need less evidence.
+    The times of the fewest pairs measured are used: they are the least disturbed. A segmentation into S lines costs
+    −2 log likelihood + 14.5 S, at the scale of noise with which that is least. `caches` are sizes of messages from
+    which on a cache does not hold them: limits there need less evidence.
     """
     if not len(points):
         return []
@@ -206,25 +226,19 @@ def change_points(points: Points, caches: Sequence[int] = ()) -> list[tuple[int,
         size = np.array([size[group[group.size // 2]] for group in groups])
         seconds = np.array([np.median(seconds[group]) for group in groups])
         error = np.array([np.median(error[group]) / math.sqrt(group.size) for group in groups])
+        counts = np.array([counts[group].sum() for group in groups])
     count = size.size
     if count < 2 * _LEAST_SIZES:
         return []
-    lengths = np.arange(count + 1) - np.arange(count + 1)[:, None]
-    lengths[:, count] -= _LEAST_LAST - _LEAST_SIZES
-    begins, ends = np.nonzero(lengths >= _LEAST_SIZES)
-    part = (np.arange(count) >= begins[:, None]) & (np.arange(count) < ends[:, None])
     bonus = np.zeros(count + 1)
     for cache in caches:
         bonus[1:count] += _CACHE_BONUS * ((size[:-1] <= cache) & (size[1:] > cache))
-    records = float(np.median(counts))
-    least = max(_GOOD_ENOUGH / (math.sqrt(records) if records >= _SEVERAL else 1.0), _SCALES[0])
+    ranges = _Ranges.of(count)
+    costs = np.full((count + 1, count + 1), np.inf)
     tried = []
-    for scale in _SCALES:
-        costs = np.full((count + 1, count + 1), np.inf)
-        scaled = size / (size.max() or 1)
-        costs[begins, ends] = _line_costs(scaled, seconds, error, part, np.full(begins.size, scale))
-        tried.append(_segmentations(costs, scale, bonus))
-    chosen = _chosen([candidate for candidate in tried if candidate[0].scale >= least] or tried[-1:], _CLEAR_DIFFERENCE)
-    finer = _chosen(tried, _VERY_CLEAR_DIFFERENCE)
-    result = finer if len(finer.begins) > len(chosen.begins) else chosen
-    return [(int(size[begin - 1]), int(size[begin])) for begin in result.begins]
+    disturbed = np.maximum(_DISTURBED ** np.ceil(counts / 2), _ODD)
+    for of_scale in _line_costs(size / size[-1], seconds / seconds.max(), error, disturbed, ranges):
+        costs[ranges] = of_scale
+        tried += _segmentations(costs, bonus)
+    begins = min(tried)[1]
+    return [(int(size[begin - 1]), int(size[begin])) for begin in begins]
