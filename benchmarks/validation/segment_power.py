@@ -55,12 +55,12 @@ def data_sets(
 
 def found_shares(kind: str, factor: float, noise: float, sets: int, *, disturbed: float = 0.0) -> tuple[float, float]:
     """Return the share of data sets in which a limit is found, and in which it is near the planted one."""
-    found, near = 0, 0
+    any_limit, near = 0, 0
     for seconds, _, limit in data_sets(kind, factor, noise, sets, disturbed=disturbed):
         limits = change_points(Points(SIZES, np.ones_like(SIZES), seconds, seconds, seconds))
-        found += bool(limits)
+        any_limit += bool(limits)
         near += any(1 / NEAR < below / limit < NEAR for below, _ in limits)
-    return found / sets, near / sets
+    return any_limit / sets, near / sets
 
 
 def best_statistics(kind: str, factor: float, noise: float, sets: int) -> np.ndarray:

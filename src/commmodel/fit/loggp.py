@@ -1,9 +1,9 @@
-"""LogGP from trains of messages: one joint non-negative least-squares problem per protocol.
+"""LogGP from trains of messages: one joint robust fit per protocol, none of the parameters below zero.
 
 A train PRTT(n, d, s) takes 2 L + 4 o + (s − 1) G for its first message and the answer, and for each further message
 g + (s − 1) G where they follow at once, or o + d where the sender waits in between. Existing tools solve these
 equations one after the other, each from the one before, and get negative overheads wherever the times scatter. Here
-all trains of a segment are fitted together, none of the parameters below zero. A send may take longer for larger
+all trains of a segment are fitted together, as robustly as ping-pongs. A send may take longer for larger
 messages, which LogGP does not know: that slope is fitted beside the others and left out of the model. Source: March
 2009, Section 3.2; Hoefler, Lichei and Rehm 2007 for the trains. Main entry: `fit_loggp_model`.
 """
@@ -13,21 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.fit import bootstrap
+from commmodel.fit.change_points import robust_lines
+from commmodel.fit.linear import fit_linear
 from commmodel.fit.points import NO_POINTS, Points, points_of
 from commmodel.fit.segment import FitSettings
-from commmodel.fit.trust import FLAT, judge
+from commmodel.fit.trust import FLAT, judge, modes_remark
 from commmodel.fit.visits import visit_times
-from commmodel.machine import LogGP, Parameter
+from commmodel.machine import LogGP
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import SendMode, Train
 
-__all__ = ["NO_TRAINS", "Trains", "collect_trains", "fit_loggp_model", "nonnegative"]
+__all__ = ["NO_TRAINS", "Trains", "collect_trains", "fit_loggp_model"]
 
 Array = NDArray[np.float64]
 
 _SIZES_DIFFER = 1.5  # from here on a byte costs clearly more in a lone message than in a train
-_LEAST_SHARE = 1e-3
 _L, _O, _G_BYTE, _GAP, _O_BYTE = range(5)
 
 
@@ -86,21 +86,6 @@ def _trains(records: list[tuple[Train, Record]]) -> Trains:
     )
 
 
-def nonnegative(design: Array, weights: Array, seconds: Array) -> Array:
-    """Return the parameters ≥ 0 that minimise Σ w (design · parameters − seconds)², shape (parameters,).
-
-    >>> nonnegative(np.array([[1.0, 0.0], [1.0, 1.0]]), np.ones(2), np.array([2.0, 1.0])).tolist()
-    [1.5, 0.0]
-    """
-    from scipy.optimize import nnls
-
-    root = np.sqrt(weights)[:, None]
-    scale = np.linalg.norm(design * root, axis=0)
-    scale[scale == 0] = 1.0
-    solution: Array = nnls(design * root / scale, seconds * root[:, 0])[0] / scale
-    return solution
-
-
 def _design(trains: Trains) -> Array:
     """Return the contribution of each parameter to each train's time, shape (m, 5): L, o, G, g, and o's slope."""
     further = (trains.points.pairs - 1).astype(np.float64)
@@ -123,34 +108,14 @@ def fit_loggp_model(trains: Trains, settings: FitSettings) -> LogGP | None:
     kinds = (~several, several & ~trains.delayed, several & trains.delayed)
     if np.unique(points.message_size).size < 2 or not all(kind.any() for kind in kinds):
         return None
-    design, weights = _design(trains), 1 / points.seconds**2
-    waited = (points.pairs - 1) * trains.delay * trains.delayed
-    estimate = nonnegative(design, weights, points.seconds - waited)
-    fitted = np.maximum(design @ estimate + waited, _LEAST_SHARE * points.seconds)  # no time is 0
-    free = design[:, estimate > FLAT]
-    estimates = spread = None
-    if len(points) - free.shape[1] >= 2:
-        fit = bootstrap.WeightedFit(
-            free, weights, fitted, points.seconds,
-            message_size=points.message_size, drift=points.drift, freedom=points.freedom,
-        )  # fmt: skip
-        resamples = bootstrap.resample(fit, settings.samples, settings.seed)
-        estimates = np.array([nonnegative(design, weights, resample - waited) for resample in resamples])
-        low, high = np.quantile(estimates @ design.T, (0.5 - settings.confidence / 2, 0.5 + settings.confidence / 2), 0)
-        spread = (high - low) / 2 / fitted
-
-    def parameter(column: int, unit: str) -> Parameter:
-        resampled = None if estimates is None else estimates[:, column]
-        return bootstrap.parameter(float(estimate[column]), resampled, unit, settings.confidence)
-
+    design = _design(trains)
+    fit = fit_linear(design, points, settings, (points.pairs - 1) * trains.delay * trains.delayed)
     parameters = {
-        "L": parameter(_L, "s"),
-        "o": parameter(_O, "s"),
-        "g": parameter(_GAP, "s"),
-        "G": parameter(_G_BYTE, "s/B"),
+        name: fit.parameter(column, unit, settings)
+        for name, column, unit in (("L", _L, "s"), ("o", _O, "s"), ("g", _GAP, "s"), ("G", _G_BYTE, "s/B"))
     }
-    remarks = _remarks(trains, design)
-    return LogGP(**parameters, quality=judge(points, fitted, parameters, remarks, spread=spread, weights=weights))
+    remarks = [*modes_remark(points), *_remarks(trains, design)]
+    return LogGP(**parameters, quality=judge(points, fit.fitted, parameters, remarks, spread=fit.spread))
 
 
 def _remarks(trains: Trains, design: Array) -> list[str]:
@@ -160,8 +125,8 @@ def _remarks(trains: Trains, design: Array) -> list[str]:
         selection = trains.where(part)
         if np.unique(selection.points.message_size).size < 2:
             return []
-        columns = np.stack([np.ones(len(selection.points)), design[part, _G_BYTE]], axis=1)
-        slopes.append(nonnegative(columns, 1 / selection.points.seconds**2, selection.points.seconds)[1])
+        seconds = selection.points.seconds
+        slopes.append(float(robust_lines(design[part, _G_BYTE], seconds, np.ones((1, seconds.size)), seconds)[1][0]))
     lone, train = slopes
     if train <= FLAT or lone / train < _SIZES_DIFFER:
         return []

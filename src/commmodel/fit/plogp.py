@@ -10,15 +10,18 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.fit.loggp import nonnegative
+from commmodel.fit.change_points import robust_lines
+from commmodel.fit.points import points_of
 from commmodel.fit.trust import rounded
+from commmodel.fit.undisturbed import Undisturbed
+from commmodel.fit.visits import visit_times
 from commmodel.machine import LogGP, Parameter, PLogP
 from commmodel.results import Measurements
 from commmodel.results.configurations import PLogPParameter, SendMode
-from commmodel.statistics import summarise
 
 __all__ = ["as_loggp", "fit_plogp", "plogp_paths"]
 
+_TINY = 1e-12  # seconds
 _PEAK = 2.0  # times both neighbours is no property of a network
 
 Array = NDArray[np.float64]
@@ -27,20 +30,17 @@ Ends = tuple[Array, Array, Array]
 
 
 def _columns(measurements: Measurements, path: str, mode: SendMode) -> dict[str, tuple[Array, Ends]]:
-    """Return sizes and times of each quantity, records of one size merged."""
-    samples: dict[str, dict[int, list[float]]] = {}
+    """Return sizes and times of each quantity, from all visits to a size."""
+    visits: dict[str, dict[int, list[Undisturbed]]] = {}
     for record in measurements.records:
         configuration = record.configuration
         if isinstance(configuration, PLogPParameter) and (configuration.path, configuration.mode) == (path, mode):
-            samples.setdefault(configuration.quantity, {}).setdefault(configuration.message_size, []).extend(
-                record.samples
-            )
+            of_quantity = visits.setdefault(configuration.quantity, {})
+            of_quantity.setdefault(configuration.message_size, []).extend(visit_times(record))
     columns = {}
-    for quantity, by_size in samples.items():
-        sizes = sorted(by_size)
-        summaries = [summarise(by_size[size]) for size in sizes]
-        ends = [np.array([getattr(summary, end) for summary in summaries]) for end in ("median", "low", "high")]
-        columns[quantity] = np.array(sizes, dtype=float), (ends[0], ends[1], ends[2])
+    for quantity, by_size in visits.items():
+        points = points_of([(size, 1, times) for size, times in by_size.items()])
+        columns[quantity] = points.message_size.astype(float), (points.seconds, points.low, points.high)
     return columns
 
 
@@ -120,8 +120,8 @@ def as_loggp(table: PLogP, below: float, upto: float) -> LogGP | None:
         return None
     o_s, o_r, gap = (float(np.interp(1.0, sizes, column)) for column in (table.o_s, table.o_r, table.g))
     gaps = np.array(table.g)[inside]
-    design = np.stack([np.ones(gaps.size), np.maximum(sizes[inside] - 1, 0)], axis=1)
-    slope = float(nonnegative(design, 1 / np.maximum(gaps, 1e-12) ** 2, gaps)[1])
+    scale = np.maximum(gaps, _TINY)
+    slope = float(robust_lines(np.maximum(sizes[inside] - 1, 0), gaps, np.ones((1, gaps.size)), scale)[1][0])
     L = max(table.L.value + gap - o_s - o_r, 0.0)
     return LogGP(
         L=Parameter(rounded(L), "s"),

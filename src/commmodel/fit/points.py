@@ -162,6 +162,8 @@ def _collect(measurements: Measurements, kinds: type | UnionType, buffers: str =
 
 def points_of(rows: Sequence[tuple[int, int, Sequence[Undisturbed]]]) -> Points:
     """Return the points of (message size, pairs, time of each visit)."""
+    if not rows:
+        return NO_POINTS
     rows = sorted(rows, key=lambda row: row[:2])
     scatter = visit_scatter(visits for _, _, visits in rows)
     sizes, pairs = np.array([row[:2] for row in rows]).T
