@@ -9,6 +9,7 @@ from commmodel.collectives import ALGORITHMS
 from commmodel.collectives.schedule import Problem, flatten
 from commmodel.fit.points import collect
 from commmodel.simulate import fluid, platform, run
+from commmodel.simulate.states import SIMULATED, STATE_NAMES
 from commmodel.simulate.work import collective
 
 
@@ -53,7 +54,7 @@ def test_an_outcome_is_a_table(simulated):
     outcome = simulated[-1]
     table = outcome.to_dict()
     assert columns(table) == 8
-    states = ("compute", "send", "receive", "wait", "sleep")
+    states = [STATE_NAMES[state] for state in SIMULATED]
     assert np.sum([table[name] for name in states], axis=0) == pytest.approx(outcome.spent.sum(axis=1))
 
 

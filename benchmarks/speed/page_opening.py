@@ -21,7 +21,8 @@ import numpy as np
 from tools.browser import missing, open_browser, visit
 
 from commmodel.report.simulation.gantt_page import write_gantt
-from commmodel.simulate.result import INTERVAL, MESSAGE, State
+from commmodel.simulate.result import INTERVAL, MESSAGE
+from commmodel.simulate.states import State
 from commmodel.simulate.timeline import Timeline
 
 NOTHING = """<!DOCTYPE html><title>as many bytes</title><script type="text/plain" id="bytes">{}</script>

@@ -112,7 +112,7 @@ def test_sensitivity_is_that_of_the_fastest(capsys):
     [
         ([], "give --volume and --compute"),
         (["--volume", "8MiB"], "give --volume and --compute"),
-        (PROBLEM, "overhead, latency and byte_time are not all known"),
+        (PROBLEM, "overhead, latency or byte_time is missing"),
         (["missing.toml", *PROBLEM], "missing.toml: No such file"),
         (["nowhere", *PROBLEM], "neither a file nor a published machine"),
         ([*PROBLEM, *NETWORK, "--volume", "many"], "--volume: 'many' is no size"),

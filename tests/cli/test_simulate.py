@@ -126,7 +126,7 @@ def test_the_text_names_the_work_who_chose_the_time_and_the_busy_links(platform,
     assert main(["simulate", platform, "alltoall", "-n", "100KiB", "-p", "4"]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("Alltoall of 100 KiB on 4 ranks: pairwise-xor, as mpich picks")
-    for words in ("simulated time", "messages", "events", "wall time", "Time of ranks", "wait", "of its capacity"):
+    for words in ("simulated time", "messages", "events", "wall time", "Time of ranks", "transfer", "of its capacity"):
         assert words in printed
     assert re.search(r"node-\d up", printed)
 

@@ -27,7 +27,7 @@ from support.engine_programs import (
 from commmodel.errors import InputError
 from commmodel.simulate import OPERATION, SMPI, Code, Network, Program, fluid, run
 from commmodel.simulate.network import Factor, Overhead
-from commmodel.simulate.result import State
+from commmodel.simulate.states import State
 
 test.__test__ = False
 FLIGHT = 2 * LATENCY
@@ -147,7 +147,9 @@ def test_overheads_keep_both_processors_busy(leaves_after):
         there = seconds_of(size) + (own if leaves_after else 0.0)
         assert outcome.ends.tolist() == pytest.approx([own, there + 7 + 0.1 * size])
         assert outcome.spent[0, State.SEND] == pytest.approx(own)
-        assert outcome.spent[1, State.RECEIVE] == pytest.approx(outcome.ends[1])
+        waits = own if leaves_after else 0.0  # until the message leaves
+        assert outcome.spent[1, State.WAIT] == pytest.approx(waits)
+        assert outcome.spent[1, State.RECEIVE] == pytest.approx(outcome.ends[1] - waits)
 
 
 def test_synchronous_messages_have_no_receive_overhead_and_no_send_overhead_but_of_isend():
@@ -166,7 +168,7 @@ def test_receive_overheads_of_a_waitall_follow_one_another(named):
     outcome = run(program([send(1, 0), send(1, 0), compute(10.0), send(1, 0)], receiver), network, flat(2))
     assert outcome.ends[1] == pytest.approx(FLIGHT + 21)
     assert outcome.spent[1, State.RECEIVE] == pytest.approx(21)
-    assert outcome.spent[1, State.WAIT] == pytest.approx(FLIGHT)
+    assert outcome.spent[1, State.TRANSFER] == pytest.approx(FLIGHT)
     # And here after it.
     outcome = run(program([send(1, 0), send(1, 0), compute(20.0), send(1, 0)], receiver), network, flat(2))
     assert outcome.ends[1] == pytest.approx(20 + FLIGHT + 7)

@@ -2,48 +2,24 @@
 
 import dataclasses
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.engine_programs import WAITALL, compute, flat, irecv, isend, program, recv, send, shifted
-
-from commmodel.simulate import OPERATION, SMPI, Network, Program, fluid, run
-from commmodel.simulate.network import Overhead
-
-HYBRID = msgspec.structs.replace(
-    SMPI,
-    eager_limit=1000,
-    send=(Overhead(100, 1e-6), Overhead(np.inf, 2e-6, 1e-10)),
-    isend=(Overhead(np.inf, 1e-6, 1e-10),),
-    receive=(Overhead(np.inf, 3e-6, 1e-10),),
+from support.engine_programs import (
+    NETWORKS,
+    SIZES,
+    compute,
+    flat,
+    matched_programs,
+    program,
+    recv,
+    send,
+    shifted,
 )
-NETWORKS = [SMPI, fluid(), HYBRID, msgspec.structs.replace(HYBRID, leaves_after_overhead=False)]
-SIZES = st.sampled_from([0, 1, 100, 1000, 1001, 65535, 65536, 100000, 1000000])
 
-
-@st.composite
-def matched_programs(draw):
-    """Draw a program of messages that all find their receives: each rank keeps to one order of them all."""
-    processes = draw(st.integers(1, 6))
-    ranks = [[] for _ in range(processes)]
-    total = 0
-    for _ in range(draw(st.integers(0, 25))):
-        source, destination = (draw(st.integers(0, processes - 1)) for _ in range(2))
-        size, tag = draw(SIZES), draw(st.integers(0, 2))
-        total += size
-        if draw(st.booleans()):
-            ranks[draw(st.integers(0, processes - 1))].append(compute(draw(st.sampled_from([0.0, 1e-5, 1e-3]))))
-        if source == destination or draw(st.booleans()):
-            ranks[destination].append(irecv(source, size, tag))
-            ranks[source].append(isend(destination, size, tag))
-        else:
-            # Nothing that is open may match instead, or the order of programs would be another.
-            ranks[destination].append(WAITALL)
-            ranks[source] += [WAITALL, send(destination, size, tag)]
-            ranks[destination].append(recv(source, size, tag))
-    return program(*([*rank, WAITALL] for rank in ranks)), total
+from commmodel.simulate import OPERATION, Network, Program, fluid, run
+from commmodel.simulate.network import Overhead
 
 
 def contents(outcome):

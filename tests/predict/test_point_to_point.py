@@ -271,7 +271,7 @@ def test_predict_prints_a_table_and_what_it_means(capsys):
     printed = " ".join(capsys.readouterr().out.split())
     assert "extended (used) 3.07 ms 9.9" in printed
     assert "ping-pong of one pair 311 us" in printed
-    assert "9.9 times as long as a ping-pong of one pair promises. 5 fill the way out" in printed
+    assert "9.9 times the one-pair ping-pong time. 5 processes saturate" in printed
 
 
 def test_predict_as_json_has_the_promised_names(capsys):
@@ -289,7 +289,7 @@ def test_predict_prints_what_queue_search_and_link_contention_add(capsys):
     printed = " ".join(capsys.readouterr().out.split())
     assert "max-rate (used) 296 us 5.3 of which queue search 302 ns 0.0 of which link contention 104 us 1.8" in printed
     assert "between-nodes + same-node" in printed
-    assert "3 fill the way out of the node." in printed
+    assert "3 processes saturate the node's NIC." in printed
     assert "left out" not in printed
     assert main([*halo, "--neighbours", "6"]) == 0
     printed = " ".join(capsys.readouterr().out.split())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.timelines import PING_PONG, random_timeline
+from support.timelines import PING_PONG, TOLD_APART, random_timeline
 from support.whole_html import VOID, Balance
 
 from commmodel.errors import InputError
@@ -18,7 +18,8 @@ from commmodel.report.simulation import gantt_page
 from commmodel.report.simulation.gantt import MOST_INTERVALS, MOST_MESSAGES, chart, overview, shares, thinned
 from commmodel.report.simulation.gantt_page import render
 from commmodel.simulate.link_load import COLUMNS, LinkLoad
-from commmodel.simulate.result import INTERVAL, State
+from commmodel.simulate.result import INTERVAL
+from commmodel.simulate.states import State
 from commmodel.simulate.timeline import Timeline
 
 TICKS = 2**32 - 1
@@ -160,7 +161,7 @@ EVIL = "</script><script>alert('x')</script>"
 @pytest.fixture
 def page():
     other = random_timeline(3, 5, name=EVIL)
-    return render(EVIL, [PING_PONG, other])
+    return render(EVIL, [TOLD_APART, other])
 
 
 def test_the_page_is_whole_and_refers_to_nothing_outside(page, monkeypatch):
@@ -182,11 +183,11 @@ def test_only_our_script_runs_and_what_files_say_is_escaped(page):
     assert "alert('x')</script>" not in page
     data = json.loads(scripts[0][1])
     assert [one["name"] for one in data["charts"]] == ["ping-pong", EVIL]
-    assert data["letters"] == ["C", "S", "R", "W", "Z", "T"]
+    assert data["letters"] == ["C", "S", "R", "W", "Z", "T", "F", "M"]
 
 
 def test_the_charts_share_an_axis_and_the_same_timelines_give_the_same_page(page):
-    assert page == render(EVIL, [PING_PONG, random_timeline(3, 5, name=EVIL)])
+    assert page == render(EVIL, [TOLD_APART, random_timeline(3, 5, name=EVIL)])
     data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
     assert data["seconds"] >= max(one["seconds"] for one in data["charts"])
 
@@ -211,7 +212,7 @@ def test_the_legend_names_what_is_there_and_nothing_else():
     rows = np.array([(0, State.COMPUTE, -1, -1, 0, 0.0, 1e-6)], dtype=INTERVAL)
     legend = re.search(r'<ul class="legend".*?</ul>', render("t", [Timeline("t", 1, rows)]), re.DOTALL)[0]
     assert re.findall(r"</span> (\w+)", legend) == ["compute"]
-    legend = re.search(r'<ul class="legend".*?</ul>', render("t", [PING_PONG]), re.DOTALL)[0]
+    legend = re.search(r'<ul class="legend".*?</ul>', render("t", [TOLD_APART]), re.DOTALL)[0]
     assert re.findall(r"</span> (\w+)", legend) == ["compute", "send", "receive", "wait", "transfer", "message"]
 
 

@@ -7,13 +7,14 @@ import subprocess
 import numpy as np
 import pytest
 from support.paths import ROOT
-from support.timelines import PING_PONG, random_timeline
+from support.timelines import TOLD_APART, random_timeline
 
 from commmodel.report.simulation import gantt_page
 from commmodel.report.simulation.gantt_page import render
 from commmodel.simulate.link_load import COLUMNS, LinkLoad
-from commmodel.simulate.result import INTERVAL, MESSAGE, State
-from commmodel.simulate.timeline import DRAWN_NAMES, TRANSFER, Timeline, split_waits
+from commmodel.simulate.result import INTERVAL, MESSAGE
+from commmodel.simulate.states import State
+from commmodel.simulate.timeline import Timeline
 
 NODE = shutil.which("node") or shutil.which("nodejs")
 pytestmark = pytest.mark.skipif(NODE is None, reason="no Node.js here to run the page's script")
@@ -56,20 +57,20 @@ def row(one, rank, ranks, chart=0):
 
 
 def test_every_interval_is_drawn_where_it_is(shown):
-    (begin,) = shown([PING_PONG])
-    assert row(begin, 0, 2) == [(State.SEND, 0, 167), (State.COMPUTE, 167, 417), (TRANSFER, 667, 1000)]
+    (begin,) = shown([TOLD_APART])
+    assert row(begin, 0, 2) == [(State.SEND, 0, 167), (State.COMPUTE, 167, 417), (State.TRANSFER, 667, 1000)]
     assert row(begin, 1, 2) == [(State.WAIT, 0, 167), (State.RECEIVE, 167, 500)]
     texts = [one["text"] for one in begin["charts"][0]["texts"]]
     assert {"rank 0", "rank 1", "0 s", "1 us", "5 us", "C", "S", "R", "T"} <= set(texts)
 
 
 def test_pointing_tells_state_peer_bytes_start_and_length(shown):
-    high = (shown([PING_PONG])[0]["charts"][0]["height"] - TOP - 6) / 2
+    high = (shown([TOLD_APART])[0]["charts"][0]["height"] - TOP - 6) / 2
     points = [
         ("point", 0, pixel(at * 1e-6), TOP + (rank + 0.5) * high)
         for at, rank in ((0.5, 0), (2, 0), (5, 0), (3, 0), (2, 1))
     ]
-    tips = [one["tip"] for one in shown([PING_PONG], *points, ("point", 0, LEFT - 5, TOP + 5))[1:]]
+    tips = [one["tip"] for one in shown([TOLD_APART], *points, ("point", 0, LEFT - 5, TOP + 5))[1:]]
     assert tips == [
         "rank 0 at 500 ns\nsend to rank 1, 1 KiB\nstart 0 s, length 1 us",
         "rank 0 at 2 us\ncompute\nstart 1 us, length 1.5 us",
@@ -82,7 +83,7 @@ def test_pointing_tells_state_peer_bytes_start_and_length(shown):
 
 def test_zooming_keeps_the_time_under_the_pointer(shown):
     at = ("point", 0, pixel(2e-6), TOP + 10)
-    found = shown([PING_PONG], at, ("wheel", 0, pixel(2e-6), TOP + 10, -120), at, ("do", "all"), ("key", 0, "0"))
+    found = shown([TOLD_APART], at, ("wheel", 0, pixel(2e-6), TOP + 10, -120), at, ("do", "all"), ("key", 0, "0"))
     first, begin, zoomed, again, all_, key = found
     assert begin["tip"] == again["tip"]
     assert zoomed["tip"] is None
@@ -95,30 +96,30 @@ def test_zooming_keeps_the_time_under_the_pointer(shown):
 
 def test_keys_buttons_and_dragging_move_the_view(shown):
     steps = [("do", "in"), ("key", 0, "ArrowRight"), ("do", "later"), ("drag", 0, 574, 824), ("key", 0, "Home")]
-    first, half, later, end, back, home = shown([PING_PONG], *steps)
+    first, half, later, end, back, home = shown([TOLD_APART], *steps)
     # the view is 1.5 to 4.5 us, then a quarter of it later twice, then a quarter earlier
-    assert row(half, 0, 2) == [(State.COMPUTE, 0, 333), (TRANSFER, 833, 1000)]
+    assert row(half, 0, 2) == [(State.COMPUTE, 0, 333), (State.TRANSFER, 833, 1000)]
     assert row(later, 0, 2)[0] == (State.COMPUTE, 0, 83)
-    assert row(end, 0, 2) == [(TRANSFER, 333, 1000)]
+    assert row(end, 0, 2) == [(State.TRANSFER, 333, 1000)]
     assert row(back, 0, 2) == row(later, 0, 2)
     assert row(home, 0, 2) == row(first, 0, 2)
 
 
 def test_the_view_ends_where_the_axis_does(shown):
-    found = shown([PING_PONG], ("do", "out"), ("do", "earlier"), *[("do", "in")] * 40, *[("do", "later")] * 4)
+    found = shown([TOLD_APART], ("do", "out"), ("do", "earlier"), *[("do", "in")] * 40, *[("do", "later")] * 4)
     assert bars_of(found[0]) == bars_of(found[1]) == bars_of(found[2])
     assert all(0 <= begin < end <= INNER for one in found for _, begin, end in row(one, 0, 2))
 
 
 def test_a_view_may_be_named_behind_the_page(shown):
-    (half,) = shown([PING_PONG], hash_="#from=0.5&to=1")
-    assert row(half, 0, 2) == [(TRANSFER, 333, 1000)]
-    (all_,), (wrong,) = (shown([PING_PONG], hash_=named) for named in ("", "#from=x&to=-1"))
+    (half,) = shown([TOLD_APART], hash_="#from=0.5&to=1")
+    assert row(half, 0, 2) == [(State.TRANSFER, 333, 1000)]
+    (all_,), (wrong,) = (shown([TOLD_APART], hash_=named) for named in ("", "#from=x&to=-1"))
     assert bars_of(all_) == bars_of(wrong)
 
 
 def test_messages_are_arrows_where_few_are_in_view(shown):
-    few, many = PING_PONG, random_timeline(4, 8000)
+    few, many = TOLD_APART, random_timeline(4, 8000)
     found = shown([few, many], ("arrows", True), ("do", "in"), ("arrows", False))
     assert [found[step]["charts"][0]["marks"] for step in (0, 1, 3)] == [0, 2, 0]
     assert found[1]["charts"][1]["marks"] == 0
@@ -145,7 +146,7 @@ def test_where_arrows_would_cover_the_rows_those_of_the_rank_pointed_at_are_draw
 def test_a_strip_below_the_ranks_tells_the_load_of_a_link(shown):
     load = LinkLoad("backbone of the whole machine", np.repeat([0.5, 0.0], COLUMNS // 2))
     begin, on, off = shown(
-        [PING_PONG], *(("point", 0, pixel(at), -ABOVE_THE_END) for at in (1e-6, 5e-6)), loads=[[load]]
+        [TOLD_APART], *(("point", 0, pixel(at), -ABOVE_THE_END) for at in (1e-6, 5e-6)), loads=[[load]]
     )
     assert begin["charts"][0]["marks"] == 1  # one piece, of one colour
     assert [one["tip"] for one in (on, off)] == [
@@ -158,13 +159,13 @@ def test_columns_have_the_state_that_took_most_of_them(shown):
     one = random_timeline(3, 400)
     (begin,) = shown([one])
     whole = max(one.seconds, one.transfers["arrived"].max())
-    intervals = split_waits(one)
+    intervals = one.intervals
     for rank in range(3):
         own = intervals[intervals["rank"] == rank]
         for state, start, end in row(begin, rank, 3):
             edges = np.array([start, end]) / INNER * whole
             shared = np.minimum(own["end"], edges[1]) - np.maximum(own["start"], edges[0])
-            taken = np.bincount(own["state"], np.maximum(shared, 0), len(DRAWN_NAMES))
+            taken = np.bincount(own["state"], np.maximum(shared, 0), len(State))
             assert taken[state] == pytest.approx(taken.max(), rel=1e-3)
 
 

@@ -23,7 +23,7 @@ from commmodel.results.configurations import Contention, RandomPing, RandomPingP
 from commmodel.results.parameters import describe
 from commmodel.simulate import OPERATION, Code, Program, from_machine, run, work
 from commmodel.simulate.platform import cabinets
-from commmodel.simulate.result import State
+from commmodel.simulate.states import State
 
 PAIR = place([0, 0], [0, 0])
 

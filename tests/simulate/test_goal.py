@@ -11,7 +11,7 @@ from commmodel.collectives import Problem, build
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate import goal
 from commmodel.simulate.delays import DelayParameters, run_schedule
-from commmodel.simulate.result import State
+from commmodel.simulate.states import State
 
 PEER = DelayParameters(L=2500e-9, o=1500e-9, g=1000e-9, G=6e-9, S=65535)
 """LogGOPSim's defaults."""
@@ -147,8 +147,9 @@ def test_wildcards_and_records():
     assert result.blocked == ()
     assert result.transfers[["sender", "receiver", "tag"]].tolist() == [(1, 0, 3), (1, 0, 7)]
     assert [round(1e9 * one) for one in result.transfers["arrived"].tolist()] == [4042, 5584]
-    assert result.intervals["state"].tolist() == [State.SEND] * 2 + [State.RECEIVE] * 2
-    assert (1e9 * result.spent[0]).round().tolist() == [0, 0, 3084, 4000, 0]
+    states = [State.SEND, State.SEND, State.RECEIVE, State.RECEIVE, State.WAIT, State.TRANSFER]
+    assert result.intervals["state"].tolist() == states
+    assert (1e9 * result.spent[0]).round().tolist() == [0, 0, 3084, 1500, 0, 2500]  # until the first has left: o
 
 
 SOURCE = """/* a schedule

@@ -20,7 +20,7 @@ from commmodel.collectives.library.selection import load, select
 from commmodel.simulate import fluid, run
 from commmodel.simulate.operations import EVERY_NAMED, UNNAMED, Code, Program
 from commmodel.simulate.platform import flat
-from commmodel.simulate.result import State
+from commmodel.simulate.states import State
 from commmodel.simulate.traces import dump, files, formats, reader, replay
 from commmodel.simulate.work import cg, collective, halo, lu, repeat, sequence
 from commmodel.simulate.work.actions import Actions

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from support.timelines import random_timeline
 
 from commmodel.simulate.link_load import COLUMNS, link_loads
-from commmodel.simulate.result import INTERVAL, MESSAGE, State
-from commmodel.simulate.timeline import TRANSFER, Timeline, split_waits
+from commmodel.simulate.result import INTERVAL, MESSAGE
+from commmodel.simulate.states import State
+from commmodel.simulate.timeline import Timeline, split_waits
 
 
 def parts(rows, messages):
@@ -20,7 +21,8 @@ def test_a_wait_is_cut_where_messages_leave_and_arrive():
     messages = [(1, 0, 1, 8, 0.0, 1.0, 2.0), (1, 0, 1, 8, 0.0, 1.5, 3.0), (0, 1, 1, 8, 0.0, 5.0, 9.0)]
     found = parts([(0, State.WAIT, -1, -1, 0, 0.0, 6.0)], messages)
     assert found == [
-        (0, State.WAIT, 0.0, 1.0), (0, TRANSFER, 1.0, 3.0), (0, State.WAIT, 3.0, 5.0), (0, TRANSFER, 5.0, 6.0),
+        (0, State.WAIT, 0.0, 1.0), (0, State.TRANSFER, 1.0, 3.0), (0, State.WAIT, 3.0, 5.0),
+        (0, State.TRANSFER, 5.0, 6.0),
     ]  # fmt: skip
 
 
@@ -46,9 +48,9 @@ def test_cutting_changes_no_time_but_of_waits_and_receives(processes, each, seed
         own = np.isin(rows["state"], states)
         return np.bincount(rows["rank"][own], (rows["end"] - rows["start"])[own], processes)
 
-    for states in ((State.COMPUTE,), (State.SEND,), (State.SLEEP,), (State.WAIT, State.RECEIVE, TRANSFER)):
+    for states in ((State.COMPUTE,), (State.SEND,), (State.SLEEP,), (State.WAIT, State.RECEIVE, State.TRANSFER)):
         assert spent(cut, *states) == pytest.approx(spent(timeline.intervals, *states))
-    for one in cut[cut["state"] == TRANSFER][:20]:
+    for one in cut[cut["state"] == State.TRANSFER][:20]:
         own = (timeline.transfers["sender"] == one["rank"]) | (timeline.transfers["receiver"] == one["rank"])
         middle = (one["start"] + one["end"]) / 2
         assert ((timeline.transfers["left"] <= middle) & (middle <= timeline.transfers["arrived"]))[own].any()

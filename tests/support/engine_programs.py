@@ -1,8 +1,11 @@
 """Small programs for the tests of the flow engine."""
 
+import msgspec
 import numpy as np
+from hypothesis import strategies as st
 
-from commmodel.simulate import OPERATION, Code, Program, platform
+from commmodel.simulate import OPERATION, SMPI, Code, Program, fluid, platform
+from commmodel.simulate.network import Overhead
 
 BANDWIDTH = 125e6
 LATENCY = 15e-6
@@ -76,3 +79,37 @@ def shifted(processes, sizes, tag=0):
         operations["value"][:, number, 0] = -1
         operations["value"][:, number, 1] = of_round
     return Program(operations.ravel(), np.arange(processes + 1) * 3 * rounds)
+
+
+HYBRID = msgspec.structs.replace(
+    SMPI,
+    eager_limit=1000,
+    send=(Overhead(100, 1e-6), Overhead(np.inf, 2e-6, 1e-10)),
+    isend=(Overhead(np.inf, 1e-6, 1e-10),),
+    receive=(Overhead(np.inf, 3e-6, 1e-10),),
+)
+NETWORKS = [SMPI, fluid(), HYBRID, msgspec.structs.replace(HYBRID, leaves_after_overhead=False)]
+SIZES = st.sampled_from([0, 1, 100, 1000, 1001, 65535, 65536, 100000, 1000000])
+
+
+@st.composite
+def matched_programs(draw):
+    """Draw a program of messages that all find their receives: each rank keeps to one order of them all."""
+    processes = draw(st.integers(1, 6))
+    ranks = [[] for _ in range(processes)]
+    total = 0
+    for _ in range(draw(st.integers(0, 25))):
+        source, destination = (draw(st.integers(0, processes - 1)) for _ in range(2))
+        size, tag = draw(SIZES), draw(st.integers(0, 2))
+        total += size
+        if draw(st.booleans()):
+            ranks[draw(st.integers(0, processes - 1))].append(compute(draw(st.sampled_from([0.0, 1e-5, 1e-3]))))
+        if source == destination or draw(st.booleans()):
+            ranks[destination].append(irecv(source, size, tag))
+            ranks[source].append(isend(destination, size, tag))
+        else:
+            # Nothing that is open may match instead, or the order of programs would be another.
+            ranks[destination].append(WAITALL)
+            ranks[source] += [WAITALL, send(destination, size, tag)]
+            ranks[destination].append(recv(source, size, tag))
+    return program(*([*rank, WAITALL] for rank in ranks)), total

@@ -1,9 +1,12 @@
 """Timelines for tests: made by hand, or by rule from a seed."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from commmodel.simulate.result import INTERVAL, MESSAGE, State
-from commmodel.simulate.timeline import Timeline
+from commmodel.simulate.result import INTERVAL, MESSAGE
+from commmodel.simulate.states import State
+from commmodel.simulate.timeline import Timeline, split_waits
 
 PING_PONG = Timeline(
     "ping-pong",
@@ -20,6 +23,7 @@ PING_PONG = Timeline(
     np.array([(0, 1, 7, 1024, 0.5e-6, 1e-6, 3e-6), (1, 0, 8, 16, 3e-6, 3e-6, 6e-6)], dtype=MESSAGE),
 )
 """The second message leaves rank 1 when that is in no state."""
+TOLD_APART = replace(PING_PONG, intervals=split_waits(PING_PONG))
 
 
 def random_timeline(processes, count, seed=0, name="made"):
@@ -30,7 +34,7 @@ def random_timeline(processes, count, seed=0, name="made"):
     rows = np.zeros(processes * count, dtype=INTERVAL)
     rows["rank"] = np.repeat(np.arange(processes), count)
     rows["end"], rows["start"] = ends.ravel(), (ends - lengths).ravel()
-    rows["state"] = random.choice(len(State), rows.size)
+    rows["state"] = random.choice(State.TRANSFER, rows.size)  # those before it
     rows["peer"], rows["tag"], rows["size"] = random.integers(0, processes, rows.size), 1, 64
     sent = np.zeros(rows.size // 4, dtype=MESSAGE)
     sent["sender"], sent["receiver"] = random.integers(0, processes, (2, sent.size))

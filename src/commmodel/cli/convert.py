@@ -50,6 +50,7 @@ def _target(output: Path, name: str | None) -> str:
         raise InputError(f"--to: unknown format {name!r}: {choice_of(name, formats.WRITTEN)}")
     if name is None and output.suffix not in suffixes:
         problem = f"{output}: its suffix does not tell the format: choose with --to {', '.join(formats.WRITTEN)}"
+        problem += "; traces are not converted but replayed: commmodel simulate WHERE replay"
         raise InputError(problem)
     return name or suffixes[output.suffix]
 

@@ -381,6 +381,7 @@ def _scenario(arguments: argparse.Namespace, where: str, scale: Any) -> Any:
 def _run(arguments: argparse.Namespace) -> int:
     """Simulate, write files, and print tables or JSON."""
     from commmodel.simulate import scenario, timeline
+    from commmodel.simulate.summary import summary_of
 
     if what_if.is_what_if(arguments):
         return what_if.run(arguments, partial(_scenario, arguments))
@@ -410,7 +411,7 @@ def _run(arguments: argparse.Namespace) -> int:
     timelines = [
         timeline.Timeline.of(outcome, prepared.model) for outcome, prepared in zip(outcomes, scenarios, strict=True)
     ]
-    results = _results(scenarios, outcomes) + [_measured(prepared) for prepared in measured]
+    results = _results(scenarios, outcomes) + [summary_of(timeline_) for timeline_ in measured]
     hanging = [
         (prepared.model, outcome) for prepared, outcome in zip(scenarios, outcomes, strict=True) if outcome.blocked
     ]
@@ -461,23 +462,18 @@ def _measured_timelines(paths: Sequence[str], workload: Any) -> list[Any]:
 def _write_page(
     write: Any, path: str, title: str, scenarios: list[Any], results: list[Any], timelines: list[Any]
 ) -> None:
-    """Write the page of Gantt charts; its tables tell waiting from transferring, as recorded timelines do."""
-    from dataclasses import replace
-
+    """Write the page of Gantt charts."""
     from commmodel.report.simulation.gantt_page import axis_seconds
-    from commmodel.simulate.summary import loads_of, spent_in_states
+    from commmodel.simulate.summary import loads_of
 
     seconds = axis_seconds(timelines)
-    summaries = [
-        replace(result, spent=spent_in_states(timeline_)) for result, timeline_ in zip(results, timelines, strict=True)
-    ]
     loads = [
         []
         if prepared.platform is None
         else loads_of(result, prepared.hosts, prepared.platform.routing().route, seconds)
         for prepared, result in zip(scenarios, results, strict=False)
     ]
-    write(path, title, timelines, summaries, loads)
+    write(path, title, timelines, results, loads)
 
 
 def _beside(arguments: argparse.Namespace) -> list[str]:
@@ -506,20 +502,6 @@ def _results(scenarios: list[Any], outcomes: list[Any]) -> list[Any]:
                None if result.platform is None else result.platform.capacity)
         for result, outcome in zip(scenarios, outcomes, strict=True)
     ]  # fmt: skip
-
-
-def _measured(timeline: Any) -> Any:
-    import numpy as np
-
-    from commmodel.simulate.summary import RunSummary
-    from commmodel.simulate.timeline import STATE_NAMES
-
-    rows = timeline.intervals
-    ends = np.zeros(timeline.processes)
-    np.maximum.at(ends, rows["rank"], rows["end"])
-    spent = np.zeros((timeline.processes, len(STATE_NAMES)))
-    np.add.at(spent, (rows["rank"], rows["state"]), rows["end"] - rows["start"])
-    return RunSummary(timeline.name, timeline.seconds, ends, spent)
 
 
 def _print(arguments: argparse.Namespace, title: str, results: list[Any]) -> None:

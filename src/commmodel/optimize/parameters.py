@@ -133,7 +133,7 @@ def problem_parameters(
         if any(needs):
             segments = _segments(key, conditions, needs)
     elif not all(quantities):
-        raise InputError("overhead, latency and byte_time are not all known: give a machine, or all three")
+        raise InputError("overhead, latency or byte_time is missing: give a machine, or all three")
     counts = (bursts, bursts[-1:], np.array([float(peers)]))
     of_segments = _NONE if segments is None else segments(sizes, needs)[..., None]
     o, L, G = (

@@ -39,7 +39,7 @@ class Prediction(Struct, frozen=True):
     models: dict[str, Seconds]
     """The same by every model whose parameters the segment has, on each path."""
     postal: Seconds
-    """What a ping-pong of one pair promises for it."""
+    """The one-pair ping-pong time of it."""
     aggregate_rate: float
     """Bytes per second that the processes of the node move together."""
     ratio: float
@@ -72,7 +72,7 @@ class _OnPath(NamedTuple):
     chosen: str
     """Name of the model to use."""
     lone: Seconds
-    """What a ping-pong of one pair promises."""
+    """The one-pair ping-pong time."""
     reach: Reach
     """What of it lies beyond what was measured."""
 
@@ -343,7 +343,7 @@ def halo(
     check_machine(machine)
     counts = neighbours if isinstance(neighbours, Mapping) else {path or "": neighbours}
     if isinstance(neighbours, Mapping) and path is not None:
-        raise InputError(f"path {path!r} beside neighbours on paths of their own: name every path in neighbours")
+        raise InputError(f"path {path!r} and per-path neighbours exclude each other: name every path in neighbours")
     if not counts:
         raise InputError("a halo exchange with no neighbours: there must be at least one")
     counts = {name: whole("neighbours", count) for name, count in counts.items()}

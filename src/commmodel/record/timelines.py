@@ -10,23 +10,29 @@ from commmodel.arguments import enough_memory
 from commmodel.record.calls import CALLS
 from commmodel.record.files import CallBlock, Recording
 from commmodel.record.matching import analyse
-from commmodel.simulate.result import INTERVAL, MESSAGE, State
+from commmodel.record.roles import Share, kinds
+from commmodel.simulate.result import INTERVAL, MESSAGE
+from commmodel.simulate.states import State
 from commmodel.simulate.timeline.record import Timeline
 
 __all__ = ["timeline"]
 
-_BYTES_OF_A_CALL = 4 * INTERVAL.itemsize  # two intervals, and a copy that is sorted
+_BYTES_OF_A_CALL = 6 * INTERVAL.itemsize  # three intervals, and a copy that is sorted
 _SENDS = ("MPI_Send", "MPI_Bsend", "MPI_Ssend", "MPI_Rsend", "MPI_Isend", "MPI_Ibsend", "MPI_Issend", "MPI_Irsend")
 _RECEIVES = ("MPI_Recv", "MPI_Irecv", "MPI_Mrecv", "MPI_Imrecv", "MPI_Sendrecv", "MPI_Sendrecv_replace")
 
 
 def _states() -> NDArray[np.int32]:
-    states = np.full(max(call.code for call in CALLS) + 1, State.WAIT, dtype=np.int32)
+    """Return the state of each code, but for what its calls wait."""
+    shares = kinds()[:, 2]
+    states = np.full(shares.size, State.TRANSFER, dtype=np.int32)
     for call in CALLS:
         if call.name in _SENDS:
             states[call.code] = State.SEND
         elif call.name in _RECEIVES:
             states[call.code] = State.RECEIVE
+    states[shares == Share.FILES] = State.FILES
+    states[shares == Share.OTHER] = State.START_AND_END
     return states
 
 
@@ -34,10 +40,11 @@ _STATES = _states()
 
 
 def timeline(recording: Recording, name: str = "") -> Timeline:
-    """Return the timeline of a recording: sending, receiving, waiting (all other calls), computing, and messages.
+    """Return the timeline of a recording: what ranks were in, as `commmodel.simulate.states` has it, and messages.
 
-    A message leaves when its send begins, or where that waits for a late receiver, when the receive is posted; it
-    arrives when the call ends that completes its receive.
+    A call waits, as in `commmodel.record.profile`, until another rank has come to its part of the operation: as one
+    number for each call, drawn from its begin. A message leaves when its send begins, or where that waits for a late
+    receiver, when the receive is posted; it arrives when the call ends that completes its receive.
 
     Parameters
     ----------
@@ -50,18 +57,20 @@ def timeline(recording: Recording, name: str = "") -> Timeline:
     InputError
         Where it does not fit into memory.
     """
-    messages = _messages(recording)
+    messages, waits = _analysed(recording)
     parts = [np.empty(0, INTERVAL)]
     for rank in recording.ranks:
-        previous_end: float | None = None
+        previous_end, last = recording.interval(rank)
         for block in recording.events(rank):
             if not block.calls.size:
                 continue
             memory = messages.nbytes + sum(part.nbytes for part in parts)
             enough_memory(memory + block.calls.size * _BYTES_OF_A_CALL, "a timeline")
-            parts.append(_calls(recording, rank, block))
+            calls = _calls(recording, rank, block)
+            parts += _told_apart(calls, waits[rank])
             parts.append(_computing(rank, block, previous_end))
-            previous_end = float(block.calls["end"].max())
+            previous_end = max(previous_end, float(block.calls["end"].max()))
+        parts.append(_intervals(rank, State.COMPUTE, np.array([previous_end]), np.array([last])))
     rows = np.concatenate(parts)
     origin = rows["start"].min(initial=np.inf)
     for column in ("start", "end"):
@@ -71,15 +80,30 @@ def timeline(recording: Recording, name: str = "") -> Timeline:
     return Timeline(name or recording.folder.name, recording.processes, rows[rows["end"] > rows["start"]], messages)
 
 
-def _messages(recording: Recording) -> NDArray[np.void]:
-    """Return the messages whose send and receive are in the recording."""
+def _analysed(recording: Recording) -> tuple[NDArray[np.void], dict[int, NDArray[np.void]]]:
+    """Return the messages whose send and receive are in the recording, and the waits of each rank's calls by begin."""
     enough_memory(sum(map(recording.calls, recording.ranks)) * 2 * MESSAGE.itemsize, "the messages of a timeline")
-    transfers = analyse(recording, keeps_transfers=True).transfers
+    analysis = analyse(recording, keeps_transfers=True)
+    transfers, waits = analysis.transfers, analysis.waits_of_calls
     messages = np.zeros(transfers.size, MESSAGE)
     for column in ("sender", "receiver", "tag", "size", "posted", "left"):
         messages[column] = transfers[column]
     messages["arrived"] = np.maximum(transfers["arrived"], transfers["left"])
-    return messages
+    waits = waits[np.lexsort((waits["begin"], waits["rank"]))]
+    bounds = np.searchsorted(waits["rank"], [*recording.ranks, recording.processes])
+    return messages, dict(zip(recording.ranks, np.split(waits, bounds[1:-1]), strict=True))
+
+
+def _told_apart(calls: NDArray[np.void], waits: NDArray[np.void]) -> list[NDArray[np.void]]:
+    """Return what a rank's calls waited, and the rest of them."""
+    if not waits.size:
+        return [calls]
+    place = np.minimum(np.searchsorted(waits["begin"], calls["start"]), waits.size - 1)
+    has_waited = (waits["begin"][place] == calls["start"]) & (waits["end"][place] <= calls["end"])
+    waiting = calls[has_waited]
+    waiting["state"], waiting["end"] = State.WAIT, waits["end"][place[has_waited]]
+    calls["start"][has_waited] = waiting["end"]
+    return [waiting, calls]
 
 
 def _calls(recording: Recording, rank: int, block: CallBlock) -> NDArray[np.void]:
@@ -97,11 +121,13 @@ def _calls(recording: Recording, rank: int, block: CallBlock) -> NDArray[np.void
     return rows
 
 
-def _computing(rank: int, block: CallBlock, previous_end: float | None) -> NDArray[np.void]:
-    begin, end = block.calls["begin"], block.calls["end"]
-    rows = np.zeros(begin.size, INTERVAL)
-    rows["rank"], rows["state"], rows["peer"], rows["tag"] = rank, State.COMPUTE, -1, -1
-    rows["end"] = begin
-    rows["start"][1:] = np.maximum.accumulate(end)[:-1]
-    rows["start"][0] = begin[0] if previous_end is None else previous_end
+def _computing(rank: int, block: CallBlock, previous_end: float) -> NDArray[np.void]:
+    ends = np.maximum.accumulate(np.concatenate(([previous_end], block.calls["end"][:-1])))
+    return _intervals(rank, State.COMPUTE, ends, block.calls["begin"])
+
+
+def _intervals(rank: int, state: State, starts: NDArray[np.float64], ends: NDArray[np.float64]) -> NDArray[np.void]:
+    rows = np.zeros(starts.size, INTERVAL)
+    rows["rank"], rows["state"], rows["peer"], rows["tag"] = rank, state, -1, -1
+    rows["start"], rows["end"] = starts, ends
     return rows

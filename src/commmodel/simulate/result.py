@@ -5,25 +5,15 @@ Main entries: `SimulationResult`, and `from_record`, which makes it of an engine
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.simulate.operations import Code
+from commmodel.simulate.states import SIMULATED, State
 
-__all__ = ["INTERVAL", "MARK", "MESSAGE", "BlockedRank", "SimulationResult", "State", "from_record"]
-
-
-class State(IntEnum):
-    """States of a rank."""
-
-    COMPUTE = 0
-    SEND = 1
-    RECEIVE = 2
-    WAIT = 3
-    SLEEP = 4
+__all__ = ["INTERVAL", "MARK", "MESSAGE", "BlockedRank", "SimulationResult", "from_record"]
 
 
 INTERVAL = np.dtype(
@@ -81,8 +71,8 @@ class SimulationResult:
     ----------
     ends : float64 array, shape (processes,)
         Seconds at which each rank came to its end.
-    spent : float64 array, shape (processes, len(State))
-        Seconds of each rank in each `State`.
+    spent : float64 array, shape (processes, states)
+        Seconds of each rank in each state of `commmodel.simulate.states.SIMULATED`.
     messages : int
         That were sent.
     events : int
@@ -138,9 +128,9 @@ class SimulationResult:
         Returns
         -------
         dict of str to list
-            A row for each rank: ``rank``, ``end``, and the seconds in each `State`, in small letters.
+            A row for each rank: ``rank``, ``end``, and the seconds in each state of `SIMULATED`, in small letters.
         """
-        spent = {state.name.lower(): self.spent[:, state].tolist() for state in State}
+        spent = {state.name.lower(): self.spent[:, state].tolist() for state in SIMULATED}
         return {"rank": list(range(self.ends.size)), "end": self.ends.tolist(), **spent}
 
 
@@ -186,10 +176,13 @@ def from_record(
         if place is not None:
             call, site = place(rank, line)
         blocked.append(BlockedRank(rank, call, "receive" if sends else "message", peer, tag, size, site))
+    ends, spent = record["ends"] * unit, record["spent"].reshape(-1, len(SIMULATED)) * unit
+    for rank in {hanging.rank for hanging in blocked}:  # it waits until the end
+        spent[rank, State.WAIT] += max(ends.max() - spent[rank].sum(), 0.0)
     counts = {name: record[name] for name in ("messages", "events", "solver_calls", "unmatched_messages")}
     return SimulationResult(
-        ends=record["ends"] * unit,
-        spent=record["spent"].reshape(-1, len(State)) * unit,
+        ends=ends,
+        spent=spent,
         link_bytes=record["link_bytes"],
         link_work=record["link_work"],
         blocked=tuple(blocked),

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.simulate.result import SimulationResult
-from commmodel.simulate.timeline import DRAWN_NAMES, Timeline, split_waits
+from commmodel.simulate.states import IDLE, STATE_NAMES
+from commmodel.simulate.timeline import Timeline
 
 if TYPE_CHECKING:
     from commmodel.simulate.link_load import LinkLoad
 
 __all__ = [
-    "LinkUse", "RunSummary", "StateTime", "breakdown", "busiest_links", "deadlock_lines", "loads_of",
-    "spent_in_states", "summary_as_json",
+    "LinkUse", "RunSummary", "StateTime", "breakdown", "busiest_links", "deadlock_lines", "idle_times", "loads_of",
+    "summary_as_json", "summary_of",
 ]  # fmt: skip
 
 _MOST_LINKS = 8
@@ -40,7 +41,7 @@ class RunSummary:
     seconds : float
     ends : float64 array, shape (processes,)
     spent : float64 array, shape (processes, states)
-        In the order of `DRAWN_NAMES`; without the last where waits are not told apart.
+        In the order of `commmodel.simulate.states.State`, all of them or the first.
     outcome : SimulationResult, optional
         Of a simulation.
     link_names : sequence of str
@@ -77,10 +78,15 @@ class LinkUse(NamedTuple):
 
 def breakdown(summary: RunSummary) -> list[StateTime]:
     """Return mean, least and most seconds of the ranks in each state; and idle, what is left until the last end."""
-    idle = summary.seconds - summary.spent.sum(axis=1)
-    idle = np.where(idle > _ROUNDING * summary.seconds, idle, 0.0)
-    columns = [*zip(DRAWN_NAMES, summary.spent.T, strict=False), ("idle", idle)]
+    idle = idle_times(summary.spent, summary.seconds)
+    columns = [*zip(STATE_NAMES, summary.spent.T, strict=False), (IDLE, idle)]
     return [StateTime(name, float(times.mean()), float(times.min()), float(times.max())) for name, times in columns]
+
+
+def idle_times(spent: NDArray[np.float64], seconds: float) -> NDArray[np.float64]:
+    """Return what each rank's states leave of the time until the last end."""
+    idle = seconds - spent.sum(axis=1)
+    return np.where(idle > _ROUNDING * seconds, idle, 0.0)
 
 
 def busiest_links(summary: RunSummary, most: int = _MOST_LINKS) -> list[LinkUse]:
@@ -97,12 +103,14 @@ def busiest_links(summary: RunSummary, most: int = _MOST_LINKS) -> list[LinkUse]
     ]
 
 
-def spent_in_states(timeline: Timeline) -> NDArray[np.float64]:
-    """Return the seconds of each rank in each of `DRAWN_NAMES`, waits told apart, shape (processes, states)."""
-    rows = split_waits(timeline)
-    spent = np.zeros((timeline.processes, len(DRAWN_NAMES)))
+def summary_of(timeline: Timeline) -> RunSummary:
+    """Return the summary of a timeline that is no simulation's."""
+    rows = timeline.intervals
+    ends = np.zeros(timeline.processes)
+    np.maximum.at(ends, rows["rank"], rows["end"])
+    spent = np.zeros((timeline.processes, len(STATE_NAMES)))
     np.add.at(spent, (rows["rank"], rows["state"]), rows["end"] - rows["start"])
-    return spent
+    return RunSummary(timeline.name, timeline.seconds, ends, spent)
 
 
 def loads_of(

@@ -17,20 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError
-from commmodel.simulate.result import SimulationResult, State
+from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.scenario.preparation import Scenario
 from commmodel.simulate.scenario.scale import MOST_RUNS, Scale
-from commmodel.simulate.summary import deadlock_lines
+from commmodel.simulate.states import IDLE, SIMULATED, STATE_NAMES
+from commmodel.simulate.summary import deadlock_lines, idle_times
 
-__all__ = ["GROUPS", "PredictedRun", "RankTimes", "predictions"]
+__all__ = ["PredictedRun", "RankTimes", "predictions"]
 
-GROUPS = ("compute", "send", "wait")
-"""What ranks do: compute, send, and wait: in receives, in waits, asleep, or at their end for the last rank."""
 _PR_SET_PDEATHSIG = 1
 
 
 class RankTimes(NamedTuple):
-    """Seconds of the ranks in one of `GROUPS`."""
+    """Seconds of the ranks in one state."""
 
     least: float
     median: float
@@ -53,7 +52,7 @@ class PredictedRun:
     seconds : float
         Simulated.
     ranks : dict
-        `GROUPS` -> seconds of the ranks.
+        Word of a state (`commmodel.simulate.states`) -> seconds of the ranks.
     messages, events : int
     wall_seconds : float
         Of the simulation.
@@ -190,9 +189,8 @@ def _prediction(scenario: Callable[[str, Scale], Scenario], place: str, scale: S
 
 
 def _rank_times(result: SimulationResult) -> dict[str, RankTimes]:
-    compute, send = result.spent[:, State.COMPUTE], result.spent[:, State.SEND]
-    wait = np.maximum(result.seconds - compute - send, 0.0)
-    return {name: _times(seconds) for name, seconds in zip(GROUPS, (compute, send, wait), strict=True)}
+    times = {STATE_NAMES[state]: _times(result.spent[:, state]) for state in SIMULATED}
+    return times | {IDLE: _times(idle_times(result.spent, result.seconds))}
 
 
 def _times(seconds: NDArray[np.float64]) -> RankTimes:

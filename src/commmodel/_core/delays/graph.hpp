@@ -21,6 +21,7 @@
 #include <memory>
 #include <vector>
 
+#include "delays/flights.hpp"
 #include "delays/goal_parser.hpp"
 #include "delays/message_rule.hpp"
 #include "delays/messages.hpp"
@@ -43,7 +44,7 @@ class Graph {
     Graph(int32_t ranks, const int64_t *offsets, const GoalOperation *operations, int64_t count,
           const GoalDependency *dependencies, int64_t edges, const GraphParameters &parameters, Run &run)
         : ranks_(ranks), offsets_(offsets), operations_(operations), count_(count), p_(parameters), run_(run),
-          matching_(messages_, *this), by_arrival_{messages_} {
+          matching_(messages_, *this), by_arrival_{messages_}, flights_(run) {
         read_dependencies(dependencies, edges);
         for (int64_t i = 0; i < count; i++) {
             cpus_ = std::max(cpus_, operations[i].cpu + 1);
@@ -60,6 +61,8 @@ class Graph {
         heads_.assign(static_cast<size_t>(ranks_) * lanes_ * KINDS, NONE);
         unmatched_.assign(ranks_, Unmatched());
         run_.ends.assign(ranks_, 0.0);
+        busy_until_.assign(ranks_, 0.0);
+        kept_.resize(ranks_);
         run_.spent.assign(static_cast<size_t>(ranks_) * STATES, 0.0);
         queue_ = std::make_unique<RankQueue>(ranks_, strict_ ? 0.0 : p_.o + p_.L);
         for (int32_t rank = 0; rank < ranks_; rank++) {
@@ -225,7 +228,7 @@ class Graph {
         const GoalOperation &one = operations_[operation];
         double end = now + one.value;
         processor_[static_cast<size_t>(rank) * cpus_ + one.cpu] = end;
-        run_.spend(rank, IN_COMPUTE, NONE, NONE, 0.0, now, end);
+        spend(rank, IN_COMPUTE, NONE, NONE, 0.0, now, end);
         let_go(rank, operation, true, now, now);
         let_go(rank, operation, false, end, now);
     }
@@ -236,7 +239,8 @@ class Graph {
         double end = now + p_.o + rest * p_.O_s;
         processor_[static_cast<size_t>(rank) * cpus_ + one.cpu] = end;
         sending_[static_cast<size_t>(rank) * nics_ + one.nic] = now + p_.g + rest * p_.G;
-        run_.spend(rank, IN_SEND, one.peer, one.tag, one.value, now, end);
+        spend(rank, IN_SEND, one.peer, one.tag, one.value, now, end);
+        Flights::leave(kept_[rank], kept_[one.peer]);
         Message message{};
         message.arrival = p_.newer ? end + p_.L + rest * p_.G : now + p_.o + p_.L;
         message.born = now;
@@ -288,7 +292,7 @@ class Graph {
         double end = now + p_.o + std::max(rest * p_.O_r, rest * p_.G);
         processor_[at_processor(rank, one.lane)] = end;
         receiving_[at_nic(rank, one.lane)] = now + p_.g + rest * p_.G;
-        run_.spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
+        spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
         run_.ends[rank] = std::max(run_.ends[rank], end);
         note(rank, one, now + std::max(rest * p_.O_r, rest * p_.G));
         const int32_t receive = match(rank, message);
@@ -319,7 +323,7 @@ class Graph {
         double end = now + p_.g + p_.o + bytes_after_first(one.size) * p_.O_r;
         receiving_[at_nic(rank, one.lane)] = now + p_.g;
         processor_[at_processor(rank, one.lane)] = end;
-        run_.spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
+        spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
         free_sender(rank, message, end, now);
         messages_.drop(message);
         let_go(rank, one.answers, false, end, now);
@@ -339,9 +343,21 @@ class Graph {
         if (one.source != rank) queue_->set(one.source, first(one.source).time);
     }
 
+    // Note what a rank did, and before it, that it did nothing.
+    void spend(int32_t rank, State state, int32_t peer, int32_t tag, double size, double start, double end) {
+        wait(rank, start);
+        busy_until_[rank] = std::max(busy_until_[rank], end);
+        run_.spend(rank, state, peer, tag, size, start, end);
+    }
+    void wait(int32_t rank, double end) {
+        const double start = busy_until_[rank];
+        if (end > start) flights_.wait(kept_[rank], {rank, IN_WAIT, NONE, NONE, 0.0, start, end}, queue_->least());
+    }
+
     void note(int32_t rank, const Message &one, double arrived) {
-        if (!run_.records) return;
         double left = one.born + p_.o + (p_.newer ? bytes_after_first(one.size) * p_.O_s : 0.0);
+        Flights::arrive(kept_[one.source], kept_[rank], left, arrived);
+        if (!run_.records) return;
         run_.transfers.push_back({one.source, rank, one.tag, one.size, one.born, left, arrived});
     }
 
@@ -349,9 +365,7 @@ class Graph {
         run_.unmatched_messages = matching_.unmatched_messages();
         Deadlock deadlock;
         for (int32_t rank = 0; rank < ranks_; rank++) {
-            double busy = 0.0;
-            for (int state = 0; state < STATES; state++) busy += run_.spent[static_cast<size_t>(rank) * STATES + state];
-            run_.spent[static_cast<size_t>(rank) * STATES + IN_WAIT] = std::max(run_.ends[rank] - busy, 0.0);
+            wait(rank, run_.ends[rank]);
             for (int64_t i = offsets_[rank]; i < offsets_[rank + 1]; i++) {
                 if (status_[i] != STARTED) continue;
                 const GoalOperation &one = operations_[i];
@@ -360,6 +374,7 @@ class Graph {
                 deadlock.add(i, {rank, sends ? SEND : RECV, sends, one.peer, one.tag, line, one.value});
             }
         }
+        for (Kept &rank : kept_) flights_.settle(rank, INFINITE);
         run_.hanging = deadlock.report();
     }
 
@@ -382,6 +397,9 @@ class Graph {
     Matching<Messages, Graph> matching_;
     ByArrival by_arrival_;
     std::unique_ptr<RankQueue> queue_;
+    Flights flights_;
+    std::vector<Kept> kept_;
+    std::vector<double> busy_until_;  // of each rank
 };
 
 }  // namespace commmodel::delays

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "delays/flights.hpp"
 #include "delays/message_rule.hpp"
 #include "delays/messages.hpp"
 #include "program/deadlock.hpp"
@@ -46,7 +47,8 @@ class Stream {
     Stream(int32_t ranks, const Operation *operations, const int64_t *offsets, const StreamParameters &parameters,
            Run &run)
         : p_(parameters), run_(run), ranks_(ranks), reader_(ranks, operations, offsets, run),
-          matching_(messages_, *this), by_arrival_{messages_}, queue_(ranks, parameters.o + parameters.L) {
+          matching_(messages_, *this), by_arrival_{messages_}, queue_(ranks, parameters.o + parameters.L),
+          flights_(run) {
         for (int32_t rank = 0; rank < ranks; rank++) reader_.open(rank, ranks_[rank]);
     }
 
@@ -66,6 +68,7 @@ class Stream {
             if (waits || rank.processor > LATEST || rank.finish > LATEST) run_.stop.fault = TOO_LATE;
         }
         if (run_.stopped()) return;
+        for (Rank &rank : ranks_) flights_.settle(rank, INFINITE);
         run_.unmatched_messages = matching_.unmatched_messages();
         for (const Rank &rank : ranks_) run_.ends.push_back(rank.finish);
         report_deadlock();
@@ -92,7 +95,7 @@ class Stream {
         int32_t order;  // of posting
         bool sends, done, blocking;
     };
-    struct Rank : Cursor, Endpoint {
+    struct Rank : Cursor, Endpoint, Kept {
         double called = 0.0, finish = 0.0;
         int32_t flying = NONE;                  // heap of messages on their way
         int32_t come = NONE, come_last = NONE;  // messages for the processor
@@ -134,9 +137,13 @@ class Stream {
             Message &message = messages_[place];
             const bool local = is_local(rank, message);
             if (!local) rank.last_arrival = time;
-            if (run_.records && (message.kind == EAGER || message.kind == DATA))
-                run_.transfers.push_back({message.source, number, message.tag, message.size, message.born,
-                                          message.arrival - (local ? 0.0 : transit(message.size)), time});
+            if (message.kind == EAGER || message.kind == DATA) {
+                const double left = message.arrival - (local ? 0.0 : transit(message.size));
+                Flights::arrive(ranks_[message.source], rank, left, time);
+                if (run_.records)
+                    run_.transfers.push_back(
+                        {message.source, number, message.tag, message.size, message.born, left, time});
+            }
             if (message.kind == EAGER || message.kind == QUESTION) {
                 int32_t request = matching_.take_receive(number, rank.unmatched, message.source, message.tag);
                 if (request == NONE) {
@@ -163,6 +170,7 @@ class Stream {
 
     // Let a message fly; its receiver may now have something to wait for.
     void launch(int32_t number, Message message, int32_t receiver, double arrival) {
+        if (message.kind == EAGER || message.kind == DATA) Flights::leave(ranks_[number], ranks_[receiver]);
         message.arrival = arrival;
         message.source = number;
         message.order = ranks_[number].sent++;
@@ -204,15 +212,25 @@ class Stream {
         Message message = messages_[place];
         rank.come = message.link;
         messages_.drop(place);
+        const bool waits = rank.call != ENDED && (rank.at[-1].code == WAIT || rank.at[-1].code == WAITALL);
+        if (waits) spend_since_call(number, IN_WAIT);
         if (message.kind == QUESTION) {  // take it and answer; the answer takes no time on a NIC
+            const double late = rank.processor > message.arrival ? rank.processor : 0.0;
             spend_overhead(rank, rank.processor, p_.o + p_.o);
             Message answer{};
             answer.kind = ANSWER;
             answer.owner = message.answers;
             answer.answers = message.owner;
             answer.born = message.born;
+            answer.size = late;
             launch(number, answer, message.source, rank.processor + (message.source == number ? 0.0 : p_.L));
         } else if (message.kind == ANSWER) {
+            if (rank.call == AWAITS_ONE && rank.awaited == message.owner && requests_[message.owner].blocking &&
+                message.size > rank.called) {  // the receiver came late
+                const Request &send = requests_[message.owner];
+                run_.spend(number, IN_WAIT, send.peer, send.tag, send.size, rank.called, message.size);
+                rank.called = message.size;
+            }
             spend_overhead(rank, rank.processor, p_.o);
             const Request request = requests_[message.owner];
             transmit(number, DATA, request.peer, request.tag, request.size, message.born, message.answers, NONE);
@@ -222,6 +240,16 @@ class Stream {
             complete(number, message.owner);
         }
         if (rank.call == ENDED) rank.finish = rank.processor;
+        if (waits) spend_since_call(number, message.kind == ANSWER ? IN_SEND : IN_RECEIVE);
+    }
+
+    // Note what a rank did in its call until now.
+    void spend_since_call(int32_t number, State state) {
+        Rank &rank = ranks_[number];
+        const Interval call{number, state, NONE, NONE, 0.0, rank.called, rank.processor};
+        rank.called = rank.processor;
+        if (state == IN_WAIT) return flights_.wait(rank, call, queue_.least());
+        run_.spend(number, state, NONE, NONE, 0.0, call.start, call.end);
     }
 
     // Open the request of a rank's operation.
@@ -271,11 +299,14 @@ class Stream {
         rank.call = RUNS;
         const bool sends = operation.code == SEND || operation.code == ISEND;
         const bool receives = operation.code == RECV || operation.code == IRECV;
-        if (sends || receives) {
-            run_.spend(number, sends ? IN_SEND : IN_RECEIVE, operation.peer, operation.tag,
-                       std::max(operation.value, 0.0), rank.called, rank.processor);
+        const double size = std::max(operation.value, 0.0);
+        if (sends) {
+            run_.spend(number, IN_SEND, operation.peer, operation.tag, size, rank.called, rank.processor);
+        } else if (receives) {
+            flights_.wait(rank, {number, IN_RECEIVE, operation.peer, operation.tag, size, rank.called, rank.processor},
+                          queue_.least());
         } else {
-            run_.spend(number, IN_WAIT, NONE, NONE, 0.0, rank.called, rank.processor);
+            spend_since_call(number, IN_WAIT);
         }
     }
 
@@ -330,7 +361,7 @@ class Stream {
                 while (rank.come != NONE) take(number);
                 const int32_t request = requests_.find(number, operation.request);
                 if (request != NONE && requests_[request].done) close(number, request);
-                run_.spend(number, IN_WAIT, NONE, NONE, 0.0, rank.called, rank.processor);
+                run_.spend(number, IN_RECEIVE, NONE, NONE, 0.0, rank.called, rank.processor);
                 break;
             }
         }
@@ -414,6 +445,7 @@ class Stream {
     ByArrival by_arrival_;
     RankQueue queue_;
     Requests<Request> requests_;
+    Flights flights_;
 };
 
 }  // namespace commmodel::delays

@@ -122,6 +122,23 @@ class Engine final : public Answers {
         me.since = now_;
     }
 
+    // A wait is a transfer while a message to or from the rank is in flight.
+    static State waiting(const Rank &me) { return me.in_flight > 0 ? IN_TRANSFER : IN_WAIT; }
+
+    // A message to or from a rank leaves: what it waited until now, nothing moved, unless others are in flight.
+    void take_off(int32_t rank) {
+        Rank &me = ranks_[rank];
+        if (me.in_flight == 0 && (is_waiting(me) || (me.doing == RECEIVING && me.is_early))) spend(rank, IN_WAIT);
+        me.is_early = false;
+        ++me.in_flight;
+    }
+
+    void land(int32_t rank) {
+        Rank &me = ranks_[rank];
+        if (me.in_flight == 1 && is_waiting(me)) spend(rank, IN_TRANSFER);
+        --me.in_flight;
+    }
+
     // Let a rank be in what it does for so long; false where that is no time.
     bool stay(int32_t rank, double seconds, Doing doing) {
         const double end = now_ + seconds;
@@ -148,7 +165,7 @@ class Engine final : public Answers {
             case GOING_ON: goes_on = wait(rank, IN_WAIT); break;
             case AFTER_WAITING: goes_on = wait(rank, IN_RECEIVE); break;
             case TESTED: spend(rank, IN_RECEIVE), ++me.at; break;
-            case AWOKEN: spend(rank, IN_WAIT), ++me.at; break;
+            case AWOKEN: spend(rank, waiting(me)), ++me.at; break;
             case AWAITING:
             case ENDED: return;
         }
@@ -331,7 +348,10 @@ class Engine final : public Answers {
             return false;
         message.receives = rank;
         message.receiver = blocking ? BLOCKING : open(rank, operation.request, false);
-        if (blocking) me.doing = RECEIVING;
+        if (blocking) {
+            me.doing = RECEIVING;
+            me.is_early = me.in_flight == 0;
+        }
         if (!matched) {
             message.set(operation.value, operation.peer, receiver, operation.tag);
             message.stage = POSTED;
@@ -374,6 +394,8 @@ class Engine final : public Answers {
     void leave(int32_t index) {
         Message &message = messages_[index];
         if (run_.records) sends_.leave(index, now_);
+        take_off(message.source);
+        take_off(message.destination);
         double requested = 0.0;  // time until a request for it is there
         if (message.stage == FETCHED) {
             requested = costs_(0.0).latency_factor *
@@ -442,6 +464,8 @@ class Engine final : public Answers {
     void arrive(int32_t index) {
         Message &message = messages_[index];
         message.arrived = true;
+        land(message.source);
+        land(message.destination);
         if (run_.records) {
             run_.transfers.push_back({message.source, message.destination, message.tag, message.size,
                                       sends_.posted(index), sends_.left(index), now_});

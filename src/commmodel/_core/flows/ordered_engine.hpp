@@ -37,6 +37,8 @@ inline void Engine::go(int32_t index, Part part) {
 
 // A message that awaits its receive has it.
 inline void Engine::permit(int32_t index) {
+    const Message &message = messages_[index];
+    if (message.sender == BLOCKING) spend(message.sends, IN_WAIT, message.destination, message.tag, message.size);
     if (!goes_in_order(messages_[index])) return leave(index);
     if (connections_.has_asked(index)) go(index, Part::ANSWER);
 }

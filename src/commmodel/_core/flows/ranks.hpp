@@ -32,9 +32,11 @@ struct Rank : Cursor {
     double owed_unnamed = 0.0;  // of unnamed requests that are done
     int32_t open_unnamed = 0, awaited = 0;
     int32_t next = NONE;  // in the event queue or among those ready
+    int32_t in_flight = 0;  // messages to and from it
     Doing doing = NEXT;
     int32_t peer = NONE, tag = NONE;  // of the message that an MPI_Recv got
     double size = 0.0;
+    bool is_early = false;  // in an MPI_Recv since before any of its messages left
     Unmatched unmatched;
 };
 
@@ -66,6 +68,11 @@ class ReadyRanks {
   private:
     int32_t first_ = NONE, last_ = NONE;
 };
+
+// Whether it is in a call that waits for requests, or for anything to happen.
+inline bool is_waiting(const Rank &rank) {
+    return rank.doing == WAITING || rank.doing == GOING_ON || rank.doing == AWAITING;
+}
 
 // Whether it is in a wait for all of its unnamed requests.
 inline bool awaits_unnamed(const Rank &rank) {

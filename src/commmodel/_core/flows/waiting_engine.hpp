@@ -57,7 +57,7 @@ inline void Engine::collect(int32_t rank, int32_t index) {
 // After a part of a wait spent in `state`: the overheads that are owed, then what has not come yet.
 inline bool Engine::wait(int32_t rank, State state) {
     Rank &me = ranks_[rank];
-    if (me.owed > 0.0 || me.awaited == 0 || state == IN_RECEIVE) spend(rank, state);
+    if (me.owed > 0.0 || me.awaited == 0 || state == IN_RECEIVE) spend(rank, state == IN_WAIT ? waiting(me) : state);
     if (me.owed > 0.0 && stay(rank, std::exchange(me.owed, 0.0), AFTER_WAITING)) return false;
     me.owed = 0.0;
     if (me.awaited > 0) {

@@ -25,7 +25,7 @@ enum code { OPERATION_CODES };
 extern struct online_world *world;
 extern struct online_rank *me;
 extern int my_rank;
-extern const char *call_name;  // that the program is in, or was in last
+extern const char *call_name;  // current or last MPI function
 
 void attach(void);
 bool is_attached(void);

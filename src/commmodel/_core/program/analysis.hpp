@@ -88,6 +88,7 @@ class Analysis {
           collectives(ranks, members), kinds_(std::move(kinds)), groups_(std::move(groups)),
           states_(static_cast<size_t>(ranks)), ranks_(ranks) {
         waits.ranks = ranks;
+        waits.keeps_calls = keeps_transfers;
         waits.of_rank.resize(static_cast<size_t>(ranks));
         waits.caused_by.resize(static_cast<size_t>(ranks));
         waits.of_communicator.resize(members.size());

@@ -10,7 +10,7 @@
 namespace commmodel {
 
 enum Code : int32_t { OPERATION_CODES, CODES };
-enum State : int32_t { IN_COMPUTE, IN_SEND, IN_RECEIVE, IN_WAIT, IN_SLEEP, STATES };
+enum State : int32_t { IN_COMPUTE, IN_SEND, IN_RECEIVE, IN_WAIT, IN_SLEEP, IN_TRANSFER, STATES };
 
 constexpr int32_t ANY = -1;
 constexpr int32_t UNNAMED = -1;

@@ -35,6 +35,7 @@ class Analysis:
     of_ranks: list[tuple[float, float, list[float], list[float], int, int, int, float, float]]
     cells: NDArray[np.int64]
     transfers: NDArray[np.void]
+    waits_of_calls: NDArray[np.void]
     def __init__(
         self,
         ranks: int,

@@ -56,10 +56,14 @@ cdef extern from "program/recordings.hpp" namespace "commmodel::recordings" nogi
         void forget()
 
 cdef extern from "program/waits.hpp" namespace "commmodel::recordings" nogil:
+    cdef struct _WaitOfCall "commmodel::recordings::WaitOfCall":
+        pass
+
     cdef cppclass Waits:
         vector[double] of_row, of_rank, of_communicator, caused_by
         unordered_map[uint64_t, double] by_row_and_cause
         vector[double] of_row_by_reason
+        vector[_WaitOfCall] of_calls
 
     cdef enum Reason:
         REASONS
@@ -162,7 +166,8 @@ TRANSFER = np.dtype(
     + [(name, np.int32) for name in ("sender", "receiver", "tag", "communicator")]
 )
 assert CALL.itemsize == sizeof(_Call) and COMPLETED.itemsize == sizeof(_Completed)
-assert TRANSFER.itemsize == sizeof(_Transfer)
+WAIT_OF_CALL = np.dtype([("begin", np.float64), ("end", np.float64), ("rank", np.int64)])
+assert TRANSFER.itemsize == sizeof(_Transfer) and WAIT_OF_CALL.itemsize == sizeof(_WaitOfCall)
 
 
 cdef vector[double] _doubles(values):
@@ -345,7 +350,8 @@ cdef class Analysis:
     groups : list of int32 arrays
         Lists of ranks that `define` names by number.
     keeps_transfers : bool
-        Whether `transfers` has each message, for timelines: 48 bytes of memory each.
+        Whether `transfers` has each message and `waits_of_calls` each call that waited, for timelines: 48 bytes of memory
+        a message, 24 a call.
     """
 
     cdef _Analysis *analysis
@@ -502,3 +508,8 @@ cdef class Analysis:
     def transfers(self):
         """Messages that are matched: structured array of `TRANSFER`, in the order in which they were matched."""
         return _copied(self.analysis.matching.transfers.data(), self.analysis.matching.transfers.size(), TRANSFER)
+
+    @property
+    def waits_of_calls(self):
+        """Calls that waited for another rank, from their begin until then: structured array of `WAIT_OF_CALL`."""
+        return _copied(self.analysis.waits.of_calls.data(), self.analysis.waits.of_calls.size(), WAIT_OF_CALL)

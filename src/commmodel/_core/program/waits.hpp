@@ -28,11 +28,19 @@ enum Reason : int32_t {
     REASONS,
 };
 
+// A call of a rank waited from its begin until then.
+struct WaitOfCall {
+    double begin, end;
+    int64_t rank;
+};
+
 struct Waits {  // sums, in seconds
     std::vector<double> of_row, of_rank, of_communicator, caused_by;
     std::vector<double> of_row_by_reason;  // of each row, as many as there are reasons
     std::unordered_map<uint64_t, double> by_row_and_cause;
     int64_t ranks = 0;
+    bool keeps_calls = false;
+    std::vector<WaitOfCall> of_calls;  // where they are kept, in any order
 
     double &of(int32_t row, int32_t cause) {
         const uint64_t key = static_cast<uint64_t>(row) * ranks + cause;
@@ -77,6 +85,7 @@ class Wait : public Counted<Wait> {
         sums_.of_communicator[communicator_] += seconds_;
         sums_.caused_by[cause_] += seconds_;
         sums_.of(row_, cause_) += seconds_;
+        if (sums_.keeps_calls) sums_.of_calls.push_back({begin_, begin_ + seconds_, rank_});
     }
 
   private:

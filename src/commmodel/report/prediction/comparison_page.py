@@ -14,7 +14,7 @@ from commmodel.units import format_ratio
 
 __all__ = ["render", "write_comparison"]
 
-_FACTOR = "The factor is that of the size at which the model is farthest from what was measured on the most processes."
+_FACTOR = "Factor: predicted / measured at the worst size on the most processes."
 
 
 def render(name: str, comparison: Comparison, summaries: Sequence[ErrorSummary]) -> str:

@@ -59,10 +59,11 @@ def prediction_words(
     else:
         words = f"{processes} processes ({where}) send {'at least ' * predicted.is_bound}{rate} together"
         wrong = math.isfinite(predicted.ratio) and f"{predicted.ratio:.1f}" != "1.0"
-        times = f"{predicted.ratio:.1f} times as long" if wrong else "as long"
-        words += f"; it takes {'at most ' * predicted.is_bound}{times} as a ping-pong of one pair promises."
+        times = f"{predicted.ratio:.1f} times " if wrong else ""
+        words += f"; it takes {'at most ' * predicted.is_bound}{times}the one-pair ping-pong time."
     if filling is not None:
-        words += f" {filling} fill the way out of the node." if filling > 1 else " One fills the way out of the node."
+        words += f" {filling} processes saturate" if filling > 1 else " One process saturates"
+        words += " the node's NIC."
     if leaves_out_links:
         words += " Link contention is left out: say how much the busiest link carries with --link-volume."
     if launches is not None and predicted.time.low is not None:

@@ -20,6 +20,7 @@ _LOW = 0.8
 _UNBALANCED = 0.9
 _MOSTLY = 0.5
 _LONG_START = 0.1
+_MOVES_DATA = "most of whose time moves data; the rest waits for other ranks"
 _SMALL = 8192
 """Bytes; what a smaller message costs is latency."""
 _REASONS = {
@@ -71,9 +72,9 @@ def _time(profile: Profile) -> float:
 
 def _awaited(site: SiteProfile) -> str:
     """Return for whom calls wait, in words."""
-    if site.waits_for is None:
-        return "other ranks"
-    return f"rank {site.waits_for}" if site.waits_for_share > _MOSTLY else "one rank, then another"
+    if site.waits_for is None or site.waits_for_share <= _MOSTLY:
+        return "other ranks, of which no single one is late"
+    return f"rank {site.waits_for}"
 
 
 def verdict(profile: Profile, efficiency: Efficiency | None = None) -> list[str]:
@@ -87,7 +88,7 @@ def verdict(profile: Profile, efficiency: Efficiency | None = None) -> list[str]
     part = first.seconds / total
     subject = "most of it" if part > _MOSTLY else "the largest part of it"
     waits = first.waiting >= _MOSTLY * first.seconds and first.waits_for is not None
-    how = f"which waits for {_awaited(first)}" if waits else "which transfers more than it waits"
+    how = f"which waits for {_awaited(first)}" if waits else _MOVES_DATA
     sentences = [
         f"{share} of {seconds} is communication; {subject} ({format_ratio(part)}) is {first.call} at {place(first)}, "
         f"{how}.",

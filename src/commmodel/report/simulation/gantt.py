@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.simulate.link_load import LinkLoad, spread
-from commmodel.simulate.result import State
-from commmodel.simulate.timeline import DRAWN_NAMES, TRANSFER, Timeline
+from commmodel.simulate.states import State
+from commmodel.simulate.timeline import Timeline
 
 __all__ = [
     "COLOURS",
@@ -48,11 +48,14 @@ COLOURS: dict[int, tuple[str, str]] = {
     State.RECEIVE: ("#009e73", "#35c79c"),
     State.WAIT: ("#e3b52a", "#e8cc5a"),
     State.SLEEP: ("#a9b1ba", "#7d8792"),
-    TRANSFER: ("#cc79a7", "#d9a0c3"),
+    State.TRANSFER: ("#cc79a7", "#d9a0c3"),
+    State.FILES: ("#8a6d3b", "#b59a6a"),
+    State.START_AND_END: ("#5c6670", "#9aa5b1"),
 }
 """State -> its colour on a light page and on a dark one (Okabe and Ito, as in the plots)."""
 LETTERS: dict[int, str] = {
-    State.COMPUTE: "C", State.SEND: "S", State.RECEIVE: "R", State.WAIT: "W", State.SLEEP: "Z", TRANSFER: "T",
+    State.COMPUTE: "C", State.SEND: "S", State.RECEIVE: "R", State.WAIT: "W", State.SLEEP: "Z", State.TRANSFER: "T",
+    State.FILES: "F", State.START_AND_END: "M",
 }  # fmt: skip
 
 Piece = np.dtype(
@@ -151,7 +154,7 @@ def _pieces(rows: NDArray[np.void], first: NDArray[np.intp]) -> NDArray[np.void]
     alone = counts == 1
     durations = rows["end"] - rows["start"]
     by_state = np.stack(
-        [np.add.reduceat(np.where(rows["state"] == state, durations, 0.0), first) for state in range(len(DRAWN_NAMES))]
+        [np.add.reduceat(np.where(rows["state"] == state, durations, 0.0), first) for state in range(len(State))]
     )
     total = by_state.sum(axis=0)
     for name in ("rank", "peer", "size", "start"):
@@ -201,7 +204,6 @@ def chart(
     Parameters
     ----------
     timeline : Timeline
-        Its states may be those of `commmodel.simulate.timeline.split_waits`.
     seconds : float
         Length of the time axis that all charts of the page share.
     most_intervals, most_messages : int
@@ -260,7 +262,7 @@ def overview(
     bands = min(processes, most_bands)
     if not pieces.size or seconds <= 0:
         return [[] for _ in range(bands)]
-    filled = np.zeros((bands, len(DRAWN_NAMES), columns + 1))
+    filled = np.zeros((bands, len(State), columns + 1))
     band = pieces["rank"].astype(np.int64) * bands // processes
     state = pieces["state"].astype(np.int64)
     begin, end = (np.clip(pieces[name] * (columns / seconds), 0, columns) for name in ("start", "end"))

@@ -10,7 +10,6 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 
 from markupsafe import Markup
 
@@ -21,8 +20,9 @@ from commmodel.report.kit.pages import render_page, template_text
 from commmodel.report.simulation.gantt import COLOURS, LETTERS, MOST_INTERVALS, MOST_MESSAGES, Chart, chart, shares
 from commmodel.report.simulation.tables import rank_tables, summary_tables, verdict
 from commmodel.simulate.link_load import COLUMNS, LinkLoad
+from commmodel.simulate.states import STATE_NAMES
 from commmodel.simulate.summary import RunSummary
-from commmodel.simulate.timeline import DRAWN_NAMES, Timeline, split_waits
+from commmodel.simulate.timeline import Timeline
 from commmodel.units import format_time
 
 __all__ = ["axis_seconds", "render", "write_gantt"]
@@ -44,7 +44,7 @@ def render(
     name : str
         What was simulated.
     timelines : sequence of Timeline
-        One chart each, on one time axis; waits are told apart by the messages.
+        One chart each, on one time axis.
     summaries : sequence of RunSummary
         Of the same runs, for the tables below the charts.
     loads : sequence of sequences of LinkLoad
@@ -58,7 +58,6 @@ def render(
     seconds = axis_seconds(timelines)
     if seconds <= 0:
         raise InputError("nothing to draw: no rank was in any state for any time")
-    timelines = [replace(timeline, intervals=split_waits(timeline)) for timeline in timelines]
     intervals = shares([timeline.intervals.size for timeline in timelines], MOST_INTERVALS)
     messages = shares([timeline.transfers.size for timeline in timelines], MOST_MESSAGES)
     charts = [
@@ -72,8 +71,8 @@ def render(
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     data = {
         "seconds": seconds,
-        "states": DRAWN_NAMES,
-        "letters": [LETTERS[state] for state in range(len(DRAWN_NAMES))],
+        "states": STATE_NAMES,
+        "letters": [LETTERS[state] for state in range(len(STATE_NAMES))],
         "columns": COLUMNS,
         "charts": [chart.data for chart in charts],
     }
@@ -90,7 +89,7 @@ def render(
         light_states=Markup(_variables(0)),  # noqa: S704  (hex colours)
         dark_states=Markup(_variables(1)),  # noqa: S704  (hex colours)
         data=Markup(_inside_script(data)),  # noqa: S704  (JSON without < and &)
-        legend=[(DRAWN_NAMES[state], LETTERS[state], state) for state in states],
+        legend=[(STATE_NAMES[state], LETTERS[state], state) for state in states],
         has_messages=any(chart.messages for chart in charts),
         has_loads=any(loads),
         charts=[(chart, Markup(_svg(chart, number, seconds)), _left_out(chart))  # noqa: S704  (drawn from numbers)
@@ -156,7 +155,7 @@ def _svg(chart: Chart, number: int, seconds: float) -> str:
     scale = (_WIDTH - _LEFT) / columns
     band = max(_BAND, math.ceil(96 / max(len(chart.bands), 1)))  # two ranks alone would be thin
     height = _TOP + band * len(chart.bands)
-    paths: dict[int, list[str]] = {state: [] for state in range(len(DRAWN_NAMES))}
+    paths: dict[int, list[str]] = {state: [] for state in range(len(STATE_NAMES))}
     for row, runs in enumerate(chart.bands):
         top = _TOP + band * row
         for state, begin, end in runs:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from commmodel.report.kit.tables import Table, left, plain_rows, right
+from commmodel.simulate.states import STATE_NAMES
 from commmodel.simulate.summary import RunSummary, breakdown, busiest_links
-from commmodel.simulate.timeline import DRAWN_NAMES, Timeline
+from commmodel.simulate.timeline import Timeline
 from commmodel.units import format_rate, format_ratio, format_time
 
 __all__ = ["rank_tables", "summary_tables", "verdict"]
@@ -29,7 +30,8 @@ def _time_table(title: str, summaries: Sequence[RunSummary]) -> Table:
         counts = ("", "", "") if run is None else (str(run.messages), str(run.events), format_time(run.wall_seconds))
         beside = (_beside(summary, summaries[0]),) if several else ()
         rows.append((summary.name, format_time(summary.seconds), *beside, *counts))
-    columns = right("simulated time", *["beside the first"] * several, "messages", "events", "wall time")
+    difference = [f"difference from {summaries[0].name}"] * several
+    columns = right("simulated time", *difference, "messages", "events", "wall time")
     return Table(title, (*left("model"), *columns), plain_rows(rows))
 
 
@@ -75,16 +77,15 @@ def verdict(timeline: Timeline, summary: RunSummary | None = None) -> str:
     Parameters
     ----------
     timeline : Timeline
-        Its states may be those of `commmodel.simulate.timeline.split_waits`.
     summary : RunSummary or None
         Of the same run; without it no link is known.
     """
     rows = timeline.intervals
-    spent = np.bincount(rows["state"], rows["end"] - rows["start"], len(DRAWN_NAMES))
+    spent = np.bincount(rows["state"], rows["end"] - rows["start"], len(STATE_NAMES))
     share = format_ratio(float(spent.max()) / (timeline.processes * timeline.seconds or 1.0))
     parts = [
         f"{timeline.name}: {format_time(timeline.seconds)}",
-        f"ranks spend {share} of it in {DRAWN_NAMES[int(spent.argmax())]}",
+        f"ranks spend {share} of it in {STATE_NAMES[int(spent.argmax())]}",
     ]
     if summary is not None:
         parts += [
@@ -103,7 +104,7 @@ def rank_tables(summaries: Sequence[RunSummary]) -> list[Table]:
             (str(rank), *(format_time(value) if value else "0" for value in (end, *spent)))
             for rank, (end, spent) in enumerate(times)
         )
-        columns = right("rank", "end", *DRAWN_NAMES[: summary.spent.shape[1]])
+        columns = right("rank", "end", *STATE_NAMES[: summary.spent.shape[1]])
         left_out = summary.ends.size - len(rows)
         notes = (f"And {left_out} more ranks.",) if left_out else ()
         tables.append(Table(f"Ranks, {summary.name}", columns, rows, notes))

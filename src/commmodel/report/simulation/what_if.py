@@ -9,7 +9,7 @@ from commmodel.simulate.scenario import Scale
 from commmodel.simulate.what_if import PredictedRun, RankTimes
 from commmodel.units import format_time
 
-__all__ = ["factor_names", "place_words", "prediction_table", "verdicts"]
+__all__ = ["factor_names", "place_words", "prediction_table", "states_of", "verdicts"]
 
 _ALIKE = 1e-3
 """Share of a time in which ranks may differ and still be the same to people."""
@@ -47,6 +47,11 @@ def verdicts(predictions: Sequence[PredictedRun]) -> list[str]:
     return sentences
 
 
+def states_of(predictions: Sequence[PredictedRun]) -> list[str]:
+    """Return the states in which any rank spends time."""
+    return [state for state in predictions[0].ranks if any(run.ranks[state].most > 0 for run in predictions)]
+
+
 def _times_cell(times: RankTimes) -> Cell:
     if times.most == 0:
         return NOTHING
@@ -62,6 +67,7 @@ def prediction_table(predictions: Sequence[PredictedRun], title: str = "") -> Ta
     """
     names = factor_names(predictions)
     first = _reference(predictions)
+    states = states_of(predictions)
     rows = []
     for number, prediction in enumerate(predictions, 1):
         factors = (Cell(f"{getattr(prediction.scale, name):g}") for name in names)
@@ -71,10 +77,10 @@ def prediction_table(predictions: Sequence[PredictedRun], title: str = "") -> Ta
             times = Cell(format_time(prediction.seconds), style="strong")
             is_apart = prediction is not first and prediction.seconds > 0 and not first.blocked
             beside = Cell(f"{first.seconds / prediction.seconds:.2f}") if is_apart else Cell("")
-        ranks = map(_times_cell, prediction.ranks.values())
+        ranks = [_times_cell(prediction.ranks[state]) for state in states]
         rows.append((Cell(str(number)), Cell(place_words(prediction)), *factors, times, beside, *ranks))
     columns = (
-        *right("run"), *left("platform, model"), *right(*names, "run time", "times faster"), *right(*first.ranks),
+        *right("run"), *left("platform, model"), *right(*names, "run time", "times faster"), *right(*states),
     )  # fmt: skip
-    note = "Ranks: median [least, most]; they wait in receives, in waits, and at their end for the last rank."
+    note = "Ranks: median [least, most] of their seconds in each state; in transfer messages move, in wait none does."
     return Table(title, columns, tuple(rows), (note,))

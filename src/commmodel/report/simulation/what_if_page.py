@@ -14,15 +14,15 @@ from commmodel.report.kit.blocks import Bullets, Figures, Plot, Section
 from commmodel.report.kit.canvas import SeriesStyle, draw_series, legend_of, new_canvas
 from commmodel.report.kit.pages import render_page
 from commmodel.report.simulation.gantt import COLOURS
-from commmodel.report.simulation.what_if import factor_names, place_words, prediction_table, verdicts
-from commmodel.simulate.result import State
+from commmodel.report.simulation.what_if import factor_names, place_words, prediction_table, states_of, verdicts
+from commmodel.simulate.states import IDLE, STATE_NAMES
 from commmodel.simulate.what_if import PredictedRun
 from commmodel.units import format_time
 
 __all__ = ["render_what_if", "write_what_if"]
 
 _MOST_BARS = 48
-_GROUP_COLOURS = [COLOURS[state] for state in (State.COMPUTE, State.SEND, State.WAIT)]
+_STATE_COLOURS = {STATE_NAMES[state]: pair for state, pair in COLOURS.items()} | {IDLE: ("#dfe3e7", "#3a4149")}
 
 
 def _curves(predictions: Sequence[PredictedRun], name: str, key: str) -> Plot:
@@ -56,13 +56,12 @@ def _bars(predictions: Sequence[PredictedRun]) -> Plot:
     shown = predictions[:_MOST_BARS]
     places = range(1, len(shown) + 1)
     bottom = [0.0] * len(shown)
-    names = [*shown[0].ranks]
-    for name, (colour, _) in zip(names, _GROUP_COLOURS, strict=True):
+    colours = {state: _STATE_COLOURS[state] for state in states_of(shown)}
+    for name, (colour, _) in colours.items():
         heights = [prediction.ranks[name].mean for prediction in shown]
         canvas.axes.bar(places, heights, 0.8, bottom, color=colour)
         bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
-    pairs = zip(names, _GROUP_COLOURS, strict=True)
-    handles = [Patch(color=colour, label=name) for name, (colour, _) in pairs]
+    handles = [Patch(color=colour, label=name) for name, (colour, _) in colours.items()]
     look.legend(canvas.figure, handles, columns=len(handles))
     canvas.axes.set_xlabel("run")
     canvas.axes.set_xlim(0.3, len(shown) + 0.7)
@@ -71,7 +70,7 @@ def _bars(predictions: Sequence[PredictedRun]) -> Plot:
     look.linear_axis(canvas.axes, bottom, "s", "time of ranks, mean")
     left_out = f" The first {_MOST_BARS} runs of {len(predictions)}." if len(shown) < len(predictions) else ""
     words = f"What ranks do in each run of the table, in the mean over the ranks.{left_out}"
-    return canvas.finish("what-if-ranks", "Time of ranks", words, look.FIXED_COLOURS | dict(_GROUP_COLOURS))
+    return canvas.finish("what-if-ranks", "Time of ranks", words, look.FIXED_COLOURS | dict(colours.values()))
 
 
 def render_what_if(name: str, predictions: Sequence[PredictedRun]) -> str:

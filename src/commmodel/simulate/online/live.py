@@ -168,7 +168,7 @@ class LiveProgram:
         if threads:
             self.notes.append("ranks have started threads: only what calls MPI is timed")
         if blas and self._running is not None and self._running.has_one_thread:
-            self.notes.append("BLAS and OpenMP had one thread in each rank: OMP_NUM_THREADS and its like say how many")
+            self.notes.append("BLAS and OpenMP had one thread in each rank: set OMP_NUM_THREADS to have more")
 
     def close(self) -> None:
         """End all processes and give back the memory."""

@@ -3,7 +3,7 @@
 ::
 
     record.py     Timeline, in the order of ranks and times; made from a SimulationResult
-    transferring.py  waits told apart: nothing moves, or a message of the rank is under way
+    transferring.py  waits of other programs told apart: nothing moves, or a message of the rank is in flight
     perfetto.py   the Trace Event Format (Perfetto, chrome://tracing), written
     paje.py       Paje (ViTE, pj_dump), written
     measured.py   our CSV, written and read; the Trace Event Format, read
@@ -17,8 +17,9 @@ writes files is loaded at its first use.
 from typing import TYPE_CHECKING
 
 from commmodel.lazy import attributes
-from commmodel.simulate.timeline.record import STATE_NAMES, Timeline
-from commmodel.simulate.timeline.transferring import DRAWN_NAMES, TRANSFER, split_waits
+from commmodel.simulate.states import STATE_NAMES, State
+from commmodel.simulate.timeline.record import Timeline
+from commmodel.simulate.timeline.transferring import split_waits
 
 if TYPE_CHECKING:
     from commmodel.simulate.timeline.measured import load, write_csv
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from commmodel.simulate.timeline.writing import WRITERS, dump
 
 __all__ = [
-    "DRAWN_NAMES", "STATE_NAMES", "TRANSFER", "WRITERS", "Timeline", "dump", "load", "split_waits", "write_csv",
+    "STATE_NAMES", "WRITERS", "State", "Timeline", "dump", "load", "split_waits", "write_csv",
     "write_paje", "write_perfetto",
 ]  # fmt: skip
 

@@ -1,7 +1,8 @@
 """Measured timelines, for comparison with simulated ones: CSV, and the Trace Event Format as `perfetto` writes it.
 
 The CSV has the columns rank, state, start and end, in seconds, and may have peer, tag, bytes and left; states are
-compute, send, receive, wait and sleep, or names of MPI's functions. A row of the state message is a message from the
+those of `commmodel.simulate.states`, or names of MPI's functions. Where no row is a transfer, waits are told apart by
+the messages. A row of the state message is a message from the
 rank to the peer: posted at its start, gone since `left` (default: its start), there at its end. Times count from the
 first start: clocks begin anywhere. Main entries: `load` and `write_csv`.
 """
@@ -13,6 +14,7 @@ import math
 import os
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
@@ -22,8 +24,10 @@ from numpy.typing import NDArray
 from commmodel.arguments import enough_memory
 from commmodel.documents import decode_json
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.simulate.result import INTERVAL, MESSAGE, State
-from commmodel.simulate.timeline.record import CHUNK, STATE_NAMES, Timeline, opened
+from commmodel.simulate.result import INTERVAL, MESSAGE
+from commmodel.simulate.states import STATE_NAMES, State
+from commmodel.simulate.timeline.record import CHUNK, Timeline, opened
+from commmodel.simulate.timeline.transferring import split_waits
 from commmodel.units import parse_number
 
 __all__ = ["load", "write_csv"]
@@ -152,7 +156,9 @@ def load(path: str | os.PathLike[str]) -> Timeline:
     for column in ("posted", "left", "arrived"):
         messages[column] -= origin
     processes = 1 + max(int(rows["rank"].max()), *(int(messages[end].max(initial=0)) for end in ("sender", "receiver")))
-    return Timeline(os.path.basename(os.fspath(path)), processes, rows, messages)
+    timeline = Timeline(os.path.basename(os.fspath(path)), processes, rows, messages)
+    is_told_apart = (rows["state"] == State.TRANSFER).any()
+    return timeline if is_told_apart else replace(timeline, intervals=split_waits(timeline))
 
 
 def _bounded(path: object, file: IO[bytes]) -> Iterator[str]:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from commmodel.simulate.result import State
-from commmodel.simulate.timeline.record import CHUNK, STATE_NAMES, Timeline, opened
+from commmodel.simulate.states import IDLE, STATE_NAMES, State
+from commmodel.simulate.timeline.record import CHUNK, Timeline, opened
 
 __all__ = ["write_paje"]
 
@@ -35,8 +35,10 @@ _COLOURS = {
     State.RECEIVE: "0.00 0.62 0.45",
     State.WAIT: "0.94 0.76 0.20",
     State.SLEEP: "0.70 0.74 0.78",
+    State.TRANSFER: "0.80 0.47 0.65",
+    State.FILES: "0.40 0.30 0.20",
+    State.START_AND_END: "0.45 0.45 0.45",
 }
-_IDLE = "idle"
 _SETS, _ENDS, _LEAVES, _ARRIVES = range(4)
 
 
@@ -55,7 +57,7 @@ def write_paje(path: str | os.PathLike[str], timeline: Timeline) -> None:
             file.write("%EndEventDef\n")
         file.write('0 "T" "0" "Program"\n0 "R" "T" "Rank"\n1 "S" "R" "State"\n3 "M" "T" "R" "R" "Message"\n')
         file.writelines(f'2 "{STATE_NAMES[state]}" "S" "{STATE_NAMES[state]}" "{_COLOURS[state]}"\n' for state in State)
-        file.write(f'2 "{_IDLE}" "S" "{_IDLE}" "1.00 1.00 1.00"\n')
+        file.write(f'2 "{IDLE}" "S" "{IDLE}" "1.00 1.00 1.00"\n')
         title = "".join(letter if letter.isprintable() and letter != '"' else "_" for letter in timeline.name)
         file.write(f'{_CREATE} 0 "p" "T" "0" "{title}"\n')
         for first in range(0, timeline.processes, CHUNK):
@@ -101,7 +103,7 @@ def _line(timeline: Timeline, kind: int, number: int, time: float) -> str:
     if kind in {_SETS, _ENDS}:
         rank, state, peer, _, size, _, _ = timeline.intervals[number].item()
         if kind == _ENDS:
-            return f'{_SET} {at} "S" "r{rank}" "{_IDLE}" -1 0\n'
+            return f'{_SET} {at} "S" "r{rank}" "{IDLE}" -1 0\n'
         return f'{_SET} {at} "S" "r{rank}" "{STATE_NAMES[state]}" {peer} {size:.0f}\n'
     sender, receiver, _, size, _, _, _ = timeline.transfers[number].item()
     if kind == _LEAVES:

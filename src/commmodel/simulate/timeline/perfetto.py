@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.simulate.timeline.record import CHUNK, STATE_NAMES, Timeline, opened
+from commmodel.simulate.states import STATE_NAMES
+from commmodel.simulate.timeline.record import CHUNK, Timeline, opened
 
 __all__ = ["write_perfetto"]
 

@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.files import open_output
-from commmodel.simulate.result import INTERVAL, MESSAGE, BlockedRank, SimulationResult, State
+from commmodel.simulate.result import INTERVAL, MESSAGE, BlockedRank, SimulationResult
+from commmodel.simulate.states import State
 
 if TYPE_CHECKING:
     from gzip import GzipFile
 
-__all__ = ["CHUNK", "STATE_NAMES", "Timeline", "opened"]
+__all__ = ["CHUNK", "Timeline", "opened"]
 
-STATE_NAMES = tuple(state.name.lower() for state in State)
-"""Names of the states, in the order of their numbers."""
 CHUNK = 1 << 15
 """Rows that are put into words at once."""
 
@@ -41,6 +40,7 @@ class Timeline:
     Examples
     --------
     >>> from commmodel.simulate.result import INTERVAL
+    >>> from commmodel.simulate.states import State
     >>> rows = np.array([(1, State.WAIT, 0, 7, 8.0, 0.0, 2e-6), (0, State.SEND, 1, 7, 8.0, 0.0, 1e-6)], dtype=INTERVAL)
     >>> timeline = Timeline("example", 2, rows)
     >>> timeline.intervals["rank"].tolist(), timeline.seconds
@@ -80,7 +80,7 @@ class Timeline:
 def _hanging(outcome: SimulationResult) -> NDArray[np.void]:
     """Return the waits that do not end, one per rank that hangs; none where nothing was recorded.
 
-    A rank that waits for one thing waits in the state of that call and with its peer; else in `State.WAIT`.
+    Of a rank that waits for one thing its peer, tag and bytes are known.
     """
     begins = np.zeros(outcome.ends.size)
     np.maximum.at(begins, outcome.intervals["rank"], outcome.intervals["end"])
@@ -90,11 +90,8 @@ def _hanging(outcome: SimulationResult) -> NDArray[np.void]:
         blocked_of.setdefault(blocked.rank, []).append(blocked)
     rows = []
     for rank, (blocked, *further) in blocked_of.items():
-        state = State.SEND if blocked.awaits == "receive" else State.RECEIVE
-        if blocked.call.startswith("MPI_Wait") or further:
-            rows.append((rank, State.WAIT, -1, -1, 0.0, begins[rank], end))
-        else:
-            rows.append((rank, state, blocked.peer, blocked.tag, max(blocked.size, 0.0), begins[rank], end))
+        awaited = (-1, -1, 0.0) if further else (blocked.peer, blocked.tag, max(blocked.size, 0.0))
+        rows.append((rank, State.WAIT, *awaited, begins[rank], end))
     intervals = np.array(rows, dtype=INTERVAL)
     return intervals[intervals["end"] > intervals["start"]] if outcome.intervals.size else intervals[:0]
 

@@ -6,15 +6,10 @@ Main entry: `split_waits`.
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.simulate.result import State
-from commmodel.simulate.timeline.record import STATE_NAMES, Timeline
+from commmodel.simulate.states import State
+from commmodel.simulate.timeline.record import Timeline
 
-__all__ = ["DRAWN_NAMES", "TRANSFER", "split_waits"]
-
-TRANSFER = len(STATE_NAMES)
-"""The state of a wait while a message to or from the rank is on its way."""
-DRAWN_NAMES = (*STATE_NAMES, "transfer")
-"""Names of the states of `split_waits`, in the order of their numbers."""
+__all__ = ["split_waits"]
 
 
 def split_waits(timeline: Timeline) -> NDArray[np.void]:
@@ -29,15 +24,16 @@ def split_waits(timeline: Timeline) -> NDArray[np.void]:
     -------
     structured array of `commmodel.simulate.result.INTERVAL`
         In the timeline's order. Parts of a WAIT in which a message to or from the rank is under way have the state
-        `TRANSFER`; a RECEIVE that is called before any of the rank's messages has left begins with a WAIT.
+        `State.TRANSFER`; a RECEIVE that is called before any of the rank's messages has left begins with a WAIT.
 
     Examples
     --------
     >>> from commmodel.simulate.result import INTERVAL, MESSAGE
+    >>> from commmodel.simulate.states import STATE_NAMES, State
     >>> waits = np.array([(1, State.WAIT, 0, 7, 8.0, 0.0, 5.0)], dtype=INTERVAL)
     >>> message = np.array([(0, 1, 7, 8.0, 2.0, 2.0, 4.0)], dtype=MESSAGE)
     >>> parts = split_waits(Timeline("late sender", 2, waits, message))
-    >>> [(DRAWN_NAMES[part["state"]], float(part["start"]), float(part["end"])) for part in parts]
+    >>> [(STATE_NAMES[part["state"]], float(part["start"]), float(part["end"])) for part in parts]
     [('wait', 0.0, 2.0), ('transfer', 2.0, 4.0), ('wait', 4.0, 5.0)]
     """
     rows, sent = timeline.intervals, timeline.transfers
@@ -81,6 +77,6 @@ def _cut(rows: NDArray[np.void], begins: NDArray[np.float64], ends: NDArray[np.f
     pieces["start"][inner] = cuts[place[inner] - 1]
     pieces["end"][~last] = cuts[place[~last]]
     under_way = place % 2 == 1  # behind an odd number of cuts a span is open
-    pieces["state"][under_way & np.repeat(waits, counts)] = TRANSFER
+    pieces["state"][under_way & np.repeat(waits, counts)] = State.TRANSFER
     pieces["state"][np.repeat(receives, counts) & ~last] = State.WAIT
     return pieces[pieces["end"] > pieces["start"]]

@@ -1,0 +1,50 @@
+"""What a rank does at a time: the states and their words, those of tables, pages, timelines, JSON and what-if alike.
+
+A faster network shortens transfers, balanced work shortens waits:
+
+compute, sleep
+    Outside MPI.
+send, receive
+    In a call that sends, or in one that receives, since its message has left; and the overheads of messages that the
+    rank handles in other calls.
+transfer
+    In a call that waits for requests, while a message to or from the rank is in flight: it has left and has not
+    arrived. Of a recording: the rest of the time in communication, of collectives too.
+wait
+    In MPI, while nothing of the rank moves: in a call that waits for requests, while none of its messages is in flight;
+    in a receive that is called before its message leaves, until one does; in a send whose receive is not posted yet,
+    until it is; in a deadlock, until the end. Of a recording: until another rank has come to its part of the operation
+    (`commmodel.record.profiles`).
+files, start and end
+    Of a recording: in calls on files; in starting and ending MPI.
+idle
+    None of these, mostly after a rank's end, until the last one ends.
+
+The engines tell waits from transfers while they simulate; in timelines of other programs
+`commmodel.simulate.timeline.split_waits` does, in recordings their analysis.
+"""
+
+from enum import IntEnum
+
+__all__ = ["IDLE", "SIMULATED", "STATE_NAMES", "State"]
+
+
+class State(IntEnum):
+    """States of a rank; the first are those of the engines (``_core/program/program.hpp``)."""
+
+    COMPUTE = 0
+    SEND = 1
+    RECEIVE = 2
+    WAIT = 3
+    SLEEP = 4
+    TRANSFER = 5
+    FILES = 6
+    START_AND_END = 7
+
+
+SIMULATED = tuple(State)[: State.FILES]
+"""States of simulated ranks."""
+STATE_NAMES = tuple(state.name.lower().replace("_", " ") for state in State)
+"""Words of the states, in the order of their numbers."""
+IDLE = "idle"
+"""Word of the time in none of them."""
