@@ -10,7 +10,7 @@
 // o, likewise, and only then does the message leave, as any other.
 //
 // Order is that of time; at one time messages come in the order of their senders' ranks, and then as they were sent. A
-// rank takes 221 bytes with its result, a message on its way 64, a request that is open 40, and each queue of what waits
+// rank takes 285 bytes with its result, a message on its way 64, a request that is open 40, and each queue of what waits
 // for its match up to 80; operations are read where they are.
 #pragma once
 

@@ -31,7 +31,7 @@ struct Rank : Cursor {
     double owed = 0.0;          // overheads of what it waited for
     double owed_unnamed = 0.0;  // of unnamed requests that are done
     int32_t open_unnamed = 0, awaited = 0;
-    int32_t next = NONE;  // in the event queue or among those ready
+    int32_t next = NONE;    // in the event queue or among those ready
     int32_t in_flight = 0;  // messages to and from it
     Doing doing = NEXT;
     int32_t peer = NONE, tag = NONE;  // of the message that an MPI_Recv got

@@ -350,8 +350,8 @@ cdef class Analysis:
     groups : list of int32 arrays
         Lists of ranks that `define` names by number.
     keeps_transfers : bool
-        Whether `transfers` has each message and `waits_of_calls` each call that waited, for timelines: 48 bytes of memory
-        a message, 24 a call.
+        Whether `transfers` has each message and `waits_of_calls` each call that waited, for timelines: 48 and 24 bytes
+        of memory each.
     """
 
     cdef _Analysis *analysis
