@@ -6,9 +6,11 @@ import pytest
 
 from commmodel import predict
 from commmodel.cli import main
-from commmodel.collectives import ALGORITHMS, CollectiveSettings, Problem
+from commmodel.collectives import ALGORITHMS, CollectiveSettings, Nodes, Problem
 from commmodel.errors import InputError
 from commmodel.machine import LogGP, Machine, Parameter, Segment, dump
+from commmodel.predict.collective import chosen_rule
+from commmodel.simulate.platform import flat
 from commmodel.simulate.scenario import Place, prepare, workloads
 
 # With one set of parameters for all sizes: a simulation takes no other, and says so where the machine has several.
@@ -62,6 +64,20 @@ def test_options_mean_the_same_for_either_verb(tmp_path, capsys, options):
         assert main([verb, str(tmp_path / "m.toml"), *asked]) == 0
         seconds.append(json.loads(capsys.readouterr().out)["seconds"])
     assert seconds[0] == pytest.approx(seconds[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("selector", ["mpich-5.0", "openmpi"])
+@pytest.mark.parametrize("operation", ALGORITHMS)
+def test_ranks_that_share_nodes_have_the_same_algorithms_by_either_verb(operation, selector):
+    machine = Machine("m", SEGMENTS, selector=selector)
+    place = Place("m", platform=flat(4, 1e9, 1e-6, cores=4), machine=machine)
+    size = 4096 if operation != "barrier" else 0
+    workload = workloads.collective(place, operation, Problem(16, size))
+    for per_node in (1, 4):
+        platform = flat(16 // per_node, 1e9, 1e-6, cores=per_node)
+        on_nodes = prepare(Place("m", platform, machine), workload, "loggp").workload
+        name, *_ = chosen_rule(machine, operation, Problem(16, size, nodes=Nodes(per_node)))
+        assert on_nodes.facts["algorithm"] == name
 
 
 def test_what_is_asked_for_comes_before_the_machine():

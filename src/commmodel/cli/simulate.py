@@ -399,6 +399,7 @@ def _run(arguments: argparse.Namespace) -> int:
     workload = _workload(arguments, place)
     models = [None, *(name for name in beside if name in arguments.models)]
     scenarios = [scenario.prepare(place, workload, name, **_typed_options(arguments, _HOW)) for name in models]
+    workload = scenarios[0].workload  # on the hosts of its ranks
     if len({prepared.model for prepared in scenarios}) < len(scenarios):
         problem = "it would be set beside itself, name another model"
         raise InputError(f"--compare {scenarios[0].model}: {problem}")

@@ -5,13 +5,16 @@ A place has them (`commmodel.machine.Machine.collective_settings`), and who asks
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 
 from commmodel.arguments import finite
 from commmodel.collectives.library.rules import Selector
 from commmodel.collectives.library.selection import load
 from commmodel.collectives.library.smpi_selection import Selection, smpi_selection
+from commmodel.collectives.schedule import Nodes
 
 __all__ = ["CollectiveSettings"]
 
@@ -31,6 +34,8 @@ class CollectiveSettings:
         `commmodel.simulate.smpi_collectives`, in which copying and combining take no time.
     memory_copy, reduction : float, optional
         Seconds that copying and combining take for each byte.
+    hosts : tuple of int
+        The host of each rank, for algorithms in two levels and rules about nodes; empty: nothing tells nodes apart.
 
     Examples
     --------
@@ -42,6 +47,7 @@ class CollectiveSettings:
     selector: str | os.PathLike[str] | Selector | Selection | None = None
     memory_copy: float | None = None
     reduction: float | None = None
+    hosts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("memory_copy", "reduction"):
@@ -57,7 +63,33 @@ class CollectiveSettings:
     def library(self) -> Selector | Selection:
         """What picks algorithms, loaded."""
         chosen = smpi_selection(self.selector or "mpich")
+        if isinstance(chosen, Selection) and not chosen.hosts:
+            chosen = replace(chosen, hosts=self.hosts)
         return chosen if isinstance(chosen, Selector | Selection) else load(chosen)
+
+    @cached_property
+    def nodes(self) -> Nodes | None:
+        """Nodes of the ranks; None where hosts are not known or not alike, or their ranks do not follow one another."""
+        lengths = {len([*group]) for _, group in groupby(self.hosts)}
+        is_alike = len(lengths) == 1 and len(set(self.hosts)) * min(lengths) == len(self.hosts)
+        return Nodes(min(lengths)) if is_alike else None
+
+    @property
+    def looks_at_hosts(self) -> bool:
+        """Whether the choice of algorithms may hang on the hosts of ranks."""
+        library = self.library
+        if isinstance(library, Selection):
+            return not library.is_default
+        fallback = load(library.fallback).rules if library.fallback else ()
+        return any(rule.distribution for rule in (*library.rules, *fallback))
+
+    def within(self, members: Sequence[int]) -> "CollectiveSettings":
+        """Return the settings for a communicator of some of the ranks.
+
+        >>> CollectiveSettings(hosts=(0, 0, 1, 1)).within([0, 2]).nodes.per_node
+        1
+        """
+        return replace(self, hosts=tuple(self.hosts[member] for member in members)) if self.hosts else self
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ from commmodel.record.actions import RecordedActions
 from commmodel.record.files import Recording
 from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario import Place, Workload
+from commmodel.simulate.scenario.workloads import on_hosts
 
 __all__ = ["workload"]
 
@@ -55,4 +56,8 @@ def workload(
         crowded = (f"{line}; --faster makes them compute faster" for line in recording.oversubscription if faster == 1)
         return [*recording.faults, *crowded, *actions.notes()]
 
-    return Workload(recording.processes, title, program, facts, notes=notes)
+    def again(placed: CollectiveSettings) -> Workload:
+        return workload(place, recording, processes, faster=faster, settings=placed)
+
+    count = recording.processes
+    return Workload(count, title, program, facts, notes=notes, on_hosts=on_hosts(chosen, again))

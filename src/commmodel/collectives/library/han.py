@@ -19,7 +19,7 @@ from commmodel.collectives.algorithms.two_level import PIPELINED, TWO_LEVEL
 from commmodel.collectives.library.openmpi import COLLECTIVES, IDS, NAMES, RuleWords, ascending, starts
 from commmodel.collectives.library.rules import SEVERAL, SelectionRule, Selector, unknown
 
-__all__ = ["FORMS", "NEW_IN_6", "NON_BLOCKING", "SUFFIX", "dumps", "is_han", "parse"]
+__all__ = ["FORMS", "NEW_IN_6", "SUFFIX", "dumps", "is_han", "parse"]
 
 SUFFIX = ".han"
 """Behind the name of the file of ``tuned`` that goes with one."""
@@ -38,20 +38,6 @@ NEW_IN_6 = frozenset({"alltoall"})
 
 Its alltoall maps the neighbours' memory, by XPMEM; where that is missing, ``tuned`` decides.
 """
-NON_BLOCKING = Selector(
-    "libnbc of Open MPI 5.0",
-    (
-        SelectionRule("bcast", "linear", processes_upto=4),
-        SelectionRule("bcast", "binomial-at-once"),
-        SelectionRule("reduce", "binomial", processes_upto=2),
-        SelectionRule("reduce", "binomial", count_below_power_of_two=True),
-        SelectionRule("reduce", "reduce-scatter-gather"),
-    ),
-    "Open MPI 5.0.10, ompi/mca/coll/libnbc",
-)
-"""What Open MPI takes between nodes for a pipelined broadcast or reduction in two levels."""
-
-
 _GLOBAL = ("global_communicator", "2")
 _LEVELS = ("intra_node", "inter_node", *_GLOBAL, "0", "1")
 _TELLING = {"han", "tuned", *(name for name in _LEVELS if not name.isdigit())}

@@ -12,8 +12,8 @@ from commmodel.collectives.operation import ScheduledName
 from commmodel.collectives.schedule import ELEMENT_SIZE
 
 __all__ = [
-    "DEFAULT", "ELEMENT_SIZE", "FORMAT", "SEVERAL", "SINGLE", "SPREAD", "UNKNOWN", "VERSION", "Distribution",
-    "SelectionRule", "Selector", "distribution", "power_of_two_up_to", "unknown",
+    "DEFAULT", "ELEMENT_SIZE", "FORMAT", "NON_BLOCKING", "SEVERAL", "SINGLE", "SPREAD", "UNKNOWN", "VERSION",
+    "Distribution", "SelectionRule", "Selector", "distribution", "power_of_two_up_to", "unknown",
 ]  # fmt: skip
 
 FORMAT: Literal["commmodel-selector"] = "commmodel-selector"
@@ -101,6 +101,20 @@ class Selector(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     """The published selector that decides where no rule holds, or one says `DEFAULT`."""
     format: Literal["commmodel-selector"] = FORMAT
     version: Positive = VERSION
+
+
+NON_BLOCKING = Selector(
+    "libnbc of Open MPI 5.0",
+    (
+        SelectionRule("bcast", "linear", processes_upto=4),
+        SelectionRule("bcast", "binomial-at-once"),
+        SelectionRule("reduce", "binomial", processes_upto=2),
+        SelectionRule("reduce", "binomial", count_below_power_of_two=True),
+        SelectionRule("reduce", "reduce-scatter-gather"),
+    ),
+    "Open MPI 5.0.10, ompi/mca/coll/libnbc",
+)
+"""What Open MPI takes between nodes for a pipelined broadcast or reduction in two levels."""
 
 
 def distribution(processes: int, per_node: int | None) -> Distribution | None:

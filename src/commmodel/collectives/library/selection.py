@@ -25,6 +25,7 @@ from commmodel.collectives.library.rules import (
     DEFAULT,
     ELEMENT_SIZE,
     FORMAT,
+    NON_BLOCKING,
     UNKNOWN,
     VERSION,
     SelectionRule,
@@ -133,8 +134,6 @@ def with_levels(selector: Selector, operation: str, algorithm: str, problem: Pro
     >>> problem.nodes.within, problem.nodes.between
     ({'bcast': 'binomial-at-once'}, {'bcast': 'binomial-at-once'})
     """
-    from commmodel.collectives.library.han import NON_BLOCKING
-
     form = algorithm_of(operation, algorithm)
     if not form.stages or problem.nodes is None:
         return problem

@@ -16,6 +16,7 @@ from commmodel.simulate.online.live import LiveProgram, Outlets
 from commmodel.simulate.online.processes import executable, library
 from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario import Place, Workload
+from commmodel.simulate.scenario.workloads import on_hosts
 from commmodel.simulate.work.block_streams import NOTHING
 
 __all__ = ["workload"]
@@ -89,4 +90,9 @@ def workload(
     facts = {"program": words, "compute": factor, "chosen_by": chosen.name}
     if recorded is not None:
         facts["computation"] = recorded.source
-    return Workload(count, f"{words} on {ranks}", program, facts, notes=lambda: notes, runs=True)
+
+    def again(placed: CollectiveSettings) -> Workload:
+        return workload(place, command, processes, computation=computation, settings=placed, outlets=outlets)
+
+    title = f"{words} on {ranks}"
+    return Workload(count, title, program, facts, notes=lambda: notes, on_hosts=on_hosts(chosen, again), runs=True)

@@ -5,12 +5,11 @@ Each function returns a `Workload`. Where a number of processes is left out, a p
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.library.smpi_selection import Selection
-from commmodel.collectives.schedule import Nodes, Problem
+from commmodel.collectives.schedule import Problem
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, choice_of
 from commmodel.simulate import work
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
     from commmodel.simulate.goal import GoalSchedule
 
 __all__ = [
-    "APPLICATIONS", "EXCHANGES", "Workload", "application", "collective", "exchange", "messages", "replay", "schedule",
+    "APPLICATIONS", "EXCHANGES", "Workload", "application", "collective", "exchange", "messages", "on_hosts", "replay",
+    "schedule",
 ]  # fmt: skip
 
 EXCHANGES = ("halo", "ring", "irregular", "pairwise")
@@ -99,15 +99,11 @@ def collective(
     """
     message_size, count = problem.message_size, problem.processes
     chosen_settings = place.settings_or(settings)
-    selector = chosen_settings.library
-    if algorithm is not None and settings is not None and settings.selector and not isinstance(selector, Selection):
+    is_smpi = isinstance(chosen_settings.library, Selection)
+    is_selected = settings is not None and bool(settings.selector) and not settings.hosts
+    if algorithm is not None and is_selected and not is_smpi:
         raise InputError("--algorithm and --selector both say how: leave one out")
-    if isinstance(selector, Selection):
-        name = algorithm or selector.algorithm(operation)
-    else:
-        name, pieces = chosen(operation, problem, algorithm, selector)
-        if problem.segment_size is None:
-            problem = replace(problem, segment_size=pieces)
+    name, _ = chosen(operation, problem, algorithm, chosen_settings)
 
     def program(_speeds: Any, _faster: float) -> Program:
         operation_program = work.collective(operation, problem, algorithm=algorithm, settings=chosen_settings)
@@ -117,32 +113,23 @@ def collective(
     title = f"{operation}{'' if operation == 'barrier' else f' of {format_size(message_size)}'} on {_ranks(count)}: "
     title += name + ("" if chooser == "given" else f", as {chooser} picks") + _times(rounds)
     facts = {"operation": operation, "message_size": message_size, "algorithm": name, "chosen_by": chooser}
-    forms, on_hosts = ALGORITHMS.get(operation, {}), None
-    if isinstance(selector, Selection) and not (selector.is_default or selector.hosts):
-        alone = selector
+    title = title[:1].upper() + title[1:]
+    forms = ALGORITHMS.get(operation, {})
+    is_in_levels = algorithm in forms and bool(forms[algorithm].stages) and problem.nodes is None
 
-        def on_hosts(hosts: tuple[int, ...]) -> Workload:
-            with_hosts = replace(chosen_settings, selector=replace(alone, hosts=hosts))
-            return collective(place, operation, problem, algorithm=algorithm, settings=with_hosts, rounds=rounds)
+    def again(placed: CollectiveSettings) -> Workload:
+        return collective(place, operation, problem, algorithm=algorithm, settings=placed, rounds=rounds)
 
-    elif algorithm in forms and forms[algorithm].stages and problem.nodes is None:
-
-        def on_hosts(hosts: tuple[int, ...]) -> Workload:
-            on_nodes = replace(problem, nodes=_nodes(hosts))
-            return collective(place, operation, on_nodes, algorithm=algorithm, settings=settings, rounds=rounds)
-
-    return Workload(count, title[:1].upper() + title[1:], program, facts, on_hosts=on_hosts)
+    return Workload(count, title, program, facts, on_hosts=on_hosts(chosen_settings, again, is_in_levels))
 
 
-def _nodes(hosts: Sequence[int]) -> Nodes:
-    """Return the nodes of ranks on hosts; raise where they are not alike, or their ranks not consecutive."""
-    lengths = {len([*group]) for _, group in groupby(hosts)}
-    if len(lengths) > 1 or len(set(hosts)) * min(lengths) != len(hosts):
-        raise InputError(
-            f"two levels need as many ranks on each host, one after the other: {len(hosts)} ranks on "
-            f"{len(set(hosts))} hosts lie otherwise: choose -p and --mapping block so that they fill hosts"
-        )
-    return Nodes(min(lengths))
+def on_hosts(
+    settings: CollectiveSettings, make: Callable[[CollectiveSettings], Workload], is_in_levels: bool = False
+) -> Callable[[tuple[int, ...]], Workload] | None:
+    """Return what makes a workload for ranks on hosts, or None where it is the same on any."""
+    if settings.hosts or not (is_in_levels or settings.looks_at_hosts):
+        return None
+    return lambda hosts: make(replace(settings, hosts=hosts))
 
 
 def exchange(
@@ -179,7 +166,13 @@ def messages(path: str, processes: int | None = None, *, rounds: int = 1) -> Wor
 
 
 def application(
-    place: Place, name: str, problem: str = "A", processes: int | None = None, *, iterations: int | None = None
+    place: Place,
+    name: str,
+    problem: str = "A",
+    processes: int | None = None,
+    *,
+    iterations: int | None = None,
+    settings: CollectiveSettings | None = None,
 ) -> Workload:
     """Return messages and computation of an application kernel: LU or CG of the NAS benchmarks, of a problem class.
 
@@ -189,16 +182,20 @@ def application(
     """
     if name not in APPLICATIONS:
         raise InputError(f"{name!r} is no application kernel: choose {' or '.join(APPLICATIONS)}")
+    settings = place.settings_or(settings)
     count, problem = place.processes(processes), problem.upper()
     actions = (work.lu if name == "lu" else work.cg)(problem, count, iterations)
     title = f"{name.upper()}, class {problem}, on {_ranks(count)}"
     title += "" if iterations is None else f", {iterations} iteration{'s' * (iterations > 1)}"
-    return Workload(
-        count,
-        title,
-        lambda speeds, _: actions.program(speeds, settings=place.settings),
-        {"kernel": name, "class": problem},
-    )
+
+    def program(speeds: Any, _: float) -> Program:
+        return actions.program(speeds, settings=settings)
+
+    def again(placed: CollectiveSettings) -> Workload:
+        return application(place, name, problem, processes, iterations=iterations, settings=placed)
+
+    facts = {"kernel": name, "class": problem}
+    return Workload(count, title, program, facts, on_hosts=on_hosts(settings, again))
 
 
 def replay(
@@ -214,7 +211,6 @@ def replay(
     `faster` is how many times faster processors are than those of a trace whose computation is in seconds.
     """
     settings = place.settings_or(settings)
-    selector = settings.library
     from commmodel.simulate import traces
 
     trace, in_seconds = traces.load(path, processes), traces.is_foreign(path)
@@ -225,15 +221,12 @@ def replay(
 
     title = f"Replay of {path} on {_ranks(trace.processes)}"
     facts = {"replay": path, "chosen_by": settings.name}
-    on_hosts = None
-    if isinstance(selector, Selection) and not (selector.is_default or selector.hosts):
-        alone = selector
 
-        def on_hosts(hosts: tuple[int, ...]) -> Workload:
-            with_hosts = replace(settings, selector=replace(alone, hosts=hosts))
-            return replay(place, path, processes, faster=faster, settings=with_hosts)
+    def again(placed: CollectiveSettings) -> Workload:
+        return replay(place, path, processes, faster=faster, settings=placed)
 
-    return Workload(trace.processes, title, program, facts, notes=trace.notes, on_hosts=on_hosts)
+    count = trace.processes
+    return Workload(count, title, program, facts, notes=trace.notes, on_hosts=on_hosts(settings, again))
 
 
 def schedule(path: str) -> Workload:

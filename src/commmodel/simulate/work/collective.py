@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from commmodel.arguments import rank_count
 from commmodel.collectives import algorithm as find_algorithm
-from commmodel.collectives.library.selection import Selector, select, with_levels
+from commmodel.collectives.library.selection import select, with_levels
 from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.operation import OPERATIONS
 from commmodel.collectives.schedule import Problem
@@ -23,18 +23,35 @@ from commmodel.simulate.work.rounds import blocks_of, collective_tag
 __all__ = ["chosen", "collective"]
 
 
-def chosen(operation: str, problem: Problem, algorithm: str | None, selector: Selector) -> tuple[str, int | None]:
-    """Return the algorithm, given or selected, and its segment size.
+def chosen(
+    operation: str, problem: Problem, algorithm: str | None, settings: CollectiveSettings
+) -> tuple[str, Problem]:
+    """Return the algorithm, given or selected, and the problem with its segment size and nodes.
 
-    >>> chosen("alltoall", Problem(64, 1 << 20), None, CollectiveSettings("mpich").library)
+    >>> name, problem = chosen("alltoall", Problem(64, 1 << 20), None, CollectiveSettings("mpich"))
+    >>> name, problem.segment_size
     ('pairwise-xor', None)
     """
-    if algorithm is not None:
-        find_algorithm(operation, algorithm)
-        return algorithm, None
-    per_node = None if problem.nodes is None else problem.nodes.per_node
-    rule = select(selector, operation, problem.message_size, problem.processes, problem.element_size, per_node)
-    return rule.algorithm, rule.segment_size
+    selector = settings.library
+    if isinstance(selector, Selection):
+        return algorithm or selector.algorithm(operation), problem
+    nodes = problem.nodes or settings.nodes
+    if algorithm is None:
+        sizes = problem.message_size, problem.processes, problem.element_size
+        rule = select(selector, operation, *sizes, None if nodes is None else nodes.per_node)
+        name = rule.algorithm
+        if problem.segment_size is None:
+            problem = replace(problem, segment_size=rule.segment_size)
+    else:
+        name = algorithm
+    if not find_algorithm(operation, name).stages:
+        return name, problem
+    if nodes is None and settings.hosts:
+        raise InputError(
+            f"two levels need as many ranks on each host, one after the other: {len(settings.hosts)} ranks on "
+            f"{len(set(settings.hosts))} hosts lie otherwise: choose -p and --mapping block so that they fill hosts"
+        )
+    return name, with_levels(selector, operation, name, replace(problem, nodes=nodes))
 
 
 def collective(
@@ -83,11 +100,7 @@ def collective(
         root = problem.root
         call = operation, message_size, processes, algorithm, root, number, selector
         return smpi_collectives.program(*call, element=problem.element_size)
-    name, pieces = chosen(operation, problem, algorithm, selector)
-    if problem.segment_size is None:
-        problem = replace(problem, segment_size=pieces)
-    if problem.nodes is not None:
-        problem = with_levels(selector, operation, name, problem)
+    name, problem = chosen(operation, problem, algorithm, settings)
     make = find_algorithm(operation, name)
     tag = collective_tag(number)
     is_empty = algorithm is None and not message_size and OPERATIONS[operation].has_size  # libraries return at once

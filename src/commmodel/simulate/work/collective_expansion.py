@@ -144,7 +144,7 @@ class Expander:
         self._weight = 0
         self._read: dict[tuple[str, float], tuple[_Call, float]] = {}
         self._communicators = Communicators(processes)
-        self._of_communicators: dict[int, Expander] = {}
+        self._of_communicators: dict[tuple[int, int], Expander] = {}
 
     def expand(self, text: str, type_size: float, rank: int) -> tuple[LargeCall | Operations, Operations]:
         """Return the messages of a call, and the computation after them.
@@ -213,10 +213,11 @@ class Expander:
         action = arguments.words[1] if len(arguments.words) > 1 else ""
         if action not in _ACTIONS:
             raise InputError(f"within communicator {communicator.number}: {action[:40]!r} is no collective")
-        settings, key = self._settings, processes
+        settings = self._settings.within(members.tolist())
+        key = processes, 0 if settings.nodes is None else settings.nodes.per_node
         if self._smpi is not None:  # which knows what the communicator has done before
             settings = replace(settings, selector=self._smpi.selection.within(members.tolist()))
-            key = -1 - communicator.number
+            key = -1, communicator.number
         expander = self._of_communicators.get(key)
         if expander is None:
             unit = [1.0] * processes
