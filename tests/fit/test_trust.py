@@ -12,7 +12,7 @@ from commmodel.fit import FitSettings, fit_machine
 from commmodel.machine.file import dumps, load
 from commmodel.machine.model_choice import MEASURED
 from commmodel.results import Header, Host, Launch, Library, Measurements, Record
-from commmodel.results.configurations import PingPong, Threshold
+from commmodel.results.configurations import PingPong, Stream, Threshold
 from commmodel.results.file import FORMAT
 
 QUICK = FitSettings(samples=40)
@@ -142,3 +142,20 @@ def test_nothing_measured_is_trusted_that_its_data_contradict():
         trusted, points = trusted + row.trusted, points + row.points
     assert trusted > 80
     assert points > 3000
+
+
+def test_streams_of_many_pairs_that_the_rate_of_few_does_not_describe_are_predicted_as_measured():
+    sizes, counts = 2 ** np.arange(23), (1, 2, 4, 8, 32)
+    records = [
+        Record(Stream(int(size), pairs, "between-nodes"), "s", (float(time),))
+        for pairs in counts
+        for size, time in zip(sizes, 0.2e-6 * (6 if pairs == 32 else 1) + pairs * sizes / 1e10, strict=True)
+    ]
+    machine = fit_machine(
+        Measurements((Launch(Header(FORMAT, 1, "", (), Library("made"), (), ()), tuple(records)),)), settings=QUICK
+    )
+    for size in (1, 64, 1 << 12):
+        many = predict.send(machine, size, processes=32)
+        assert many.time.seconds == pytest.approx(1.2e-6 + 32 * size / 1e10, rel=0.1)
+        assert many.remarks
+    assert not machine.segment(1).one_way.quality.trusted

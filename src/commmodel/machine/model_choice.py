@@ -144,9 +144,9 @@ def choose_model(segment: Segment, processes: int = 1, message_size: float | Non
     if not models:
         if segment.one_way is None or (processes > 1 and segment.one_way.R_N is None):
             return ModelChoice("")
-        return ModelChoice(ONE_WAY, segment.one_way)
-    chosen = next(name for name in (segment.recommended, *_RICHEST_FIRST) if name in models)
-    with_errors = {entry.pairs: entry for entry in segment.measured if entry.errors}
+        models = {ONE_WAY: segment.one_way}
+    chosen = next(name for name in (segment.recommended, *_RICHEST_FIRST, ONE_WAY) if name in models)
+    with_errors = {entry.pairs: entry for entry in segment.measured if entry.errors.keys() & models.keys()}
     if not with_errors:
         return ModelChoice(chosen, models[chosen])
     pairs = min((count for count in with_errors if count >= processes), default=max(with_errors))
