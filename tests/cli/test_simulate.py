@@ -9,7 +9,7 @@ import pytest
 
 from commmodel.cli import main
 from commmodel.collectives import CollectiveSettings, Nodes, Problem, build
-from commmodel.collectives.library.selection import load, select, with_levels
+from commmodel.collectives.library.selection import SelectionRule, Selector, dumps, load, select, with_levels
 from commmodel.machine import Edge, Hybrid, Limit, LogGP, Machine, Mode, Parameter, Segment, dump
 from commmodel.simulate import SMPI, Code, fluid, run, timeline
 from commmodel.simulate.platform import dump as dump_platform
@@ -120,6 +120,18 @@ def test_the_same_words_give_the_same_answer(platform, capsys):
     first, second = (as_json(capsys, platform, "irregular", "-n", "64KiB") for _ in range(2))
     del first["wall_seconds"], second["wall_seconds"]
     assert first == second
+
+
+def test_where_a_file_has_no_rule_its_fallback_picks_and_a_replay_names_its_selector(tmp_path, platform, capsys):
+    mine = Selector("mine", (SelectionRule("bcast", "chain"),), fallback="openmpi")
+    (tmp_path / "rules.json").write_text(dumps(mine))
+    selector = ("--selector", str(tmp_path / "rules.json"))
+    assert as_json(capsys, platform, *BCAST, *selector)["work"]["chosen_by"] == selector[1]
+    others = as_json(capsys, platform, "alltoall", "-p", "4", "-n", "1KiB", *selector)["work"]["chosen_by"]
+    assert others.startswith(load("openmpi").name)
+    (tmp_path / "trace").write_text("0 init\n0 allreduce 100 0\n0 finalize\n")
+    printed = as_json(capsys, platform, "replay", str(tmp_path / "trace"), "--selector", "mpich")
+    assert "as mpich picks" in printed["work"]["title"]
 
 
 def test_the_text_names_the_work_who_chose_the_time_and_the_busy_links(platform, capsys):

@@ -161,6 +161,9 @@ def test_the_library_chooses_unless_told_otherwise(tmp_path):
     assert predict.collective(own, "bcast", Problem(4, 2048), selector=path).algorithm == "linear"
     given = selection.Selector("mine", (rule,))
     assert predict.collective(TWO, "bcast", Problem(4, 2048), selector=given).chosen_by == "mine"
+    sparse = selection.Selector("mine", (rule,), fallback="openmpi")
+    chosen = predict.collective(TWO, "alltoall", Problem(4, 2048), selector=sparse)
+    assert chosen.chosen_by == f"{selection.load('openmpi').name} (mine has no rule for it)"
 
 
 def test_a_schedule_too_large_is_answered_by_the_closed_form(monkeypatch):

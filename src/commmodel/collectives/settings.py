@@ -12,9 +12,9 @@ from itertools import groupby
 
 from commmodel.arguments import finite
 from commmodel.collectives.library.rules import Selector
-from commmodel.collectives.library.selection import load
+from commmodel.collectives.library.selection import load, picker
 from commmodel.collectives.library.smpi_selection import Selection, smpi_selection
-from commmodel.collectives.schedule import Nodes
+from commmodel.collectives.schedule import Nodes, Problem
 
 __all__ = ["CollectiveSettings"]
 
@@ -95,6 +95,16 @@ class CollectiveSettings:
     def name(self) -> str:
         """The name of what picks algorithms."""
         return self.library.name if isinstance(self.selector, Selector | Selection) else str(self.selector or "mpich")
+
+    def picker(self, operation: str, problem: Problem) -> str:
+        """Return the name of what picks the algorithm of a collective: where its rules say nothing, the fallback's."""
+        library = self.library
+        if isinstance(library, Selection):
+            return self.name
+        nodes = problem.nodes or self.nodes
+        sizes = problem.message_size, problem.processes, problem.element_size
+        name = picker(library, operation, *sizes, None if nodes is None else nodes.per_node)
+        return self.name if name == library.name else name
 
     @property
     def byte_times(self) -> tuple[float, float]:

@@ -336,7 +336,7 @@ def chosen_rule(
     problem: Problem,
     selector: str | os.PathLike[str] | Selector | None = None,
 ) -> tuple[str, int | None, str]:
-    """Return the algorithm that a library picks, its segment size, and the library's name.
+    """Return the algorithm that a library picks, its segment size, and the name of what picks it.
 
     >>> from commmodel.machine import Segment
     >>> chosen_rule(Machine("m", (Segment("all"),)), "bcast", Problem(16, 1 << 20), "mvapich2-1.0")
@@ -346,7 +346,7 @@ def chosen_rule(
     per_node = None if problem.nodes is None else problem.nodes.per_node
     sizes = problem.message_size, problem.processes, problem.element_size
     rule = selection.select(library, operation, *sizes, per_node)
-    return rule.algorithm, rule.segment_size, library.name
+    return rule.algorithm, rule.segment_size, selection.picker(library, operation, *sizes, per_node)
 
 
 def _check(machine: Machine, operation: str, problem: Problem, path: str | None, model: str | None) -> None:

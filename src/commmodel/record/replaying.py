@@ -49,7 +49,7 @@ def workload(
         return actions.program(faster=faster * factor, settings=chosen)
 
     ranks = "one rank" if recording.processes == 1 else f"{recording.processes} ranks"
-    title = f"Replay of {recording.folder} on {ranks}"
+    title = f"Replay of {recording.folder} on {ranks}, collectives as {chosen.name} picks"
     facts = {"recording": str(recording.folder), "faster": faster, "chosen_by": chosen.name}
 
     def notes() -> list[str]:

@@ -46,6 +46,7 @@ __all__ = [
     "dumps",
     "load",
     "normalise",
+    "picker",
     "published",
     "select",
     "with_levels",
@@ -101,6 +102,31 @@ def select(
     >>> select(load("mvapich2-1.0"), "alltoall", 256, 8).algorithm
     'bruck'
     """
+    return _picked(selector, operation, message_size, processes, element_size, per_node)[0]
+
+
+def picker(
+    selector: Selector,
+    operation: str,
+    message_size: int,
+    processes: int,
+    element_size: int = ELEMENT_SIZE,
+    per_node: int | None = None,
+) -> str:
+    """Return the name of what picks the algorithm: the selector, or its fallback where it has no rule; as `select`.
+
+    >>> mine = Selector("rules.txt", (SelectionRule("bcast", "chain"),), fallback="mvapich2-1.0")
+    >>> picker(mine, "bcast", 8, 4), picker(mine, "alltoall", 8, 4)
+    ('rules.txt', 'MVAPICH2 1.0 (rules.txt has no rule for it)')
+    """
+    chosen = _picked(selector, operation, message_size, processes, element_size, per_node)[1]
+    return selector.name if chosen is selector else f"{chosen.name} ({selector.name} has no rule for it)"
+
+
+def _picked(
+    selector: Selector, operation: str, message_size: int, processes: int, element_size: int, per_node: int | None
+) -> tuple[SelectionRule, Selector]:
+    """Return the rule that applies, and the selector whose rule it is."""
     operation_of(operation)
     if processes < 1 or message_size < 0 or element_size < 1:
         problem = f"{operation} of {message_size} bytes on {processes} processes, {element_size} bytes an element"
@@ -113,13 +139,13 @@ def select(
     case = f"{operation} of {message_size} bytes on {processes} processes"
     if rule is None or rule.algorithm == DEFAULT:
         if selector.fallback:
-            return select(_published(selector.fallback), operation, message_size, processes, element_size, per_node)
+            return _picked(_published(selector.fallback), operation, message_size, processes, element_size, per_node)
         raise InputError(f"selector {selector.name!r} has no rule for {case}: add one, or choose the algorithm")
     if rule.algorithm.startswith(UNKNOWN):
         name = rule.algorithm.removeprefix(UNKNOWN)
         problem = f"selector {selector.name!r} picks {name} for {case}, an algorithm unknown to commmodel"
         raise InputError(f"{problem}: put a rule with one of {', '.join(ALGORITHMS[operation])} before it")
-    return rule
+    return rule, selector
 
 
 def with_levels(selector: Selector, operation: str, algorithm: str, problem: Problem) -> Problem:

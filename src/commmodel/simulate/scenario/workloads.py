@@ -109,7 +109,7 @@ def collective(
         operation_program = work.collective(operation, problem, algorithm=algorithm, settings=chosen_settings)
         return _repeated(operation_program, rounds)
 
-    chooser = "given" if algorithm is not None else chosen_settings.name
+    chooser = "given" if algorithm is not None else chosen_settings.picker(operation, problem)
     title = f"{operation}{'' if operation == 'barrier' else f' of {format_size(message_size)}'} on {_ranks(count)}: "
     title += name + ("" if chooser == "given" else f", as {chooser} picks") + _times(rounds)
     facts = {"operation": operation, "message_size": message_size, "algorithm": name, "chosen_by": chooser}
@@ -219,7 +219,7 @@ def replay(
         product = faster * factor if in_seconds else faster
         return trace.program(speeds, faster=product, settings=settings)
 
-    title = f"Replay of {path} on {_ranks(trace.processes)}"
+    title = f"Replay of {path} on {_ranks(trace.processes)}, collectives as {settings.name} picks"
     facts = {"replay": path, "chosen_by": settings.name}
 
     def again(placed: CollectiveSettings) -> Workload:
