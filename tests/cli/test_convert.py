@@ -102,6 +102,16 @@ def test_a_file_that_is_replaced_keeps_its_permissions(ours, tmp_path):
     assert output.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("name", ["x.ti", "folder"])
+def test_a_trace_is_told_the_formats_of_programs_not_those_of_measurements(tmp_path, capsys, name):
+    trace = tmp_path / "trace"
+    trace.write_text("0 init\n0 send 1 0 8\n1 init\n1 recv 0 0 8\n")
+    assert main(["convert", str(trace), "-o", str(tmp_path / name)]) == 2
+    error = capsys.readouterr().err
+    assert ".goal" in error
+    assert "--to" not in error
+
+
 def test_no_half_file_is_left(ours, tmp_path, capsys, monkeypatch):
     def full(_):
         yield b"half"

@@ -191,6 +191,14 @@ def test_a_folder_without_a_recording_is_refused(tmp_path, capsys):
     assert "a recording is reported alone" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("begin", [b"\x03BOTF2", b"0 init\n0 finalize\n"])
+def test_a_trace_is_not_reported_but_replayed(tmp_path, capsys, begin):
+    (tmp_path / "rank-0.otf2").write_bytes(begin)
+    for path in (tmp_path, tmp_path / "rank-0.otf2"):
+        assert main(["report", str(path)]) == 2
+        assert f"commmodel simulate graphene replay {path}" in capsys.readouterr().err
+
+
 def test_a_matrix_knows_its_dense_form_only_where_that_fits(tmp_path):
     matrix = record.matrix(record.load(unbalanced(tmp_path)))
     assert matrix.dense("messages").sum() == 4

@@ -81,6 +81,7 @@ def test_a_damaged_line_is_named(tmp_path, line, problem, merged):
     ("text", "problem"),
     [
         ("", "no traces"),
+        ('{"schema": "1.1", "nodes": []}\n', "line 1: JSON"),
         ("a.txt\nmissing.txt\n", "line 2: 'missing.txt': there is no such trace"),
         ("a.txt\n../../etc\n", "line 2"),
         ("a\0b\n", "line 1"),

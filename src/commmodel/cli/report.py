@@ -4,6 +4,7 @@ import argparse
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from commmodel.cli.parsers import add_format, add_output, new_verb, note, output_path, print_json, show, wrote_page
@@ -39,6 +40,7 @@ def _default_page(arguments: argparse.Namespace) -> str:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Print the tables and write the HTML report."""
+    _refuse_traces(arguments.files)
     if any(map(os.path.isdir, arguments.files)):
         return _run_recording(arguments)
     from commmodel import formats, machine, report
@@ -78,6 +80,17 @@ def _run(arguments: argparse.Namespace) -> int:
         question = f"; next: commmodel predict {machines[0]} send -n 64KiB" if machines else ""
         print(f"written to {output}{question}")
     return code
+
+
+def _refuse_traces(files: Sequence[str]) -> None:
+    """Raise where one of the files or folders is a trace, which `simulate` replays."""
+    from commmodel import record
+    from commmodel.simulate import traces
+
+    for path in files:
+        if not record.is_recording(path) and traces.is_trace(path):
+            replay = f"commmodel simulate graphene replay {shlex.quote(path)}"
+            raise InputError(f"{path}: a trace is not reported but replayed: {replay}")
 
 
 def _run_recording(arguments: argparse.Namespace) -> int:

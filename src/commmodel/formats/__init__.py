@@ -104,6 +104,7 @@ _OPENINGS: dict[str, re.Pattern[bytes]] = {
     "extrap-json": re.compile(rb'\s*\{(?=[^\n]*"params"\s*:)(?![^\n]*"type"\s*:)'),
     "extrap-text": re.compile(rf"\s*(?:#[^\n]*\n\s*)*+(?:{_KEYWORDS})\s".encode()),
     "other JSON of Extra-P": re.compile(rb'\s*\{\s*"(?:parameters|measurements|callpaths)"\s*:'),
+    "JSON of Chakra": re.compile(rb'\s*\{\s*"(?:schema|nodes)"\s*:'),
     "XML": re.compile(rb"\s*<(?:\?xml|cube|!)", re.IGNORECASE),
     # An object is ours, complete or not: our own reader knows what is wrong with it.
     OURS: re.compile(rb"\s*\{"),
@@ -111,6 +112,7 @@ _OPENINGS: dict[str, re.Pattern[bytes]] = {
 _OF_COMMMODEL = re.compile(r'^format = "commmodel-(\w+)"$', re.MULTILINE)
 _REFUSED = {
     "other JSON of Extra-P": "Extra-P's JSON or TaLPas format is not read: write its text format or JSON lines",
+    "JSON of Chakra": "JSON of Chakra, a trace, is not read: its binary form (.et) is replayed by commmodel simulate",
     "XML": "XML is not read: of a Cube profile, let Extra-P write its text format or JSON lines",
 }
 

@@ -13,8 +13,7 @@ _SUFFIXES = (".goal", ".bin")
 
 def is_convertible(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> bool:
     """Whether `convert` is what writes this source to this output."""
-    suffix = Path(output).suffix
-    return suffix in _SUFFIXES or (not suffix and traces.is_foreign(source))
+    return Path(output).suffix in _SUFFIXES or traces.is_trace(source)
 
 
 def convert(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> list[str]:

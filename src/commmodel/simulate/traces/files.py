@@ -15,7 +15,7 @@ from typing import Any
 
 from commmodel.errors import DamagedFileError, InputError
 
-__all__ = ["beginning", "chunks", "listed", "pieces"]
+__all__ = ["beginning", "chunks", "is_action", "listed", "pieces"]
 
 LONGEST_LINE = 1 << 24
 """Bytes; an alltoallv on 10^6 ranks has 2 * 10^6 numbers."""
@@ -129,6 +129,12 @@ def beginning(path: Path) -> bytes:
     return next(chunks(path, _BEGINNING), b"")
 
 
+def is_action(begin: bytes) -> bool:
+    """Whether the first line that is no comment is an action of a time-independent trace."""
+    lines = (line.lstrip() for line in begin.splitlines())
+    return _ACTION.match(next((line for line in lines if line and not line.startswith(b"#")), b"")) is not None
+
+
 def listed(path: Path) -> list[Path]:
     """Return the traces that a list file names, or the file itself where it is a trace."""
     if _compression(path):
@@ -138,8 +144,7 @@ def listed(path: Path) -> list[Path]:
             raise InputError(f"{path}: not a file: give a list of traces, or a trace")
         with path.open("rb") as file:
             begin = file.read(_BEGINNING)
-            lines = [line for line in begin.splitlines() if line.strip() and not line.lstrip().startswith(b"#")]
-            if lines and _ACTION.match(lines[0]):
+            if is_action(begin):
                 return [path]
             text = begin + file.read(_LARGEST_LIST)
     except OSError as error:
@@ -157,6 +162,8 @@ def listed(path: Path) -> list[Path]:
         trace = path.parent / name
         if not os.path.isfile(trace):
             problem = f"{name[:60]!r}: there is no such trace: a list of traces has a name in each line"
+            if text.lstrip().startswith(b"{"):
+                problem = "JSON: of traces in JSON none is read; of Chakra's, its binary form (.et) is"
             raise DamagedFileError(path, f"line {number}", problem)
         traces.append(trace)
     if not traces:

@@ -14,11 +14,11 @@ from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces import chakra, liballprof, otf2
-from commmodel.simulate.traces.files import beginning, listed
+from commmodel.simulate.traces.files import beginning, is_action, listed
 from commmodel.simulate.traces.rank_actions import ForeignTrace
 from commmodel.simulate.traces.reader import TimeIndependentTrace
 
-__all__ = ["FORMATS", "Trace", "is_foreign", "load", "replay"]
+__all__ = ["FORMATS", "Trace", "is_foreign", "is_trace", "load", "replay"]
 
 FORMATS: dict[str, tuple[Callable[[bytes], bool], Callable[[Path, Sequence[Path]], ForeignTrace]]] = {
     "chakra": (chakra.recognise, chakra.load),
@@ -91,6 +91,14 @@ def is_foreign(path: str | os.PathLike[str]) -> bool:
     """Whether a file or a folder is a trace of one of `FORMATS`, or lists one, by its content."""
     with suppress(InputError):
         return _format(_files(Path(path))[0]) is not None
+    return False
+
+
+def is_trace(path: str | os.PathLike[str]) -> bool:
+    """Whether a file or a folder is a trace of any format, or lists one, by its content."""
+    with suppress(InputError):
+        first = _files(Path(path))[0]
+        return _format(first) is not None or is_action(beginning(first))
     return False
 
 
