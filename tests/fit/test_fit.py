@@ -122,6 +122,10 @@ def test_one_pair_alone_leaves_r_n_unmeasured():
     model = fit_max_rate_model(points(SIZES, [1], 1e-6, 1e9, math.inf, noise=0.01), FitSettings())
     assert model.R_N is None
     assert any("R_N is not measured" in remark for remark in model.quality.remarks)
+    streams = fit_max_rate_model(points(SIZES, PAIRS, 1e-6, 1e9, 4e9, noise=0.01), FitSettings())
+    model = fit_max_rate_model(points(SIZES, [1], 1e-6, 1e9, math.inf, noise=0.01), FitSettings(), streams)
+    assert not any("R_N is not measured" in remark for remark in model.quality.remarks)
+    assert any("that of streams" in remark for remark in model.quality.remarks)
 
 
 def test_three_sizes_are_too_few_to_be_trusted():

@@ -11,7 +11,18 @@ from commmodel import machine, optimize, predict
 from commmodel.cli import main
 from commmodel.collectives import Problem
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import Extended, LatencyAware, Limit, Machine, MaxRate, Parameter, Postal, Segment
+from commmodel.machine import (
+    Extended,
+    LatencyAware,
+    Limit,
+    Machine,
+    MaxRate,
+    MeasuredPairs,
+    Origin,
+    Parameter,
+    Postal,
+    Segment,
+)
 from commmodel.models import maxrate, nodeaware
 
 ALPHA, R_C, R_N = Parameter(2e-6, "s"), Parameter(3e9, "B/s"), Parameter(6e9, "B/s")
@@ -392,3 +403,17 @@ def test_a_name_in_place_of_a_machine_is_refused():
     ):
         with pytest.raises(InputError, match=r"machine is 'blue-waters': give what commmodel\.machine\.load returns"):
             call()
+
+
+def test_the_reach_of_streams_is_not_that_of_ping_pongs():
+    """A file with ping-pongs of one pair and streams of many: the model of streams is not extrapolated."""
+    streams = MaxRate(Parameter(1e-6), Parameter(5e9), Parameter(12e9))
+    measured = (MeasuredPairs(1, (1, 1 << 20), {"postal": 0.01}),)
+    postal = Postal(Parameter(3e-6), Parameter(1e-9))
+    segment = Segment("all", postal=postal, one_way=streams, measured=measured)
+    of_112 = Machine("m", (segment,), origin=Origin(processes=112))
+    within, beyond = (predict.send(of_112, 4096, processes=processes) for processes in (56, 57))
+    assert (within.model, within.extrapolates) == ("one-way", ())
+    assert any("streams" in remark for remark in within.remarks)
+    assert beyond.extrapolates == ("k = 57 is extrapolated: measured up to k = 56",)
+    assert predict.send(of_112, 4096).remarks == ()

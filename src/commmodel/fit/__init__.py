@@ -200,15 +200,16 @@ def _fit_path(
         part, stream_part = points_of[number], streams_of[number]
         regime, stream_regime = masks[0][number], masks[1][number]
         on_line, on_stream_line = part.where(~regime), stream_part.where(~stream_regime)
+        one_way = fit_max_rate_model(on_stream_line, settings)
         segment = Segment(
             protocol,
             path,
             end,
             postal=fit_postal_model(on_line, settings),
-            max_rate=fit_max_rate_model(on_line, settings),
+            max_rate=fit_max_rate_model(on_line, settings, one_way),
             extended=fit_extended_model(on_line, settings),
             latency_aware=fit_latency_aware_model(on_line, settings),
-            one_way=fit_max_rate_model(on_stream_line, settings),
+            one_way=one_way,
             loggp=fit_loggp_model(trains.between(*spans[number]), settings)
             or (None if table is None else as_loggp(table, *spans[number])),
         )

@@ -233,7 +233,7 @@ def ping_pong_error(points: Points, settings: FitSettings) -> float | None:
     return None if times is None else mean_error(times[quiet], points.seconds[quiet])
 
 
-def fit_max_rate_model(points: Points, settings: FitSettings) -> MaxRate | None:
+def fit_max_rate_model(points: Points, settings: FitSettings, streams: MaxRate | None = None) -> MaxRate | None:
     """Fit T = α + k n / min(R_N, k R_C); None with fewer than two sizes.
 
     R_N is left out where only one number of pairs was measured. It is infinite, with the lowest rate that the
@@ -247,7 +247,8 @@ def fit_max_rate_model(points: Points, settings: FitSettings) -> MaxRate | None:
         best, estimates, alpha = _one_pair(points, settings)
         R_N = None
         count = f"{int(pairs[0])} pair{'s' if pairs[0] > 1 else ''}"
-        remarks.append(f"R_N is not measured: {count} only; run the kernel pairs on more ranks")
+        whose = " of ping-pongs, unlike that of streams," if streams is not None and streams.R_N is not None else ""
+        remarks.append(f"R_N{whose} is not measured: {count} only; run the kernel pairs on more ranks")
     else:
         best = _best(points, fit_max_rate, 3, settings)
         estimates = _estimates(points, best, settings, fit_max_rate)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from commmodel.machine import Machine, MeasuredPairs, MeasuredTimes, Segment, choose_model
-from commmodel.machine.model_choice import DESCRIBES, MEASURED, ONE_WAY, model_of
+from commmodel.machine.model_choice import DESCRIBES, MEASURED, ONE_WAY, model_of, two_way
 from commmodel.units import format_size, format_time
 
 __all__ = ["Reach", "collective_reach", "reach_of"]
@@ -52,7 +52,11 @@ def reach_of(
     """
     lines = _sizes(machine, segment.path, message_size)
     most = max((entry.pairs for entry in segment.measured), default=processes)
-    bounded = None
+    bounded, of_streams = None, ""
+    if model == ONE_WAY and two_way(segment):  # `measured` is of ping-pongs; streams are of all ranks in pairs
+        if 1 <= most < processes:
+            of_streams = f"this is of streams, one way: ping-pongs were measured up to k = {most}"
+        most = (machine.origin.processes if machine.origin is not None else 0) // 2 or processes
     if processes > most:
         if _has_limit(segment, model):
             lines.append(f"k = {processes} is extrapolated: measured up to k = {most}")
@@ -66,8 +70,8 @@ def reach_of(
             )
     entries = {entry.pairs: entry for entry in segment.measured}
     pairs = min((count for count in entries if count >= processes), default=max(entries, default=0))
-    remarks = _doubts(segment, entries[pairs], message_size, processes, model) if pairs else ()
-    return Reach(tuple(lines), bounded, tuple(remarks))
+    doubts = _doubts(segment, entries[pairs], message_size, processes, model) if pairs else ()
+    return Reach(tuple(lines), bounded, (*filter(None, [of_streams]), *doubts))
 
 
 def _doubts(segment: Segment, entry: MeasuredPairs, message_size: float, processes: int, model: str) -> Iterator[str]:
