@@ -13,6 +13,7 @@ from commmodel.report.measurements.point_to_point import path_tables
 from commmodel.report.measurements.trains import train_tables
 from commmodel.results import Launch, Measurements, Record
 from commmodel.results.configurations import Collective, PLogPParameter, Train
+from commmodel.results.pooling import TABLED, pool
 
 
 def record(configuration, seconds, **more):
@@ -118,6 +119,15 @@ def test_collectives_have_no_path_and_their_own_endings():
     assert tables.path == "same-node"
     assert not any("collective" in ending for ending in tables.endings)
     assert collective_endings(MEASUREMENTS)[0].startswith("collective: ")
+
+
+def test_the_endings_of_pooled_records_are_those_of_all():
+    """100,000 records were 920."""
+    ended = ["interval"] * 90 + ["time"] * 9
+    many = tuple(record(Collective("bcast", 8, 2), 1e-6, stop=stop) for stop in ended)
+    pooled = pool(Measurements((Launch(header(), many),)), 4, TABLED)
+    assert len([*pooled.records]) == 4
+    assert "90 × interval narrow enough, 9 × time spent" in collective_endings(pooled)[0]
 
 
 @pytest.mark.parametrize("kept", [RECORDS, RECORDS[:7], RECORDS[7:]], ids=["all", "paths", "collectives"])

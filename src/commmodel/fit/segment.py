@@ -247,8 +247,8 @@ def fit_max_rate_model(points: Points, settings: FitSettings, streams: MaxRate |
         best, estimates, alpha = _one_pair(points, settings)
         R_N = None
         count = f"{int(pairs[0])} pair{'s' if pairs[0] > 1 else ''}"
-        whose = " of ping-pongs, unlike that of streams," if streams is not None and streams.R_N is not None else ""
-        remarks.append(f"R_N{whose} is not measured: {count} only; run the kernel pairs on more ranks")
+        scope = " of ping-pongs, unlike that of streams," if streams is not None and streams.R_N is not None else ""
+        remarks.append(f"R_N{scope} is not measured: {count} only; run the kernel pairs on more ranks")
     else:
         best = _best(points, fit_max_rate, 3, settings)
         estimates = _estimates(points, best, settings, fit_max_rate)

@@ -5,6 +5,7 @@ interval, which their samples give as well when they lie together in fewer recor
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from commmodel.results.configurations import (
@@ -25,7 +26,7 @@ from commmodel.results.configurations import (
 from commmodel.results.records import Launch, Measurements, Record
 from commmodel.results.visits import as_one
 
-__all__ = ["MOST_REPEATS", "PLAIN", "TABLED", "pool"]
+__all__ = ["MOST_REPEATS", "PLAIN", "TABLED", "pool", "stops"]
 
 MOST_REPEATS = 40
 """Records of one configuration that are kept apart."""
@@ -33,6 +34,27 @@ PLAIN = PingPong | Pairs | Stream | Ping | Train | PLogPParameter
 """What is pooled for fits: times that hang on nothing else."""
 TABLED = PLAIN | Bandwidth | Burst | Clocks | Collective | Halo | Local
 """What is pooled for tables and plots; models over a scale need the launches apart."""
+
+
+class _Pooled(Record, frozen=True, kw_only=True):
+    """A record with the samples of several."""
+
+    stops: dict[str, int]
+    """Why they ended -> how many."""
+
+
+def stops(record: Record) -> dict[str, int]:
+    """Return why a record ended, or those of which it was pooled: reason -> number of records."""
+    return record.stops if isinstance(record, _Pooled) else {record.stop: 1}
+
+
+def _pooled(records: Sequence[Record]) -> Record:
+    if len(records) == 1:
+        return records[0]
+    joined, ended = as_one(records), Counter[str]()
+    for record in records:
+        ended.update(stops(record))
+    return _Pooled(**{name: getattr(joined, name) for name in Record.__struct_fields__}, stops=ended)
 
 
 def _groups(measurements: Measurements, kinds: Any) -> list[int]:
@@ -104,7 +126,7 @@ def pool(measurements: Measurements, most: int = MOST_REPEATS, kinds: Any = PLAI
                 members[part] = [record]
                 launches[-1].append(members[part])
     result = tuple(
-        Launch(launch.header, tuple(as_one(part) if isinstance(part, list) else part for part in parts))
+        Launch(launch.header, tuple(_pooled(part) if isinstance(part, list) else part for part in parts))
         for launch, parts in zip(measurements.launches, launches, strict=True)
     )
     many = sum(count for count in counts.values() if count > most)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from commmodel.report.kit.cells import starred
 from commmodel.results import Measurements, Record, kernel_name
 from commmodel.results.configurations import Bandwidth, Clocks, Function, Memory, Overlap, PointToPoint
+from commmodel.results.pooling import stops
 
 __all__ = ["collective_endings", "endings", "overlap_endings"]
 
@@ -22,7 +23,8 @@ def endings(records: Iterable[Record]) -> tuple[str, ...]:
     records = tuple(records)
     counted: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for record in records:
-        counted[kernel_name(record.configuration)][_ENDINGS[record.stop]] += 1
+        for stop, count in stops(record).items():
+            counted[kernel_name(record.configuration)][_ENDINGS[stop]] += count
     lines = [
         f"{kernel}: " + ", ".join(f"{count} × {ending}" for ending, count in sorted(ways.items()))
         for kernel, ways in sorted(counted.items())
