@@ -17,15 +17,16 @@ from pathlib import Path
 from commmodel.fit import fit_machine
 from commmodel.machine import Machine, Segment
 from commmodel.machine.model_choice import model_of, recommended_model
+from commmodel.results import load
 from commmodel.units import format_rate, format_size, format_time, parse_size
 
 ROW = "{:>5} {:<11} {:>10} {:>8} {:>7} {:>10} {:>7} {:>11} {:>7}"
 
 
-def measured(launcher: str, output: Path, load: int, words: list[str]) -> Machine:
+def measured(launcher: str, output: Path, loops: int, words: list[str]) -> Machine:
     """Return the machine that the benchmark and the fit make beside so many busy loops."""
     spin = [sys.executable, "-c", "while True: pass"]
-    busy = [subprocess.Popen(spin) for _ in range(load)]
+    busy = [subprocess.Popen(spin) for _ in range(loops)]
     command = [*shlex.split(launcher), sys.executable, "-m", "commmodel.bench", "threshold", "pingpong", *words]
     try:
         subprocess.run([*command, "-o", str(output)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -62,9 +63,9 @@ def main() -> None:
     print(ROW.format("loops", "protocol", "up to", "trusted", "error", "alpha", "off", "one pair", "off"))
     reference: list[Segment] = []
     with tempfile.TemporaryDirectory() as folder:
-        for run, load in enumerate(map(int, arguments.loads.split(","))):
+        for run, loops in enumerate(map(int, arguments.loads.split(","))):
             words = ["--time", arguments.time, "--visits", arguments.visits]
-            machine = measured(arguments.mpiexec, Path(folder) / f"{run}.jsonl", load, words)
+            machine = measured(arguments.mpiexec, Path(folder) / f"{run}.jsonl", loops, words)
             reference = reference or list(machine.segments)
             below = 0
             for index, segment in enumerate(machine.segments):
@@ -76,7 +77,7 @@ def main() -> None:
                 limit = format_size(below) if segment.limit else "all"
                 answer = ("yes" if trusted else "no", f"{100 * error:.1f} %", format_time(alpha), off(alpha, beside[2]))
                 rates = (format_rate(rate), off(rate, beside[3]))
-                print(ROW.format(load, segment.protocol, limit, *answer, *rates), flush=True)
+                print(ROW.format(loops, segment.protocol, limit, *answer, *rates), flush=True)
 
 
 if __name__ == "__main__":

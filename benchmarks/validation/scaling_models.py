@@ -211,7 +211,7 @@ def statistics(kernels: int, seed: int, interpreter: str | None, few: int) -> No
     reduced["first quartile, 26 terms"] = STATISTICS[0], case_study_space()
     for kind in KINDS:
         counted: dict[str, list[list[tuple[float, float]]]] = {name: [] for name in reduced}
-        counted |= {"peer_growths_of": []} if interpreter else {}
+        counted |= {"theirs": []} if interpreter else {}
         for noise in NOISES:
             shares: dict[str, list[tuple[float, float]]] = {name: [] for name in counted}
             made_of = {
@@ -225,7 +225,7 @@ def statistics(kernels: int, seed: int, interpreter: str | None, few: int) -> No
                     for name, (statistic, terms) in reduced.items()
                 }
                 if interpreter:
-                    answers["peer_growths_of"] = other[text]
+                    answers["theirs"] = other[text]
                 for name, classes in answers.items():
                     constant = Counter(classes)[ONE] / len(classes)
                     shares[name].append((rates(classes, text)[0], constant))
@@ -315,8 +315,8 @@ def main() -> None:
     parser.add_argument("--theirs", type=int, default=100, help="data sets of each row for it (default: %(default)s)")
     options = parser.parse_args()
     speed(options.seed, options.extrap)
-    statistics(options.kernels, options.seed, options.extrap, options.peer_growths_of)
-    recovery(options.kernels, options.seed + 50, options.extrap, options.peer_growths_of)
+    statistics(options.kernels, options.seed, options.extrap, options.theirs)
+    recovery(options.kernels, options.seed + 50, options.extrap, options.theirs)
     other_scales(options.kernels, options.seed)
     verdicts(options.sets, options.seed)
 
