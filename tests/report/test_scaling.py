@@ -15,7 +15,7 @@ from commmodel.errors import InputError
 from commmodel.report.measurements.environment import environment_rows
 from commmodel.report.scaling import plots
 from commmodel.report.scaling.growth import model_tables, model_words, overview_blocks, sentences
-from commmodel.results import Host, Launch, Library, Measurements, Record, Writer, parameter_words
+from commmodel.results import Host, Launch, Library, Measurements, Record, Writer, describe, parameter_words
 from commmodel.results.configurations import Collective, Function, Memory, PingPong
 from commmodel.scaling import Expectation, Expectations, Growth, Model, check, load, parse_growth
 from commmodel.scaling.growth import ONE
@@ -134,7 +134,13 @@ def test_tables_say_model_set_and_verdict():
 def test_words():
     assert model_words(Model(-1e-6, 2e-6, Growth(power=1)), "s", "p") == "2.00 us × p − 1.00 us"
     assert model_words(Model(3.5, 0.0, ONE), "1", "p") == "3.5"
-    assert parameter_words((("n", 8.0), ("start", "barrier"))) == "n = 8 B, start = barrier"
+    fixed = describe(Collective("bcast", 8, 4))[2].items()
+    assert parameter_words(fixed) == "n = 8 B, p = 4, start = barrier"
+
+
+def test_a_parameter_of_another_program_has_no_unit():
+    """What Extra-P calls n may count neurons."""
+    assert parameter_words(describe(Function("train", "time", (("n", 5000.0),)))[2].items()) == "n = 5000"
 
 
 def test_a_growth_plot_has_a_point_at_each_scale_and_says_what_the_model_is():

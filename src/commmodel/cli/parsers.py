@@ -430,8 +430,8 @@ def _listed(path: str) -> list[str]:
 
 
 def plain_number(number: Any) -> Any:
-    """Return a numpy number as a Python number, for msgspec."""
-    return number.item()
+    """Return a number of numpy or one with a unit as a Python number, for msgspec."""
+    return float(number) if isinstance(number, float) else number.item()
 
 
 def print_json(value: dict[str, Any]) -> None:

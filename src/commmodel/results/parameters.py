@@ -18,7 +18,12 @@ from commmodel.results.configurations import (
 )
 from commmodel.units import format_size, format_time
 
-__all__ = ["METRICS", "PARAMETERS", "columns", "describe", "kernel_name", "with_labels"]
+__all__ = ["METRICS", "PARAMETERS", "Bytes", "columns", "describe", "kernel_name", "with_labels"]
+
+
+class Bytes(float):
+    """A parameter in bytes; those of other programs have no unit, whatever their name."""
+
 
 PARAMETERS = {"processes": "p", "message_size": "n", "pairs": "k"}
 """Field of a configuration -> what the parameter is called; all others keep their names."""
@@ -100,16 +105,12 @@ def describe(configuration: Configuration) -> tuple[str, str, dict[str, float | 
             name = f"i{name}"
         if mode == "overlapped":
             metric = "overlapped time"
-    return (
-        name,
-        metric,
-        _ordered(
-            {
-                PARAMETERS.get(field, field): float(value) if isinstance(value, int | float) else str(value)
-                for field, value in fields.items()
-            }
-        ),
-    )
+    units = _units(type(configuration))
+    content: dict[str, float | str] = {}
+    for field, value in fields.items():
+        number = Bytes if units.get(field) == "B" else float
+        content[PARAMETERS.get(field, field)] = number(value) if isinstance(value, int | float) else str(value)
+    return name, metric, _ordered(content)
 
 
 def _ordered(parameters: dict[str, float | str]) -> dict[str, float | str]:

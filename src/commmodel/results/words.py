@@ -6,7 +6,7 @@ Main entries: `configuration_words`, `parameter_words` and `SYMBOLS`.
 from collections.abc import Callable, Iterable
 
 from commmodel.results.configurations import Configuration, Function
-from commmodel.results.parameters import PARAMETERS, kernel_name
+from commmodel.results.parameters import PARAMETERS, Bytes, kernel_name
 from commmodel.units import format_size, format_time
 
 __all__ = ["SYMBOLS", "WORDS", "configuration_words", "parameter_words"]
@@ -71,13 +71,13 @@ WORDS: dict[type, Callable[[Configuration], Iterable[str]]] = {Function: _functi
 def parameter_words(parameters: Iterable[tuple[str, float | str]]) -> str:
     """Return parameters, as `described` names them, with their values.
 
-    >>> parameter_words((("n", 1024.0), ("start", "round-time"), ("k", 3.0)))
-    'n = 1 KiB, start = round-time, k = 3'
+    >>> parameter_words((("n", Bytes(1024)), ("start", "round-time"), ("k", 3.0))), parameter_words([("n", 1024.0)])
+    ('n = 1 KiB, start = round-time, k = 3', 'n = 1024')
     """
 
     def words(name: str, value: float | str) -> str:
         if isinstance(value, str):
             return f"{name} = {value}"
-        return f"{name} = {format_size(value)}" if name == "n" and value == round(value) else f"{name} = {value:g}"
+        return f"{name} = {format_size(value)}" if isinstance(value, Bytes) else f"{name} = {value:g}"
 
     return ", ".join(words(name, value) for name, value in parameters)
