@@ -84,6 +84,17 @@ def test_what_only_transfers_is_told_what_kind_it_is(tmp_path, size, advice):
     assert site.why.startswith("100 % transfer")
 
 
+def test_a_reduction_of_python_objects_is_told_from_a_copy_of_a_communicator(tmp_path):
+    logs = new_logs(2)
+    for log in logs:
+        log.call("Comm_dup", 0, SECOND)
+        log.call("Bcast", SECOND, SECOND + 1, bytes=8)
+    end(logs)
+    site, *_ = costly_sites(record.profile(record.load(write(tmp_path / "r", logs))))
+    assert site.title.endswith("MPI_Comm_dup")
+    assert site.advice.startswith("mpi4py")
+
+
 def test_waits_for_changing_ranks_blame_nobody(tmp_path):
     logs = new_logs(3)
     for step in range(3):

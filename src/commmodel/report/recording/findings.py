@@ -187,6 +187,9 @@ def _advice(site: SiteProfile, reason: str) -> str:
 
 def _transfer_advice(profile: Profile, site: SiteProfile, size: float) -> str:
     group = profile.calls[site.call].group
+    calls = {other.call for other in profile.sites if (other.file, other.line) == (site.file, site.line)}
+    if site.call == "MPI_Comm_dup" and site.file.endswith(".py") and {"MPI_Send", "MPI_Recv", "MPI_Bcast"} & calls:
+        return "mpi4py copies the communicator at its first reduction of objects: once; Reduce of arrays copies none"
     if group == "communicator":
         return "make communicators once, before loops"
     if group == "completion":
