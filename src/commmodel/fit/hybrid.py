@@ -89,7 +89,7 @@ def _of_the_link(lines: Sequence[tuple[_Line, Curve]]) -> float:
     rising = [(line, part) for line, part in lines if _grows(line, part)]
     rising = rising or [(line, part) for line, part in lines if line.beta[0] > 0]
     if not rising:
-        raise InputError("ping-pongs of random sizes do not take longer with the size: measure larger --sizes")
+        raise InputError("times of ping-pongs of random sizes do not grow with the size: measure larger --sizes")
     line, part = rising[-1]
     return float(line.beta[0]) if line.alpha[0] > 0 else _last_per_byte(part)
 

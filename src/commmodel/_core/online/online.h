@@ -36,7 +36,7 @@ void leave(void);
 void act(int code, int peer, int tag, int request, double value);
 void act_collective(int tag, const char *action);
 void define_communicator(const char *action);
-void begin_batch(void);    // what is done next is a non-blocking collective
+void begin_batch(void);    // following operations belong to one non-blocking collective
 uint64_t end_batch(void);  // its operations, 0 where there are none
 bool is_batch_over(uint64_t batch);
 void wait_for_batch(uint64_t batch);

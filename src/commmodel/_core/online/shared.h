@@ -73,7 +73,7 @@ struct online_rank {
     uint32_t head, tail;               // of the ring: the rank adds at the head
     int32_t is_ahead;                  // has got its turn from another rank, so that its operations are not over yet
     int32_t missing;                   // messages, all of which it waits for
-    int32_t open_receives;             // whose messages it finds by itself
+    int32_t open_receives;             // receives matched by the rank, not by the simulator
     int32_t takes_any_tag;             // the only open receive is one of any tag
     int32_t next_ready, next_waiting;  // ranks in lists, from 1 on
     // A question to the simulator, answered when the rank gets its turn.

@@ -158,7 +158,7 @@ inline int32_t *ProgressiveFilling::visit(const Flow &flow, int32_t *used) {
 inline double ProgressiveFilling::continue_with(size_t open) {
     double bound = INFINITE;
     mark_ += 2;
-    int32_t *used = links_.data();  // none that it did not list before
+    int32_t *used = links_.data();  // links not listed yet
     for (size_t i = 0; i < open; i++) {
         const Flow &flow = table_.flows[table_.living[rising_[i]]];
         bound = std::min(bound, flow.bound);
