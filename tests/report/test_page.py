@@ -344,6 +344,7 @@ def test_one_pair_and_one_model_look_simple() -> None:
 def test_rates_of_streams_are_told_apart_from_those_of_pingpongs() -> None:
     text = re.sub(r"\s+", " ", shown(machine_table(cluster())))
     assert "one way" in text
+    assert "a message" in text  # below α, which is no latency
     assert "duplex factor 1.80 [1.63, 1.99], R_N of ping-pongs over R_N of streams: between 1 and 2" in text
     facts = {fact.label: fact for fact in headlines(cluster_measurements(), cluster())[1].facts}
     assert facts["All pairs of a node"].cell.value == "50.0 GB/s"

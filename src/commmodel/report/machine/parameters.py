@@ -44,8 +44,9 @@ _FORMULAS = {
     "max-rate": "Max-rate: T = α + k n / min(R_N, k R_C), for k pairs that send at once",
     "extended": "Extended: T = α + k n / min(R_N, R_Cb + (k − 1) R_Ci)",
     "latency-aware": "Latency-aware: T = max(k n / R_N, α + n / R_C)",
-    STREAMS: "One way, streams: the max-rate model of messages that all go in one direction. Its R_N is that of one "
-    "direction; R_N of the other lines is that of ping-pongs, which go both ways at once",
+    STREAMS: "One way, streams: the max-rate model of messages that all go in one direction. Its α is what each message "
+    "of a window takes, which is no latency; its R_N is that of one direction; R_N of the other lines is that of "
+    "ping-pongs, which go both ways at once",
 }
 
 
@@ -131,6 +132,12 @@ def _node_rate(segment: Segment, name: str, model: Model) -> Cell:
     return _ONE_PAIR if isinstance(model, MaxRate) or is_one_pair else NOTHING
 
 
+def _latency(name: str, alpha: Parameter) -> Cell:
+    """Return α: of streams, a message's share of a window, which is no latency."""
+    cell = parameter_cell(alpha, UNITS["alpha"])
+    return stack((cell, Cell("a message"))) if name == STREAMS else cell
+
+
 def _error(quality: Quality | None) -> Cell:
     if quality is None:
         return NOTHING
@@ -173,7 +180,7 @@ def _model_rows(segment: Segment, criteria: dict[str, float]) -> list[tuple[Cell
     rows = []
     for name, model in _shown(segment).items():
         numbers: tuple[Cell, ...] = (
-            parameter_cell(model.alpha, UNITS["alpha"]), _pair_rate(model), _node_rate(segment, name, model),
+            _latency(name, model.alpha), _pair_rate(model), _node_rate(segment, name, model),
             _error(model.quality), _error_sum(model.quality), _criterion(criteria.get(name)),
         )  # fmt: skip
         if not is_used or (model.quality is not None and not model.quality.trusted):
