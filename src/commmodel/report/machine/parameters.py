@@ -44,7 +44,7 @@ _FORMULAS = {
     "max-rate": "Max-rate: T = α + k n / min(R_N, k R_C), for k pairs that send at once",
     "extended": "Extended: T = α + k n / min(R_N, R_Cb + (k − 1) R_Ci)",
     "latency-aware": "Latency-aware: T = max(k n / R_N, α + n / R_C)",
-    STREAMS: "One way, streams: the max-rate model of messages that all go in one direction. Its α is what each message "
+    STREAMS: "One way, streams: the max-rate model of messages that all go in one direction. Its α is what a message "
     "of a window takes, which is no latency; its R_N is that of one direction; R_N of the other lines is that of "
     "ping-pongs, which go both ways at once",
 }
