@@ -2,7 +2,9 @@
 //
 // A wait is a transfer while a message to or from its rank is in flight, and a receive that began before any was begins
 // with a wait (`commmodel.simulate.states`). A sender hears of an arrival when the receiver has come that far; so waits
-// are kept until no message of their rank is in flight, and none can leave any more before they end.
+// are kept until no message of their rank is in flight that left before they end, and none can leave so any more.
+// Messages are counted in two turns of each rank: when all of the earlier turn have arrived, the waits before the later
+// one are told apart, and a new turn begins.
 #pragma once
 
 #include <algorithm>
@@ -22,21 +24,25 @@ struct Flight {
 struct Kept {
     std::vector<Flight> flights;  // in the order of time, those at once joined
     std::vector<Interval> waits;
-    int32_t in_flight = 0;
+    double turned = 0.0;            // none of the messages of the later turn left before
+    int32_t in_flight[2] = {0, 0};  // of the turns
+    uint8_t turn = 0;               // the later one
 };
 
 class Flights {
   public:
     explicit Flights(Run &run) : run_(run) {}
 
-    static void leave(Kept &sender, Kept &receiver) {
-        ++sender.in_flight;
-        ++receiver.in_flight;
+    // Let a message leave; returns the turns to which it belongs.
+    static uint8_t leave(Kept &sender, Kept &receiver) {
+        ++sender.in_flight[sender.turn];
+        ++receiver.in_flight[receiver.turn];
+        return static_cast<uint8_t>(sender.turn | receiver.turn << 1);
     }
 
-    static void arrive(Kept &sender, Kept &receiver, double left, double arrived) {
-        --sender.in_flight;
-        --receiver.in_flight;
+    static void arrive(Kept &sender, Kept &receiver, uint8_t turns, double left, double arrived) {
+        --sender.in_flight[turns & 1];
+        --receiver.in_flight[turns >> 1];
         add(sender.flights, {left, arrived});
         if (&receiver != &sender) add(receiver.flights, {left, arrived});
     }
@@ -45,7 +51,10 @@ class Flights {
     void wait(Kept &rank, const Interval &call, double settled) {
         if (!(call.end > call.start)) return;
         rank.waits.push_back(call);
-        if (rank.in_flight == 0) settle(rank, settled);
+        if (rank.in_flight[!rank.turn] > 0) return;
+        settle(rank, rank.in_flight[rank.turn] > 0 ? rank.turned : settled);
+        rank.turned = settled;
+        rank.turn = !rank.turn;
     }
 
     void settle(Kept &rank, double settled) {

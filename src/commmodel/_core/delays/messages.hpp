@@ -19,6 +19,7 @@ struct Message {  // 64 bytes
     int32_t answers;         // the sender's request, of a message in a rendezvous
     uint16_t lane;           // CPU and NIC
     uint8_t kind;
+    uint8_t turns;  // of `Flights`
 };
 
 using Messages = MessagePool<Message, &Message::child, &Message::sibling>;

@@ -10,7 +10,7 @@
 // o, likewise, and only then does the message leave, as any other.
 //
 // Order is that of time; at one time messages come in the order of their senders' ranks, and then as they were sent. A
-// rank takes 285 bytes with its result, a message on its way 64, a request that is open 40, and each queue of what waits
+// rank takes 301 bytes with its result, a message on its way 64, a request that is open 40, and each queue of what waits
 // for its match up to 80; operations are read where they are.
 #pragma once
 
@@ -139,7 +139,7 @@ class Stream {
             if (!local) rank.last_arrival = time;
             if (message.kind == EAGER || message.kind == DATA) {
                 const double left = message.arrival - (local ? 0.0 : transit(message.size));
-                Flights::arrive(ranks_[message.source], rank, left, time);
+                Flights::arrive(ranks_[message.source], rank, message.turns, left, time);
                 if (run_.records)
                     run_.transfers.push_back(
                         {message.source, number, message.tag, message.size, message.born, left, time});
@@ -170,7 +170,8 @@ class Stream {
 
     // Let a message fly; its receiver may now have something to wait for.
     void launch(int32_t number, Message message, int32_t receiver, double arrival) {
-        if (message.kind == EAGER || message.kind == DATA) Flights::leave(ranks_[number], ranks_[receiver]);
+        if (message.kind == EAGER || message.kind == DATA)
+            message.turns = Flights::leave(ranks_[number], ranks_[receiver]);
         message.arrival = arrival;
         message.source = number;
         message.order = ranks_[number].sent++;
