@@ -138,18 +138,16 @@ def _roughness(sizes: Array, times: Array) -> float:
 
 
 def _table(points: Points, sizes: Array, times: Array, scatter: float) -> MeasuredTimes:
-    """Return times with confidence limits: of their samples, and of how records scatter."""
+    """Return times with limits: of their samples, of what the records of a size took, and of how sizes scatter."""
     low, high = (
-        np.array([np.median(column[points.message_size == size]) for size in sizes])
-        for column in (points.low, points.high)
+        np.array([np.quantile(column[points.message_size == size], share, method="nearest") for size in sizes])
+        for column, share in ((points.low, 0.025), (points.high, 0.975))
     )
     is_bounded = np.isfinite(high) & (low > 0)
-    of_samples = np.where(is_bounded, np.log(np.where(is_bounded, high / np.maximum(low, 1e-300), 1.0)) / 2, 0.0)
-    half = np.hypot(of_samples, NORMAL * scatter)
-    columns = [
-        tuple(rounded(float(value)) for value in column)
-        for column in (times, times * np.exp(-half), times * np.exp(half))
-    ]
+    below = np.log(times / np.where(is_bounded, np.minimum(low, times), times))
+    above = np.log(np.where(is_bounded, np.maximum(high, times), times) / times)
+    ends = (times * np.exp(-np.hypot(below, NORMAL * scatter)), times * np.exp(np.hypot(above, NORMAL * scatter)))
+    columns = [tuple(rounded(float(value)) for value in column) for column in (times, *ends)]
     has_interval = scatter > 0 or is_bounded.all()
     return MeasuredTimes(tuple(map(int, sizes)), columns[0], *(columns[1:] if has_interval else ()))
 

@@ -228,11 +228,11 @@ def _why(points: Points) -> str:
 
 
 def doubted(segment: Segment, headers: Sequence[Header]) -> Segment:
-    """Return a segment whose fits are not trusted, if most launches were measured beside other programs.
+    """Return a segment whose fits are not trusted, if half of the launches or more were measured beside other programs.
 
     What is measured then looks like a slower machine: neither samples nor sizes show it.
     """
-    if 2 * sum(bool(load_warnings(header)) for header in headers) <= len(headers):
+    if 2 * sum(bool(load_warnings(header)) for header in headers) < max(len(headers), 1):
         return segment
     changes = {
         name: msgspec.structs.replace(model, quality=_doubtful(model.quality))

@@ -71,7 +71,16 @@ def reach_of(
     entries = {entry.pairs: entry for entry in segment.measured}
     pairs = min((count for count in entries if count >= processes), default=max(entries, default=0))
     doubts = _doubts(segment, entries[pairs], message_size, processes, model) if pairs else ()
-    return Reach(tuple(lines), bounded, (*filter(None, [of_streams]), *doubts))
+    return Reach(tuple(lines), bounded, (*filter(None, [of_streams, _distrust(segment, model)]), *doubts))
+
+
+def _distrust(segment: Segment, model: str) -> str:
+    """Return why the fit of a model is not trusted; empty where it is, or where the file does not tell."""
+    fitted = segment.loggp if model in {"loggp", "logp"} else model_of(segment, model)
+    quality = None if fitted is None else fitted.quality
+    if quality is None or quality.trusted:
+        return ""
+    return f"the fit of this model is not trusted: {next(iter(quality.remarks), 'see commmodel report')}"
 
 
 def _doubts(segment: Segment, entry: MeasuredPairs, message_size: float, processes: int, model: str) -> Iterator[str]:
@@ -92,8 +101,8 @@ def _doubts(segment: Segment, entry: MeasuredPairs, message_size: float, process
         yield f"the times of {pairs} lie a factor of {math.exp(speaking.error):.1f} from this model in the mean"
     if (near := _nearest(entry.contradicting, message_size)) is not None:
         yield (
-            f"{format_size(near[0])} took {format_time(near[1])} when it was measured, though its neighbours say "
-            "otherwise: this leaves it out, measure it again"
+            f"a message of {format_size(near[0])} took {format_time(near[1])} when it was measured, beside the line of "
+            "other sizes: this leaves it out, measure it again"
         )
     if (near := _nearest(entry.disturbed, message_size)) is not None:
         yield (

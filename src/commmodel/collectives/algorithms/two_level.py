@@ -86,7 +86,7 @@ def node_layout(problem: Problem) -> tuple[Nodes, int]:
     nodes, processes = problem.nodes, problem.processes
     if nodes is None:
         raise InputError(
-            "two levels need the number of processes on each node: give -k to predict, or simulate on a platform"
+            "two levels need the number of processes on each node: predict takes it with -k, simulate from a platform"
         )
     per_node = min(nodes.per_node, processes)
     if processes % per_node:

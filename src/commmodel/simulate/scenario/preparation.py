@@ -81,9 +81,13 @@ class Scenario:
         """Notes on the result, one per line."""
         if self.platform is None or self.hosts is None:
             machine = None if self.place.parameters is not None else self.place.machine
-            if machine is None or sum(segment.loggp is not None for segment in machine.segments) < 2:
-                return ()
-            return (f"{self.model} has one set of parameters for all sizes; predict takes those of each size",)
+            fitted = [segment.loggp for segment in machine.segments if segment.loggp is not None] if machine else []
+            lines = []
+            if len(fitted) > 1:
+                lines.append(f"{self.model} has one set of parameters for all sizes; predict takes those of each size")
+            if any(loggp.quality is not None and not loggp.quality.trusted for loggp in fitted):
+                lines.append("some of the LogGP parameters are not trusted: commmodel report says which, and why")
+            return tuple(lines)
         used = np.bincount(self.hosts, minlength=self.platform.hosts)
         if (used <= self.platform.cores).all():
             return ()
