@@ -311,7 +311,7 @@ def test_one_command_calibrates(tmp_path):
     for configuration, record in records.items():
         if isinstance(configuration, RandomPing | RandomPingPong):
             assert len(record.samples) % len(configuration.message_sizes) == 0
-            assert len(record.samples) >= 3 * len(configuration.message_sizes)
+            assert len(record.samples) >= len(configuration.message_sizes)  # one pass where there is no time for more
             assert min(record.samples) > 0
     fitted = fit_machine(measurements, settings=FitSettings(samples=20))
     model = fitted.hybrid_model()

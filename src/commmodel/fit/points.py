@@ -63,7 +63,7 @@ class Points:
 
     @property
     def disturbed(self) -> np.ndarray:
-        """Which records their own samples call disturbed: those whose fastest mode is not most of them."""
+        """Which records were disturbed, as their own samples show, whose fastest mode is not most of them."""
         return np.array([len(modes) > 1 and modes[0].share < _MOST for modes in self.modes], dtype=bool)
 
     def __repr__(self) -> str:

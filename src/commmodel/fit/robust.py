@@ -49,7 +49,7 @@ class Robust(NamedTuple, Generic[Fit]):
     pseudo: Array
     """Times of which the fit is the least squares solution with weights 1/(fitted σ)²; none is far off."""
     residual: Array
-    """Relative, as far as they tell of the noise: those of points that the fit leaves aside, up to a limit, too."""
+    """Relative, as far as they tell of the noise; those of points that the fit leaves aside count up to a limit."""
 
 
 def log_slope(first: Array, second: Array) -> Array:

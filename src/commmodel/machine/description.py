@@ -84,11 +84,11 @@ class MeasuredPairs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     errors: dict[str, Annotated[float, Meta(ge=0)]] = {}
     """Model -> mean abs(ln(T_model / T)) over the sizes."""
     times: MeasuredTimes | None = None
-    """What was measured, where no model of the segment describes it: at all sizes, or at those of a regime."""
+    """What was measured, where no model of the segment describes it, at all sizes or at those of a regime."""
     disturbed: MeasuredTimes | None = None
     """The median of all samples at the sizes where most samples were disturbed; models are fitted to the others."""
     contradicting: MeasuredTimes | None = None
-    """Lone sizes whose times are beside their neighbours' though their samples agree: predictions leave them out."""
+    """Sizes whose times lie beside those of others though their samples agree. Predictions leave them out."""
 
     @property
     def is_of_all_sizes(self) -> bool:
