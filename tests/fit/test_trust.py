@@ -1,5 +1,6 @@
 """What is trusted, what is left out, and what predictions follow where a record leaves its model."""
 
+import msgspec
 import numpy as np
 import pytest
 from benchmarks.validation.contradictions import measured_sets, ping_pongs, tally
@@ -159,3 +160,27 @@ def test_streams_of_many_pairs_that_the_rate_of_few_does_not_describe_are_predic
         assert many.time.seconds == pytest.approx(1.2e-6 + 32 * size / 1e10, rel=0.1)
         assert many.remarks
     assert not machine.segment(1).one_way.quality.trusted
+
+
+def test_half_of_the_launches_under_load_are_doubt_and_a_large_node_is_not_crowded_by_few():
+    quiet, crowded = made(load=(0.1, 0.1, 0.1)).launches[0], made(load=(12.0, 8.0, 3.0)).launches[0]
+    machine = fit_machine(Measurements((quiet, crowded)), settings=QUICK)
+    assert not any(segment.postal.quality.trusted for segment in machine.segments)
+    large = msgspec.structs.replace(crowded.header, hosts=(Host("node", 2, load=(12.0, 8.0, 3.0), processors=128),))
+    machine = fit_machine(Measurements((msgspec.structs.replace(crowded, header=large),)), settings=QUICK)
+    assert all(segment.postal.quality.trusted for segment in machine.segments)
+
+
+def test_measured_times_of_launches_that_disagree_have_an_interval_that_holds_them_all():
+    fast, slow = made().launches[0], made(dict.fromkeys([1 << step for step in range(25)], 8.0)).launches[0]
+    machine = fit_machine(Measurements((fast, slow)), settings=QUICK)
+    time = predict.send(machine, 1 << 16).time
+    alone = [predict.send(fit_machine(Measurements((one,)), settings=QUICK), 1 << 16).time for one in (fast, slow)]
+    assert time.low <= alone[0].seconds * 1.02
+    assert time.high >= alone[1].seconds / 1.02
+
+
+def test_a_prediction_says_that_its_fit_is_not_trusted():
+    machine = fit_machine(made({1 << 12: 5.0}), settings=QUICK)
+    assert any("not trusted: 1 of" in remark for remark in predict.send(machine, 1 << 10).remarks)
+    assert not predict.send(fit_machine(made(), settings=QUICK), 1 << 10).remarks

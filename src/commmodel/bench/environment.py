@@ -139,6 +139,7 @@ def _describe_host(name: str, cpus: set[int], chosen: Clock) -> Host:
         caches=data_caches(),
         load=load,
         clock=chosen,
+        processors=os.cpu_count() or 0,
     )
 
 

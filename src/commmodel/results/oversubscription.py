@@ -8,8 +8,10 @@ from collections.abc import Sequence
 
 from commmodel.results.records import Header, Host
 
-__all__ = ["is_oversubscribed", "load_warnings", "oversubscription_warnings", "some_names"]
+__all__ = ["CROWDED", "is_oversubscribed", "load_warnings", "oversubscription_warnings", "some_names"]
 
+CROWDED = 1.25
+"""Load average over processors beyond which other programs must have shared them: ranks alone make it 1."""
 _MOST_NAMES = 3
 
 
@@ -51,10 +53,10 @@ def load_warnings(header: Header) -> tuple[str, ...]:
     ('vm: load average 12.3 on 2 processors, so other programs are measured, too: measure on a quiet machine',)
     """
     return tuple(
-        f"{host.name}: load average {host.load[0]:.1f} on {host.cpus} processors, so other programs are measured, too: "
-        "measure on a quiet machine"
+        f"{host.name}: load average {host.load[0]:.1f} on {host.processors or host.cpus} processors, so other programs "
+        "are measured, too: measure on a quiet machine"
         for host in header.hosts
-        if host.load is not None and host.load[0] > host.cpus > 0
+        if host.load is not None and host.load_share > CROWDED
     )
 
 

@@ -54,6 +54,14 @@ class Host(Struct, frozen=True, forbid_unknown_fields=True):
     caches: dict[str, Bytes] = {}
     """Bytes of each data cache that its first processor uses, by name: ``L1``, ``L2``, ...; the last is often
     shared."""
+    processors: Annotated[int, Meta(ge=0)] = 0
+    """Processors of the host, whoever may use them; 0 where not known."""
+
+    @property
+    def load_share(self) -> float:
+        """Load average before the first measurement over the host's processors; 0 where not known."""
+        processors = self.processors or self.cpus
+        return self.load[0] / processors if self.load is not None and processors else 0.0
 
 
 class Rank(Struct, frozen=True, forbid_unknown_fields=True):

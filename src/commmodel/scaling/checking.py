@@ -13,6 +13,7 @@ from commmodel.arguments import finite, integer, share
 from commmodel.errors import InputError, choice_of
 from commmodel.results import Measurements
 from commmodel.results.configurations import Function
+from commmodel.results.oversubscription import CROWDED
 from commmodel.scaling.baseline import Slowdown, modelled, slower, status_quo
 from commmodel.scaling.bootstrap import MOST_DRAWS, Ensemble
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline
@@ -27,8 +28,6 @@ from commmodel.scaling.verdict import Judgement, Verdict, judge
 
 __all__ = ["CheckResult", "CheckedSeries", "MemoryLimit", "Room", "Slowdown", "check"]
 
-_CROWDED = 1.25
-"""Load average over processors from which on other programs must have shared them: ranks alone make it 1."""
 _NEEDED = ": measure a function at three scales or more, as with mpiexec -n 8 python -m commmodel.bench collective"
 
 
@@ -344,9 +343,9 @@ def _doubted(row: CheckedSeries, advice: str) -> CheckedSeries:
 
 def _crowded(measurements: Measurements) -> str:
     """Return what to measure where other programs took the processors; otherwise nothing."""
-    hosts = [host for launch in measurements.launches for host in launch.header.hosts if host.load]
-    load = max((host.load[0] / max(host.cpus, 1) for host in hosts if host.load), default=0.0)
-    if load <= _CROWDED:
+    hosts = [host for launch in measurements.launches for host in launch.header.hosts]
+    load = max((host.load_share for host in hosts), default=0.0)
+    if load <= CROWDED:
         return ""
     return (
         f"other programs took the processors (load average {load:.2g} times their number): measure when they are idle, "
