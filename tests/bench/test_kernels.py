@@ -495,10 +495,10 @@ def test_ranks_that_outnumber_processors_share_them(ranks, cpus, shared):
 
 
 def test_hosts_with_the_same_trouble_share_a_warning():
-    hosts = tuple(results.Host(f"n{number}", cpus=2, load=(2.0 + number, 0.0, 0.0)) for number in range(50))
+    hosts = tuple(results.Host(f"n{number}", cpus=2, others=2.0 + number) for number in range(50))
     header = results.Header("commmodel-results", 1, "", (), results.Library("MPI"), hosts, ())
     (warning,) = advice(header)
-    assert warning.startswith("n0, n1 and 48 more: load average up to 51.00 ")
+    assert warning.startswith("n0, n1 and 48 more: up to 51.0 other processes ran ")
 
 
 def test_a_start_that_is_asked_for_is_known_from_the_default():

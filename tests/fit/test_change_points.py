@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from support.paths import SHARED
 
 from commmodel import formats, machine
@@ -394,6 +395,22 @@ def test_the_answer_delay_is_the_time_of_a_send_beside_a_large_message_over_that
     assert fit_answers(measured(records[0]), "between-nodes", FEW) == (None, None)
     (model,) = fit_hybrid(measured(made()[0], *records), FEW)
     assert (model.answer_delay, model.answer_latency) == (found, latency)
+
+
+def test_answers_and_unexpected_messages_below_the_eager_limit_tell_nothing():
+    """Sends that await no receive end at once, whatever a library does with those that do."""
+    size = 1 << 13
+    records = [Record(Answer(size, kind, "between-nodes"), "s", (1e-2, 1.01e-2)) for kind in ("alone", "beside")]
+    records += [Record(Unexpected(size, kind, "between-nodes"), "s", (1e-2, 1e-3)) for kind in ("awaited", "late")]
+    (model,) = fit_hybrid(measured(*made(), *records), FEW)
+    assert (model.answer_delay, model.unexpected) == (None, None)
+    assert [remark.split(":")[0] for remark in model.remarks if "await no receive" in remark] == [
+        "answer",
+        "unexpected",
+    ]
+    larger = [replace(one, configuration=replace(one.configuration, message_size=1 << 24)) for one in records]
+    (model,) = fit_hybrid(measured(*made(), *larger), FEW)
+    assert None not in {model.answer_delay, model.unexpected}
 
 
 def test_a_ring_through_a_network_that_limits_does_not_count():

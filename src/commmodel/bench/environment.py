@@ -4,6 +4,7 @@ import os
 import platform
 import secrets
 import sys
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +37,7 @@ __all__ = ["advice", "data_caches", "describe_launch", "host_indices", "is_overs
 _WTIME_SECONDS = 0.05
 _WTIME_TOLERANCE = 1e-3
 _LOAD_PER_CPU = 0.25
+_WATCHES, _WATCH = 16, 0.01  # how often, and every how many seconds on average, a host is watched while its ranks sleep
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 _GOVERNOR = _TOPOLOGY / "cpu0" / "cpufreq" / "scaling_governor"
 
@@ -122,7 +124,26 @@ def data_caches(topology: Path = _TOPOLOGY) -> dict[str, int]:
     return sizes
 
 
-def _describe_host(name: str, cpus: set[int], chosen: Clock) -> Host:
+def _others_while_asleep(comm: "MPI.Comm", *, watches: bool) -> float | None:
+    """Return how many other processes ran or wanted to, on average, while the ranks slept. Collective over all ranks.
+
+    Only ranks that watch their host return it; None where the system does not tell.
+    """
+    comm.Barrier()
+    end = time.monotonic() + (_WATCHES + 2) * _WATCH
+    running, generator = [], np.random.default_rng()
+    time.sleep(_WATCH)  # the others leave the barrier meanwhile
+    while watches and time.monotonic() < end - _WATCH:
+        time.sleep(_WATCH * generator.uniform(0.5, 1.5))  # not together with the watchers of other hosts on this kernel
+        running.append(_read("/proc/loadavg").split("/")[0].rpartition(" ")[2])
+    time.sleep(max(end - time.monotonic(), 0.0))
+    comm.Barrier()
+    if not running or not all(number.isdecimal() for number in running):
+        return None
+    return round(sum(map(int, running)) / len(running) - 1, 2)  # one is the watcher
+
+
+def _describe_host(name: str, cpus: set[int], chosen: Clock, others: float | None) -> Host:
     try:
         load: tuple[float, float, float] | None = os.getloadavg()
     except OSError:
@@ -140,6 +161,7 @@ def _describe_host(name: str, cpus: set[int], chosen: Clock) -> Host:
         load=load,
         clock=chosen,
         processors=os.cpu_count() or 0,
+        others=others,
     )
 
 
@@ -178,7 +200,8 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str], requested: ThreadL
     chosen = msgspec.structs.replace(chosen, against_wtime=float(np.round(on_host.bcast(drift), 9)))
     affinity = sorted(os.sched_getaffinity(0))
     cpus = set().union(*on_host.allgather(affinity))
-    host = _describe_host(name, cpus, chosen) if on_host.rank == 0 else None
+    others = _others_while_asleep(comm, watches=on_host.rank == 0)
+    host = _describe_host(name, cpus, chosen, others) if on_host.rank == 0 else None
     on_host.Free()
 
     where = _cpu_ranges(affinity), core_clock.current_cpu(), _is_one_core(affinity), socket_of(affinity)
@@ -213,13 +236,13 @@ def advice(header: Header) -> tuple[str, ...]:
     def warn(host: Host, problem: str) -> None:
         hosts_of.setdefault(problem, []).append(host.name)
 
-    highest = max((host.load[0] for host in header.hosts if host.load), default=0.0)
+    highest = max((host.others for host in header.hosts if host.others), default=0.0)
     for host in header.hosts:
-        if host.load and host.load[0] > _LOAD_PER_CPU * max(host.cpus, 1):
+        if host.others and host.others > _LOAD_PER_CPU * max(host.cpus, 1):
             warn(
                 host,
-                f"load average {'' if len(header.hosts) == 1 else 'up to '}{highest:.2f} before the first measurement: "
-                "stop other programs, or measure longer (--time 5min)",
+                f"{'' if len(header.hosts) == 1 else 'up to '}{highest:.1f} other processes ran just before the first "
+                "measurement: stop them, or measure longer (--time 5min)",
             )
         if host.governor and host.governor not in {"performance", "schedutil"}:
             warn(

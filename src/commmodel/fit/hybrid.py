@@ -15,7 +15,13 @@ from commmodel.errors import InputError
 from commmodel.fit.calls import Call, Curve, collect_series
 from commmodel.fit.change_points import medians, robust_lines
 from commmodel.fit.mode_limits import LEAST_IN_MODE, Kind, call_limits, divided, faint_limits, find_parts, probed
-from commmodel.fit.path_parameters import fit_answers, fit_contention, fit_unexpected, resampled_parameter
+from commmodel.fit.path_parameters import (
+    fit_answers,
+    fit_contention,
+    fit_unexpected,
+    resampled_parameter,
+    without_eager,
+)
 from commmodel.fit.segment import FitSettings
 from commmodel.fit.trust import rounded
 from commmodel.machine import Edge, Hybrid, Mode, Parameter
@@ -209,11 +215,14 @@ def fit_hybrid(measurements: Measurements, settings: FitSettings | None = None) 
             continue
         limits = {call: call_limits(series[call], settings) for call in curves}
         of_round_trips = limits.pop("round-trip")
-        answers = fit_answers(measurements, path, settings)
-        contention, remarks = fit_contention(measurements, path, settings, takes_turns=answers_wait(answers[0]))
         missing = [call for call in ("send", "receive") if call not in curves]
         notes = [f"o_{call[0]} is not known: no ping {call} of random sizes" for call in missing]
         parts = find_parts(curves, limits, probed(measurements, path), settings)
+        eager = [end.value for kind, end in parts if end is not None and kind != "synchronous"]
+        telling, of_eager = without_eager(measurements, path, max(eager, default=0))
+        answers = fit_answers(telling, path, settings)
+        contention, remarks = fit_contention(measurements, path, settings, takes_turns=answers_wait(answers[0]))
+        remarks += of_eager
         modes = _fit_modes(curves, parts, settings)
         errors = [mode.relative_error or 0.0 for mode in modes]
         finer = divided(parts, errors, of_round_trips, curves["round-trip"])
@@ -226,7 +235,7 @@ def fit_hybrid(measurements: Measurements, settings: FitSettings | None = None) 
             )
             remarks.append(f"{left_out}: {', '.join(shares)}")
         buffered = _send_buffer(curves, finer, modes, settings)
-        unexpected = fit_unexpected(measurements, path, settings)
+        unexpected = fit_unexpected(telling, path, settings)
         models.append(Hybrid(modes, path, contention, buffered, unexpected, *answers, remarks=(*notes, *remarks)))
     return tuple(models)
 

@@ -4,15 +4,17 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from commmodel.fit import bootstrap
 from commmodel.fit.segment import FitSettings
 from commmodel.machine import Parameter
-from commmodel.results import Measurements
+from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Answer, Contention, Unexpected
+from commmodel.results.parameters import kernel_name
 
-__all__ = ["fit_answers", "fit_contention", "fit_unexpected", "resampled_parameter"]
+__all__ = ["fit_answers", "fit_contention", "fit_unexpected", "resampled_parameter", "without_eager"]
 
 Array = NDArray[np.float64]
 
@@ -76,6 +78,31 @@ def fit_contention(
         both_ways = [time for time in both_ways if time < _TURNS * least]
     single, double = _middles((one_way, both_ways), settings)
     return resampled_parameter(np.clip(2 * single / double, 1, 2), "1", settings), remarks
+
+
+def without_eager(measurements: Measurements, path: str, eager: float) -> tuple[Measurements, list[str]]:
+    """Return measurements without those of answers and unexpected messages that await no receive, and remarks on them.
+
+    Messages of at most `eager` bytes are sent at once: they tell nothing of those that wait.
+    """
+    remarks = {}
+
+    def tells(record: Record) -> bool:
+        configuration = record.configuration
+        if not isinstance(configuration, Answer | Unexpected) or configuration.path != path:
+            return True
+        size = configuration.smaller if isinstance(configuration, Answer) else configuration.message_size
+        if size > eager:
+            return True
+        kernel = kernel_name(configuration)
+        remarks[kernel] = f"{kernel}: its messages of {size} B await no receive and tell nothing: measure it again"
+        return False
+
+    launches = [
+        replace(launch, records=tuple(record for record in launch.records if tells(record)))
+        for launch in measurements.launches
+    ]
+    return replace(measurements, launches=tuple(launches)), list(remarks.values())
 
 
 def fit_unexpected(measurements: Measurements, path: str, settings: FitSettings) -> Parameter | None:

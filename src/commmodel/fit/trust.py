@@ -16,7 +16,7 @@ from commmodel.machine import Parameter, Quality, Segment
 from commmodel.machine.model_choice import DESCRIBES
 from commmodel.machine.parameters import MODELS
 from commmodel.results import Header
-from commmodel.results.oversubscription import load_warnings
+from commmodel.results.oversubscription import crowded_hosts
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio, format_size, format_time
 
@@ -232,7 +232,7 @@ def doubted(segment: Segment, headers: Sequence[Header]) -> Segment:
 
     What is measured then looks like a slower machine: neither samples nor sizes show it.
     """
-    if 2 * sum(bool(load_warnings(header)) for header in headers) < max(len(headers), 1):
+    if 2 * sum(bool(crowded_hosts(header)) for header in headers) < max(len(headers), 1):
         return segment
     changes = {
         name: msgspec.structs.replace(model, quality=_doubtful(model.quality))
@@ -243,7 +243,7 @@ def doubted(segment: Segment, headers: Sequence[Header]) -> Segment:
 
 
 def _doubtful(quality: Quality) -> Quality:
-    doubt = "measured while other programs wanted every processor: measure on a quiet machine"
+    doubt = "measured while other programs wanted the ranks' processors: measure on a quiet machine"
     return msgspec.structs.replace(quality, trusted=False, remarks=(doubt, *quality.remarks))
 
 

@@ -236,6 +236,11 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
     exchange: Exchange
     path: MessagePath
 
+    @property
+    def smaller(self) -> int:
+        """Bytes of the other message."""
+        return max(1, self.message_size // 8)
+
 
 class Threshold(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="threshold"):
     """Eager limit: the largest message whose MPI_Send returns although the receiver stays out of MPI."""

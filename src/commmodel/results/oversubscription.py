@@ -1,6 +1,6 @@
 """Launches beside which others wanted the processors: ranks, or programs.
 
-Main entries: `is_oversubscribed`, `oversubscription_warnings` and `load_warnings`.
+Main entries: `is_oversubscribed`, `oversubscription_warnings` and `crowded_hosts`.
 """
 
 from collections import Counter
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from commmodel.results.records import Header, Host
 
-__all__ = ["CROWDED", "is_oversubscribed", "load_warnings", "oversubscription_warnings", "some_names"]
+__all__ = ["crowded_hosts", "is_oversubscribed", "load_warnings", "oversubscription_warnings", "some_names"]
 
 CROWDED = 1.25
-"""Load average over processors beyond which other programs must have shared them: ranks alone make it 1."""
+"""Processes over processors beyond which other programs must have shared them: ranks alone make it 1."""
 _MOST_NAMES = 3
 
 
@@ -45,7 +45,7 @@ def oversubscription_warnings(header: Header) -> tuple[str, ...]:
 
 
 def load_warnings(header: Header) -> tuple[str, ...]:
-    """Return warnings of hosts where other programs wanted every processor before the first measurement.
+    """Return warnings of hosts where other programs wanted the ranks' processors before the first measurement.
 
     >>> from commmodel.results import Library
     >>> hosts = (Host("vm", cpus=2, load=(12.3, 8.0, 3.0)),)
@@ -53,11 +53,35 @@ def load_warnings(header: Header) -> tuple[str, ...]:
     ('vm: load average 12.3 on 2 processors, so other programs are measured, too: measure on a quiet machine',)
     """
     return tuple(
-        f"{host.name}: load average {host.load[0]:.1f} on {host.processors or host.cpus} processors, so other programs "
-        "are measured, too: measure on a quiet machine"
-        for host in header.hosts
-        if host.load is not None and host.load_share > CROWDED
+        f"{host}: {load}, so other programs are measured, too: measure on a quiet machine"
+        for host, load in crowded_hosts(header).items()
     )
+
+
+def crowded_hosts(header: Header) -> dict[str, str]:
+    """Return the hosts where other programs wanted the ranks' processors before the first measurement, and the load.
+
+    Others that ran while the ranks slept say so at once. Where they were not counted, the load average does, which lags
+    behind by a minute.
+
+    >>> from commmodel.results import Library, Rank
+    >>> host, ranks = Host("vm", cpus=2, load=(12.3, 8.0, 3.0), others=1.0), (Rank(0, 0), Rank(1, 0))
+    >>> crowded_hosts(Header("commmodel-results", 1, "", (), Library("MPICH"), (host,), ranks))
+    {'vm': '1.0 other processes on 2 processors'}
+    """
+    ranks_on = Counter(rank.host for rank in header.ranks)
+    crowded = {}
+    for index, host in enumerate(header.hosts):
+        processors = host.processors or host.cpus
+        if host.others is not None:
+            wanted, load = host.others + min(ranks_on[index], processors), f"{host.others:.1f} other processes"
+        elif host.load is not None:
+            wanted, load = host.load[0], f"load average {host.load[0]:.1f}"
+        else:
+            continue
+        if wanted > CROWDED * processors > 0:
+            crowded[host.name] = f"{load} on {processors} processors"
+    return crowded
 
 
 def some_names(names: Sequence[str]) -> str:

@@ -56,12 +56,8 @@ class Host(Struct, frozen=True, forbid_unknown_fields=True):
     shared."""
     processors: Annotated[int, Meta(ge=0)] = 0
     """Processors of the host, whoever may use them; 0 where not known."""
-
-    @property
-    def load_share(self) -> float:
-        """Load average before the first measurement over the host's processors; 0 where not known."""
-        processors = self.processors or self.cpus
-        return self.load[0] / processors if self.load is not None and processors else 0.0
+    others: Annotated[float, Meta(ge=0)] | None = None
+    """Other processes that ran or wanted to, on average, while its ranks slept just before the first measurement."""
 
 
 class Rank(Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,7 +13,7 @@ from commmodel.arguments import finite, integer, share
 from commmodel.errors import InputError, choice_of
 from commmodel.results import Measurements
 from commmodel.results.configurations import Function
-from commmodel.results.oversubscription import CROWDED
+from commmodel.results.oversubscription import crowded_hosts
 from commmodel.scaling.baseline import Slowdown, modelled, slower, status_quo
 from commmodel.scaling.bootstrap import MOST_DRAWS, Ensemble
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline
@@ -343,13 +343,12 @@ def _doubted(row: CheckedSeries, advice: str) -> CheckedSeries:
 
 def _crowded(measurements: Measurements) -> str:
     """Return what to measure where other programs took the processors; otherwise nothing."""
-    hosts = [host for launch in measurements.launches for host in launch.header.hosts]
-    load = max((host.load_share for host in hosts), default=0.0)
-    if load <= CROWDED:
+    crowded = [load for launch in measurements.launches for load in crowded_hosts(launch.header).values()]
+    if not crowded:
         return ""
     return (
-        f"other programs took the processors (load average {load:.2g} times their number): measure when they are idle, "
-        f"or {FEWEST_PLAIN} launches or more"
+        f"other programs took the processors ({crowded[0]}): measure when they are idle, or {FEWEST_PLAIN} launches or "
+        "more"
     )
 
 

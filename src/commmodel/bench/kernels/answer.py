@@ -19,15 +19,13 @@ from commmodel.results.configurations import Answer, Exchange
 __all__ = ["KERNELS"]
 
 _SIZE = 1 << 20
-"""Bytes of the larger message; of the other an eighth, above the eager limits of MPI libraries over TCP."""
-_SMALLER = 8
+"""Bytes of the larger message, whatever sizes are asked for: an eighth is above libraries' eager limits over TCP."""
 _BEGUN = 0.25
 """Share of the larger message's time after which the other one begins."""
 
 
-def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
-    size = max(1, min(_SIZE, max(options.sizes)))
-    return [Answer(size, exchange, path) for path in placement for exchange in get_args(Exchange)]
+def _plan(_: BenchOptions, placement: Placement) -> list[Configuration]:
+    return [Answer(_SIZE, exchange, path) for path in placement for exchange in get_args(Exchange)]
 
 
 def _measure(session: Session, configuration: Answer) -> Record | None:
@@ -47,7 +45,7 @@ def _measure(session: Session, configuration: Answer) -> Record | None:
         """Return the times on the root, and 0 elsewhere."""
         ticks = answer.sends(
             session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer,
-            max(1, size // _SMALLER), size, delay is not None, delay or 0, repetitions, session.clock_number,
+            configuration.smaller, size, delay is not None, delay or 0, repetitions, session.clock_number,
         )  # fmt: skip
         return session.seconds(ticks) * session.first
 
@@ -62,7 +60,8 @@ def _measure(session: Session, configuration: Answer) -> Record | None:
 def _effort(configuration: Answer) -> Effort:
     if configuration.exchange == "empty":
         return Effort(0, 2)
-    return Effort(configuration.message_size, 1 + 1 / _SMALLER, LOOKS if configuration.exchange == "beside" else 0)
+    size = configuration.message_size
+    return Effort(size, 1 + configuration.smaller / size, LOOKS if configuration.exchange == "beside" else 0)
 
 
 KERNELS = (

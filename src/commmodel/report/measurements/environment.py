@@ -38,7 +38,7 @@ def _clock(clock: Clock) -> str:
     )
 
 
-_PER_HOST = ("load before", "clock")  # they do not tell hosts apart
+_PER_HOST = ("load before", "others before", "clock")  # they do not tell hosts apart
 
 
 def _host(host: Host) -> dict[str, str]:
@@ -49,6 +49,7 @@ def _host(host: Host) -> dict[str, str]:
         ("kernel", host.kernel),
         ("frequency governor", host.governor),
         ("load before", load),
+        ("others before", "" if host.others is None else f"{host.others:.1f} processes"),
         ("huge pages", host.transparent_huge_pages),
         ("clock source", host.clocksource),
         ("clock", _clock(host.clock) if host.clock else ""),
