@@ -179,7 +179,8 @@ EXPORT int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info) {
 // ---- making
 
 // Give a new communicator its handle; it takes over the groups.
-static MPI_Comm made(struct communicator *parent, struct group *group, struct group *remote, int context, int number) {
+static MPI_Comm build_communicator(struct communicator *parent, struct group *group, struct group *remote, int context,
+                                   int number) {
     struct communicator *communicator = new_communicator(group, remote, context, number);
     communicator->errhandler = parent->errhandler;
     keep_errhandler(communicator->errhandler);
@@ -222,8 +223,9 @@ static int duplicate(const char *name, MPI_Comm comm, MPI_Info info, bool has_in
         *newcomm = MPI_COMM_NULL;
         return fail(communicator, error);
     }
-    *newcomm = made(communicator, keep_group(communicator->group),
-                    communicator->remote ? keep_group(communicator->remote) : NULL, numbers[0], numbers[1]);
+    *newcomm =
+        build_communicator(communicator, keep_group(communicator->group),
+                           communicator->remote ? keep_group(communicator->remote) : NULL, numbers[0], numbers[1]);
     struct communicator *copy = communicator_of(*newcomm);
     copy->attributes = attributes;
     copy->topology = keep_topology(communicator->topology);
@@ -287,7 +289,7 @@ static int split(const char *name, struct communicator *communicator, int color,
     if (group != NULL && (remote == NULL || others->size > 0)) {
         int first = 0;  // the first of this color: its place is the number of the new communicator
         while (all[first].color != color) first++;
-        *newcomm = made(communicator, group, others, numbers[0], numbers[1] + first);
+        *newcomm = build_communicator(communicator, group, others, numbers[0], numbers[1] + first);
     } else {
         --world->contexts[numbers[0]];
         drop_group(group);
@@ -361,7 +363,7 @@ static int of_group(const char *call, struct communicator *parent, struct group 
     int numbers[2];
     all_of(members, call, numbers, 1);
     drop_communicator(members);
-    *newcomm = made(parent, keep_group(group), NULL, numbers[0], numbers[1]);
+    *newcomm = build_communicator(parent, keep_group(group), NULL, numbers[0], numbers[1]);
     return MPI_SUCCESS;
 }
 
@@ -437,7 +439,7 @@ EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm 
     if (all != NULL) memcpy(remote->ranks, all, sizeof(int) * (size_t)heading[0]);
     free(all);
     MPI_Bcast(remote->ranks, heading[0], MPI_INT, local_leader, local_comm);
-    *newintercomm = made(local, keep_group(local->group), remote, heading[1], heading[2]);
+    *newintercomm = build_communicator(local, keep_group(local->group), remote, heading[1], heading[2]);
     return MPI_SUCCESS;
 }
 
@@ -488,6 +490,6 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
         for (int i = 0; i < order[side]->size; i++) group->ranks[at++] = order[side]->ranks[i];
     }
     free(all);
-    *newintracomm = made(communicator, group, NULL, numbers[0], numbers[1]);
+    *newintracomm = build_communicator(communicator, group, NULL, numbers[0], numbers[1]);
     return MPI_SUCCESS;
 }

@@ -189,7 +189,7 @@ void expect_message(const struct request *request) {
     me->missing += request->receive != 0 ? 1 : NEVER;
 }
 
-static struct request *taken(int name) {
+static struct request *unlink_request(int name) {
     for (struct request **link = &waiting; *link != NULL; link = &(*link)->next) {
         struct request *request = *link;
         if (request->name != name) continue;
@@ -203,7 +203,7 @@ static struct request *taken(int name) {
 void take_reports(void) {
     const struct online_report *reports = online_at(world, me->reports);
     for (int i = 0; i < me->report_count; i++) {
-        struct request *request = taken(reports[i].receive);
+        struct request *request = unlink_request(reports[i].receive);
         const uint64_t message = take_message(reports[i].source, reports[i].tag);
         if (request != NULL) request->message = message;
     }
@@ -245,7 +245,7 @@ static struct request *next_like(const struct request *request) {
 // A receive is cancelled. Its message goes to the next one like it, whose own goes to the one after that.
 void forget_receive(struct request *request) {
     if (request->name & ONLINE_REPORTED) {
-        taken(request->name);
+        unlink_request(request->name);
     } else if (!has_message(request)) {
         unlink_receive(request);
     } else {

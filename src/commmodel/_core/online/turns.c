@@ -83,7 +83,10 @@ _Noreturn void abort_all(int code, const char *format, ...) {
     for (;;) pause();
 }
 
-_Noreturn void missing(const char *name) { abort_all(2, "%s is not simulated yet", name); }
+_Noreturn void missing(const char *name) {
+    if (is_rank) me->place = call_place(name);
+    abort_all(2, "%s is not simulated yet", name);
+}
 
 // ---- operations
 

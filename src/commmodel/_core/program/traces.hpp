@@ -299,7 +299,7 @@ class Parser {
     std::unordered_map<std::string, int32_t> known_;
     std::vector<Word> words_;
 
-    bool wrong(std::string what) {
+    bool reject(std::string what) {
         problem = std::move(what);
         return false;
     }
@@ -323,10 +323,10 @@ class Parser {
     bool whole(size_t place, const char *name, double least, double most, double &value) {
         const Word &word = words_[place];
         if (!read_digits(word, value) && (!read_number(word, value) || value != std::floor(value)))
-            return wrong(std::string(name) + " " + words_[place].shown() + ": expected a whole number");
+            return reject(std::string(name) + " " + words_[place].shown() + ": expected a whole number");
         if (value < least || value > most)
-            return wrong(std::string(name) + " " + words_[place].shown() + ": expected " + text_of(least) + " to " +
-                         text_of(most));
+            return reject(std::string(name) + " " + words_[place].shown() + ": expected " + text_of(least) + " to " +
+                          text_of(most));
         return true;
     }
 
@@ -338,8 +338,8 @@ class Parser {
 
     bool amount(size_t place, const char *name, double &value) {
         if (!read_number(words_[place], value))
-            return wrong(std::string(name) + " " + words_[place].shown() + ": expected a number");
-        return value >= 0 || wrong(std::string(name) + " " + words_[place].shown() + " is negative");
+            return reject(std::string(name) + " " + words_[place].shown() + ": expected a number");
+        return value >= 0 || reject(std::string(name) + " " + words_[place].shown() + " is negative");
     }
 
     bool bytes(size_t count_at, size_t type_at, const Rank &rank, double &value, const char *name = "count") {
@@ -356,7 +356,8 @@ class Parser {
 
     bool needs(size_t arguments, const char *usage) {
         return words_.size() >= 2 + arguments ||
-               wrong(words_[1].shown() + " has " + std::to_string(words_.size() - 2) + " arguments: expected " + usage);
+               reject(words_[1].shown() + " has " + std::to_string(words_.size() - 2) + " arguments: expected " +
+                      usage);
     }
 
     static uint64_t key_of(bool receive, int64_t rank, int64_t peer, int64_t tag) {
@@ -372,7 +373,7 @@ class Parser {
         if (!partner(2, receive, peer) || !tag_of(3, receive, tag)) return false;
         Rank &mine = ranks_[rank];
         if (words_.size() > 4 && !bytes(4, 5, mine, size)) return false;
-        if (size < 0 && !receive) return wrong("count " + words_[4].shown() + " is negative");
+        if (size < 0 && !receive) return reject("count " + words_[4].shown() + " is negative");
         if (receive && size <= 0) size = -1;  // the peer takes no count for one that is unknown
         add_message(rank, code, static_cast<int64_t>(peer), static_cast<int64_t>(tag), size);
         return true;
@@ -407,7 +408,7 @@ class Parser {
             !tag_of(4, true, tag))
             return false;
         if (source != rank && target != rank)
-            return wrong(words_[1].shown() + " of a message that is neither from nor to rank " + std::to_string(rank));
+            return reject(words_[1].shown() + " of a message that is neither from nor to rank " + std::to_string(rank));
         bool receive = source != rank;
         int64_t peer = static_cast<int64_t>(receive ? source : target);
         Rank &mine = ranks_[rank];
@@ -441,7 +442,7 @@ class Parser {
             !bytes(2, 6, mine, sent, "send_count") || !partner(3, false, target) ||
             !bytes(4, 7, mine, received, "receive_count") || !partner(5, true, source))
             return false;
-        if (sent < 0) return wrong("send_count " + words_[2].shown() + " is negative");
+        if (sent < 0) return reject("send_count " + words_[2].shown() + " is negative");
         mine.requests.keep_names();
         mine.operations.push_back({IRECV, static_cast<int32_t>(source), 0, UNNAMED, received > 0 ? received : -1});
         mine.operations.push_back({ISEND, static_cast<int32_t>(target), 0, UNNAMED, sent});
@@ -502,12 +503,12 @@ class Parser {
     bool one_line(const char *at, const char *end, int64_t owner) {
         if (plain_message(at, end, owner) || !split(at, end)) return true;
         double value;
-        if (words_.size() < 2) return wrong(words_[0].shown() + ": expected a rank and an action");
+        if (words_.size() < 2) return reject(words_[0].shown() + ": expected a rank and an action");
         if (!whole(0, "rank", 0, static_cast<double>(processes() - 1), value)) return false;
         int64_t rank = static_cast<int64_t>(value);
         if (owner >= 0 && rank != owner)
-            return wrong("an action of rank " + std::to_string(rank) + " in the trace of rank " +
-                         std::to_string(owner));
+            return reject("an action of rank " + std::to_string(rank) + " in the trace of rank " +
+                          std::to_string(owner));
         ++actions;
         Rank &mine = ranks_[rank];
         const Word &action = words_[1];
@@ -550,7 +551,7 @@ class Parser {
                     splits = splits || !read_digits(words_[2], value) || value != static_cast<double>(processes());
                 return true;
             }
-        return wrong("unknown action " + action.shown());
+        return reject("unknown action " + action.shown());
     }
 };
 

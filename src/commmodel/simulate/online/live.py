@@ -133,15 +133,18 @@ class LiveProgram:
         words = [] if self._pump is None else self._pump.last_call(rank)
         return self._resolved(words) if words else ("MPI_Init", "")
 
-    def _explained(self, words: str) -> str:
-        """Return what two ranks call where they should call the same, and the sites; other words as they are."""
+    def _explained(self, rank: int, words: str) -> str:
+        """Return why a rank ends, with the site of its call, or of two that should call the same."""
+        if words.endswith(" is not simulated yet"):
+            site = self._last_call(rank)[1]
+            return f"{words}: rank {rank} calls it{f' at {site}' if site else ''}"
         match = _DIFFERENCE.fullmatch(words)
         if match is None:
             return words
         calls = []
-        for rank in map(int, match.groups()):
-            name, site = self._last_call(rank)
-            calls.append(f"rank {rank} calls {name}{f' at {site}' if site else ''}")
+        for one in map(int, match.groups()):
+            name, site = self._last_call(one)
+            calls.append(f"rank {one} calls {name}{f' at {site}' if site else ''}")
         return (
             f"{calls[0]} where {calls[1]}: all ranks of a communicator call the same collectives, with the same root, "
             "in the same order"

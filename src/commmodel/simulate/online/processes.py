@@ -123,7 +123,7 @@ class Processes:
     def __init__(self, command: Sequence[str], memory: int, output: IO[str] | int | None = None) -> None:
         self.watch: MemoryWatch | None = None
         self.patience: Patience | None = None
-        self.explained: Callable[[str], str] = str
+        self.explained: Callable[[int, str], str] = lambda _, words: words
         """What ranks said as they ended -> more of it."""
         self.has_one_thread: bool = all(os.environ.get(name, "1") == "1" for name in _ONE_THREAD)
         self._command = [executable(command[0]), *command[1:]]
@@ -207,7 +207,7 @@ class Processes:
         """
         name, code, words = state
         if name == "aborted":
-            raise RankEndedError(self.explained(words), code & 0xFF or 1)
+            raise RankEndedError(self.explained(rank, words), code & 0xFF or 1)
         self._poll()
         if self.watch is not None:
             self.watch.check(self._started)
