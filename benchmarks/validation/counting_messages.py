@@ -2,8 +2,8 @@
 
 Open MPI counts itself: its component monitoring, read as performance variables. MPICH sends by UCX; a library that is
 preloaded, ``ucp_messages.c``, counts what it hands over, bytes of derived datatypes aside. The algorithm is set by a
-control variable. A file has the cases: a list of [operation, algorithm or 0, bytes of an element, sizes].
-Rank 0 prints a line for each call: [operation, algorithm, element, size, processes, messages, bytes].
+control variable. A file has the cases: a list of [operation, algorithm or 0, bytes of an element, operator, whether in
+place, root, sizes]. Rank 0 prints a line for each call: the case with one size, then processes, messages and bytes.
 """
 
 import ctypes
@@ -19,7 +19,12 @@ from mpi4py import MPI
 world = MPI.COMM_WORLD
 IS_OPEN_MPI = "Open MPI" in MPI.Get_library_version()
 PVAR_CLASS_SIZE = 2  # Open MPI's
-KINDS = {1: "u1", 4: "f4", 8: "f8"}
+TYPES = {1: MPI.UNSIGNED_CHAR, 4: MPI.FLOAT, 8: MPI.DOUBLE, 16: MPI.C_DOUBLE_COMPLEX}
+OPERATORS = {
+    "predefined": MPI.SUM,
+    "commutative": MPI.Op.Create(lambda *_: None, commute=True),
+    "non-commutative": MPI.Op.Create(lambda *_: None, commute=False),
+}
 library = ctypes.CDLL("libmpi.so.40" if IS_OPEN_MPI else "libmpi.so.12")
 
 
@@ -83,28 +88,39 @@ def value_of(index, name):
     return re.findall(r"^\s*(\w+)\s+- ", text.value.decode(), re.MULTILINE).index(name)
 
 
-def collective(communicator, operation, count, kind):
-    """Call an operation on vectors, or blocks, of so many elements."""
-    processes = communicator.size
-    vector, result = np.ones(count, kind), np.empty(count, kind)
-    blocks, received = np.ones(count * processes, kind), np.empty(count * processes, kind)
+def collective(communicator, operation, size, kind, operator, in_place, root):
+    """Call an operation on vectors, or blocks, of so many bytes."""
+    element, processes = kind.Get_size(), communicator.size
+    count = size // element
+
+    def buffer(blocks):
+        return [np.zeros(blocks * count * element, "u1"), kind]
+
+    is_root = communicator.rank == root
+    function = getattr(communicator, operation.capitalize())
     match operation:
         case "barrier":
-            communicator.Barrier()
+            function()
         case "bcast":
-            communicator.Bcast(vector)
-        case "reduce" | "allreduce" | "scan":
-            getattr(communicator, operation.capitalize())(vector, result)
-        case "gather" | "allgather":
-            getattr(communicator, operation.capitalize())(vector, received)
+            function(buffer(1), root)
+        case "reduce":
+            function(MPI.IN_PLACE if in_place and is_root else buffer(1), buffer(1), operator, root)
+        case "allreduce" | "scan":
+            function(MPI.IN_PLACE if in_place else buffer(1), buffer(1), operator)
+        case "gather":
+            function(MPI.IN_PLACE if in_place and is_root else buffer(1), buffer(processes), root)
         case "scatter":
-            communicator.Scatter(blocks, result)
+            function(buffer(processes), MPI.IN_PLACE if in_place and is_root else buffer(1), root)
+        case "allgather":
+            function(MPI.IN_PLACE if in_place else buffer(1), buffer(processes))
         case "alltoall":
-            communicator.Alltoall(blocks, received)
+            function(MPI.IN_PLACE if in_place else buffer(processes), buffer(processes))
         case "reduce_scatter_block":
-            communicator.Reduce_scatter_block(blocks, result)
+            sent, received = (MPI.IN_PLACE, buffer(processes)) if in_place else (buffer(processes), buffer(1))
+            function(sent, received, operator)
         case "reduce_scatter":
-            communicator.Reduce_scatter(blocks, result, [count] * processes)
+            sent, received = (MPI.IN_PLACE, buffer(processes)) if in_place else (buffer(processes), buffer(1))
+            function(sent, received, [count] * processes, operator)
 
 
 level = ctypes.c_int()
@@ -112,18 +128,20 @@ call("init_thread", 0, ctypes.byref(level))
 Counter = MonitoredCounter if IS_OPEN_MPI else PreloadedCounter
 counters = [Counter(name) for name in (("count", "size") if IS_OPEN_MPI else ("count", "bytes"))]
 cases = world.bcast(json.loads(Path(sys.argv[1]).read_text()) if world.rank == 0 else None)
-for operation, algorithm, element, sizes in cases:
+for *case, sizes in cases:
+    operation, algorithm, element, operator, in_place, root = case
     if algorithm:
         write(operation, algorithm)
     communicator = world.Dup() if IS_OPEN_MPI else world  # Open MPI looks when it makes a communicator
+    kind = TYPES.get(element) or MPI.BYTE.Create_contiguous(element).Commit()
     for size in sizes:
         world.Barrier()
         before = np.array([counter.read() for counter in counters])
-        collective(communicator, operation, size // element, KINDS[element])
+        collective(communicator, operation, size, kind, OPERATORS[operator], in_place, root)
         counted = np.array([counter.read() for counter in counters]) - before
         total = world.reduce(counted)
         if total is not None:
-            print(json.dumps([operation, algorithm, element, size, world.size, *total.tolist()]), flush=True)
+            print(json.dumps([*case, world.size, size, *total.tolist()]), flush=True)
     if IS_OPEN_MPI:
         communicator.Free()
     if algorithm:

@@ -82,6 +82,17 @@ def extra(processes):
     return processes - 2 ** k(processes)
 
 
+def height(processes):
+    """Return the height of a binary tree whose root has a half of the others before it, and the rest after these."""
+    halves = [count for count in (processes // 2, processes - processes // 2 - 1) if count > 0]
+    return 1 + max(map(height, halves)) if processes > 1 else 0
+
+
+def moved(processes):
+    """Return how many numbers below 2^k change where their bits are put in opposite order."""
+    return processes - 2 ** math.ceil(k(processes) / 2)
+
+
 ANY, POWERS = (2, 3, 4, 6, 8, 12, 13, 16, 31), (2, 4, 8, 16, 32)
 EVEN = (2, 4, 6, 8, 12, 30)
 TEXTBOOK = [
@@ -161,7 +172,39 @@ TEXTBOOK = [
     ("reduce_scatter_block", "ring", ANY, lambda P, n: (P * (P - 1), P * (P - 1) * n, P - 1)),
     ("scan", "linear", ANY, lambda P, n: (P - 1, (P - 1) * n, P - 1)),
     ("scan", "recursive-doubling", POWERS, lambda P, n: (P * k(P), P * k(P) * n, k(P))),
+    # In order: a message more, of the process that has the result to the root.
+    ("reduce", "binomial-in-order", ANY, lambda P, n: (P - 1, (P - 1) * n, rounds_of(P))),
+    ("reduce", "binary-in-order", ANY, lambda P, n: (P, P * n, height(P) + 1)),
+    (
+        *("allreduce", "reduce-broadcast-in-order", ANY),
+        lambda P, n: (2 * P - 1, (2 * P - 1) * n, height(P) + 1 + rounds_of(P)),
+    ),
+    ("alltoall", "pairwise-in-place", ANY, lambda P, n: (P * (P - 1), P * (P - 1) * n, 2 * P - 3)),
+    ("alltoall", "shift-in-place", ANY, lambda P, n: (P * (P - 1), P * (P - 1) * n, P - 1)),
+    (
+        *("reduce_scatter_block", "recursive-doubling", POWERS),
+        lambda P, n: (P * k(P), P * (P * k(P) - P + 1) * n, k(P)),
+    ),
+    ("reduce_scatter_block", "butterfly", POWERS, lambda P, n: (P * k(P), P * (P - 1) * n, k(P))),
+    (
+        *("reduce_scatter_block", "butterfly-exchange", POWERS),
+        lambda P, n: (P * k(P) + moved(P), (P * (P - 1) + moved(P)) * n, k(P) + (moved(P) > 0)),
+    ),
+    *[
+        (
+            *("reduce_scatter_block", f"{first}-then-{second}", POWERS),
+            lambda P, n, first=first, second=second: (
+                *(P - 1 + (first == "binary-in-order") + P - 1,),
+                ((P - 1 + (first == "binary-in-order")) * P + (P - 1 if second == "linear" else P // 2 * k(P))) * n,
+                {"linear": 1, "binomial": k(P), "binary-in-order": height(P) + 1}[first]
+                + (1 if second == "linear" else k(P)),
+            ),
+        )
+        for first in ("linear", "binomial", "binary-in-order")
+        for second in ("linear", "binomial")
+    ],
 ]
+TEXTBOOK += [("reduce_scatter", *row[1:]) for row in TEXTBOOK if row[0] == "reduce_scatter_block"]
 
 
 @pytest.mark.parametrize(("operation", "name", "processes", "expected"), TEXTBOOK)
@@ -189,7 +232,8 @@ def test_combined_bytes_are_at_least_what_an_operation_needs(operation, name):
     """P vectors become one by P - 1 combinations of each byte (Chan et al. 2007); without a reduction it is none."""
     processes, size = 8, 64
     schedule = build(operation, name, Problem(processes, size))
-    least = {"reduce": 7 * size, "allreduce": 7 * size, "reduce_scatter_block": 7 * size * processes, "scan": 7 * size}
+    least = {"reduce": 7 * size, "allreduce": 7 * size, "scan": 7 * size}
+    least |= dict.fromkeys(("reduce_scatter", "reduce_scatter_block"), 7 * size * processes)
     if operation in least:
         assert schedule.reduced.sum() >= least[operation]
     else:
@@ -279,7 +323,9 @@ def test_a_pipeline_sends_every_segment_over_every_edge(name, processes, size, s
     assert schedule.round.max() == deepest + segments - 1
 
 
-@pytest.mark.parametrize(("operation", "name"), [one for one in EVERY if one[0] in ROOTED])
+@pytest.mark.parametrize(
+    ("operation", "name"), [one for one in EVERY if one[0] in ROOTED and not one[1].endswith("in-order")]
+)
 @settings(max_examples=25)
 @given(data=st.data())
 def test_another_root_is_the_same_schedule_with_other_ranks(operation, name, data):
@@ -321,7 +367,8 @@ def test_pieces_of_a_vector_are_none_of_them_empty_and_sum_to_it(problem):
             "alltoall",
             "ring",
             4,
-            "alltoall has no algorithm 'ring': choose one of linear, pairwise, pairwise-xor, bruck",
+            "alltoall has no algorithm 'ring': choose one of linear, pairwise, pairwise-xor, "
+            "pairwise-in-place, shift-in-place, bruck",
         ),
         (
             "alltoal",

@@ -15,7 +15,7 @@ from support.made_up_times import made_up
 from commmodel.collectives.library.openmpi import NUMBERS, dumps_json
 from commmodel.collectives.library.selection import SelectionRule, Selector, dump, load, select
 from commmodel.collectives.library.tuning import tune
-from commmodel.collectives.operation import SCHEDULED
+from commmodel.collectives.operation import OPERATIONS, SCHEDULED
 from commmodel.errors import InputError
 
 INFINITE = 2**63 - 1
@@ -115,10 +115,9 @@ def test_open_mpi_6_does_what_the_rules_say_on_one_node_and_with_one_process_on_
     seen = set()
     for operation, size, (processes, per_node) in product(SCHEDULED, [1, 1000, 10_000, 2**33], PLACES):
         rule = select(tuned, operation, size, processes, per_node=per_node)
-        name = "reduce_scatter" if operation == "reduce_scatter_block" else operation
-        per_process = operation in {"allgather", "alltoall", "reduce_scatter_block", "gather", "scatter"}
+        per_process = OPERATIONS[operation].size_is_per_block
         looked_up = 0 if operation == "barrier" else size * processes if per_process else size
-        number, fan_out, segment_size = reader.choice(name, looked_up, processes, per_node)
+        number, fan_out, segment_size = reader.choice(operation, looked_up, processes, per_node)
         assert number == NUMBERS[operation][rule.algorithm], (operation, size, processes, per_node)
         assert segment_size == (rule.segment_size or 0)
         if (operation, rule.algorithm) == ("allgather", "bruck"):
@@ -128,7 +127,7 @@ def test_open_mpi_6_does_what_the_rules_say_on_one_node_and_with_one_process_on_
     assert len(seen) > 25
 
 
-@pytest.mark.parametrize("operation", [name for name in SCHEDULED if name != "reduce_scatter_block"])
+@pytest.mark.parametrize("operation", SCHEDULED)
 def test_open_mpi_6_knows_each_algorithm_that_is_written_by_its_name(operation):
     for algorithm, number in NUMBERS[operation].items():
         text = dumps_json(Selector("mine", (SelectionRule(operation, algorithm),)))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commmodel.collectives import ALGORITHMS
+from commmodel.collectives import ALGORITHMS, Nodes, Problem
 from commmodel.collectives.library import mpich, openmpi
 from commmodel.collectives.library.rules import power_of_two_up_to, unknown
 from commmodel.collectives.library.selection import (
@@ -19,6 +19,7 @@ from commmodel.collectives.library.selection import (
     load,
     published,
     select,
+    select_for,
     with_rules,
 )
 from commmodel.collectives.operation import SCHEDULED
@@ -104,8 +105,11 @@ def test_mpich_picks_by_its_documented_thresholds(operation, size, processes, al
         ("allgather", 100, 17, "bruck"),
         ("allgather", 2048, 64, "neighbor-exchange"),
         ("allgather", 2048, 65, "ring"),
-        ("reduce_scatter_block", 262143 // 16, 16, "recursive-halving"),
-        ("reduce_scatter_block", 262144 // 16, 16, "ring"),
+        ("reduce_scatter", 262143 // 16, 16, "recursive-halving"),
+        ("reduce_scatter", 262144 // 16, 16, "ring"),
+        ("reduce_scatter_block", 31, 16, "binomial-then-binomial"),
+        ("reduce_scatter_block", 32, 16, "recursive-halving"),
+        ("reduce_scatter_block", 64, 8, "butterfly"),
         ("scan", 8, 16, "linear"),
     ],
 )
@@ -139,9 +143,11 @@ def test_no_rule_of_a_published_selector_is_out_of_reach():
             cases += [
                 (total // count + one, count) for total, count, one in product(totals, counts, (0, 1)) if count > 0
             ]
+            calls = product((None, Nodes(2)), (1, 8, 1 << 30), [("predefined", False)])
+            others = product([None], [8], [("commutative", False), ("non-commutative", False), ("predefined", True)])
             used = {
-                select(load(name), operation, size, count, element_size, per_node)
-                for (size, count), per_node, element_size in product(cases, (None, 2), (1, 8, 1 << 30))
+                select_for(load(name), operation, Problem(count, size, 0, None, nodes, element_size, *call))
+                for (size, count), (nodes, element_size, call) in product(cases, [*calls, *others])
             }
             assert used == set(own), (name, operation)
 

@@ -62,9 +62,11 @@ def test_ranger_takes_what_the_paper_says(name, arguments, microseconds, capsys)
 def test_every_algorithm_has_a_time_and_the_fastest_is_the_best(operation):
     ranked = predict.algorithms(COPYING, operation, Problem(16, 0 if operation == "barrier" else 4096))
     assert {one.algorithm for one in ranked} == FLAT[operation]
-    assert all(one.time.seconds > 0 and one.closed_form > 0 for one in ranked)
+    forms = CLOSED_FORMS.get(operation, {})
+    assert all(one.time.seconds > 0 and (one.algorithm not in forms or one.closed_form > 0) for one in ranked)
     assert ranked == sorted(ranked, key=lambda one: one.time.seconds)
-    assert all(one.exactness == CLOSED_FORMS[operation][one.algorithm].exactness for one in ranked)
+    assert all(one.exactness == forms[one.algorithm].exactness for one in ranked if one.algorithm in forms)
+    assert operation == "reduce_scatter" or len(forms) >= 2
     size = ranked[0].message_size
     best = predict.collective(COPYING, operation, Problem(16, size), algorithm="best")
     assert best == ranked[0]

@@ -215,6 +215,25 @@ def test_collectives_between_two_groups_are_messages(tmp_path, name, form):
     assert any("send" in line for line in lines[0] + lines[2])
 
 
+def test_collectives_say_what_their_data_are(tmp_path):
+    logs = pair()
+    for log in logs:
+        log.call("Allreduce", 0, 1, bytes=24, operation=3)  # as in logs that do not say it
+        for element, flags in ((12, 2), (12, 6), (4, 0), (8, 1)):
+            log.data(element, flags)
+            log.call("Allreduce", 1, 2, bytes=24, operation=3)
+        log.call("Alltoall", 2, 3, bytes=24, room=24)
+        log.call("Reduce_scatter_block", 3, 4, bytes=24, operation=3)
+        log.call("Reduce_scatter", 3, 4, received_counts=[8, 8], operation=3)
+        log.call("Gather", 4, 5, bytes=24, room=24, root=0)
+    _, (lines, _) = replayed(tmp_path, logs)
+    assert lines[:9] == [
+        "allreduce 24 0 6", "allreduce 24 0 6 element=12 commutative", "allreduce 24 0 6 element=12 non-commutative",
+        "allreduce 24 0 6 element=4", "allreduce 24 0 6 element=8", "alltoall 24 24 6 6 in-place",
+        "reducescatter 24 24 0 6 element=8 block", "reducescatter 8 8 0 6 element=8", "gather 24 24 0 6 6",
+    ]  # fmt: skip
+
+
 def test_operations_between_fences_are_messages(tmp_path):
     logs = pair()
     for log in logs:

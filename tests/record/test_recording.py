@@ -143,6 +143,35 @@ def test_communicators_windows_and_regions(record):
     assert (exchange["bytes"], made[exchange["communicator"]]["topology"]) == (8, 1)
 
 
+def test_what_libraries_look_at_in_a_collective_is_recorded(record):
+    _, logs = record(2, """\
+        from mpi4py import MPI
+        import numpy as np
+        world = MPI.COMM_WORLD
+        ordered = MPI.Op.Create(lambda a, b, _: None, commute=False)
+        other = MPI.Op.Create(lambda a, b, _: None, commute=True)
+        data, twice = np.zeros(4, "f4"), np.zeros(8, "f8")
+        world.Allreduce(MPI.IN_PLACE, data)
+        world.Reduce(data, data.copy() if world.rank == 0 else None, ordered)
+        world.Reduce_scatter_block(twice, np.zeros(4), other)
+        world.Alltoall(MPI.IN_PLACE, twice)
+        world.Alltoall(twice, twice.copy())
+        world.Bcast([np.zeros(24, "u1"), MPI.BYTE.Create_contiguous(12).Commit()])
+        world.Barrier()
+        """)  # fmt: skip
+    for log in logs:
+        data, seen = (0, 0), []
+        for item in decode(log)[1]:
+            if item["kind"] == "data":
+                data = item["element"], item["flags"]
+            elif item["kind"] == "call" and item["name"] not in {"MPI_Init_thread", "MPI_Barrier", "MPI_Finalize"}:
+                seen.append((item["name"].removeprefix("MPI_"), *data))
+        assert seen == [
+            ("Allreduce", 4, 0), ("Reduce", 4, 6), ("Reduce_scatter_block", 8, 2), ("Alltoall", 8, 1),
+            ("Alltoall", 8, 0), ("Bcast", 12, 0),
+        ]  # fmt: skip
+
+
 def test_clocks_of_ranks_are_made_one(record):
     _, logs = record(2, "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()")
     ends = []

@@ -67,8 +67,8 @@ def test_collectives_are_of_their_groups(tmp_path):
 
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [(BROADCAST, "bcast 9 0 6"), (REDUCE_SCATTER, "reducescatter 5 5 0 6"), (1, "reduce 9 0 0 6"),
-     (3, "gather 9 9 0 6 6"), (4, "scatter 5 5 0 6 6"), (8, "reducescatter 5 5 0 6")],
+    [(BROADCAST, "bcast 9 0 6"), (REDUCE_SCATTER, "reducescatter 5 5 0 6 block"), (1, "reduce 9 0 0 6"),
+     (3, "gather 9 9 0 6 6"), (4, "scatter 5 5 0 6 6"), (8, "reducescatter 5 5 0 6 block")],
 )  # fmt: skip
 def test_collectives(tmp_path, kind, text):
     written(tmp_path, [[node(1, COLLECTIVE, comm_type=kind, comm_size=9)]] * 2)

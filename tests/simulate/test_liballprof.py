@@ -93,10 +93,10 @@ def test_persistent_requests_and_exchanges(tmp_path):
 
 COLLECTIVES = {
     "Barrier:1:{c}:2": "barrier",
-    "Bcast:1:5:12:13,4,4:1:{c}:2": "bcast 48 1 6",
-    "Reduce:1:5:6:3:1,4,4:3:1:{c}:2": "reduce 12 0 1 6",
-    "Allreduce:1:5:6:3:1,4,4:3:{c}:2": "allreduce 12 0 6",
-    "Scan:1:5:6:3:1,4,4:3:{c}:2": "scan 12 0 6",
+    "Bcast:1:5:12:13,4,4:1:{c}:2": "bcast 48 1 6 element=4",
+    "Reduce:1:5:6:3:1,4,4:3:1:{c}:2": "reduce 12 0 1 6 element=4",
+    "Allreduce:1:5:6:3:1,4,4:3:{c}:2": "allreduce 12 0 6 element=4",
+    "Scan:1:5:6:3:1,4,4:3:{c}:2": "scan 12 0 6 element=4",
     "Alltoall:1:5:3:1,4,4:6:6:2,2,2:{c}:2": "alltoall 12 12 6 6",
     "Gather:1:5:3:1,4,4:6:6:2,2,2:0:{c}:2": "gather 12 12 0 6 6",
     "Scatter:1:5:3:1,4,4:6:6:2,2,2:1:{c}:2": "scatter 0 12 1 6 6",
@@ -104,8 +104,8 @@ COLLECTIVES = {
     "Scatterv:1:5:7:3,1:8:0,3:1,4,4:6:3:1,4,4:0:{c}:2": "scatterv 12 4 12 0 6 6",
     "Allgatherv:1:5:3:1,4,4:6:7:3,1:8:0,3:1,4,4:{c}:2": "allgatherv 12 12 4 6",
     "Alltoallv:1:5:7:3,1:8:0,3:1,4,4:6:7:3,2:8:0,3:1,4,4:{c}:2": "alltoallv 0 12 4 0 12 8 6 6",
-    "Reduce_scatter:1:5:6:7:3,1:1,4,4:3:{c}:2": "reducescatter 12 4 0 6",
-    "Ibcast:1:5:12:13,4,4:1:{c}:100:2": "bcast 48 1 6",
+    "Reduce_scatter:1:5:6:7:3,1:1,4,4:3:{c}:2": "reducescatter 12 4 0 6 element=4",
+    "Ibcast:1:5:12:13,4,4:1:{c}:100:2": "bcast 48 1 6 element=4",
 }
 
 
@@ -133,8 +133,8 @@ def test_communicators_are_told_by_what_made_them(tmp_path):
     lines = [line for line in actions(tmp_path, 3) if not line.startswith("compute")]
     assert lines == [
         "allreduce 8 0 6", "allreduce 8 0 6", "communicator 3 0-3", "within 3 barrier", "communicator 2 3 1",
-        "within 2 allreduce 12 0 6", "allreduce 8 0 6", "within 2 allreduce 8 0 6", "communicator 5 2 3",
-        "within 5 bcast 1 0 6", "send 2 500000 1 6", "allreduce 8 0 6", "sleep 2e-06",
+        "within 2 allreduce 12 0 6 element=4", "allreduce 8 0 6", "within 2 allreduce 8 0 6", "communicator 5 2 3",
+        "within 5 bcast 1 0 6 element=1", "send 2 500000 1 6", "allreduce 8 0 6", "sleep 2e-06",
     ]  # fmt: skip
     trace = traces.load(tmp_path)
     assert not run(trace.program(), SMPI, platform.flat(4, 125e6, 15e-6)).blocked

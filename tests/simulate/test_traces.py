@@ -16,7 +16,8 @@ from support.paths import SHARED
 from support.work_reference import carry_out
 
 from commmodel.collectives import CollectiveSettings, Problem, build
-from commmodel.collectives.library.selection import load, select
+from commmodel.collectives.library.selection import load, select, select_for
+from commmodel.errors import InputError
 from commmodel.simulate import fluid, run
 from commmodel.simulate.operations import EVERY_NAMED, UNNAMED, Code, Program
 from commmodel.simulate.platform import flat
@@ -166,6 +167,37 @@ def test_collectives_send_what_the_selector_says(action, operation, size, root, 
     assert carried.blocked == []
     flops = float(action.split()[2]) if operation in ("reduce", "allreduce", "scan") else 0.0
     assert sum(carried.computed.values()) == pytest.approx(processes * flops / 1e6)
+
+
+OF_CALLS = [
+    ("allreduce 60 0 6", "openmpi", "allreduce", Problem(16, 60)),  # bytes of doubles
+    ("allreduce 60 0 6 element=1", "openmpi", "allreduce", Problem(16, 60, element_size=1)),
+    ("allreduce 60 0 2", "openmpi", "allreduce", Problem(16, 60, element_size=1)),  # chars
+    ("allreduce 240 0 6 element=12 commutative", "mpich-5.0", "allreduce",
+     Problem(16, 240, element_size=12, operator="commutative")),
+    ("reduce 80 0 3 6 non-commutative", "openmpi", "reduce", Problem(16, 80, 3, operator="non-commutative")),
+    ("alltoall 80 80 6 6 in-place", "openmpi", "alltoall", Problem(16, 80, in_place=True)),
+    ("alltoall 80 80 6 6 in-place", "mpich-5.0", "alltoall", Problem(16, 80, in_place=True)),
+    ("reducescatter " + "8 " * 16 + "0 6 block", "openmpi", "reduce_scatter_block", Problem(16, 8)),
+    ("reducescatter " + "8 " * 16 + "0 6", "openmpi", "reduce_scatter", Problem(16, 8)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("action", "selector", "operation", "problem"), OF_CALLS)
+@pytest.mark.parametrize("within", ["", "communicator 3 0-15; within 3 "])
+def test_words_say_what_a_library_looks_at_beside_sizes(action, selector, operation, problem, within):
+    rule = select_for(load(selector), operation, problem)
+    schedule = build(operation, rule.algorithm, problem)
+    text = within + action
+    carried = carry_out(actions(*[text] * 16).program(1e6, settings=CollectiveSettings(selector)))
+    expected = zip(schedule.sender.tolist(), schedule.receiver.tolist(), schedule.size.tolist(), strict=True)
+    assert Counter((s, r, n) for s, r, _, n in carried.messages) == Counter(expected)
+    assert carried.blocked == []
+
+
+def test_an_element_is_a_number_of_bytes():
+    with pytest.raises(InputError, match="expected a whole number of bytes"):
+        actions("allreduce 8 0 6 element=x").program(1e6)
 
 
 def vectors(rank, size):

@@ -69,6 +69,9 @@ class Log:
         lists = (unsigned(len(ranks)) + b"".join(map(signed, ranks)) for ranks in (sources, destinations))
         self.parts.append(b"\x08" + unsigned(number) + b"".join(lists))
 
+    def data(self, element, flags=0):
+        self.parts.append(b"\x09" + unsigned(element) + unsigned(flags))
+
     def window(self, number, communicator=WORLD, size=0):
         self.parts.append(b"\x04" + unsigned(number) + unsigned(communicator) + unsigned(size) + unsigned(1))
 

@@ -18,6 +18,7 @@ KINDS = {
     6: "text",
     7: "leave",
     8: "neighbours",
+    9: "data",
     16: "call",
 }
 BY_CODE = {call.code: call for call in CALLS}
@@ -94,6 +95,8 @@ def decode(path):
             record |= {way: [cursor.signed() for _ in range(cursor.unsigned())] for way in ("sources", "destinations")}
         elif kind == "thread":
             record["thread"] = cursor.unsigned()
+        elif kind == "data":
+            record |= {"element": cursor.unsigned(), "flags": cursor.unsigned()}
         elif kind == "text":
             record |= {"key": cursor.text(), "value": cursor.text()}
         elif kind == "leave":

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NoReturn
 
 from commmodel.errors import InputError, MissingPackageError, choice_of, refuse_unknown
@@ -23,7 +23,7 @@ from commmodel.units import (
 )
 
 __all__ = [
-    "Parser", "add_byte_times", "add_format", "add_machine", "add_output", "add_processes", "add_root",
+    "CALL_OPTIONS", "Parser", "add_byte_times", "add_format", "add_machine", "add_output", "add_processes", "add_root",
     "add_segment_size", "add_size", "add_thread_level", "byte_time", "check_folder", "choices", "collective_parents",
     "confidence", "counts", "duration", "flop_rate",
     "known_machine", "new_verb", "note", "number", "output_path", "page_writer", "parent", "plain_number", "print_json",
@@ -329,8 +329,32 @@ def collective_parents(
     from commmodel.collectives.operation import OPERATIONS
 
     described = OPERATIONS[operation]
-    sized = [messages, pieces, copying] if described.has_size else []
-    return [*sized, *[root] * described.has_root, *[combining] * described.combines]
+    sized = [messages, pieces, copying, _of_call(described.combines, operation == "alltoall")]
+    return [*sized * described.has_size, *[root] * described.has_root, *[combining] * described.combines]
+
+
+CALL_OPTIONS = ("element_size", "operator", "in_place")
+"""What libraries look at beside sizes, as `commmodel.collectives.Problem` calls it."""
+
+
+@cache
+def _of_call(combines: bool, has_place: bool) -> Parser:
+    """Return the options of a collective's elements, and of its operator and buffers where they matter."""
+    from commmodel.collectives.operation import ELEMENT_SIZE, OPERATORS
+
+    options = parent()
+    options.add_argument(
+        "--element", dest="element_size", metavar="SIZE", type=size, default=ELEMENT_SIZE,
+        help="size of an element: libraries choose by their number, too (default: %(default)s)",
+    )  # fmt: skip
+    if combines:
+        options.add_argument(
+            "--operator", choices=OPERATORS, default=OPERATORS[0],
+            help="operator: MPI's own, or a user's, which commutes or not (default: %(default)s)",
+        )  # fmt: skip
+    if has_place:
+        options.add_argument("--in-place", action="store_true", help="the send buffer is MPI_IN_PLACE")
+    return options
 
 
 def add_byte_times(copying: Any, combining: Any) -> None:

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from commmodel.cli.parsers import (
+    CALL_OPTIONS,
     Parser,
     add_byte_times,
     add_machine,
@@ -200,7 +201,7 @@ def _collective(arguments: argparse.Namespace) -> int:
     if arguments.per_node is not None and arguments.path is not None:
         raise InputError("--per-node, --path: give one of them: on nodes each message takes its own path")
     options = vars(arguments)  # an operation has only those of these options that apply
-    size = {name: options[name] for name in ("message_size", "root", "segment_size") if name in options}
+    size = {name: options[name] for name in ("message_size", "root", "segment_size", *CALL_OPTIONS) if name in options}
     machine = known_machine(arguments.machine)
     warn_of(machine)
     machine = predict.with_byte_times(machine, options.get("memory_copy"), options.get("reduction"))

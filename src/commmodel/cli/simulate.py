@@ -10,6 +10,7 @@ from typing import Any
 
 from commmodel.cli import what_if
 from commmodel.cli.parsers import (
+    CALL_OPTIONS,
     Parser,
     add_byte_times,
     add_output,
@@ -49,6 +50,7 @@ _EXCHANGES = {
 _APPLICATIONS = ("lu", "cg")
 _WHAT = {
     "processes", "message_size", "algorithm", "root", "segment_size", "rounds", "dimensions", "problem", "iterations",
+    *CALL_OPTIONS,
 }  # fmt: skip
 _HOW = {"mapping", "hosts", "speed", "rules"}
 """Arguments that go to the workload, and to the scenario, under their names."""
@@ -160,7 +162,7 @@ def _models(names: Sequence[str]) -> Parser:
     """Return the options of the model and its parameters."""
     options = parent()
     group = options.add_argument_group("model")
-    default = "loggops" if "loggops" in names else "hybrid, else loggps, with a machine; smpi with XML; else fluid"
+    default = "loggops" if "loggops" in names else "hybrid, else loggp, with a machine; smpi with XML; else fluid"
     group.add_argument("--model", choices=names, help=f"model of messages (default: {default})")
     group.add_argument(
         "--parameters", metavar="SET", type=typed(_parameters),
@@ -327,7 +329,8 @@ def _workload(arguments: argparse.Namespace, place: Any) -> Any:
     if settings := _typed_options(arguments, _OF_COLLECTIVES):
         options["settings"] = CollectiveSettings(**settings)
     if workload in SCHEDULED:
-        size = {name: options.pop(name) for name in ("message_size", "root", "segment_size") if name in options}
+        names = ("message_size", "root", "segment_size", *CALL_OPTIONS)
+        size = {name: options.pop(name) for name in names if name in options}
         processes = place.processes(options.pop("processes"))
         return workloads.collective(place, workload, Problem(processes, **size), **options)
     if workload in _EXCHANGES:

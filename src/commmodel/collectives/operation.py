@@ -9,16 +9,22 @@ from typing import Literal, get_args
 
 from commmodel.errors import InputError, choice_of
 
-__all__ = ["OPERATIONS", "SCHEDULED", "CollectiveName", "Group", "Operation", "ScheduledName", "operation"]
+__all__ = [
+    "ELEMENT_SIZE", "OPERATIONS", "OPERATORS", "SCHEDULED", "CollectiveName", "Group", "Operation", "Operator",
+    "ScheduledName", "operation",
+]  # fmt: skip
 
 ScheduledName = Literal[
     "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter_block",
-    "scan",
+    "reduce_scatter", "scan",
 ]  # fmt: skip
-"""Operations that have schedules, so that they can be predicted, simulated and tuned."""
+"""Operations that have schedules, so that they can be predicted, simulated and tuned.
+
+Blocks of reduce_scatter are equal ones.
+"""
 CollectiveName = Literal[
     ScheduledName, "exscan",
-    "gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw", "reduce_scatter",
+    "gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw",
     "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw",
     "bcast_binary_tree", "bcast_linear",
 ]  # fmt: skip
@@ -29,6 +35,13 @@ last two are broadcasts written by hand with MPI_Send and MPI_Recv: known algori
 """
 Group = Literal["usual", "v-forms", "neighbours", "by-hand"]
 Blocks = Literal["one", "per-process", "per-neighbour"]
+
+
+ELEMENT_SIZE = 8
+"""Bytes of an element where nothing says it: a double's."""
+Operator = Literal["predefined", "commutative", "non-commutative"]
+"""What an MPI_Op is to a library: predefined, like MPI_SUM, or a user's, which commutes or does not."""
+OPERATORS: tuple[Operator, ...] = get_args(Operator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +93,7 @@ _ROWS = (
     Operation("allgather", received="per-process"),
     Operation("alltoall", sent="per-process", received="per-process"),
     Operation("reduce_scatter_block", combines=True, sent="per-process"),
+    Operation("reduce_scatter", "v-forms", combines=True, sent="per-process"),
     Operation("scan", combines=True),
     Operation("exscan", combines=True),
     Operation("gatherv", "v-forms", has_root=True, received="per-process"),
@@ -87,7 +101,6 @@ _ROWS = (
     Operation("allgatherv", "v-forms", received="per-process"),
     Operation("alltoallv", "v-forms", sent="per-process", received="per-process"),
     Operation("alltoallw", "v-forms", sent="per-process", received="per-process"),
-    Operation("reduce_scatter", "v-forms", combines=True, sent="per-process"),
     Operation("neighbor_allgather", "neighbours", received="per-neighbour"),
     Operation("neighbor_allgatherv", "neighbours", received="per-neighbour"),
     Operation("neighbor_alltoall", "neighbours", sent="per-neighbour", received="per-neighbour"),

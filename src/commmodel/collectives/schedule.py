@@ -18,13 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.arguments import enough_memory, whole
-from commmodel.errors import InputError
+from commmodel.collectives.operation import ELEMENT_SIZE, OPERATORS, Operator
+from commmodel.errors import InputError, choice_of
 
 __all__ = [
     "ELEMENT_SIZE",
+    "OPERATORS",
     "Access",
     "Integers",
     "Nodes",
+    "Operator",
     "Problem",
     "Round",
     "Schedule",
@@ -34,8 +37,6 @@ __all__ = [
 ]
 
 Integers = NDArray[np.int64]
-ELEMENT_SIZE = 8
-"""Bytes of an element where nothing says it: a double's."""
 NONE: Integers = np.empty(0, dtype=np.int64)
 NONE.flags.writeable = False
 
@@ -82,6 +83,10 @@ class Problem:
         Where processes share nodes; None: nothing tells them apart.
     element_size : int
         Bytes of an element of the datatype: libraries choose by the number of elements, too.
+    operator : str
+        Of a reduction: one of `OPERATORS`.
+    in_place : bool
+        Whether data are in the receive buffer already (MPI_IN_PLACE).
     """
 
     processes: int
@@ -90,6 +95,8 @@ class Problem:
     segment_size: int | None = None
     nodes: Nodes | None = None
     element_size: int = ELEMENT_SIZE
+    operator: Operator = "predefined"
+    in_place: bool = False
 
     def __post_init__(self) -> None:
         for name in ("processes", "message_size", "root", "element_size"):
@@ -102,6 +109,8 @@ class Problem:
             raise InputError(f"a message of {self.message_size} bytes: a size must not be negative")
         if self.element_size < 1:
             raise InputError(f"elements of {self.element_size} bytes: there must be at least one byte in each")
+        if self.operator not in OPERATORS:
+            raise InputError(f"operator {self.operator!r}: {choice_of(self.operator, OPERATORS)}")
         if not 0 <= self.root < self.processes:
             raise InputError(f"root {self.root}: the {self.processes} processes are numbered from 0")
         if self.segment_size is not None and self.segment_size < 1:

@@ -101,9 +101,7 @@ class CollectiveSettings:
         library = self.library
         if isinstance(library, Selection):
             return self.name
-        nodes = problem.nodes or self.nodes
-        sizes = problem.message_size, problem.processes, problem.element_size
-        name = picker(library, operation, *sizes, None if nodes is None else nodes.per_node)
+        name = picker(library, operation, replace(problem, nodes=problem.nodes or self.nodes))
         return self.name if name == library.name else name
 
     @property

@@ -262,7 +262,7 @@ def _alltoall(problem: Problem) -> Definition:
     return [problem.message_size] * processes**2, start, goal
 
 
-def _reduce_scatter_block(problem: Problem) -> Definition:
+def _reduce_scatter(problem: Problem) -> Definition:
     ranks = range(problem.processes)
     start = [dict.fromkeys(ranks, 1 << rank) for rank in ranks]
     return [problem.message_size] * problem.processes, start, [{rank: _everybody(problem)} for rank in ranks]
@@ -284,7 +284,8 @@ _DEFINITIONS: dict[str, Callable[[Problem], Definition]] = {
     "scatter": _scatter,
     "allgather": _allgather,
     "alltoall": _alltoall,
-    "reduce_scatter_block": _reduce_scatter_block,
+    "reduce_scatter": _reduce_scatter,
+    "reduce_scatter_block": _reduce_scatter,
     "scan": _scan,
 }
 """Operation -> what it is defined to do."""

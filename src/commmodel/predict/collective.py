@@ -343,10 +343,8 @@ def chosen_rule(
     ('scatter-ring', None, 'MVAPICH2 1.0')
     """
     library = _selector(machine, selector)
-    per_node = None if problem.nodes is None else problem.nodes.per_node
-    sizes = problem.message_size, problem.processes, problem.element_size
-    rule = selection.select(library, operation, *sizes, per_node)
-    return rule.algorithm, rule.segment_size, selection.picker(library, operation, *sizes, per_node)
+    rule = selection.select_for(library, operation, problem)
+    return rule.algorithm, rule.segment_size, selection.picker(library, operation, problem)
 
 
 def _check(machine: Machine, operation: str, problem: Problem, path: str | None, model: str | None) -> None:

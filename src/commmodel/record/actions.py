@@ -25,6 +25,7 @@ from functools import cached_property
 from typing import Any
 
 from commmodel._core.program.recordings import CALL
+from commmodel.collectives.schedule import Operator
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.record.calls import CALLS
@@ -35,6 +36,7 @@ from commmodel.record.windows import Epochs, Windows
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces import replay_texts
 from commmodel.simulate.traces.action_text import COLLECTIVES, Tags, collective_text
+from commmodel.simulate.work.collective_expansion import CallData
 from commmodel.simulate.work.communicators import ranks_text
 
 __all__ = ["RecordedActions"]
@@ -44,6 +46,8 @@ _GROUPS = {call.code: call.group for call in CALLS}
 _ANY, _NO_PROCESS = -1, -2
 _ROOM = 1 << 30  # bytes that a matched probe with wildcards has room for: no call says so
 _WORLD = 1  # MPI_COMM_WORLD in each log
+_IN_PLACE, _USER, _ORDERED = 1, 2, 4
+"""Flags of a collective's data: in place, combined by a user's operator, by one that does not commute."""
 _EXCHANGE = -1  # the request of an MPI_Sendrecv
 _NEIGHBOURS, _BETWEEN_GROUPS, _TO_WINDOW, _FROM_WINDOW, _PARTITIONED = -10, -11, -12, -13, -20
 """Tags of messages that are not point-to-point ones; that of a partitioned message is _PARTITIONED less its own."""
@@ -75,6 +79,10 @@ def _with_counts(call: Any, block: CallBlock) -> Any:
         return call
     sent, received = (_numbers(call, block, field) for field in ("sent_counts", "received_counts"))
     return call._replace(sent_counts=sent, received_counts=received)
+
+
+def _operator(flags: int) -> Operator:
+    return "predefined" if not flags & _USER else "non-commutative" if flags & _ORDERED else "commutative"
 
 
 def _counts(counts: Any) -> list[int]:
@@ -397,7 +405,8 @@ class _Rank:
             rest = self._between_groups(exchange, call, view)
         else:
             counts = _counts(call.sent_counts), _counts(call.received_counts)
-            text = collective_text(verb, local, call.bytes, call.room, call.root, counts)
+            data = CallData(call.element, _operator(call.data_flags), bool(call.data_flags & _IN_PLACE))
+            text = collective_text(verb, local, call.bytes, call.room, call.root, counts, data)
             if text is None:
                 return False
             rest = [self._within(0 if call.communicator == _WORLD else view.number, view.group, text)]

@@ -29,6 +29,8 @@ __all__ = ["CallBlock", "LogHeader", "Recording", "is_recording", "load"]
 HEADER = struct.Struct("<8sIIIIdQqIIQ")
 MAGIC = b"CMRECORD"
 _VERSION = 1
+_LOG_VERSION = 2
+# Of logs: 2 has the elements and operators of collectives (kind 9).
 _ABIS = {1: "MPICH", 2: "Open MPI", 3: "standard"}
 _MOST_PROCESSES = 1 << 24
 _FEW_PROCESSES = 4096
@@ -163,7 +165,7 @@ def _header(path: Path) -> LogHeader | str:
     if len(raw) < HEADER.size or not raw.startswith(MAGIC):
         return f"{path.name} is no log: its header is damaged"
     _, version, size, rank, processes, rate, _, unix, abi, level, table = HEADER.unpack(raw)
-    if version > _VERSION:
+    if version > _LOG_VERSION:
         raise DamagedFileError(path, "header", f"version {version} is newer than this commmodel reads: upgrade it")
     if table not in FINGERPRINTS:
         problem = "recorded with another table of calls: read it with the commmodel that recording.json names"

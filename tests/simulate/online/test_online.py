@@ -179,6 +179,29 @@ def test_times_are_those_of_the_replay_of_a_recording(tmp_path):
     assert seconds[0] == pytest.approx(seconds[1], rel=1e-9)
 
 
+ORDERED = "MPI.Op.Create(lambda a, b, _: None, commute=False)"
+OF_CALLS = {
+    "Allreduce(np.zeros(60, 'u1'), np.zeros(60, 'u1'))": ["allreduce", "-n", "60", "--element", "1"],
+    "Allreduce(np.zeros(15, 'f4'), np.zeros(15, 'f4'))": ["allreduce", "-n", "60", "--element", "4"],
+    "Reduce(np.zeros(100), np.zeros(100), ordered, 3)":
+        ["reduce", "-n", "800", "--root", "3", "--operator", "non-commutative"],
+    "Alltoall(MPI.IN_PLACE, np.zeros(160))": ["alltoall", "-n", "80", "--in-place"],
+    "Reduce_scatter_block(np.zeros(16), np.zeros(1))": ["reduce_scatter_block", "-n", "8"],
+    "Reduce_scatter(np.zeros(16), np.zeros(1), [1] * 16)": ["reduce_scatter", "-n", "8"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", OF_CALLS)
+def test_algorithms_are_those_for_elements_operators_and_buffers(tmp_path, call):
+    text = f"import numpy as np\nfrom mpi4py import MPI\nordered = {ORDERED}\nMPI.COMM_WORLD.{call}\n"
+    ours = ["--selector", "openmpi", "-k", "1", "--json"]
+    running = simulate_script(tmp_path, text, *ours, "--compute", "0", processes=16)
+    words = [sys.executable, "-m", "commmodel", "simulate", "graphene", *OF_CALLS[call], "-p", "16", *ours]
+    alone = subprocess.run(words, capture_output=True, text=True, check=True)
+    seconds = [json.loads(output)["seconds"] for output in (running.stdout, alone.stdout)]
+    assert seconds[0] == pytest.approx(seconds[1], rel=1e-9)
+
+
 def test_a_loop_of_tests_advances_simulated_time(tmp_path):
     script = tmp_path / "loop.py"
     script.write_text("""

@@ -287,11 +287,21 @@ MPI_Count bytes_of(MPI_Count count, MPI_Datatype handle) {
     return type ? volume(count, type) : 0;
 }
 
+// What libraries look at beside sizes: elements, operators, MPI_IN_PLACE.
+static void add_words(const struct arguments *a, char *to) {
+    const MPI_Count element = reduces(a->verb) || a->verb == BCAST ? bytes_of(1, a->recvtype) : 0;
+    if (element > 0) to += sprintf(to, " element=%lld", (long long)element);
+    if (reduces(a->verb) && !is_built_in(a->op))
+        to += sprintf(to, is_commutative(operation_of(a->op)) ? " commutative" : " non-commutative");
+    if (a->verb == REDUCE_SCATTER_BLOCK) strcpy(to, " block");
+    if (a->verb == ALLTOALL && a->sendbuf == MPI_IN_PLACE) strcpy(to, " in-place");
+}
+
 static char *action_of(const struct collective *of) {
     const struct arguments *a = &of->arguments;
     const int size = size_of(of->communicator), rank = of->communicator->rank;
     const bool in_place = a->sendbuf == MPI_IN_PLACE, root = is_root(of);
-    char *text = malloc(64 + 48 * (size_t)size), *to = text;
+    char *text = malloc(128 + 48 * (size_t)size), *to = text;
     const MPI_Count reduced = reduces(a->verb) ? bytes_of(a->recvcount, a->recvtype) : 0;
     const MPI_Count received = a->recvcounts || reduces(a->verb) ? 0 : bytes_of(a->recvcount, a->recvtype);
     const MPI_Count sent = in_place ? received : a->sendcounts ? 0 : bytes_of(a->sendcount, a->sendtype);
@@ -346,6 +356,7 @@ static char *action_of(const struct collective *of) {
             for (int i = 0; i < size; i++) to += sprintf(to, " %lld", (long long)reduced);
             strcpy(to, " 0 6");
     }
+    add_words(a, text + strlen(text));
     return text;
 }
 

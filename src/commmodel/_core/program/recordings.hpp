@@ -25,6 +25,7 @@ constexpr int64_t LARGEST = int64_t{1} << 62;
 struct Call {
     double begin = 0.0, end = 0.0;  // ticks since the first tick of the log
     int64_t bytes = 0, room = 0, request = 0, received_bytes = 0, message = 0;
+    int64_t element = 0, data_flags = 0;  // bytes of one of a collective's datatype, 0: not known; how data are given
     int64_t requests_at = 0, completed_at = 0, sent_counts_at = 0, received_counts_at = 0;  // offsets into the lists
     int32_t requests = 0, completed = 0, sent_counts = 0, received_counts = 0;              // lengths
     int32_t code = 0, thread = 0, site = 0, communicator = 0;
@@ -68,7 +69,7 @@ enum Field : uint8_t {
     RECEIVE_TAG,
 };
 
-enum Kind : uint8_t { END = 0, SITE, NEW_GROUP, CLOCK, NEW_WINDOW, THREAD, TEXT, LEAVE, NEIGHBOURS, CALL = 16 };
+enum Kind : uint8_t { END = 0, SITE, NEW_GROUP, CLOCK, NEW_WINDOW, THREAD, TEXT, LEAVE, NEIGHBOURS, DATA, CALL = 16 };
 
 // What stands between the calls: numbers, texts and times in their order.
 struct Definition {
@@ -261,6 +262,9 @@ class Decoder {
                 read(bytes, kind, definition);
                 if (bytes.fine() && kind == THREAD) {
                     thread_ = static_cast<int32_t>(definition.numbers[0]);
+                } else if (bytes.fine() && kind == DATA) {
+                    element_ = definition.numbers[0];
+                    data_flags_ = definition.numbers[1];
                 } else if (bytes.fine()) {
                     definitions.push_back(std::move(definition));
                 }
@@ -325,6 +329,8 @@ class Decoder {
         if (clock_) call.begin = clock_->seconds(call.begin), call.end = clock_->seconds(call.end);
         call.site = bytes.small();
         call.thread = thread_;
+        call.element = element_;
+        call.data_flags = data_flags_;
         if (!bytes.fine()) return 0;
         if (static_cast<size_t>(call.code) >= known_.size() || !known_[call.code]) {
             return bytes.fail("an unknown call"), 0;
@@ -388,6 +394,7 @@ class Decoder {
             case CLOCK: return "uff";
             case NEW_WINDOW: return "uuuu";
             case THREAD: return "u";
+            case DATA: return "uu";
             case TEXT: return "tt";
             case LEAVE: return "uzu";
             case NEIGHBOURS: return "ull";
@@ -430,6 +437,7 @@ class Decoder {
     int64_t room_ = 0;  // bytes of the longest call without its lists
     int64_t last_end_ = 0;
     int32_t thread_ = 0;
+    int64_t element_ = 0, data_flags_ = 0;  // of the calls that follow
 };
 
 #undef INLINE

@@ -400,3 +400,12 @@ unsigned operation_number(MPI_Op op) {
     }
     return i; /* the user's: the number after the last */
 }
+
+unsigned operation_flags(MPI_Op op) {
+    enum { USERS = 15 }; /* numbers of operation_number */
+    int commutes = 1;
+    if (operation_number(op) < USERS || PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) {
+        return 0;
+    }
+    return commutes ? OF_USER : OF_USER | ORDERED;
+}

@@ -218,6 +218,20 @@ void log_clock(uint64_t tick, double seconds, double uncertainty) {
     }
 }
 
+void log_data(uint64_t element, unsigned flags) {
+    static uint64_t last_element;
+    static unsigned last_flags;
+    if (element == last_element && flags == last_flags) {
+        return;
+    }
+    unsigned char *p = log_reserve(32);
+    if (p != NULL) {
+        log_commit(p, put_unsigned(put_unsigned(p + 1, element), flags), DATA);
+        last_element = element;
+        last_flags = flags;
+    }
+}
+
 static void write_thread(void) {
     if (thread == 0) {
         thread = ++log.threads;

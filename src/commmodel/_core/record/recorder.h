@@ -51,7 +51,8 @@ static inline uint64_t ticks(void) {
 
 /* log.c: the file. Numbers are LEB128 varints, signed ones in zigzag. */
 
-enum { SITE = 1, COMMUNICATOR, CLOCK, WINDOW, THREAD, TEXT, LEAVE, NEIGHBOURS, CALL = 16 };
+enum { SITE = 1, COMMUNICATOR, CLOCK, WINDOW, THREAD, TEXT, LEAVE, NEIGHBOURS, DATA, CALL = 16 };
+enum { IN_PLACE = 1, OF_USER = 2, ORDERED = 4 };
 enum { FINALISED = 1, ABORTED, EXITED, DISK_FULL = 5 };
 
 struct log_header {
@@ -88,6 +89,9 @@ void log_end(int reason, int64_t code);
 void log_forget(void); /* in a child, which must not write */
 void log_text(const char *key, const char *value);
 void log_clock(uint64_t tick, double seconds, double uncertainty);
+
+/* Bytes of an element, and flags, of the calls that follow: written where they are others than before. */
+void log_data(uint64_t element, unsigned flags);
 
 void lock_log(void);
 void unlock_log(void);
@@ -190,6 +194,7 @@ static inline unsigned char *put_status(unsigned char *p, const MPI_Status *stat
 }
 
 unsigned operation_number(MPI_Op op);
+unsigned operation_flags(MPI_Op op);
 
 /* Of rooted collectives: is this the root; does this process take part beside the root. */
 static inline int is_root(const struct communicator *of, int root) {

@@ -158,6 +158,8 @@ class _Writer:
         if call.group in {"collective", "neighbourhood"}:
             self.numbers.append("const struct communicator *of = communicator_of(comm);")
             self.of = "of"
+        if call.group == "collective" and call.name != "MPI_Barrier":
+            self._describe_data()
         if "status" in self.has:
             self.before += [
                 "MPI_Status ignored, *filled = status == MPI_STATUS_IGNORE ? &ignored : status;",
@@ -165,6 +167,22 @@ class _Writer:
             self.arguments["status"] = "filled"
         if call.name == "MPI_Comm_set_name":
             self.numbers += ["if (ok) {", "    communicator_renamed(comm);", "}"]
+
+    def _describe_data(self) -> None:
+        """Say what an element of the data is, how it is combined and whether it is in place."""
+        flags = []
+        if "datatype" in self.has:
+            datatype = "datatype"
+        elif {"sendtype", "recvtype"} <= self.has:
+            placed, pair = ("recv", "sendtype : recvtype") if self._is("scatter") else ("send", "recvtype : sendtype")
+            datatype = f"{placed}buf == MPI_IN_PLACE ? {pair}"
+            flags.append(f"({placed}buf == MPI_IN_PLACE ? IN_PLACE : 0u)")
+        else:
+            return
+        if "op" in self.has:
+            flags.append("operation_flags(op)")
+        described = f"log_data(size_of({datatype}), {' | '.join(flags) or '0'});"
+        self.numbers += ["if (ok) {", f"    {described}", "}"]
 
     def uses_ok(self) -> bool:
         """Tell whether a statement asks for success."""

@@ -1,7 +1,7 @@
 """Allreduce: the vectors of n bytes of all processes, combined element by element, end up in every process.
 
-The operation is taken to be commutative. Sources: Thakur, Rabenseifner and Gropp 2005; Rabenseifner 2004; the ring is
-that of Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
+Operators are taken to commute, but for the last one. Sources: Thakur, Rabenseifner and Gropp 2005; Rabenseifner 2004;
+the ring is that of Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
 Main entries: `recursive_doubling`, `reduce_scatter_allgather`, `ring`, `reduce_broadcast`.
 """
 
@@ -91,4 +91,12 @@ def reduce_broadcast(problem: Problem) -> Iterator[Round]:
     """Binomial reduction to rank 0, then binomial broadcast."""
     problem = replace(problem, root=0)
     yield from reduce.binomial(problem)
+    yield from broadcast.binomial(problem)
+
+
+@register("allreduce", "reduce-broadcast-in-order")
+def reduce_broadcast_in_order(problem: Problem) -> Iterator[Round]:
+    """In-order binary reduction to rank 0, then binomial broadcast: operators need not commute (Open MPI)."""
+    problem = replace(problem, root=0)
+    yield from reduce.binary_in_order(problem)
     yield from broadcast.binomial(problem)

@@ -14,7 +14,7 @@ from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round, messages_at_once
 from commmodel.errors import InputError
 
-__all__ = ["bruck", "linear", "pairwise", "pairwise_xor"]
+__all__ = ["bruck", "linear", "pairwise", "pairwise_in_place", "pairwise_xor", "shift_in_place"]
 
 
 @register("alltoall", "linear", all_pairs_at_once=True)
@@ -49,6 +49,28 @@ def pairwise_xor(problem: Problem) -> Iterator[Round]:
     size = _sizes(problem, rank)
     for step in range(1, processes):
         yield _direct(problem, rank, rank ^ step, size)
+
+
+@register("alltoall", "pairwise-in-place")
+def pairwise_in_place(problem: Problem) -> Iterator[Round]:
+    """Process r exchanges with 0, 1 and so on, one after the other, each time in place (MPICH)."""
+    processes = problem.processes
+    for step in range(1, 2 * processes - 2):
+        rank = np.arange(max(0, step - processes + 1), min(step + 1, processes))
+        rank = rank[2 * rank != step]
+        yield _direct(problem, rank, step - rank, _sizes(problem, rank))
+
+
+@register("alltoall", "shift-in-place")
+def shift_in_place(problem: Problem) -> Iterator[Round]:
+    """In step i process r exchanges in place with r + i and r - i: first it sends down, then up (Open MPI)."""
+    processes = problem.processes
+    rank = np.arange(processes)
+    size = _sizes(problem, rank)
+    for step in range(1, processes // 2 + 1):
+        if 2 * step < processes:
+            yield _direct(problem, rank, (rank - step) % processes, size)
+        yield _direct(problem, rank, (rank + step) % processes, size)
 
 
 def _sizes(problem: Problem, sender: Integers) -> Integers:

@@ -12,7 +12,16 @@ import numpy as np
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.schedule import Integers, Problem
 
-__all__ = ["BlockExchange", "Fold", "binomial_tree", "doubling", "from_root", "halving", "other_ranks"]
+__all__ = [
+    "BlockExchange",
+    "Fold",
+    "binomial_tree",
+    "doubling",
+    "doubling_steps",
+    "from_root",
+    "halving",
+    "other_ranks",
+]
 
 
 @dataclass(frozen=True)
@@ -75,15 +84,25 @@ def doubling(processes: int) -> Iterator[BlockExchange]:
     >>> [one.sender.size for one in doubling(6)]
     [6, 4, 4, 2]
     """
+    for step in doubling_steps(processes):
+        yield from step
+
+
+def doubling_steps(processes: int) -> Iterator[list[BlockExchange]]:
+    """Yield the rounds of `doubling` step by step: an exchange, and the rounds of forwarding after it.
+
+    >>> [len(step) for step in doubling_steps(7)]
+    [1, 2, 2]
+    """
     everybody = np.arange(processes)
     distance = 1
     while distance < processes:
         partner = everybody ^ distance
         sender = everybody[partner < processes]
         first = sender - sender % distance
-        yield BlockExchange(sender, partner[sender], first, np.minimum(first + distance, processes))
+        exchange = BlockExchange(sender, partner[sender], first, np.minimum(first + distance, processes))
         base = processes - processes % (2 * distance)
-        yield from _forwarding(base, distance, base + distance, processes)
+        yield [exchange, *_forwarding(base, distance, base + distance, processes)]
         distance *= 2
 
 

@@ -1,11 +1,12 @@
 """Reduce: the vectors of n bytes of all processes, combined element by element, end up at the root.
 
-The operation is taken to be commutative. Processes are numbered from the root. Source of the last one: Rabenseifner,
-"Optimization of collective reduction operations", 2004; it halves a vector among 2^k processes, and what it needs is
-public here since allreduce begins alike. Main entries: `linear`, `binomial`, `reduce_scatter_gather`.
+Operators are taken to commute, but for those in order. Processes are numbered from the root. Source of the last ones:
+Rabenseifner, "Optimization of collective reduction operations", 2004; they halve a vector among 2^k processes, and what
+they need is public here since allreduce begins alike. Main entries: `linear`, `binomial`, `reduce_scatter_gather`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -23,8 +24,8 @@ from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
 
 __all__ = [
-    "binomial", "fold_in", "fold_in_halves", "hypercube_round", "linear", "reduce_scatter_gather",
-    "reduce_scatter_gather_halves",
+    "binary_in_order", "binomial", "binomial_in_order", "fold_in", "fold_in_halves", "hypercube_round", "linear",
+    "reduce_scatter_gather", "reduce_scatter_gather_halves",
 ]  # fmt: skip
 
 
@@ -56,6 +57,51 @@ def binomial(problem: Problem) -> Iterator[Round]:
     for level in binomial_tree(problem.processes):
         child, parent = from_root(problem, level.sender), from_root(problem, level.receiver)
         yield vector_round(problem, child, parent, 0, problem.message_size, combine=True)
+
+
+@register("reduce", "binomial-in-order")
+def binomial_in_order(problem: Problem) -> Iterator[Round]:
+    """Up a binomial tree to process 0, which sends the root the result: operators need not commute (MPICH)."""
+    return _at_another(problem, 0, binomial(replace(problem, root=0)))
+
+
+@register("reduce", "binary-in-order")
+def binary_in_order(problem: Problem) -> Iterator[Round]:
+    """Up a binary tree to process P - 1, which sends the root the result: operators need not commute (Open MPI)."""
+    rounds: dict[int, list[tuple[int, int]]] = {}
+    _place_subtree(0, problem.processes - 1, rounds)
+    return _at_another(
+        problem, problem.processes - 1, (_to_parents(problem, rounds[level]) for level in sorted(rounds))
+    )
+
+
+def _place_subtree(first: int, last: int, rounds: dict[int, list[tuple[int, int]]]) -> int:
+    """Enter the children and parents of a range of ranks, whose root is the last; return its height.
+
+    The children are the one before the last and the one before that one's subtree, which has half of the ranks.
+    """
+    middle = first + (last - first + 1) // 2
+    children = [(low, high) for low, high in ((middle, last - 1), (first, middle - 1)) if low <= high < last]
+    height = max((_place_subtree(low, high, rounds) + 1 for low, high in children), default=0)
+    for _, child in children:
+        rounds.setdefault(height, []).append((child, last))
+    return height
+
+
+def _to_parents(problem: Problem, pairs: list[tuple[int, int]]) -> Round:
+    """Return a round in which parents combine the vectors of their children."""
+    child, parent = np.array(pairs, dtype=np.int64).T
+    size = np.full_like(child, problem.message_size)
+    reducer, received = np.unique(parent, return_counts=True)
+    blocks = partial(_all_ranks, problem)
+    return Round(child, parent, size, blocks, combine=True, reducer=reducer, reduced=received * problem.message_size)
+
+
+def _at_another(problem: Problem, process: int, rounds: Iterable[Round]) -> Iterator[Round]:
+    """Yield the rounds of a reduction at a process, and the one in which that sends the root the result."""
+    yield from rounds
+    if process != problem.root:
+        yield vector_round(problem, np.array([process]), np.array([problem.root]), 0, problem.message_size)
 
 
 @register("reduce", "reduce-scatter-gather")

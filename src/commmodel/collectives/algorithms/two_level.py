@@ -14,6 +14,7 @@ al., "HAN: a hierarchical autotuned collective communication framework", 2020; O
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, zip_longest
 
@@ -109,11 +110,13 @@ def stage_problem(operation: ScheduledName, stage: Stage, problem: Problem) -> P
             blocks = per_node
         elif not OPERATIONS[stage.operation].size_is_per_block:
             blocks = problem.processes
+    call = replace(problem, segment_size=None, nodes=None, in_place=False)
     if stage.level == "between":
-        return Problem(problem.processes // per_node, blocks * size, problem.root // per_node)
-    return Problem(
-        per_node, blocks * size if stage.message_size is None else stage.message_size, problem.root % per_node
-    )
+        count, root, size = problem.processes // per_node, problem.root // per_node, blocks * size
+    else:
+        count, root = per_node, problem.root % per_node
+        size = blocks * size if stage.message_size is None else stage.message_size
+    return replace(call, processes=count, message_size=size, root=root)
 
 
 def _stage(

@@ -16,8 +16,9 @@ from msgspec import structs
 from commmodel.collectives.algorithms.multi_leader import STEPS
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.algorithms.two_level import PIPELINED, TWO_LEVEL
-from commmodel.collectives.library.openmpi import COLLECTIVES, IDS, NAMES, RuleWords, ascending, starts
-from commmodel.collectives.library.rules import SEVERAL, SelectionRule, Selector, unknown
+from commmodel.collectives.library.openmpi import COLLECTIVES, IDS, RuleWords, ascending, starts
+from commmodel.collectives.library.rules import SEVERAL, SelectionRule, Selector, unknown, usual
+from commmodel.collectives.operation import OPERATIONS
 
 __all__ = ["FORMS", "NEW_IN_6", "SUFFIX", "dumps", "is_han", "parse"]
 
@@ -74,8 +75,7 @@ def parse(path: Path, text: str, tuned: Selector) -> Selector:
     [('linear', 4095, 'several-per-node'), ('two-level', None, 'several-per-node'), ('linear', None, None)]
     """
     words = RuleWords(path, text)
-    operations = {name: operation for operation, name in NAMES.items()}
-    operations |= {str(number): operation for operation, number in IDS.items()}
+    operations = {name: operation for operation, number in IDS.items() for name in (operation, str(number))}
     rules: list[SelectionRule] = []
     for _ in range(words.number("the number of collectives", COLLECTIVES)):
         operation = operations.get(words.word("a collective"))
@@ -120,7 +120,9 @@ def _row(
         limit = {} if end is None else {"upto": end}
         if component != "tuned":
             name = algorithms.get(component, unknown(f"Open MPI's {component}"))
-            yield SelectionRule(operation, name, distribution=SEVERAL, **span, **limit)  # type: ignore[arg-type]
+            rule = SelectionRule(operation, name, distribution=SEVERAL, **span, **limit)  # type: ignore[arg-type]
+            # Where operators do not commute it leaves it to tuned.
+            yield structs.replace(rule, commutative=True) if OPERATIONS[operation].combines else rule
             continue
         for rule in tuned.rules:
             if rule.operation == operation and rule.distribution is None:
@@ -156,9 +158,10 @@ def dumps(selector: Selector) -> str:
         f"# {' '.join(selector.name.split())}",
         "# mpiexec --mca coll_han_use_dynamic_file_rules 1 --mca coll_han_dynamic_rules_filename THIS_FILE ...",
     ]
-    rules = {name: [rule for rule in selector.rules if (rule.operation, rule.distribution) == (name, SEVERAL)]
+    listed = usual(selector.rules)
+    rules = {name: [rule for rule in listed if (rule.operation, rule.distribution) == (name, SEVERAL)]
              for name in FORMS}  # fmt: skip
-    operations = [name for name, listed in rules.items() if listed]
+    operations = [name for name, some in rules.items() if some]
     if not NEW_IN_6.isdisjoint(operations):
         lines.append("# Open MPI 6 and later alone: version 5 breaks down at an algorithm of alltoall")
     lines.append(f"{len(operations)}  # collectives")
@@ -168,7 +171,7 @@ def dumps(selector: Selector) -> str:
             cells = _cells([structs.replace(rule, distribution=None) for rule in rules[operation]], processes)
             if not table or table[-1][1] != cells:
                 table.append((processes, cells))
-        lines += [NAMES[operation], "1  # level", "global_communicator", f"{len(table)}  # sizes of communicators"]
+        lines += [operation, "1  # level", "global_communicator", f"{len(table)}  # sizes of communicators"]
         for processes, cells in table:
             lines.append(f"{processes} {len(cells)}  # from so many processes on; rules: from n, component, algorithm")
             lines += [f"{size} {component}" for size, component in cells]

@@ -4,7 +4,7 @@ The file is a tree of conditions, ``"collective=bcast": {"comm_type=intra": {"co
 algorithms, ``"algorithm=MPIR_Bcast_intra_binomial": {}``. Siblings are asked in order; what is below the first that is
 true decides, so the last of a group must be ``...=any``. The file stands in for the one compiled into MPICH: an
 operation it leaves out ends the program, so we write all of them. Sizes are n (``avg_msg_size``) for bcast, reduce,
-allreduce and alltoall, n P (``total_msg_size``) for these, allgather and reduce_scatter_block, and none for the rest.
+allreduce and alltoall, n P (``total_msg_size``) for these, allgather and reduce_scatter, and none for the rest.
 Source: MPICH's documentation, "Collective Selection Framework", and release 5.0.1, ``csel.c`` (conditions) and
 ``maint/tuning/coll/mpir/generic.json`` (what it does by itself). Main entries: `parse` and `dumps`.
 """
@@ -20,7 +20,7 @@ import msgspec
 from commmodel.collectives.algorithms.multi_leader import MULTI_LEADER
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.algorithms.two_level import TWO_LEVEL
-from commmodel.collectives.library.rules import SEVERAL, SelectionRule, Selector, unknown
+from commmodel.collectives.library.rules import SEVERAL, SelectionRule, Selector, unknown, usual
 from commmodel.collectives.operation import SCHEDULED
 from commmodel.errors import DamagedFileError, InputError
 
@@ -41,7 +41,13 @@ NAMES: dict[str, dict[str, str]] = {
         "tree": "reduce-broadcast",
         "smp": "two-level",
     },
-    "alltoall": {"brucks": "bruck", "k_brucks": "bruck", "scattered": "linear", "pairwise": "pairwise"},
+    "alltoall": {
+        "brucks": "bruck",
+        "k_brucks": "bruck",
+        "scattered": "linear",
+        "pairwise": "pairwise",
+        "pairwise_sendrecv_replace": "pairwise-in-place",
+    },
     "barrier": {"k_dissemination": "dissemination", "recexch": "recursive-doubling", "smp": "two-level"},
     "bcast": {
         "binomial": "binomial",
@@ -51,7 +57,15 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "gather": {"binomial": "binomial"},
     "reduce": {"binomial": "binomial", "reduce_scatter_gather": "reduce-scatter-gather", "smp": "two-level"},
-    "reduce_scatter_block": {"recursive_halving": "recursive-halving", "pairwise": "pairwise"},
+    **{
+        operation: {
+            "recursive_halving": "recursive-halving",
+            "pairwise": "pairwise",
+            "noncommutative": "butterfly",
+            "recursive_doubling": "recursive-doubling",
+        }
+        for operation in ("reduce_scatter", "reduce_scatter_block")
+    },
     "scan": {"recursive_doubling": "recursive-doubling", "smp": "two-level"},
     "scatter": {"binomial": "binomial"},
 }
@@ -61,6 +75,7 @@ WRITTEN: dict[str, dict[str, str]] = {
     for operation, names in NAMES.items()
 }
 WRITTEN["alltoall"]["pairwise-xor"] = "pairwise"
+WRITTEN["reduce"]["binomial-in-order"] = "binomial"
 del WRITTEN["allreduce"]["reduce-broadcast"]
 """Operation -> ours -> MPICH's, of two the first. MPICH's pairwise alltoall is by XOR where P is a power of two."""
 PARAMETERS: dict[tuple[str, str], tuple[str, ...]] = {
@@ -84,7 +99,10 @@ COMPOSITIONS: dict[str, dict[str, str]] = {
 _SHARED = {"allgather": 4096, "alltoall": 4096}
 # Largest block of a composition in memory that the node shares: MPIR_CVAR_ALLTOALL_SHM_PER_RANK and that of allgather.
 OFFERS: dict[str, dict[str, dict[str, bool]]] = {
-    operation: {name: {} for name in names if name != TWO_LEVEL} for operation, names in WRITTEN.items()
+    operation: {
+        name: {} for name in names if name not in {TWO_LEVEL, "binomial-in-order", "butterfly", "pairwise-in-place"}
+    }
+    for operation, names in WRITTEN.items()
 }
 OFFERS["bcast"] |= {name: {} for name in TREES}
 OFFERS["alltoall"]["pairwise"] = {"power_of_two": False}
@@ -94,15 +112,17 @@ OFFERS["reduce"]["reduce-scatter-gather"] = {"count_below_power_of_two": False}
 NO_SIZES = frozenset({"barrier", "scan", "gather", "scatter"})
 """Operations whose message size the library does not look at."""
 _BY_N = frozenset({"bcast", "reduce", "allreduce", "alltoall"})
-_BY_TOTAL = _BY_N | {"allgather", "reduce_scatter_block"}
+_BY_TOTAL = _BY_N | {"allgather", "reduce_scatter", "reduce_scatter_block"}
 PAGE = 4096
 _LARGEST = 2**31 - 1
 # MPICH keeps what a condition compares with in a C int.
 _FLAT = {
-    "comm_type": "intra", "comm_hierarchy": "flat", "is_commutative": "yes", "is_op_built_in": "yes",
-    "is_sendbuf_inplace": "no", "is_block_regular": "yes", "is_node_consecutive": "no", "is_multi_threaded": "no",
+    "comm_type": "intra", "comm_hierarchy": "flat", "is_block_regular": "yes", "is_node_consecutive": "no",
+    "is_multi_threaded": "no",
 }  # fmt: skip
 # What is true of the operations that commmodel predicts where nodes are not told apart.
+_OF_CALLS = {"is_commutative": "commutative", "is_op_built_in": "predefined", "is_sendbuf_inplace": "in_place"}
+# Conditions on operators and buffers -> those of a rule.
 _PARENT = "comm_hierarchy=parent"
 # Of a communicator that spans nodes, of which some have several of its processes.
 
@@ -157,6 +177,9 @@ def _read(place: _Place, node: Any, operation: str) -> Iterator[SelectionRule]:
             complete = True
         elif (operation, name, value) == ("scan", "is_node_consecutive", "yes"):
             yield from _read(place.below(key, distribution=SEVERAL), below, operation)
+        elif name in _OF_CALLS and value in {"yes", "no"}:
+            yield from _read(place.below(key, **{_OF_CALLS[name]: value == "yes"}), below, operation)
+            complete |= (value == "yes") == (name != "is_sendbuf_inplace")
         elif name in _FLAT:
             true = value == _FLAT[name] or (name == "comm_hierarchy" and value in {"node", "node_roots"})
             if true:
@@ -218,6 +241,10 @@ def _leaf(place: _Place, operation: str, name: str, parameters: Any) -> Iterator
             conditions["segment_size"] = int(segment)
     if (operation, short) == ("alltoall", "pairwise"):
         yield _rule(operation, "pairwise-xor", conditions | {"power_of_two": True})
+    if (operation, short) == ("reduce", "binomial") and not (
+        conditions.get("commutative") or conditions.get("predefined")
+    ):
+        yield _rule(operation, "binomial-in-order", conditions | {"commutative": False})
     yield _rule(operation, algorithm or unknown(name), conditions)
 
 
@@ -440,7 +467,11 @@ def _guarded(operation: str, tree: Node) -> Node:
         case "reduce":
             return _branches("is_op_built_in", tree, _node(operation, "binomial"))
         case "reduce_scatter" | "reduce_scatter_block":
-            return _branches("is_commutative", tree, _node(operation, "recursive_doubling"))
+            doubling = _node(operation, "recursive_doubling")
+            other: Node = {_POWER: _node(operation, "noncommutative"), "comm_size=any": doubling}
+            if operation == "reduce_scatter":
+                other = _branches("is_block_regular", other, doubling)
+            return _branches("is_commutative", tree, other)
         case "alltoall":
             return _branches("is_sendbuf_inplace", _node(operation, "pairwise_sendrecv_replace"), tree)
     return tree
@@ -453,7 +484,8 @@ def dumps(selector: Selector, default: Selector) -> str:
     a rule for every case: the published selector `DEFAULT_SELECTOR`, what MPICH 5.0 does by itself.
 
     >>> every = ("barrier", "dissemination"), ("scan", "recursive-doubling"), ("reduce_scatter_block", "pairwise")
-    >>> every += ("allgather", "ring"), ("allreduce", "recursive-doubling"), ("alltoall", "pairwise")
+    >>> every += ("reduce_scatter", "pairwise"), ("allgather", "ring"), ("alltoall", "pairwise")
+    >>> every += (("allreduce", "recursive-doubling"),)
     >>> every += tuple((operation, "binomial") for operation in ("bcast", "reduce", "gather", "scatter"))
     >>> default = Selector("default", tuple(SelectionRule(operation, algorithm) for operation, algorithm in every))
     >>> text = dumps(Selector("mine", (SelectionRule("bcast", "scatter-ring", processes_from=8),)), default)
@@ -462,17 +494,16 @@ def dumps(selector: Selector, default: Selector) -> str:
     """
     trees: dict[str, Node] = {}
     for operation in SCHEDULED:
-        specific = [rule for rule in selector.rules if rule.operation == operation and rule.algorithm != "default"]
-        rest = [rule for rule in default.rules if rule.operation == operation and rule.distribution is None]
+        specific = [
+            rule for rule in usual(selector.rules) if (rule.operation, rule.algorithm != "default") == (operation, True)
+        ]
+        rest = [rule for rule in usual(default.rules) if (rule.operation, rule.distribution) == (operation, None)]
         rules = [(rule, _conditions(selector, rule)) for rule in specific + rest]
         tree = _tree(selector, rules, _Facts({"comm_size": (1, _LARGEST)}))
         if not specific and operation == "barrier":
             tree = _parents(_node(operation, "smp"), tree)
         if not specific and operation == "scan":
             tree = _branches("is_node_consecutive", _node(operation, "smp"), tree)
-        if operation == "reduce_scatter_block":
-            text = json.dumps(tree).replace("MPIR_Reduce_scatter_block_", "MPIR_Reduce_scatter_")
-            trees["reduce_scatter"] = _guarded("reduce_scatter", json.loads(text))
         trees[operation] = _guarded(operation, tree)
     content: Node = {
         f"collective={name}": _both_groups(name, tree) for name, tree in (trees | _fallback_trees()).items()

@@ -27,27 +27,23 @@ from commmodel.collectives.library.rules import (
     Selector,
     power_of_two_up_to,
     unknown,
+    usual,
 )  # fmt: skip
 from commmodel.collectives.operation import OPERATIONS
 from commmodel.documents import convert
 from commmodel.errors import DamagedFileError, InputError
 
 __all__ = [
-    "COLLECTIVES", "IDS", "NAMES", "NO_SIZES", "OFFERS", "RuleWords", "ascending", "dumps", "dumps_json", "parse",
+    "COLLECTIVES", "IDS", "NO_SIZES", "OFFERS", "RuleWords", "ascending", "dumps", "dumps_json", "parse",
     "parse_json", "starts",
 ]  # fmt: skip
 
 IDS = {
     "allgather": 0, "allreduce": 2, "alltoall": 3, "barrier": 6, "bcast": 7,
-    "gather": 9, "reduce": 11, "reduce_scatter_block": 12, "scan": 14, "scatter": 15,
+    "gather": 9, "reduce": 11, "reduce_scatter": 12, "reduce_scatter_block": 13, "scan": 14, "scatter": 15,
 }  # fmt: skip
-"""Ids of the collectives that commmodel knows; Open MPI has 22.
-
-Open MPI's rules for MPI_Reduce_scatter stand for reduce_scatter_block.
-"""
+"""Ids of the collectives that commmodel knows; Open MPI has 22."""
 COLLECTIVES = 22
-NAMES = {name: "reduce_scatter" if name == "reduce_scatter_block" else name for name in IDS}
-"""Operation -> Open MPI's name of the collective."""
 LIBRARY_ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
     "allgather": (
         ("linear", "", False),
@@ -99,14 +95,20 @@ LIBRARY_ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
         ("pipeline", "linear", False),
         ("binary", "binomial", False),
         ("binomial", "binomial", True),
-        ("in-order_binary", "binomial", False),
+        ("in-order_binary", "binary-in-order", True),
         ("rabenseifner", "reduce-scatter-gather-halves", True),
     ),
-    "reduce_scatter_block": (
-        ("non-overlapping", "recursive-halving", False),
+    "reduce_scatter": (
+        ("non-overlapping", "binomial-then-linear", False),
         ("recursive_halving", "recursive-halving", True),
         ("ring", "ring", True),
-        ("butterfly", "recursive-halving", False),
+        ("butterfly", "butterfly-exchange", True),
+    ),
+    "reduce_scatter_block": (
+        ("basic_linear", "binomial-then-linear", False),
+        ("recursive_doubling", "recursive-doubling", True),
+        ("recursive_halving", "recursive-halving", True),
+        ("butterfly", "butterfly", True),
     ),
     "scan": (("linear", "linear", True), ("recursive_doubling", "recursive-doubling", True)),
     "scatter": (("basic_linear", "linear", True), ("binomial", "binomial", True), ("linear_nb", "linear", False)),
@@ -117,21 +119,30 @@ _ADDED = {"allgather": ("direct-messaging",), "allreduce": ("allgather_reduce",)
 # Names of Open MPI 6.
 _FANOUTS = {("allgather", "bruck-k-fanout"): 2}
 # Its radix, which has to be given: with 0 the algorithm of the branch v6.0.x never ends.
-FALLBACKS: dict[tuple[str, str], tuple[str, str]] = {
-    ("allgather", "recursive-doubling"): ("power_of_two", "bruck"),
-    ("allgather", "neighbor-exchange"): ("even", "ring"),
-    ("allreduce", "ring"): ("count_below_processes", "recursive-doubling"),
-    ("allreduce", "reduce-scatter-allgather-halves"): ("count_below_power_of_two", "linear"),
-    ("reduce", "reduce-scatter-gather-halves"): ("count_below_power_of_two", "linear"),
-    ("bcast", "scatter-recursive-doubling"): ("count_below_processes", "linear"),
-    ("bcast", "scatter-ring"): ("count_below_processes", "linear"),
+FALLBACKS: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
+    ("allgather", "recursive-doubling"): (("power_of_two", "bruck"),),
+    ("allgather", "neighbor-exchange"): (("even", "ring"),),
+    ("allreduce", "ring"): (("count_below_processes", "recursive-doubling"),),
+    ("allreduce", "reduce-scatter-allgather-halves"): (
+        ("count_below_power_of_two", "linear"),
+        ("commutative", "linear"),
+    ),
+    **{("alltoall", name): (("in_place", "shift-in-place"),) for name in ("linear", "pairwise", "bruck")},
+    ("bcast", "scatter-recursive-doubling"): (("count_below_processes", "linear"),),
+    ("bcast", "scatter-ring"): (("count_below_processes", "linear"),),
+    ("reduce", "reduce-scatter-gather-halves"): (("count_below_power_of_two", "linear"), ("commutative", "linear")),
+    ("reduce_scatter_block", "recursive-halving"): (("commutative", DEFAULT),),
 }
-"""Algorithm -> the condition of a rule that decides, and what Open MPI itself uses where it cannot do it.
+"""Algorithm -> conditions of a rule that decide, and what Open MPI itself uses where it cannot do it.
 
-That is where numbers of processes are not powers of two or not even, or where there are so few elements. Source: each
-algorithm in ``ompi/mca/coll/base``, release 5.0.
+That is where numbers of processes are not powers of two or not even, where there are so few elements, or where
+operators do not commute; alltoall has one algorithm in place. Source: each algorithm in ``ompi/mca/coll/base``,
+release 5.0.
 """
-_MISSES = {"power_of_two": False, "even": False, "count_below_processes": True, "count_below_power_of_two": True}
+_MISSES = {
+    "power_of_two": False, "even": False, "count_below_processes": True, "count_below_power_of_two": True,
+    "commutative": False, "in_place": True,
+}  # fmt: skip
 # Value of a condition where the algorithm cannot do it.
 ALSO = {
     ("bcast", "binomial"): "binomial-at-once",
@@ -171,10 +182,9 @@ def _rules(operation: str, number: int, segment_size: int, conditions: dict[str,
         yield _rule(operation, DEFAULT, conditions)
         return
     name, algorithm, _ = algorithms[number - 1] if number <= len(algorithms) else (f"algorithm {number}", "", False)
-    algorithm = algorithm or unknown(f"Open MPI's {NAMES[operation]} {name}")
+    algorithm = algorithm or unknown(f"Open MPI's {operation} {name}")
     segment = {"segment_size": segment_size} if segment_size else {}
-    if (operation, algorithm) in FALLBACKS:
-        condition, instead = FALLBACKS[operation, algorithm]
+    for condition, instead in FALLBACKS.get((operation, algorithm), ()):
         yield _rule(operation, instead, conditions | {condition: _MISSES[condition]})
     yield _rule(operation, algorithm, conditions | segment)
 
@@ -331,13 +341,11 @@ def parse_json(path: Path, content: Any) -> Selector:
     """Return the selector of an Open MPI 6 file; `DamagedFileError` names the field of what is wrong."""
     file: _RulesFile = convert(path, content, _RulesFile)
     rules: list[SelectionRule] = []
-    operations = {name: operation for operation, name in NAMES.items()}
-    for name, communicators in file.collectives.items():
-        if name not in operations:
+    for operation, communicators in file.collectives.items():
+        if operation not in IDS:
             continue
-        operation = operations[name]
         for index, communicator in enumerate(communicators):
-            where = f"field collectives.{name}[{index}]"
+            where = f"field collectives.{operation}[{index}]"
             first = _bound(path, f"{where}.comm_size_min", communicator.comm_size_min) or 0
             last = _bound(path, f"{where}.comm_size_max", communicator.comm_size_max)
             if last is not None and last < max(first, 1):
@@ -402,7 +410,7 @@ def _table(
     """Return (processes from which it holds, cells) of an operation's rules for a distribution."""
     rules = [
         structs.replace(rule, distribution=None)
-        for rule in selector.rules
+        for rule in usual(selector.rules)
         if rule.operation == operation and rule.distribution == distribution
     ]
     per_block = OPERATIONS[operation].size_is_per_block
@@ -438,7 +446,8 @@ def _is_fallback(rule: SelectionRule, of: SelectionRule | None = None) -> bool:
         and instead == rule.algorithm
         and getattr(rule, condition) == _MISSES[condition]
         and (of is None or of.algorithm == algorithm)
-        for (operation, algorithm), (condition, instead) in FALLBACKS.items()
+        for (operation, algorithm), pairs in FALLBACKS.items()
+        for condition, instead in pairs
     )
 
 
@@ -479,6 +488,8 @@ def _codes(selector: Selector, rule: SelectionRule | None, operation: str) -> tu
     if rule is None or rule.algorithm == DEFAULT:
         return 0, 0
     algorithm = ALSO.get((operation, rule.algorithm), rule.algorithm)
+    if "-then-" in algorithm:  # a reduction and a scatter, which it picks itself
+        return 1, 0
     if algorithm not in NUMBERS[operation]:
         problem = f"{selector.name}: Open MPI has no {rule.algorithm!r} of {operation}"
         raise InputError(f"{problem}: choose one of {', '.join(NUMBERS[operation])}")
@@ -519,7 +530,7 @@ def dumps(selector: Selector) -> str:
     head = "from so many processes on; rules: from n P (of bcast, reduce, allreduce: n), algorithm, fan-out, segments"
     for operation in operations:
         table = _table(selector, operation)
-        lines += [f"{IDS[operation]}  # {NAMES[operation]}", f"{len(table)}  # sizes of communicators"]
+        lines += [f"{IDS[operation]}  # {operation}", f"{len(table)}  # sizes of communicators"]
         for processes, cells in table:
             lines.append(f"{processes} {len(cells)}  # {head}")
             lines += [
@@ -547,7 +558,7 @@ def dumps_json(selector: Selector) -> str:
                 {"comm_size_min": processes, **end, **where, "rules": _messages(operation, cells)}
                 for (processes, cells), end in zip(table, [*ends, {}], strict=True)
             ]
-        collectives[NAMES[operation]] = rows
+        collectives[operation] = rows
     content = {"rule_file_version": 3, "module": "tuned", "collectives": collectives}
     return msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n"
 

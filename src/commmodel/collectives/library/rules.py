@@ -4,16 +4,17 @@ Also what a library's own file of rules (`commmodel.collectives.library.openmpi`
 shares with ours. `commmodel.collectives.library.selection` reads, writes and applies them.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from commmodel.collectives.operation import ScheduledName
-from commmodel.collectives.schedule import ELEMENT_SIZE
+from commmodel.collectives.schedule import ELEMENT_SIZE, Operator
 
 __all__ = [
     "DEFAULT", "ELEMENT_SIZE", "FORMAT", "NON_BLOCKING", "SEVERAL", "SINGLE", "SPREAD", "UNKNOWN", "VERSION",
-    "Distribution", "SelectionRule", "Selector", "distribution", "power_of_two_up_to", "unknown",
+    "Distribution", "SelectionRule", "Selector", "distribution", "power_of_two_up_to", "unknown", "usual",
 ]  # fmt: skip
 
 FORMAT: Literal["commmodel-selector"] = "commmodel-selector"
@@ -55,6 +56,12 @@ class SelectionRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """Whether there are fewer elements than the largest power of two ≤ P."""
     count_below_processes: bool | None = None
     """Whether there are fewer elements than processes."""
+    commutative: bool | None = None
+    """Whether the operator of the reduction commutes."""
+    predefined: bool | None = None
+    """Whether the operator is MPI's own, not a user's."""
+    in_place: bool | None = None
+    """Whether the call has MPI_IN_PLACE."""
     segment_size: Positive | None = None
     """Bytes of the pieces that the algorithm sends one after the other, or None where it sends all at once."""
     distribution: Distribution | None = None
@@ -67,8 +74,12 @@ class SelectionRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         processes: int,
         element_size: int = ELEMENT_SIZE,
         per_node: int | None = None,
+        operator: Operator = "predefined",
+        in_place: bool = False,
     ) -> bool:
         """Whether the conditions hold for n, n P (both in bytes), P and the processes of a node, None if not known.
+
+        The rest is as in `commmodel.collectives.Problem`.
 
         >>> SelectionRule("alltoall", "bruck", upto=256, processes_from=8).holds(256, 2048, 8)
         True
@@ -78,6 +89,9 @@ class SelectionRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
             (self.even, processes % 2 == 0),
             (self.count_below_power_of_two, message_size // element_size < power_of_two_up_to(processes)),
             (self.count_below_processes, message_size // element_size < processes),
+            (self.commutative, operator != "non-commutative"),
+            (self.predefined, operator == "predefined"),
+            (self.in_place, in_place),
         )
         return (
             (self.upto is None or message_size <= self.upto)
@@ -101,6 +115,20 @@ class Selector(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     """The published selector that decides where no rule holds, or one says `DEFAULT`."""
     format: Literal["commmodel-selector"] = FORMAT
     version: Positive = VERSION
+
+
+def usual(rules: Iterable[SelectionRule]) -> list[SelectionRule]:
+    """Return rules without conditions on the call, and without those that usual calls do not meet.
+
+    Usual ones have predefined operators and two buffers: files of libraries have no other conditions, or ours not.
+
+    >>> [rule.algorithm for rule in usual([SelectionRule("reduce", "linear", commutative=False)])]
+    []
+    """
+    met = (rule for rule in rules if rule.commutative is not False and rule.predefined is not False)
+    return [
+        structs.replace(rule, commutative=None, predefined=None, in_place=None) for rule in met if not rule.in_place
+    ]
 
 
 NON_BLOCKING = Selector(

@@ -49,6 +49,7 @@ __all__ = [
     "picker",
     "published",
     "select",
+    "select_for",
     "with_levels",
     "with_rules",
 ]  # fmt: skip
@@ -102,49 +103,51 @@ def select(
     >>> select(load("mvapich2-1.0"), "alltoall", 256, 8).algorithm
     'bruck'
     """
-    return _picked(selector, operation, message_size, processes, element_size, per_node)[0]
-
-
-def picker(
-    selector: Selector,
-    operation: str,
-    message_size: int,
-    processes: int,
-    element_size: int = ELEMENT_SIZE,
-    per_node: int | None = None,
-) -> str:
-    """Return the name of what picks the algorithm: the selector, or its fallback where it has no rule; as `select`.
-
-    >>> mine = Selector("rules.txt", (SelectionRule("bcast", "chain"),), fallback="mvapich2-1.0")
-    >>> picker(mine, "bcast", 8, 4), picker(mine, "alltoall", 8, 4)
-    ('rules.txt', 'MVAPICH2 1.0 (rules.txt has no rule for it)')
-    """
-    chosen = _picked(selector, operation, message_size, processes, element_size, per_node)[1]
-    return selector.name if chosen is selector else f"{chosen.name} ({selector.name} has no rule for it)"
-
-
-def _picked(
-    selector: Selector, operation: str, message_size: int, processes: int, element_size: int, per_node: int | None
-) -> tuple[SelectionRule, Selector]:
-    """Return the rule that applies, and the selector whose rule it is."""
     operation_of(operation)
     if processes < 1 or message_size < 0 or element_size < 1:
         problem = f"{operation} of {message_size} bytes on {processes} processes, {element_size} bytes an element"
         raise InputError(f"{problem}: sizes must not be negative, and processes and elements at least 1")
-    total = message_size * processes
-    candidates = (rule for rule in selector.rules if rule.operation == operation)
-    rule = next(
-        (rule for rule in candidates if rule.holds(message_size, total, processes, element_size, per_node)), None
-    )
-    case = f"{operation} of {message_size} bytes on {processes} processes"
+    nodes = None if per_node is None else Nodes(per_node)
+    return select_for(selector, operation, Problem(processes, message_size, nodes=nodes, element_size=element_size))
+
+
+def select_for(selector: Selector, operation: str, problem: Problem) -> SelectionRule:
+    """Return the rule that applies to a problem; as `select`, which knows sizes alone.
+
+    >>> select_for(load("openmpi"), "allreduce", Problem(8, 1 << 20, operator="non-commutative")).algorithm
+    'reduce-broadcast-in-order'
+    """
+    return _picked(selector, operation, problem)[0]
+
+
+def picker(selector: Selector, operation: str, problem: Problem) -> str:
+    """Return the name of what picks the algorithm: the selector, or its fallback where it has no rule.
+
+    >>> mine = Selector("rules.txt", (SelectionRule("bcast", "chain"),), fallback="mvapich2-1.0")
+    >>> picker(mine, "bcast", Problem(4, 8)), picker(mine, "alltoall", Problem(4, 8))
+    ('rules.txt', 'MVAPICH2 1.0 (rules.txt has no rule for it)')
+    """
+    chosen = _picked(selector, operation, problem)[1]
+    return selector.name if chosen is selector else f"{chosen.name} ({selector.name} has no rule for it)"
+
+
+def _picked(selector: Selector, operation: str, problem: Problem) -> tuple[SelectionRule, Selector]:
+    """Return the rule that applies, and the selector whose rule it is."""
+    operation_of(operation)
+    size, processes = problem.message_size, problem.processes
+    per_node = None if problem.nodes is None else problem.nodes.per_node
+    call = problem.element_size, per_node, problem.operator, problem.in_place
+    facts = size, size * processes, processes, *call
+    rule = next((rule for rule in selector.rules if rule.operation == operation and rule.holds(*facts)), None)
+    case = f"{operation} of {size} bytes on {processes} processes"
     if rule is None or rule.algorithm == DEFAULT:
         if selector.fallback:
-            return _picked(_published(selector.fallback), operation, message_size, processes, element_size, per_node)
+            return _picked(_published(selector.fallback), operation, problem)
         raise InputError(f"selector {selector.name!r} has no rule for {case}: add one, or choose the algorithm")
     if rule.algorithm.startswith(UNKNOWN):
         name = rule.algorithm.removeprefix(UNKNOWN)
-        problem = f"selector {selector.name!r} picks {name} for {case}, an algorithm unknown to commmodel"
-        raise InputError(f"{problem}: put a rule with one of {', '.join(ALGORITHMS[operation])} before it")
+        trouble = f"selector {selector.name!r} picks {name} for {case}, an algorithm unknown to commmodel"
+        raise InputError(f"{trouble}: put a rule with one of {', '.join(ALGORITHMS[operation])} before it")
     return rule, selector
 
 
@@ -172,10 +175,8 @@ def with_levels(selector: Selector, operation: str, algorithm: str, problem: Pro
         is_between = stage.level == "between"
         if part.processes > 1 and stage.operation not in levels[stage.level]:
             library = NON_BLOCKING if is_between and algorithm == PIPELINED else selector
-            per_node = 1 if is_between else part.processes
-            sizes = part.message_size, part.processes, problem.element_size
-            rule = select(library, stage.operation, *sizes, per_node)
-            levels[stage.level][stage.operation] = rule.algorithm
+            part = replace(part, nodes=Nodes(1 if is_between else part.processes))
+            levels[stage.level][stage.operation] = select_for(library, stage.operation, part).algorithm
     return replace(problem, nodes=Nodes(problem.nodes.per_node, **levels))
 
 

@@ -137,7 +137,12 @@ def _offers(operation: str, library: str) -> _Offers:
             listed, blind = {name: {} for name in flat}, not OPERATIONS[operation].has_size
     offered = {name: {**ALGORITHMS[operation][name].needs, **needs} for name, needs in listed.items()}
     fallbacks = openmpi.FALLBACKS.items() if library.startswith("openmpi") else ()
-    few = {name: condition for (other, name), (condition, _) in fallbacks if other == operation}
+    few = {
+        name: condition
+        for (other, name), pairs in fallbacks
+        for condition, _ in pairs
+        if other == operation and condition.startswith("count")
+    }
     return _Offers(offered, not blind, OPERATIONS[operation].size_is_per_block, few)
 
 

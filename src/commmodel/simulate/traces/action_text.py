@@ -6,6 +6,9 @@ All counts are in bytes (type 6), seconds of computation are flops at `SPEED`.
 import re
 from collections.abc import Sequence
 
+from commmodel.collectives.operation import OPERATIONS
+from commmodel.simulate.work.collective_expansion import CallData
+
 __all__ = ["COLLECTIVES", "SPEED", "Tags", "collective_text", "is_opaque", "is_polling", "is_waiting"]
 
 SPEED = 1e9
@@ -79,6 +82,7 @@ def collective_text(
     received: int = 0,
     root: int = 0,
     counts: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    data: CallData | None = None,
 ) -> str | None:
     """Return a collective's action, None where there is none.
 
@@ -94,12 +98,30 @@ def collective_text(
         A rank in the communicator.
     counts : two sequences of int
         Bytes to and from each rank, where the collective has such; empty where they mean nothing on this rank.
+    data : CallData, optional
+        Its elements, its operator and whether it is in place: written where libraries look at them.
 
     Examples
     --------
     >>> collective_text("bcast", 4, sent=8, root=1), collective_text("gatherv", 2, sent=8, counts=((), (8, 16)))
     ('bcast 8 1 6', 'gatherv 8 8 16 0 6 6')
+    >>> collective_text("allreduce", 4, sent=8, data=CallData(4, "commutative"))
+    'allreduce 8 0 6 element=4 commutative'
     """
+    text = _plain_text(verb, processes, sent, received, root, counts)
+    if text is None:
+        return None
+    data = data or CallData()
+    if verb == "bcast":
+        return text + CallData(data.element).words
+    if OPERATIONS[verb].combines:
+        return text + CallData(data.element, data.operator, is_block=verb == "reduce_scatter_block").words
+    return text + (CallData(in_place=data.in_place).words if verb == "alltoall" else "")
+
+
+def _plain_text(
+    verb: str, processes: int, sent: int, received: int, root: int, counts: tuple[Sequence[int], Sequence[int]]
+) -> str | None:
     to_each, from_each = (_words(listed, processes) for listed in counts)
     match verb:
         case "barrier":

@@ -18,6 +18,7 @@ from commmodel.simulate.traces.action_text import COLLECTIVES, Tags, collective_
 from commmodel.simulate.traces.files import pieces
 from commmodel.simulate.traces.handles import Event, Made, Members, Use, resolved
 from commmodel.simulate.traces.rank_actions import ForeignTrace, RankActions
+from commmodel.simulate.work.collective_expansion import CallData
 
 __all__ = ["load", "recognise"]
 
@@ -327,7 +328,7 @@ class _CallWriter:
             case "barrier", []:
                 return make()
             case (("bcast" | "reduce" | "allreduce" | "scan" | "exscan" | "reduce_scatter_block"), [count, size, *_]):
-                return make(call.size(count, size))
+                return make(call.size(count, size), data=CallData(size))
             case (("gather" | "scatter"), [count, size, room, of_type, _]):
                 sends, receives = (True, at_root) if verb == "gather" else (at_root, True)
                 return make(call.size(count, size) if sends else 0, call.size(room, of_type) if receives else 0)
@@ -345,7 +346,7 @@ class _CallWriter:
                 to_each, from_each = call.sizes(sent, of_sent, processes), call.sizes(received, of_received, processes)
                 return make(counts=(to_each, from_each))
             case "reduce_scatter", [counts, of_type]:
-                return make(counts=((), call.sizes(counts, of_type, processes)))
+                return make(counts=((), call.sizes(counts, of_type, processes)), data=CallData(of_type))
         return None
 
     # Requests

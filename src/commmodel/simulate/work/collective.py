@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from commmodel.arguments import rank_count
 from commmodel.collectives import algorithm as find_algorithm
-from commmodel.collectives.library.selection import select, with_levels
+from commmodel.collectives.library.selection import select_for, with_levels
 from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.operation import OPERATIONS
 from commmodel.collectives.schedule import Problem
@@ -37,8 +37,7 @@ def chosen(
         return algorithm or selector.algorithm(operation), problem
     nodes = problem.nodes or settings.nodes
     if algorithm is None:
-        sizes = problem.message_size, problem.processes, problem.element_size
-        rule = select(selector, operation, *sizes, None if nodes is None else nodes.per_node)
+        rule = select_for(selector, operation, replace(problem, nodes=nodes))
         name = rule.algorithm
         if problem.segment_size is None:
             problem = replace(problem, segment_size=rule.segment_size)

@@ -6,11 +6,13 @@ once, allgatherv goes around a ring, reducescatter of unequal blocks goes pair b
 Empty messages of the first three are not sent. With SMPI's selector they are, allgatherv sends all at once, and
 reducescatter is what `commmodel.simulate.smpi_collectives.reduce_scatter` makes; with its other selectors all but
 gatherv and scatterv are what a rank does in its algorithms (`commmodel.simulate.work.smpi_calls`). What an action
-computes comes after its messages. Libraries choose by the number of elements, too: of a trace that counts bytes, as
-recordings do, elements are taken for doubles. The arguments are those of time-independent traces (SimGrid:
-``smpirun -replay``); communicators are our extension (`commmodel.simulate.work.communicators`). Main entry: `Expander`.
+computes comes after its messages. Libraries choose by the number of elements, by the operator and by where buffers are,
+too: words behind the arguments say so (`CallData`); where none does, bytes are those of doubles. The arguments are
+those of time-independent traces (SimGrid: ``smpirun -replay``); communicators are our extension
+(`commmodel.simulate.work.communicators`). Main entry: `Expander`.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from commmodel.collectives.library.smpi_selection import Selection
-from commmodel.collectives.schedule import ELEMENT_SIZE, Problem
+from commmodel.collectives.schedule import ELEMENT_SIZE, OPERATORS, Operator, Problem
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Operations, Program
@@ -29,15 +31,58 @@ from commmodel.simulate.work.communicators import Communicators, Ranks, translat
 from commmodel.simulate.work.smpi_calls import SmpiCalls
 from commmodel.units import parse_number
 
-__all__ = ["TYPE_SIZES", "Expander", "LargeCall"]
+__all__ = ["TYPE_SIZES", "CallData", "Expander", "LargeCall"]
 
 TYPE_SIZES = (8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8)
 """Bytes of the types that traces number: double, int, char, short, long, float, byte, long long and so on."""
+_BYTE = 6
+_ELEMENT, _IN_PLACE, _BLOCK = "element=", "in-place", "block"
+"""Words behind the arguments: bytes of an element, MPI_IN_PLACE, and of a reducescatter MPI_Reduce_scatter_block."""
 _CACHED = 1 << 24
 _OF_OBJECTS = 64
 _MOST_OPERATIONS = 1 << 27
 _MOST_BYTES = 1 << 53
-_Call = tuple[str, int, int, int]
+_Call = tuple[str, Problem]
+
+
+class CallData(NamedTuple):
+    """What libraries look at in a collective beside its sizes.
+
+    Attributes
+    ----------
+    element : int
+        Bytes of an element of its datatype; 0: not known.
+    operator : str
+        Of a reduction, as in `commmodel.collectives.Problem`.
+    in_place : bool
+        Whether the send buffer is MPI_IN_PLACE.
+    is_block : bool
+        Of a reducescatter: whether it is MPI_Reduce_scatter_block.
+    """
+
+    element: int = 0
+    operator: Operator = "predefined"
+    in_place: bool = False
+    is_block: bool = False
+
+    @property
+    def words(self) -> str:
+        """The words behind the arguments of an action, each with a space before it.
+
+        >>> CallData(4, "non-commutative").words
+        ' element=4 non-commutative'
+        """
+        words = [
+            f"{_ELEMENT}{self.element}" if self.element else "",
+            self.operator if self.operator != OPERATORS[0] else "",
+            _IN_PLACE if self.in_place else "",
+            _BLOCK if self.is_block else "",
+        ]
+        return "".join(f" {word}" for word in words if word)
+
+
+def _is_of_call(word: str) -> bool:
+    return word in {*OPERATORS, _IN_PLACE, _BLOCK} or word.startswith(_ELEMENT)
 
 
 class _Arguments:
@@ -46,6 +91,10 @@ class _Arguments:
     def __init__(self, text: str, type_size: float) -> None:
         self.action, *self.words = text.split()
         self.type_size = type_size
+        end = len(self.words)
+        while end and _is_of_call(self.words[end - 1]):
+            end -= 1
+        self.words, self.of_call = self.words[:end], self.words[end:]
 
     def _word(self, place: int, name: str) -> str:
         if place >= len(self.words):
@@ -87,9 +136,24 @@ class _Arguments:
         return TYPE_SIZES[self.count(place, "type", len(TYPE_SIZES) - 1)]
 
     def element(self, place: int) -> int:
-        """Return the bytes of an element of that type; a double's of a type that counts bytes."""
+        """Return the bytes of an element: as a word says, else of that type; a double's of a type that counts bytes."""
         size = self.size_of_type(place)
-        return size if size > 1 else ELEMENT_SIZE
+        is_named = place < len(self.words) and self.count(place, "type") != _BYTE
+        return self.said_element or (size if size > 1 or is_named else ELEMENT_SIZE)
+
+    @property
+    def said_element(self) -> int:
+        """Bytes of an element as a word says; 0 where none does."""
+        word = next((word for word in self.of_call if word.startswith(_ELEMENT)), f"{_ELEMENT}0")
+        if not re.fullmatch(r"\d{1,18}", word.removeprefix(_ELEMENT)):
+            raise InputError(f"{word[:40]!r}: expected a whole number of bytes")
+        return int(word.removeprefix(_ELEMENT))
+
+    def problem(self, processes: int, size: int, type_at: int, root: int = 0) -> Problem:
+        """Return the collective of so many bytes with elements of the type at a place."""
+        operator = next((name for name in OPERATORS if name in self.of_call), OPERATORS[0])
+        in_place = _IN_PLACE in self.of_call
+        return Problem(processes, size, root, element_size=self.element(type_at), operator=operator, in_place=in_place)
 
     def root(self, place: int, processes: int) -> int:
         """Return the rank named there, or 0."""
@@ -223,7 +287,7 @@ class Expander:
             unit = [1.0] * processes
             expander = Expander(processes, unit, settings, self._complete)
             self._of_communicators[key] = expander
-        text = " ".join(arguments.words[1:])
+        text = " ".join([*arguments.words[1:], *arguments.of_call])
         messages, computing = expander.expand(text, arguments.type_size, communicator.rank(rank))
         if computing.size:
             computing = self._computing(float(computing["value"].sum()), rank)
@@ -246,7 +310,9 @@ class Expander:
             operation = "reduce_scatter" if action == "reducescatter" else action
         else:
             element = 1 if action == "barrier" else arguments.size_of_type(_TYPE_AT.get(action, 2))
-            (operation, size, root, _), flops = self._uniform(arguments)
+            (operation, problem), flops = self._uniform(arguments)
+            size, root = problem.message_size, problem.root
+        element = arguments.said_element or element
         messages = calls.expand(rank, key, (operation, size, element, root, blocks))
         return messages, self._computing(flops, rank)
 
@@ -255,12 +321,11 @@ class Expander:
             return NOTHING
         return np.array([(Code.COMPUTE, ANY, ANY, UNNAMED, flops / self._speeds[rank])], dtype=OPERATION)
 
-    def _program(self, operation: str, size: int, root: int, element: int) -> Program:
-        key = (operation, size, root, element)
+    def _program(self, operation: str, problem: Problem) -> Program:
+        key = (operation, problem)
         if key in self._programs:
             self._programs.move_to_end(key)
             return self._programs[key]
-        problem = Problem(self._processes, size, root, element_size=element)
         program = collective(operation, problem, settings=self._settings)
         if self._complete:
             program = _in_memory(program)
@@ -275,25 +340,25 @@ class Expander:
         return program.operations.size + self._processes // 3 + _OF_OBJECTS
 
     def _uniform(self, arguments: _Arguments) -> tuple[_Call, float]:
-        """Return a collective with equal sizes on all ranks (operation, size, root, element size), and its flops."""
+        """Return a collective with equal sizes on all ranks, and its flops."""
         processes, action = self._processes, arguments.action
         if action == "barrier":
-            return ("barrier", 0, 0, ELEMENT_SIZE), 0.0
+            return ("barrier", Problem(processes)), 0.0
         if action == "bcast":
             size = arguments.count(0, "count") * arguments.size_of_type(2)
-            return ("bcast", size, arguments.root(1, processes), arguments.element(2)), 0.0
+            return ("bcast", arguments.problem(processes, size, 2, arguments.root(1, processes))), 0.0
         if action in ("reduce", "allreduce", "scan", "exscan"):
             type_at, root = (3, arguments.root(2, processes)) if action == "reduce" else (2, 0)
             size = arguments.count(0, "count") * arguments.size_of_type(type_at)
             operation = "scan" if action == "exscan" else action
-            return (operation, size, root, arguments.element(type_at)), arguments.amount(1, "flops")
+            return (operation, arguments.problem(processes, size, type_at, root)), arguments.amount(1, "flops")
         rooted = action in ("gather", "scatter")
         sent = arguments.count(0, "send_count") * arguments.size_of_type(2 + rooted)
         received = arguments.count(1, "receive_count") * arguments.size_of_type(3 + rooted)
         # One of them may be 0: of a rank that sends from where it receives, or has nothing to say to the root.
         size = max(sent, received)
         root = arguments.root(2, processes) if rooted else 0
-        return (action, size, root, arguments.element(2 + rooted)), 0.0
+        return (action, arguments.problem(processes, size, 2 + rooted, root)), 0.0
 
     def _alltoallv(self, arguments: _Arguments, rank: int) -> tuple[Operations, float]:
         processes = self._processes
@@ -341,7 +406,8 @@ class Expander:
         if self._is_smpi:
             program = self._smpi_reduce_scatter(size, arguments.size_of_type(processes + 1))
         elif (size == size[0]).all():
-            program = self._program("reduce_scatter_block", int(size[0]), 0, arguments.element(processes + 1))
+            operation = "reduce_scatter_block" if _BLOCK in arguments.of_call else "reduce_scatter"
+            program = self._program(operation, arguments.problem(processes, int(size[0]), processes + 1))
         if program is not None:
             if program.refill is not None:
                 return program, flops
