@@ -1,22 +1,38 @@
 """One machine has one time: predict and simulate agree, where their models are the same."""
 
 import json
+from itertools import product
 
 import pytest
+from msgspec import structs
 
 from commmodel import predict
 from commmodel.cli import main
 from commmodel.collectives import ALGORITHMS, CollectiveSettings, Nodes, Problem
 from commmodel.errors import InputError
-from commmodel.machine import LogGP, Machine, Parameter, Segment, dump
+from commmodel.machine import Limit, LogGP, Machine, Parameter, PLogP, Segment, dump
 from commmodel.predict.collective import chosen_rule
 from commmodel.simulate.platform import flat
 from commmodel.simulate.scenario import Place, prepare, workloads
 
-# With one set of parameters for all sizes: a simulation takes no other, and says so where the machine has several.
 LOGGP = LogGP(Parameter(2e-6), Parameter(1e-6), Parameter(2e-6), Parameter(1e-9))
 SEGMENTS = (Segment("all", path="between-nodes", loggp=LOGGP),)
 COSTLY = Machine("m", SEGMENTS, memory_copy=Parameter(1e-8), reduction=Parameter(3e-8), selector="mpich")
+
+
+def _segments(path, factor):
+    """Two protocols on a path, so that parameters hang on sizes."""
+    eager = LogGP(*(Parameter(factor * value) for value in (2.03e-6, 1.01e-6, 2.2e-6, 1.07e-9)))
+    rendezvous = LogGP(*(Parameter(factor * value) for value in (5e-6, 1.5e-6, 3e-6, 0.6e-9)))
+    return Segment("eager", path, Limit(1000), loggp=eager), Segment("rendezvous", path, loggp=rendezvous)
+
+
+ON_NODES = Machine(
+    "n",
+    (*_segments("between-nodes", 1.0), *_segments("same-node", 0.317)),
+    memory_copy=Parameter(1e-9),
+    selector="openmpi",
+)
 ALGORITHM_NAMES = [
     (operation, name) for operation, forms in ALGORITHMS.items() for name in forms if not forms[name].stages
 ]
@@ -43,6 +59,72 @@ def test_each_algorithm_takes_as_long_by_either_verb(operation, algorithm, model
         for size in sizes:
             predicted, simulated = times(COSTLY, operation, Problem(processes, size), model, algorithm=algorithm)
             assert simulated == pytest.approx(predicted, rel=1e-12, abs=1e-18), (processes, size)
+
+
+@pytest.mark.parametrize(
+    ("operation", "algorithm"), [(name, form) for name, forms in ALGORITHMS.items() for form in forms]
+)
+@pytest.mark.parametrize("per_node", [None, 4])
+def test_by_default_each_algorithm_takes_as_long_by_either_verb(operation, algorithm, per_node):
+    place = Place("n", machine=ON_NODES)
+    compared = 0
+    for processes, size in product((3, 4, 8, 12, 16), (0, 8, 4096) if operation != "barrier" else (0,)):
+        nodes = None if per_node is None else Nodes(per_node)
+        try:
+            predicted = predict.collective(
+                ON_NODES, operation, Problem(processes, size, nodes=nodes), algorithm=algorithm
+            )
+            workload = workloads.collective(place, operation, Problem(processes, size), algorithm=algorithm)
+            scenario = prepare(place, workload, mapping=per_node)
+            seconds = scenario.run().seconds
+        except InputError:  # not on so many processes, or on nodes that are not known or not full
+            continue
+        assert scenario.model == predicted.model == "loggp"
+        assert seconds == pytest.approx(predicted.time.seconds, rel=1e-12), (processes, size)
+        compared += 1
+    assert compared or (per_node is None and ALGORITHMS[operation][algorithm].stages)
+
+
+@pytest.mark.parametrize("selector", ["mpich-5.0", "openmpi"])
+@pytest.mark.parametrize("operation", ALGORITHMS)
+def test_by_default_either_verb_takes_the_same_algorithm_on_nodes(tmp_path, capsys, operation, selector):
+    dump(structs.replace(ON_NODES, selector=selector), tmp_path / "n.toml")
+    asked = [operation, "-p", "16", "-k", "4", "--json", *(["-n", "8KiB"] if operation != "barrier" else [])]
+    results = []
+    for verb in ("predict", "simulate"):
+        assert main([verb, str(tmp_path / "n.toml"), *asked]) == 0
+        results.append(json.loads(capsys.readouterr().out))
+    predicted, simulated = results
+    assert simulated["work"]["algorithm"] == predicted["algorithm"]
+    assert simulated["model"] == predicted["model"]
+    assert simulated["seconds"] == pytest.approx(predicted["seconds"], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "algorithm"),
+    [
+        (["allreduce", "-n", "60", "--element", "4"], "recursive-doubling"),
+        (["allreduce", "-n", "60", "--element", "1"], "ring"),
+        (["allreduce", "-n", "64KiB", "--operator", "non-commutative"], "recursive-doubling"),
+        (["reduce_scatter", "-n", "8", "--operator", "non-commutative"], "binary-in-order-then-linear"),
+        (["alltoall", "-n", "8", "--in-place"], "shift-in-place"),
+    ],
+)
+def test_the_call_is_said_in_the_same_way_to_either_verb(tmp_path, capsys, options, algorithm):
+    dump(ON_NODES, tmp_path / "n.toml")
+    for verb in ("predict", "simulate"):
+        assert main([verb, str(tmp_path / "n.toml"), *options, "-p", "16", "--json"]) == 0
+        printed = json.loads(capsys.readouterr().out)
+        assert (printed["algorithm"] if verb == "predict" else printed["work"]["algorithm"]) == algorithm
+
+
+def test_where_defaults_differ_simulate_says_so():
+    table = PLogP(L=Parameter(1e-6), sizes=[1, 1000], o_s=[1e-6] * 2, o_r=[1e-6] * 2, g=[3e-6] * 2)
+    for machine, told in ((ON_NODES, False), (structs.replace(ON_NODES, plogp=(table,)), True)):
+        place = Place("n", machine=machine)
+        scenario = prepare(place, workloads.collective(place, "bcast", Problem(4, 8)))
+        assert any("predict takes plogp" in note for note in scenario.notes) == told
+        assert not prepare(place, workloads.collective(place, "bcast", Problem(4, 8)), "loggp").notes
 
 
 @pytest.mark.parametrize("selector", ["mpich", "mpich-5.0", "openmpi", "mvapich2-1.0"])

@@ -20,7 +20,8 @@ WAIT, WAITALL, TEST, MARK, SLEEP = Code.WAIT, Code.WAITALL, Code.TEST, Code.MARK
 TIED = {
     ("bcast", "scatter-recursive-doubling"),
     ("allgather", "recursive-doubling"),
-    ("reduce_scatter_block", "recursive-halving"),
+    ("reduce_scatter", "recursive-doubling"),
+    ("reduce_scatter_block", "recursive-doubling"),
     ("reduce", "reduce-scatter-gather-halves"),
     ("allreduce", "reduce-scatter-allgather-halves"),
 }

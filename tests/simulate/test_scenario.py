@@ -26,7 +26,7 @@ def test_a_scenario_is_what_run_says_of_the_same_program(switch):
         prepare(switch, ring, "smpi").run().seconds == run(work.ring(SIZE, 8), SMPI, platforms.load("switch")).seconds
     )
     delays = place("L=4us,o=1us,G=6ns")
-    model = DelayModel(DelayParameters(L=4e-6, o=1e-6, G=6e-9), "loggps")
+    model = DelayModel(DelayParameters(L=4e-6, o=1e-6, G=6e-9), "loggp")
     assert prepare(delays, ring).run().seconds == run(work.ring(SIZE, 8), model).seconds
 
 
@@ -37,11 +37,12 @@ def test_a_scenario_is_what_run_says_of_the_same_program(switch):
         ("switch", None, "fluid"),
         ("switch", "smpi", "smpi"),
         ("switch", "graphene", "hybrid"),
-        ("switch", "ranger", "loggps"),
-        ("switch", "L=4us,o=1us", "loggps"),
-        ("switch", DelayParameters(L=4e-6, o=1e-6), "loggps"),
-        ("ranger", None, "loggps"),
-        ("L=4us,o=1us", None, "loggps"),
+        ("switch", "ranger", "loggp"),
+        ("switch", "L=4us,o=1us", "loggp"),
+        ("switch", "L=4us,o=1us,S=64KiB", "loggps"),
+        ("switch", DelayParameters(L=4e-6, o=1e-6), "loggp"),
+        ("ranger", None, "loggp"),
+        ("L=4us,o=1us", None, "loggp"),
     ],
 )
 def test_the_model_follows_from_the_place(where, parameters, model):

@@ -13,7 +13,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from msgspec import Struct
+from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import finite
 from commmodel.errors import InputError, MissingParameterError, choice_of
@@ -24,7 +26,16 @@ if TYPE_CHECKING:
     from commmodel.machine import Hybrid, LogGP, Machine, Segment
     from commmodel.simulate.goal import GoalSchedule
 
-__all__ = ["MODELS", "RULES", "DelayModel", "DelayParameters", "from_machine", "run_schedule", "simulated"]
+__all__ = [
+    "MODELS",
+    "RULES",
+    "DelayModel",
+    "DelayParameters",
+    "from_machine",
+    "of_machine",
+    "run_schedule",
+    "simulated",
+]
 
 MODELS = ("logp", "loggp", "loggps")
 """Models of programs."""
@@ -68,6 +79,10 @@ class DelayParameters(Struct, frozen=True, forbid_unknown_fields=True):
                 finite(f"parameter {name} of a delay model", value, 0)
 
 
+Lines = tuple[tuple[float, DelayParameters], ...]
+"""(Bytes up to which, parameters)."""
+
+
 class DelayModel(Struct, frozen=True, forbid_unknown_fields=True):
     """LogP, LogGP or LogGPS with parameters: a model for `commmodel.simulate.run`.
 
@@ -79,15 +94,31 @@ class DelayModel(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     parameters: DelayParameters
+    """Of all messages, where the others do not say more."""
     name: str = "loggps"
+    by_size: Lines = ()
+    """Parameters of messages of up to so many bytes (s), ascending; the last hold for all above. Not of LogGPS."""
+    within: Lines = ()
+    """The same of messages between ranks of one host, where these are others."""
 
     def __post_init__(self) -> None:
         if self.name not in MODELS:
             raise InputError(f"{self.name!r} is no delay model of programs: {choice_of(self.name, MODELS)}")
+        if self.name == "loggps" and len(self.by_size) + len(self.within) > 2:
+            raise InputError("LogGPS has one set of parameters for all sizes")
+
+    def changed(self, change: Callable[[DelayParameters], DelayParameters]) -> "DelayModel":
+        """Return the model with all parameters changed."""
+        by_size, within = (tuple((upto, change(p)) for upto, p in lines) for lines in (self.by_size, self.within))
+        return DelayModel(change(self.parameters), self.name, by_size, within)
 
 
 def simulated(
-    program: Program, model: DelayModel, record: bool, progress: Callable[[float, int], None] | None = None
+    program: Program,
+    model: DelayModel,
+    record: bool,
+    progress: Callable[[float, int], None] | None = None,
+    hosts: ArrayLike | None = None,
 ) -> SimulationResult:
     """Simulate a program without links; parameters, result and errors are those of `commmodel.simulate.run`.
 
@@ -106,11 +137,19 @@ def simulated(
     from commmodel._core.delays import loggops
 
     begin = time.perf_counter()
+    between = model.by_size or ((math.inf, model.parameters),)
+    within = model.within if hosts is not None else ()
+    places = np.ascontiguousarray(hosts, dtype=np.int64) if within else None
+    if places is not None and places.shape != (program.processes,):
+        raise InputError(f"hosts of {places.size} ranks for a program of {program.processes}")
     record_of_run = loggops.run_program(
         program.operations,
         program.offsets,
         program.restarted(),
-        _numbers(model),
+        _rows(model.name, between),
+        _rows(model.name, within or between),
+        places,
+        model.parameters.S if model.name == "loggps" else math.inf,
         model.name == "loggps",
         record,
         progress,
@@ -118,12 +157,15 @@ def simulated(
     return from_record(record_of_run, model.name, time.perf_counter() - begin)
 
 
-def _numbers(model: DelayModel) -> tuple[float, ...]:
-    """Return the parameters for the engine; those that a model lacks are 0."""
-    p = model.parameters
-    if model.name == "loggps":
-        return (p.L, p.o, p.O_s, p.O_r, 0.0, p.G, p.G_small, p.small, p.S)
-    return (p.L, p.o, 0.0, 0.0, p.g, p.G if model.name == "loggp" else 0.0, 0.0, 0.0, math.inf)
+def _rows(name: str, lines: Lines) -> NDArray[np.float64]:
+    """Return lines of parameters for the engine; those that a model lacks are 0."""
+    rows = []
+    for upto, p in lines:
+        if name == "loggps":
+            rows.append((upto, p.L, p.o, p.O_s, p.O_r, 0.0, p.G, p.G_small, p.small))
+        else:
+            rows.append((upto, p.L, p.o, 0.0, 0.0, p.g, p.G if name == "loggp" else 0.0, 0.0, 0.0))
+    return np.array(rows)
 
 
 def run_schedule(
@@ -210,6 +252,39 @@ def _ticks(value: float) -> float:
         raise InputError("a parameter is more than 1.8e308 units of the schedule's time: give a smaller one")
     nearest = float(round(value))
     return nearest if abs(value - nearest) <= 1e-9 * max(nearest, 1.0) else value
+
+
+def of_machine(machine: "Machine", name: str, path: str | None = None) -> DelayModel:
+    """Return a delay model with a machine's parameters: LogP and LogGP take those of each size, as predictions do.
+
+    Messages between ranks of one host take the machine's path within a node, where it has one and no path is named.
+    """
+    inner = [where for where in ("same-node", "same-socket") if where in machine.paths and path is None]
+    if name == "loggps":
+        within: Lines = ((math.inf, from_machine(machine, inner[0])),) if inner else ()
+        return DelayModel(from_machine(machine, path), name, (), within)
+    by_size = _lines(machine, name, path)
+    parameters = by_size[0][1] if by_size else from_machine(machine, path)
+    return DelayModel(parameters, name, by_size, _lines(machine, name, inner[0]) if inner else ())
+
+
+def _lines(machine: "Machine", name: str, path: str | None) -> Lines:
+    """Return the LogGP parameters of a path's segments; a size without any takes those of the next larger."""
+    fitted = []
+    for segment in _on_path(machine, path):
+        p = segment.loggp
+        if p is not None and (p.G is not None or name == "logp"):
+            upto = math.inf if segment.limit is None else float(segment.limit.value)
+            parameters = DelayParameters(L=p.L.value, o=p.o.value, g=p.g.value, G=p.G.value if p.G else 0.0)
+            fitted.append((upto, parameters))
+    return tuple(fitted)
+
+
+def _on_path(machine: "Machine", path: str | None) -> "list[Segment]":
+    """Return the segments of a path, else those of any."""
+    path = path or ("between-nodes" if "between-nodes" in machine.paths else machine.paths[0])
+    of_path = [segment for segment in machine.segments if segment.path == path]
+    return of_path or [segment for segment in machine.segments if segment.path == "any"]
 
 
 def from_machine(machine: "Machine", path: str | None = None) -> DelayParameters:

@@ -41,10 +41,11 @@ def run(
         How messages behave: `SMPI`, `fluid()`, or a network that was fitted (`commmodel.simulate.from_machine.network`:
         the hybrid model); or LogP, LogGP or LogGPS with their parameters.
     platform : Platform, optional
-        Whose links messages share: a network needs one. A delay model knows neither links nor hosts and takes no
-        notice of `platform` and `hosts`, so that all models can be called alike.
+        Whose links messages share: a network needs one. A delay model knows no links and takes no notice of
+        `platform`, so that all models can be called alike.
     hosts : int array, shape (processes,), optional
-        Rank -> number of its host; without it, the platform places the ranks, one block after the other.
+        Rank -> number of its host; without it, the platform places the ranks, one block after the other. To a delay
+        model it matters where messages within a host have parameters of their own.
     record : bool
         Whether to keep what each rank did when, and each message: 40 bytes for each interval, 44 for a message.
     progress : callable, optional
@@ -86,7 +87,7 @@ def run(
             raise InputError(
                 f"a program that runs needs a model of shared links, hybrid, fluid or smpi: not {model.name}"
             )
-        return delays.simulated(program, model, record, progress)
+        return delays.simulated(program, model, record, progress, hosts)
     if isinstance(model, DelayParameters):
         raise InputError("parameters of a delay model do not say which model: give DelayModel(parameters, 'loggps')")
     if not isinstance(model, Network):

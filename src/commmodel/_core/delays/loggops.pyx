@@ -17,8 +17,13 @@ from commmodel._core.program.run cimport (
 )
 
 cdef extern from "delays/stream.hpp" namespace "commmodel::delays" nogil:
+    cdef struct MessageCosts:
+        pass
     cdef struct StreamParameters:
-        double L, o, O_s, O_r, g, G, G_small, small, S
+        const MessageCosts *costs[2]
+        int32_t lines[2]
+        const int64_t *hosts
+        double S
         cpp_bool nic_keeps
     cdef cppclass Stream:
         Stream(int32_t, const Operation *, const int64_t *, const StreamParameters &, Run &) except +
@@ -56,15 +61,20 @@ cdef extern from "delays/graph.hpp" namespace "commmodel::delays" nogil:
         void run() except +
 
 
-def run_program(operations, offsets, refill, parameters, nic_keeps, record, progress=None):
+def run_program(operations, offsets, refill, between, within, hosts, S, nic_keeps, record, progress=None):
     """Carry a program out; see `commmodel.simulate.run`.
 
     Parameters
     ----------
     operations, offsets, refill
         Of `commmodel.simulate.operations.Program`.
-    parameters : nine numbers
-        L, o, O_s, O_r, g, G, G of small messages, size of these, S.
+    between, within : float64 arrays, shape (lines, 9)
+        Of messages between hosts, and within one: bytes up to which a line holds, L, o, O_s, O_r, g, G, G of small
+        messages, size of these.
+    hosts : int64 array, shape (ranks,), or None
+        The host of each rank; None: each has one of its own.
+    S : float
+        Messages of more bytes wait until their receive is there.
     nic_keeps : bool
         Whether messages wait in NICs (LogGPS) or at processors (LogP, LogGP).
     record : bool
@@ -87,10 +97,16 @@ def run_program(operations, offsets, refill, parameters, nic_keeps, record, prog
     cdef const unsigned char[::1] rows = bytes_of(operations)
     cdef int32_t ranks = <int32_t>(bounds.shape[0] - 1)
     cdef Run state
-    (
-        numbers.L, numbers.o, numbers.O_s, numbers.O_r, numbers.g, numbers.G, numbers.G_small, numbers.small, numbers.S,
-    ) = parameters
-    numbers.nic_keeps = nic_keeps
+    cdef const double[:, ::1] lines_between = between, lines_within = within
+    cdef const int64_t[::1] places
+    numbers.costs[0] = <const MessageCosts *>&lines_between[0, 0]
+    numbers.costs[1] = <const MessageCosts *>&lines_within[0, 0]
+    numbers.lines[0], numbers.lines[1] = <int32_t>lines_between.shape[0], <int32_t>lines_within.shape[0]
+    numbers.hosts = NULL
+    if hosts is not None:
+        places = hosts
+        numbers.hosts = &places[0]
+    numbers.S, numbers.nic_keeps = S, nic_keeps
     caller = prepare(&state, record, ranks, refill, operations.dtype, progress)
     cdef Stream *engine = new Stream(ranks, <const Operation *>first_of(rows), &bounds[0], numbers, state)
     try:

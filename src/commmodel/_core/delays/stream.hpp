@@ -34,12 +34,35 @@
 
 namespace commmodel::delays {
 
-struct StreamParameters {
+// Of messages of up to so many bytes.
+struct MessageCosts {
+    double upto;
     double L, o, O_s, O_r;
     double g, G;            // gap of a message and of each byte after the first; the first is in the gap
     double G_small, small;  // LogGPS: of each of the first so many bytes
+};
+
+struct StreamParameters {
+    // Of messages between hosts and within one, in the order of sizes; the last has no end.
+    const MessageCosts *costs[2];
+    int32_t lines[2];
+    const int64_t *hosts;  // of ranks; null where each has one of its own
     double S;
     bool nic_keeps;  // LogGPS: the NIC keeps what it cannot send yet, and the processor goes on
+
+    const MessageCosts &of(int32_t sender, int32_t receiver, double size) const {
+        const bool within = hosts != nullptr && hosts[sender] == hosts[receiver];
+        const MessageCosts *line = costs[within];
+        for (const MessageCosts *last = line + lines[within] - 1; line < last && size > line->upto;) ++line;
+        return *line;
+    }
+    double fastest() const {
+        double least = INFINITE;
+        for (int path = 0; path < (hosts == nullptr ? 1 : 2); ++path)
+            for (int32_t line = 0; line < lines[path]; ++line)
+                least = std::min(least, costs[path][line].o + costs[path][line].L);
+        return least;
+    }
 };
 
 class Stream {
@@ -47,8 +70,7 @@ class Stream {
     Stream(int32_t ranks, const Operation *operations, const int64_t *offsets, const StreamParameters &parameters,
            Run &run)
         : p_(parameters), run_(run), ranks_(ranks), reader_(ranks, operations, offsets, run),
-          matching_(messages_, *this), by_arrival_{messages_}, queue_(ranks, parameters.o + parameters.L),
-          flights_(run) {
+          matching_(messages_, *this), by_arrival_{messages_}, queue_(ranks, parameters.fastest()), flights_(run) {
         for (int32_t rank = 0; rank < ranks; rank++) reader_.open(rank, ranks_[rank]);
     }
 
@@ -107,11 +129,16 @@ class Stream {
         Call call = RUNS;
     };
 
-    double gap(double size) const {
-        if (!p_.nic_keeps) return p_.g + bytes_after_first(size) * p_.G;
-        return size < p_.small ? size * p_.G_small : p_.small * p_.G_small + (size - p_.small) * p_.G;
+    double gap(const MessageCosts &c, double size) const {
+        if (!p_.nic_keeps) return c.g + bytes_after_first(size) * c.G;
+        return size < c.small ? size * c.G_small : c.small * c.G_small + (size - c.small) * c.G;
     }
-    double transit(double size) const { return p_.L + (p_.nic_keeps ? gap(size) : bytes_after_first(size) * p_.G); }
+    double transit(const MessageCosts &c, double size) const {
+        return c.L + (p_.nic_keeps ? gap(c, size) : bytes_after_first(size) * c.G);
+    }
+    const MessageCosts &costs_of(const Message &message, const Rank &receiver) const {
+        return p_.of(message.source, static_cast<int32_t>(&receiver - ranks_.data()), message.size);
+    }
     bool rendezvous(double size) const { return size > p_.S; }
 
     // A rank's message to itself costs its processor, but no NIC and no latency.
@@ -123,7 +150,7 @@ class Stream {
         const Message &message = messages_[rank.flying];
         if (is_local(rank, message)) return message.arrival;
         bool has_bytes = message.kind == EAGER || message.kind == DATA;
-        return port_passage(rank, message.arrival, has_bytes ? gap(message.size) : 0.0);
+        return port_passage(rank, message.arrival, has_bytes ? gap(costs_of(message, rank), message.size) : 0.0);
     }
 
     // Let in what has come by now: match it, and hand what has its receive to the processor.
@@ -138,7 +165,7 @@ class Stream {
             const bool local = is_local(rank, message);
             if (!local) rank.last_arrival = time;
             if (message.kind == EAGER || message.kind == DATA) {
-                const double left = message.arrival - (local ? 0.0 : transit(message.size));
+                const double left = message.arrival - (local ? 0.0 : transit(costs_of(message, rank), message.size));
                 Flights::arrive(ranks_[message.source], rank, message.turns, left, time);
                 if (run_.records)
                     run_.transfers.push_back(
@@ -195,15 +222,16 @@ class Stream {
         message.kind = kind;
         message.owner = owner;
         message.answers = answers;
-        const double overhead = p_.o + (kind == QUESTION ? 0.0 : size * p_.O_s);
+        const MessageCosts &c = p_.of(number, receiver, size);
+        const double overhead = c.o + (kind == QUESTION ? 0.0 : size * c.O_s);
         if (receiver != number && !p_.nic_keeps) {
             return launch(number, message, receiver,
-                          delays::send(rank, rank.processor, overhead, gap(size), transit(size)));
+                          delays::send(rank, rank.processor, overhead, gap(c, size), transit(c, size)));
         }
         spend_overhead(rank, rank.processor, overhead);
         if (receiver == number) return launch(number, message, receiver, rank.processor);
-        if (kind == QUESTION) return launch(number, message, receiver, sender_free(rank) + p_.L);
-        launch(number, message, receiver, send_by_nic(rank, gap(size), transit(size)));
+        if (kind == QUESTION) return launch(number, message, receiver, sender_free(rank) + c.L);
+        launch(number, message, receiver, send_by_nic(rank, gap(c, size), transit(c, size)));
     }
 
     // Let the processor take the first of what has come for it.
@@ -213,18 +241,19 @@ class Stream {
         Message message = messages_[place];
         rank.come = message.link;
         messages_.drop(place);
+        const MessageCosts &c = costs_of(message, rank);
         const bool waits = rank.call != ENDED && (rank.at[-1].code == WAIT || rank.at[-1].code == WAITALL);
         if (waits) spend_since_call(number, IN_WAIT);
         if (message.kind == QUESTION) {  // take it and answer; the answer takes no time on a NIC
             const double late = rank.processor > message.arrival ? rank.processor : 0.0;
-            spend_overhead(rank, rank.processor, p_.o + p_.o);
+            spend_overhead(rank, rank.processor, c.o + c.o);
             Message answer{};
             answer.kind = ANSWER;
             answer.owner = message.answers;
             answer.answers = message.owner;
             answer.born = message.born;
             answer.size = late;
-            launch(number, answer, message.source, rank.processor + (message.source == number ? 0.0 : p_.L));
+            launch(number, answer, message.source, rank.processor + (message.source == number ? 0.0 : c.L));
         } else if (message.kind == ANSWER) {
             if (rank.call == AWAITS_ONE && rank.awaited == message.owner && requests_[message.owner].blocking &&
                 message.size > rank.called) {  // the receiver came late
@@ -232,12 +261,12 @@ class Stream {
                 run_.spend(number, IN_WAIT, send.peer, send.tag, send.size, rank.called, message.size);
                 rank.called = message.size;
             }
-            spend_overhead(rank, rank.processor, p_.o);
+            spend_overhead(rank, rank.processor, c.o);
             const Request request = requests_[message.owner];
             transmit(number, DATA, request.peer, request.tag, request.size, message.born, message.answers, NONE);
             complete(number, message.owner);
         } else {
-            spend_overhead(rank, rank.processor, p_.o + message.size * p_.O_r);
+            spend_overhead(rank, rank.processor, c.o + message.size * c.O_r);
             complete(number, message.owner);
         }
         if (rank.call == ENDED) rank.finish = rank.processor;

@@ -77,9 +77,9 @@ class Place:
     def default_model(self) -> str:
         """Default model of programs."""
         if self.machine is not None:
-            return "hybrid" if self.machine.hybrid else "loggps"
+            return "hybrid" if self.machine.hybrid else "loggp"
         if self.parameters is not None:
-            return "loggps"
+            return "loggp" if not of_loggps(self.parameters) else "loggps"
         return "smpi" if self.is_smpi else "fluid"
 
     @property
@@ -123,7 +123,7 @@ def place(
     Examples
     --------
     >>> place("graphene").default_model, place("switch").default_model, place("L=4us,o=1us,G=6ns").default_model
-    ('hybrid', 'fluid', 'loggps')
+    ('hybrid', 'fluid', 'loggp')
     >>> place("switch", "graphene").default_model
     'hybrid'
     >>> place("switch").cores
@@ -193,6 +193,12 @@ def parse_parameters(text: str) -> DelayParameters:
     return DelayParameters(**values)
 
 
+def of_loggps(parameters: DelayParameters) -> list[str]:
+    """Return the names of parameters, among those given, that LogGP does not have."""
+    names = (name for name in DelayParameters.__struct_fields__ if name not in _LOGGP)
+    return [name for name in names if getattr(parameters, name) not in (0.0, math.inf)]
+
+
 def machine_of_parameters(text: str) -> Machine:
     """Return a machine that has LogGP parameters alone, for models of single messages and of schedules.
 
@@ -200,9 +206,8 @@ def machine_of_parameters(text: str) -> Machine:
     2e-06
     """
     parameters = parse_parameters(text)
-    for name in DelayParameters.__struct_fields__:
-        if name not in _LOGGP and getattr(parameters, name) not in (0.0, math.inf):
-            raise InputError(f"{text}: {name} is of simulations; a prediction takes {', '.join(_LOGGP)}: leave it out")
+    if names := of_loggps(parameters):
+        raise InputError(f"{text}: {names[0]} is of simulations; a prediction takes {', '.join(_LOGGP)}: leave it out")
     L, o, g, G = (Parameter(getattr(parameters, name)) for name in _LOGGP)
     return Machine(text, (Segment("all", loggp=LogGP(L, o, g, G)),))
 

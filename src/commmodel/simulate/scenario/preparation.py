@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError, MissingParameterError, choice_of
+from commmodel.machine.rates import node_rate
 from commmodel.simulate import delays, from_machine
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, fluid
-from commmodel.simulate.platform import Platform
+from commmodel.simulate.platform import Platform, flat
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.run import run
 from commmodel.simulate.scenario.places import EXAMPLE, Place
@@ -60,6 +61,8 @@ class Scenario:
     platform: Platform | None
     hosts: Hosts | None
     _simulate: Callable[[bool, Callable[[float, int], None] | None], SimulationResult]
+    is_default: bool = False
+    """Whether nobody has asked for the model."""
 
     def run(self, *, record: bool = False, progress: Callable[[float, int], None] | None = None) -> SimulationResult:
         """Simulate; `record` and `progress` are those of `commmodel.simulate.run`."""
@@ -79,20 +82,43 @@ class Scenario:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on the result, one per line."""
+        lines = self._differences()
         if self.platform is None or self.hosts is None:
-            machine = None if self.place.parameters is not None else self.place.machine
-            fitted = [segment.loggp for segment in machine.segments if segment.loggp is not None] if machine else []
-            lines = []
-            if len(fitted) > 1:
-                lines.append(f"{self.model} has one set of parameters for all sizes; predict takes those of each size")
-            if any(loggp.quality is not None and not loggp.quality.trusted for loggp in fitted):
-                lines.append("some of the LogGP parameters are not trusted: commmodel report says which, and why")
-            return tuple(lines)
+            return lines
         used = np.bincount(self.hosts, minlength=self.platform.hosts)
         if (used <= self.platform.cores).all():
-            return ()
+            return lines
         crowd = f"{used.sum()} ranks on the {self.platform.cores[used > 0].sum()} cores of {self.place.name}"
-        return (f"{crowd}: several share a core, and the model lets each compute as if it had its own",)
+        return (*lines, f"{crowd}: several share a core, and the model lets each compute as if it had its own")
+
+    def _differences(self) -> tuple[str, ...]:
+        """Return what `commmodel predict` does otherwise with this machine, and doubts of LogGP's parameters."""
+        machine = self.place.machine
+        if machine is None or self.place.parameters is not None:
+            return ()
+        fitted = [segment.loggp for segment in machine.segments if segment.loggp is not None]
+        lines = []
+        other = "plogp" if machine.plogp else "loggp" if fitted else self.model
+        if (
+            self.is_default
+            and other != self.model
+            and self.place.platform is None
+            and "operation" in self.workload.facts
+        ):
+            mend = "" if other == "plogp" else f" (--model {other})"
+            lines.append(f"by the model {self.model}; predict takes {other}{mend}")
+        if self.model not in delays.MODELS:
+            return tuple(lines)
+        if self.model == "loggps" and len(fitted) > 1:
+            lines.append("loggps has one set of parameters for all sizes; predict takes those of each size")
+        rates = [node_rate(segment) for segment in machine.segments]
+        if self.hosts is not None and any(rate is not None and rate.is_limiting for rate in rates):
+            lines.append(
+                f"{self.model} lets messages between nodes not disturb each other; predict has the node's rate"
+            )
+        if any(loggp.quality is not None and not loggp.quality.trusted for loggp in fitted):
+            lines.append("some of the LogGP parameters are not trusted: commmodel report says which, and why")
+        return tuple(lines)
 
 
 def prepare(
@@ -142,7 +168,7 @@ def prepare(
     Traceback (most recent call last):
     commmodel.errors.InputError: messages of the model fluid share links: name a platform, not only L=4us,o=1us,G=1ns
     >>> prepare(delays, ring).model
-    'loggps'
+    'loggp'
     """
     name = model or place.model
     scale = scale or Scale()
@@ -158,8 +184,9 @@ def prepare(
     if platform is not None:
         platform = scale.platform(platform)
     if isinstance(messages, DelayModel):
-        messages = DelayModel(scale.delays(messages.parameters), messages.name)
-    ranks = None if platform is None else _hosts(platform, count, mapping)
+        messages = messages.changed(scale.delays)
+    nodes = platform if platform is not None or mapping is hosts is None else _nodes(count, hosts, mapping)
+    ranks = None if nodes is None else _hosts(nodes, count, mapping)
     if ranks is not None and workload.on_hosts is not None:
         workload = workload.on_hosts(tuple(ranks.tolist()))
     speeds = _speeds(platform, ranks, count, speed) * scale.compute
@@ -168,7 +195,8 @@ def prepare(
         program = workload.program(speeds, scale.compute)
         return run(program, messages, platform, hosts=ranks, record=record, progress=progress)
 
-    return Scenario(name, place, workload, platform if shared else None, ranks, simulate)
+    is_default = model is None and place.model is None
+    return Scenario(name, place, workload, platform if shared else None, ranks, simulate, is_default)
 
 
 def _schedule(name: str, place: Place, workload: Workload, schedule: "GoalSchedule", rules: str) -> Scenario:
@@ -196,7 +224,9 @@ def _parameters(model: str, place: Place) -> DelayParameters:
 def _messages(model: str, place: Place) -> Network | DelayModel:
     """Return the model of messages: a network, or a delay model."""
     if model not in FLOW_MODELS:
-        return DelayModel(_parameters(model, place), model)
+        if place.parameters is not None or place.machine is None:
+            return DelayModel(_parameters(model, place), model)
+        return delays.of_machine(place.machine, model, place.path)
     if model == "smpi":
         return place.network or SMPI
     if model == "hybrid" and place.machine is None:
@@ -219,11 +249,18 @@ def _platform(model: str, place: Place, processes: int, hosts: int | None, mappi
     if not place.machine.hybrid:
         raise MissingParameterError(
             f"{place.name} has no hybrid section, from which a platform could be made: calibrate it (python -m "
-            "commmodel.bench), name a platform, or choose --model loggps"
+            "commmodel.bench), name a platform, or choose --model loggp"
         )
     count = -(-processes // (per_node or 1)) if hosts is None else hosts
     cores = per_node or -(-processes // count)
     return from_machine.platform(place.machine, count, place.path, cores=cores, speed=_SPEED)
+
+
+def _nodes(processes: int, hosts: int | None, mapping: str | int | None) -> Platform:
+    """Return hosts on which ranks of a delay model lie: it knows no links."""
+    per_node = mapping if isinstance(mapping, int) else None
+    count = -(-processes // (per_node or 1)) if hosts is None else hosts
+    return flat(count, 1.0, 0.0, cores=per_node or -(-processes // count))
 
 
 def _speeds(platform: Platform | None, hosts: Hosts | None, processes: int, speed: float | None) -> Floats:
