@@ -23,8 +23,9 @@ ScheduledName = Literal[
 Blocks of reduce_scatter are equal ones.
 """
 CollectiveName = Literal[
-    ScheduledName, "exscan",
-    "gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw",
+    "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter_block",
+    "scan", "exscan",
+    "gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw", "reduce_scatter",
     "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw",
     "bcast_binary_tree", "bcast_linear",
 ]  # fmt: skip
@@ -93,7 +94,6 @@ _ROWS = (
     Operation("allgather", received="per-process"),
     Operation("alltoall", sent="per-process", received="per-process"),
     Operation("reduce_scatter_block", combines=True, sent="per-process"),
-    Operation("reduce_scatter", "v-forms", combines=True, sent="per-process"),
     Operation("scan", combines=True),
     Operation("exscan", combines=True),
     Operation("gatherv", "v-forms", has_root=True, received="per-process"),
@@ -101,6 +101,7 @@ _ROWS = (
     Operation("allgatherv", "v-forms", received="per-process"),
     Operation("alltoallv", "v-forms", sent="per-process", received="per-process"),
     Operation("alltoallw", "v-forms", sent="per-process", received="per-process"),
+    Operation("reduce_scatter", "v-forms", combines=True, sent="per-process"),
     Operation("neighbor_allgather", "neighbours", received="per-neighbour"),
     Operation("neighbor_allgatherv", "neighbours", received="per-neighbour"),
     Operation("neighbor_alltoall", "neighbours", sent="per-neighbour", received="per-neighbour"),
@@ -110,7 +111,7 @@ _ROWS = (
     Operation("bcast_linear", "by-hand", has_root=True),
 )
 OPERATIONS: dict[str, Operation] = {row.name: row for row in _ROWS}
-"""Name -> operation; first those of `SCHEDULED`, then those that are only measured."""
+"""Name -> operation, by groups."""
 SCHEDULED: tuple[ScheduledName, ...] = get_args(ScheduledName)
 """Names of the operations that have schedules."""
 

@@ -58,7 +58,7 @@ def recursive_doubling(problem: Problem) -> Iterator[Round]:
     """Process r exchanges with r XOR 2^i all but the blocks of those it has combined with, by forwarding (MPICH)."""
     processes = problem.processes
     for step in doubling_steps(processes):
-        carried = [_others(problem, exchange) for exchange in step]
+        carried = [_all_but(problem, exchange) for exchange in step]
         if len(carried) == 1:
             yield replace(carried[0], combine=True, reducer=step[0].receiver, reduced=carried[0].size)
             continue
@@ -73,7 +73,7 @@ def recursive_doubling(problem: Problem) -> Iterator[Round]:
         )
 
 
-def _others(problem: Problem, exchange: BlockExchange) -> Round:
+def _all_but(problem: Problem, exchange: BlockExchange) -> Round:
     """Return a round whose messages carry all blocks but those of an exchange."""
     count = problem.processes - (exchange.last - exchange.first)
     return block_round(problem, exchange.sender, exchange.receiver, exchange.last % problem.processes, count)
