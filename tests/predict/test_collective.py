@@ -433,6 +433,24 @@ def test_tune_says_what_is_wrong_in_a_line(arguments, words, tmp_path, capsys):
     assert words in said.err
 
 
+AWAITED = {"o_s": (1e-6,) * 4, "o_r": (1e-6, 1e-6, 2e-6, 90e-3), "g": (1e-6, 2e-6, 50e-3, 100e-3)}
+"""From 2000 bytes on messages leave when their receive is posted, as with Open MPI over TCP from 64 KiB on."""
+
+
+@pytest.mark.parametrize(("size", "seconds"), [(500, 50e-3), (1000, 100e-3), (2000, 200e-3)])
+def test_a_receive_that_awaits_its_message_is_no_work_after_it(size, seconds):
+    """After a small message within the node, two nodes exchange the blocks of two processes, both ways at once."""
+    slow = PLogP(Parameter(0.0), (0, 1, 1000, 2000), path="between-nodes", **AWAITED)
+    fast = msgspec.structs.replace(slow, path="same-node", g=(1e-6,) * 4, o_r=(0.0,) * 4)
+    machine = Machine("m", (Segment("all", "same-node"), Segment("all", "between-nodes")), plogp=(fast, slow))
+    problem = Problem(4, size, nodes=Nodes(2))
+    predicted = predict.collective(machine, "allgather", problem, algorithm="two-level")
+    assert float(predicted.time) == pytest.approx(seconds, rel=0.01)
+    assert any("may take turns" in remark for remark in predicted.remarks) == (size >= 1000)
+    one_way = predict.collective(machine, "bcast", problem, algorithm="two-level")
+    assert not any("may take turns" in remark for remark in one_way.remarks)
+
+
 def test_by_plogp_a_message_takes_no_longer_than_it_does_however_long_its_ends_were():
     """A receive was once timed for a message that had not come yet."""
     ends = {"o_s": (0.0, 3e-6), "o_r": (0.0, 9e-6), "g": (1e-6, 5e-6)}
@@ -544,6 +562,10 @@ def test_on_nodes_it_is_told_what_is_not_known():
         )
         remarks = predict.collective(limited, "bcast", Problem(8, 8, nodes=Nodes(4)), algorithm="binomial").remarks
         assert any("measure the kernel stream" in remark for remark in remarks) == expected
+    alone = tuple(msgspec.structs.replace(segment, one_way=rates) for segment in TWO.segments)
+    streams = msgspec.structs.replace(TWO, segments=alone)
+    remarks = predict.collective(streams, "bcast", Problem(8, 8, nodes=Nodes(4)), algorithm="binomial").remarks
+    assert not any("what a node moves at most" in remark for remark in remarks)
 
 
 def test_on_nodes_without_a_path_between_them_a_remark_says_which_is_taken():

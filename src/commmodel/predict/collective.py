@@ -30,7 +30,7 @@ from commmodel.machine import Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
 from commmodel.predict.costs import MODELS, Costs, End, check_machine, check_path, default_model, loggp_at
 from commmodel.predict.extrapolation import collective_reach
-from commmodel.predict.nodes import node_gaps, node_remarks, path_remark, schedule_costs
+from commmodel.predict.nodes import exchange_remark, node_gaps, node_remarks, path_remark, schedule_costs
 from commmodel.predict.seconds import Seconds, end_of
 
 __all__ = [
@@ -300,6 +300,9 @@ def _predicted(task: _Task, model: str | None, chosen_by: str) -> CollectivePred
         schedule is None or bool(schedule.copied.any()),
         OPERATIONS[task.operation].combines if schedule is None else bool(schedule.reduced.any()),
     )
+    if schedule is not None and name == "plogp":
+        turns = exchange_remark(task.machine, schedule, task.per_node, task.path)
+        remarks = (*remarks, turns) if turns else remarks
     return CollectivePrediction(
         time=models[name],
         model=name,

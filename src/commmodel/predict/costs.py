@@ -12,7 +12,8 @@ plogp  o_s(m)        o_r(m)        g(m)           L + g(m) − o_s(m) − o_r(m)
 =====  ============  ============  =============  ==========================
 
 By pLogP a message takes L + g(m), whatever was measured of its ends: where sending and receiving are longer together,
-as where a receive was timed for a message that had not come yet, they are cut, the receive first.
+they are cut, the receive first. A receive that takes most of that time awaits its message, which leaves when it is
+posted. Waiting is no work: that is as much as for the largest message that had come, in proportion to bytes.
 
 Sources: March 2009, Section 3; of pLogP, Kielmann, Bal and Verstoep 2000. Main entry: `message_costs`.
 """
@@ -31,8 +32,8 @@ from commmodel.predict.seconds import end_of
 from commmodel.results.configurations import MessagePath
 
 __all__ = [
-    "MODELS", "Costs", "End", "check_machine", "check_path", "default_model", "known_models", "loggp_at",
-    "message_costs", "plogp_table",
+    "MODELS", "Costs", "End", "awaited_from", "check_machine", "check_path", "default_model", "known_models",
+    "loggp_at", "message_costs", "plogp_table",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -43,6 +44,7 @@ End = Literal["low", "value", "high"]
 MODELS = ("plogp", "loggp", "logp")
 """Names of the models that know what a message costs its sender, its receiver and the network."""
 _COLUMNS = ("o_s", "o_r", "g")
+_WHOLE_TRANSFER = 0.7  # share of it that a receive takes which had to wait for it, as in `fit.mode_limits`
 
 
 class Costs(NamedTuple):
@@ -129,6 +131,7 @@ def _of_segments(machine: Machine, model: str, path: str | None, end: End, size:
 
 def _of_table(table: PLogP, size: Integers) -> Costs:
     sizes, place = np.unique(size, return_inverse=True)
+    table = msgspec.structs.replace(table, o_r=_receive_work(table))
     o_s, o_r, gap = (table.at(name, sizes) for name in _COLUMNS)
     end_to_end = table.L.value + gap
     o_s = np.minimum(o_s, end_to_end)
@@ -136,6 +139,39 @@ def _of_table(table: PLogP, size: Integers) -> Costs:
     transit = end_to_end - o_s - o_r
     place = place.reshape(size.shape)
     return Costs(o_s[place], o_r[place], gap[place], transit[place])
+
+
+def _receive_work(table: PLogP) -> tuple[float, ...]:
+    """Return o_r of each size without the wait for a message that leaves when its receive is posted.
+
+    >>> ends = {"o_s": (1.0,) * 3, "o_r": (1.0, 2.0, 90.0), "g": (5.0, 50.0, 100.0)}
+    >>> _receive_work(PLogP(Parameter(0.0), (0, 1000, 2000), **ends))
+    (1.0, 2.0, 4.0)
+    """
+    work: list[float] = []
+    of_byte = np.inf  # of the largest message that had come
+    for size, o_r, gap in zip(table.sizes, table.o_r, table.g, strict=True):
+        if o_r < _WHOLE_TRANSFER * (table.L.value + gap):
+            of_byte = o_r / size if size else np.inf
+            work.append(o_r)
+        else:
+            work.append(min(o_r, float(of_byte * size) if size else o_r))
+    return tuple(work)
+
+
+def awaited_from(table: PLogP) -> int | None:
+    """Return the smallest size from which all receives of a table await their messages; None where none do.
+
+    >>> ends = {"o_s": (1.0,) * 3, "o_r": (1.0, 2.0, 90.0), "g": (5.0, 50.0, 100.0)}
+    >>> awaited_from(PLogP(Parameter(0.0), (0, 1000, 2000), **ends))
+    2000
+    """
+    start = None
+    for size, o_r, work in zip(reversed(table.sizes), reversed(table.o_r), reversed(_receive_work(table)), strict=True):
+        if work > o_r / 2:  # copies in shared memory take most of a message's time, too, but grow with its bytes
+            break
+        start = size
+    return start
 
 
 def message_costs(

@@ -8,11 +8,13 @@ keeps a port of each of its nodes busy for m / R_N. Main entries: `schedule_cost
 import numpy as np
 
 from commmodel.collectives.schedule import Schedule
-from commmodel.machine import Machine
+from commmodel.machine import Machine, Segment
+from commmodel.machine.hybrid import answers_wait
 from commmodel.machine.rates import node_rate
-from commmodel.predict.costs import Costs, End, Floats, Integers, message_costs
+from commmodel.predict.costs import Costs, End, Floats, Integers, awaited_from, message_costs, plogp_table
+from commmodel.units import format_size
 
-__all__ = ["node_gaps", "node_remarks", "path_remark", "schedule_costs", "within_path"]
+__all__ = ["exchange_remark", "node_gaps", "node_remarks", "path_remark", "schedule_costs", "within_path"]
 
 
 def within_path(machine: Machine) -> str | None:
@@ -43,7 +45,7 @@ def node_remarks(machine: Machine) -> tuple[str, ...]:
         remarks.append(
             "messages within a node are taken to cost what they cost between nodes: measure on one node, too"
         )
-    limited = [segment for segment in machine.segments if (rate := node_rate(segment)) is not None and rate.is_limiting]
+    limited = [segment for segment in machine.segments if _limit(segment) > 0]
     if not limited:
         remarks.append(
             "what a node moves at most is not known: its processes are taken not to disturb each other (pairs)"
@@ -54,6 +56,30 @@ def node_remarks(machine: Machine) -> tuple[str, ...]:
             "twice as long: measure the kernel stream, too"
         )
     return tuple(remarks)
+
+
+def exchange_remark(machine: Machine, schedule: Schedule, per_node: int | None, path: str | None) -> str:
+    """Return that two processes may take turns, where they send each other messages that await their receives.
+
+    Nothing where the schedule has no such messages, or the kernel answer found that answers do not wait behind data.
+    """
+    table = plogp_table(machine, path)
+    start = None if table is None else awaited_from(table)
+    hybrid = next((model for model in machine.hybrid if table is not None and model.path == table.path), None)
+    known = hybrid is not None and hybrid.answer_delay is not None and not answers_wait(hybrid.answer_delay)
+    if start is None or known:
+        return ""
+    large = schedule.size >= start
+    if per_node is not None and path is None:
+        large &= schedule.sender // per_node != schedule.receiver // per_node
+    columns = (column[large].tolist() for column in (schedule.round, schedule.sender, schedule.receiver))
+    listed = set(zip(*columns, strict=True))
+    if not any((number, receiver, sender) in listed for number, sender, receiver in listed):
+        return ""
+    return (
+        f"messages of {format_size(start)} and more await their receives: two processes that send each other some at "
+        "once may take turns, as over TCP, for up to twice the time"
+    )
 
 
 def schedule_costs(
@@ -98,6 +124,11 @@ def node_gaps(machine: Machine, model: str, schedule: Schedule, per_node: int) -
 
 def _byte_time(machine: Machine, size: int) -> float:
     """Return 1/R_N of the path between nodes for messages of a size; 0 where it is not known or does not limit."""
-    segment = machine.segment(size)
+    rate = _limit(machine.segment(size))
+    return 1 / rate if rate > 0 else 0.0
+
+
+def _limit(segment: Segment) -> float:
+    """Return R_N of streams, else of ping-pongs; 0 where it is not known or does not limit."""
     rate = segment.one_way.R_N if segment.one_way is not None else node_rate(segment)
-    return 1 / rate.value if rate is not None and rate.is_limiting and rate.value > 0 else 0.0
+    return rate.value if rate is not None and rate.is_limiting else 0.0
