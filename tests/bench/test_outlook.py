@@ -32,6 +32,13 @@ def test_a_visit_takes_the_time_of_its_messages():
     assert outlook.least(Collective("alltoall", 1 << 20, 8)) == pytest.approx(4 * 7 * 4 * once / 2, rel=0.01)
 
 
+def test_what_does_not_fit_into_the_time_left_is_not_measured_beside_the_plan():
+    outlook = Outlook({"between-nodes": SLOW})
+    small, middle, large = (PingPong(size, "between-nodes") for size in (1024, 1 << 18, 1 << 22))
+    assert outlook.affordable([large, middle, small], 2.0) == [middle, small]
+    assert outlook.affordable([middle, small], 0.0) == []
+
+
 def test_a_calibration_of_a_slow_network_is_known_to_take_long():
     """It was asked for 30 s and took 91 on two emulated hosts."""
     kernels = ("ping", "pingpong", "contention", "threshold", "answer")

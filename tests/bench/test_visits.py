@@ -3,7 +3,9 @@
 import sys
 from collections import Counter
 
+import numpy as np
 import pytest
+from benchmarks.validation.segment_power import default_run, machines
 from hypothesis import given
 from hypothesis import strategies as st
 from support.launching import launch
@@ -14,6 +16,7 @@ from commmodel.bench.kernels import refinements
 from commmodel.bench.options import parse
 from commmodel.bench.plan import in_rounds
 from commmodel.fit.points import collect
+from commmodel.fit.protocol_limits import change_points
 from commmodel.results import Measurements, Record, Writer, join_visits, visit_samples
 from commmodel.results.configurations import PingPong, RandomPingPong, Threshold
 
@@ -146,3 +149,30 @@ def test_sizes_between_are_measured_where_the_times_jump():
     assert refinements(planned, records) == []
     smooth = [Record(PingPong(size, "same-node"), "s", (1e-6 + size * 1e-10,) * 9) for size in sizes]
     assert refinements(planned, smooth) == []
+
+
+def test_more_sizes_around_a_doubtful_limit_tell_whether_it_is_one():
+    """Times with 10 % noise, of one line and with half as much again beyond a limit."""
+    found = {}
+    for kind in ("one line", "both at the bend"):
+        rows = []
+        for machine in machines(kind, 1.5, 0.1, 6, disturbed=0.1):
+            points, added = default_run(machine)
+            rows.append([bool(change_points(machine.points())), bool(change_points(points)), added])
+        found[kind] = np.array(rows)
+    planned, run, added = found["both at the bend"].T
+    assert planned.sum() <= 3
+    assert run.sum() >= 5
+    assert (added > 0).sum() >= 5
+    assert found["one line"][:, 1].sum() == 0
+
+
+def test_where_the_times_leave_no_doubt_nothing_is_added():
+    """A smooth line and a clear limit of 1.2 without noise; the limit of the probe is none that is looked for."""
+    planned = options("pingpong", "--sizes", "1:4MiB")
+    for factor in (1.0, 1.2):
+        records = [Record(Threshold("same-node"), "B", (8192.0,), bracket=(8192.0, 8193.0))]
+        for size in planned.sizes:
+            seconds = (1e-6 + size * 1e-10) * (factor if size > 8192 else 1.0)
+            records.append(visit(size, *[seconds] * 9))
+        assert refinements(planned, records) == []

@@ -1,5 +1,7 @@
 """What is trusted, what is left out, and what predictions follow where a record leaves its model."""
 
+from itertools import product
+
 import msgspec
 import numpy as np
 import pytest
@@ -12,8 +14,9 @@ from commmodel.errors import CommModelError
 from commmodel.fit import FitSettings, fit_machine
 from commmodel.machine.file import dumps, load
 from commmodel.machine.model_choice import MEASURED
+from commmodel.models import maxrate
 from commmodel.results import Header, Host, Launch, Library, Measurements, Record
-from commmodel.results.configurations import PingPong, Stream, Threshold
+from commmodel.results.configurations import Pairs, PingPong, Stream, Threshold
 from commmodel.results.file import FORMAT
 
 QUICK = FitSettings(samples=40)
@@ -67,6 +70,28 @@ def test_several_slower_sizes_at_the_end_of_a_protocol_are_followed():
     machine = fit_machine(ping_pongs([list(zip(sizes.tolist(), seconds.tolist(), strict=True))]), settings=QUICK)
     for size, expected in zip(sizes.tolist(), seconds.tolist(), strict=True):
         assert predict.send(machine, size).time.seconds == pytest.approx(expected, rel=0.05), size
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_slower_sizes_between_others_are_followed_where_all_numbers_of_pairs_confirm_them(confirmed):
+    """Messages of 4 to 16 KiB take twice as long, and longer than those of 32 KiB."""
+    random = np.random.default_rng(3)
+    records = []
+    for size, pairs in product(SIZES.tolist(), (1, 2, 4)):
+        is_slow = 4096 <= size <= 16384 and (confirmed or pairs == 1)
+        seconds = float(maxrate.time(size, pairs, 2e-6, 1.2e10, 4e9)) * (2.0 if is_slow else 1.0)
+        samples = tuple((seconds * np.exp(0.01 * random.standard_normal(30))).tolist())
+        records.append(Record(Pairs(size, pairs, "between-nodes"), "s", samples))
+    header = Header(FORMAT, 1, "", (), Library("made"), (), ())
+    machine = fit_machine(Measurements((Launch(header, tuple(records)),)), settings=QUICK)
+    predicted = predict.send(machine, 16384, processes=2)
+    if confirmed:
+        assert predicted.model == MEASURED
+        assert predicted.time.seconds == pytest.approx(2 * maxrate.time(16384, 2, 2e-6, 1.2e10, 4e9), rel=0.02)
+        assert machine.segment(16384).max_rate.quality.trusted
+        assert any("measured with 4 pairs" in remark for remark in predict.send(machine, 16384, processes=3).remarks)
+    else:
+        assert not machine.segment(16384).max_rate.quality.trusted
 
 
 @pytest.mark.parametrize("factor", [3, 5, 20])

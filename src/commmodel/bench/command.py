@@ -304,8 +304,8 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
         if progress:
             progress.advance(record)
 
-    def further() -> list[Configuration]:
-        refined = refine()
+    def further(seconds: float) -> list[Configuration]:
+        refined = runner.outlook.affordable(refine(), seconds)
         if progress:
             progress.extend(len(in_rounds(refined, options)))
         return refined

@@ -119,7 +119,7 @@ class Runner:
         self,
         rounds: Rounds,
         keep: Callable[[Record], None],
-        further: Callable[[], Sequence[Configuration]],
+        further: Callable[[float], Sequence[Configuration]],
     ) -> None:
         """Measure each configuration in turn, then the refinements, as long as there is time.
 
@@ -130,8 +130,8 @@ class Runner:
         keep : callable
             Gets each record, on rank 0.
         further : callable
-            () -> what else to measure, given all that `keep` got; asked on rank 0 after the rounds until there is
-            nothing, or no time left.
+            Seconds -> what else to measure in them, given all that `keep` got; asked on rank 0 after the rounds until
+            there is nothing, or no time left.
         """
         self._started = time.perf_counter()
         refines = any(REGISTRY[name].refine for name in self.options.kernels)
@@ -142,7 +142,7 @@ class Runner:
             # Each refinement may show that another one is worth it, so it gets half of what is left.
             self._until = (elapsed + self.options.time) / 2
             in_time = self.comm.rank == 0 and elapsed < self.options.time
-            rounds = in_rounds(self.comm.bcast(further() if in_time else []), self.options)
+            rounds = in_rounds(self.comm.bcast(further(self._until - elapsed) if in_time else []), self.options)
         for comm, _ in self._groups.values():
             comm.Free()
 

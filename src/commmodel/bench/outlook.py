@@ -73,6 +73,15 @@ class Outlook(NamedTuple):
         """Return the seconds of one smallest visit to each."""
         return sum(map(self.least, configurations))
 
+    def affordable(self, configurations: Iterable[Configuration], seconds: float) -> list[Configuration]:
+        """Return those configurations, in their order, that are visited once within some seconds."""
+        within: list[Configuration] = []
+        for configuration in configurations:
+            if self.least(configuration) <= seconds:
+                seconds -= self.least(configuration)
+                within.append(configuration)
+        return within
+
 
 NO_OUTLOOK = Outlook({})
 

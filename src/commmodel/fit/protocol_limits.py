@@ -1,14 +1,16 @@
-"""Message sizes at which the protocol changes. Main entry: `find_parts`.
+"""Message sizes at which the protocol changes. Main entries: `find_parts`, `evidence`.
 
 The probe knows: a blocking send either waits or does not. On both sides of its limit the times are searched for
 changes, and everywhere where it was not run: a segmentation into lines T = α + n β, by dynamic programming over the
 logarithms of the times. Their noise is normal, but any record may be disturbed, so that such a one does not make a
 limit, nor hide one, and is the wider for sizes whose own samples scatter. A limit must raise the likelihood
-more than chance does in times of one line.
+more than chance does in times of one line. `evidence` tells by how much: the benchmark measures more where it is not
+clear.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -18,18 +20,20 @@ from commmodel.fit.change_points import weighted_lines
 from commmodel.fit.points import Points
 from commmodel.fit.robust import log_slope
 from commmodel.machine import Limit
-from commmodel.results import Measurements
+from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Threshold
 
-__all__ = ["Part", "change_points", "find_parts", "protocol_names"]
+__all__ = ["CLEAR", "MOST_SIZES", "Evidence", "Part", "change_points", "evidence", "find_parts", "protocol_names"]
 
 Array = NDArray[np.float64]
 
-_MOST_SIZES = 64
+MOST_SIZES = 64
+"""That are told apart."""
 _MOST_SEGMENTS = 3
 _LEAST_SIZES = 3  # fewer would not tell a line from chance
 _LEAST_LAST = 4  # of the last, as no further size says what it was; fewer would not make a model to trust
-_CLEAR_DIFFERENCE = 14.5  # of −2 log likelihood for a limit: 3 of 100 data sets of one line and 10 % noise have one
+CLEAR = 17.0
+"""Fall of −2 log likelihood for a limit. Of data sets drawn from this model without a limit, 1 % have as much."""
 _SCALES = (0.05, 0.063, 0.08, 0.1, 0.125, 0.16, 0.2, 0.25, 0.32, 0.4, 0.5)
 """Of the noise, relative. No smaller: nearer than to 5 % no line describes a real machine, and no limit would help."""
 _DISTURBED = 0.1  # of the records, by any factor; of several of a size, so many that their median is
@@ -41,6 +45,22 @@ _NO_TIME = 1e-9  # of the measured one: what a line through the origin gives no 
 _ROUNDS = 3
 _BUFFERS = 2  # of one message: the sender's and the receiver's
 _CACHE_BONUS = 4.0  # of the criterion, for a limit at which two buffers just fill a known cache
+
+
+class Evidence(NamedTuple):
+    """A possible change point between two measured sizes."""
+
+    below: int
+    above: int
+    fall: float
+    """Of −2 log likelihood, by which it exceeds that of the best segmentation with one limit less."""
+
+
+class _Segmentation(NamedTuple):
+    cost: float
+    """−2 log likelihood."""
+    begins: list[int]
+    """First point of each line but the first."""
 
 
 Part = tuple[str, Limit | None]
@@ -63,17 +83,14 @@ def find_parts(measurements: Measurements, path: str, points: Points, limits: Se
     On both sides of a probed limit the times may show more of them, made by caches and by protocols that no
     blocking send tells apart. Where the probe was run it names the protocols, whatever the limits.
     """
-    probed = _probed_limit(measurements, path)
+    probed = _probed_limit(measurements.records, path)
     caches = _cache_limits(measurements)
     ends: list[Limit | None]
     if limits is not None:
         ends = [*(Limit(value, "user") for value in sorted(set(limits))), None]
-    elif probed is None or probed.above is None:  # or nothing that was tried waits
-        ends = [*_limits_in(points, caches), None]
     else:
-        eager = points.message_size <= probed.value
-        small, large = _limits_in(points.where(eager), caches), _limits_in(points.where(~eager), caches)
-        ends = [*small, probed, *large, None]
+        small, *large = (_limits_in(side, caches) for side in _sides(points, probed))
+        ends = [*small, *(end for side in large for end in (probed, *side)), None]
     if probed is None:
         return list(zip(protocol_names(len(ends)), ends, strict=True))
     begins = [0, *(end.value for end in ends if end is not None)]
@@ -93,11 +110,19 @@ def _cache_limits(measurements: Measurements) -> tuple[int, ...]:
     return tuple(sorted({size // _BUFFERS for size in caches}))
 
 
-def _probed_limit(measurements: Measurements, path: str) -> Limit | None:
+def _sides(points: Points, probed: Limit | None) -> list[Points]:
+    """Return the points on both sides of a probed limit, or all of them where nothing that was tried waits."""
+    if probed is None or probed.above is None:
+        return [points]
+    eager = points.message_size <= probed.value
+    return [points.where(eager), points.where(~eager)]
+
+
+def _probed_limit(records: Iterable[Record], path: str) -> Limit | None:
     """Return the eager limit of the kernel threshold: the median over launches."""
     probed = [
         record
-        for record in measurements.records
+        for record in records
         if isinstance(record.configuration, Threshold) and record.configuration.path == path
     ]
     if not probed:
@@ -187,8 +212,8 @@ def _line_costs(size: Array, seconds: Array, error: Array, disturbed: Array, ran
     return np.stack(costs)
 
 
-def _segmentations(costs: Array, bonus: Array) -> list[tuple[float, list[int]]]:
-    """Return cost and begins, but for the first, of the best segmentation into 1, 2, ... by dynamic programming.
+def _segmentations(costs: Array, bonus: Array) -> list[_Segmentation]:
+    """Return the best segmentation into 1, 2, ... by dynamic programming.
 
     `costs` has shape (m + 1, m + 1): of the points i ... j − 1 in one line; `bonus` (m + 1,) is that of a limit before
     each point.
@@ -204,41 +229,68 @@ def _segmentations(costs: Array, bonus: Array) -> list[tuple[float, list[int]]]:
         for step in reversed(back):
             end = int(step[end])
             begins.append(end)
-        segmentations.append((float(reach[count]) + _CLEAR_DIFFERENCE * segments, begins[::-1]))
+        segmentations.append(_Segmentation(float(reach[count]), begins[::-1]))
     return segmentations
 
 
-def change_points(points: Points, caches: Sequence[int] = ()) -> list[tuple[int, int]]:
-    """Return each change point as (largest size below, smallest size above).
+def _best_segmentations(points: Points, caches: Sequence[int]) -> tuple[NDArray[np.int64], list[_Segmentation]]:
+    """Return the sizes, and the best segmentation into 1, 2, ...: each at the scale of noise with which it costs least.
 
-    The times of the fewest pairs measured are used: they are the least disturbed. A segmentation into S lines costs
-    −2 log likelihood + 14.5 S, at the scale of noise with which that is least. `caches` are sizes of messages from
-    which on a cache does not hold them: limits there need less evidence.
+    The times of the fewest pairs measured are used: they are the least disturbed. None where there are few sizes.
     """
-    if not len(points):
-        return []
-    alone = points.where(points.pairs == points.pairs.min())
+    alone = points.where(points.pairs == points.pairs.min(initial=1 << 62))
     size, inverse, counts = np.unique(alone.message_size, return_inverse=True, return_counts=True)
     seconds = np.array([np.median(alone.seconds[inverse == index]) for index in range(size.size)])
     error = np.array([np.median(alone.error[inverse == index]) for index in range(size.size)]) / np.sqrt(counts)
-    if size.size > _MOST_SIZES:  # the effort grows with the cube: neighbours are joined
-        groups = np.array_split(np.arange(size.size), _MOST_SIZES)
+    if size.size > MOST_SIZES:  # the effort grows with the cube: neighbours are joined
+        groups = np.array_split(np.arange(size.size), MOST_SIZES)
         size = np.array([size[group[group.size // 2]] for group in groups])
         seconds = np.array([np.median(seconds[group]) for group in groups])
         error = np.array([np.median(error[group]) / math.sqrt(group.size) for group in groups])
         counts = np.array([counts[group].sum() for group in groups])
     count = size.size
     if count < 2 * _LEAST_SIZES:
-        return []
+        return size, []
     bonus = np.zeros(count + 1)
     for cache in caches:
         bonus[1:count] += _CACHE_BONUS * ((size[:-1] <= cache) & (size[1:] > cache))
     ranges = _Ranges.of(count)
     costs = np.full((count + 1, count + 1), np.inf)
-    tried = []
     disturbed = np.maximum(_DISTURBED ** np.ceil(counts / 2), _ODD)
+    at_scales = []
     for of_scale in _line_costs(size / size[-1], seconds / seconds.max(), error, disturbed, ranges):
         costs[ranges] = of_scale
-        tried += _segmentations(costs, bonus)
-    begins = min(tried)[1]
-    return [(int(size[begin - 1]), int(size[begin])) for begin in begins]
+        at_scales.append(_segmentations(costs, bonus))
+    return size, [min(segmentation) for segmentation in zip(*at_scales, strict=True)]
+
+
+def change_points(points: Points, caches: Sequence[int] = ()) -> list[tuple[int, int]]:
+    """Return each change point as (largest size below, smallest size above).
+
+    A segmentation into S lines costs −2 log likelihood + 17 S. `caches` are sizes of messages from which on a cache
+    does not hold them: limits there need less evidence.
+    """
+    size, segmentations = _best_segmentations(points, caches)
+    if not segmentations:
+        return []
+    best = min(range(len(segmentations)), key=lambda index: segmentations[index].cost + CLEAR * index)
+    return [(int(size[begin - 1]), int(size[begin])) for begin in segmentations[best].begins]
+
+
+def evidence(records: Iterable[Record], path: str, points: Points) -> list[Evidence]:
+    """Return how much speaks for each further limit of a path, whether or not it is one.
+
+    >>> size = 2 ** np.arange(20)
+    >>> seconds = (1e-6 + size / 1e9) * np.where(size > 4096, 1.25, 1.0)
+    >>> first, *_ = evidence((), "same-node", Points(size, np.ones_like(size), seconds, seconds, seconds))
+    >>> first.below, first.above, round(first.fall, 1)
+    (4096, 8192, 24.5)
+    """
+    limits = []
+    for side in _sides(points, _probed_limit(records, path)):
+        size, segmentations = _best_segmentations(side, ())
+        for fewer, more in pairwise(segmentations):
+            if math.isfinite(more.cost):
+                new = [begin for begin in more.begins if all(abs(begin - other) > 1 for other in fewer.begins)]
+                limits += [Evidence(int(size[begin - 1]), int(size[begin]), fewer.cost - more.cost) for begin in new]
+    return limits

@@ -3,8 +3,9 @@
 A limit needs three sizes on either side. Fewer that leave the line of the others are not disturbed for that: their own
 samples agree, and other launches would say the same, such as of the last size before a cache is full. At an end of a
 protocol, or where several neighbours agree, they are a regime: no line is fitted to them, and predictions follow their
-measured times. It must be one that can be: at a limit its times lie between the lines of both sides, and larger
-messages never take less. A lone size elsewhere is no regime: it contradicts the line, and `trust` says so.
+measured times. It must be one that can be: at a limit its times lie between the lines of both sides; elsewhere larger
+messages never take less, or all numbers of pairs say the same. A lone size elsewhere is no regime: it contradicts the
+line, and `trust` says so.
 """
 
 import math
@@ -89,7 +90,9 @@ def _ascends(row: _Row, run: range, before: _Row | None, after: _Row | None) -> 
     return bool((times[1:] * _ALIKE >= times[:-1]).all())
 
 
-def _is_regime(row: _Row, run: range, before: _Row | None, after: _Row | None, logs: Array) -> bool:
+def _is_regime(
+    row: _Row, run: range, before: _Row | None, after: _Row | None, logs: Array, confirmed: NDArray[np.bool_]
+) -> bool:
     """Whether the sizes of a run have a regime of their own; else they contradict the line."""
     other = before if run.start == 0 else after if run.stop == row.size.size else None
     is_end = run.start == 0 or run.stop == row.size.size
@@ -100,24 +103,44 @@ def _is_regime(row: _Row, run: range, before: _Row | None, after: _Row | None, l
     if len(run) == 1:
         is_plausible = abs(logs[run.start]) <= _PLAUSIBLE and bool(row.is_sampled[run.start])
         return is_end and other is None and is_plausible and _ascends(row, run, before, after)
-    return _ascends(row, run, before, after)
+    return bool(confirmed[run].all()) or _ascends(row, run, before, after)
 
 
-def _sizes(row: _Row, before: _Row | None, after: _Row | None) -> Array:
-    """Return the sizes of a row that belong to regimes."""
-    if row.size.size <= _LEAST_SIZES:
-        return np.empty(0)
-    logs = np.log(row.seconds / row.line(row.size))
-    count = row.size.size
+def _logs(row: _Row) -> Array:
+    """Return how far each size lies from the line."""
+    logs: Array = np.log(row.seconds / row.line(row.size))
+    return logs
+
+
+def _far(row: _Row, before: _Row | None, after: _Row | None) -> NDArray[np.bool_]:
+    """Return which sizes of a row leave its line."""
+    count, logs = row.size.size, _logs(row)
+    if count <= _LEAST_SIZES:
+        return np.zeros(count, dtype=bool)
     scatter = max(TO_DEVIATION * float(np.median(np.abs(logs))) * math.sqrt(count / (count - 2)), LEAST_SCATTER)
     far, between = (
         row.is_quiet & (np.abs(logs) > max(deviations * scatter, least)) for deviations, least in (_FAR, _BETWEEN)
     )
     for place, neighbour in ((0, before), (count - 1, after)):
         far[place] |= between[place] and neighbour is not None
-    chosen = [run for run in _runs(far, logs) if _is_regime(row, run, before, after, logs)]
+    return np.asarray(far)
+
+
+def _sizes(row: _Row, before: _Row | None, after: _Row | None, confirmed: Array) -> Array:
+    """Return the sizes of a row that belong to regimes, given those at which all numbers of pairs leave their line."""
+    logs, is_confirmed = _logs(row), np.isin(row.size, confirmed)
+    runs = _runs(_far(row, before, after), logs)
+    chosen = [run for run in runs if _is_regime(row, run, before, after, logs, is_confirmed)]
     places = [place for run in chosen for place in run]
-    return row.size[places] if count - len(places) >= _LEAST_SIZES else np.empty(0)
+    return row.size[places] if row.size.size - len(places) >= _LEAST_SIZES else np.empty(0)
+
+
+def _confirmed(rows: Sequence[tuple[_Row, _Row | None, _Row | None]]) -> Array:
+    """Return the sizes at which all of several numbers of pairs leave their lines to the same side."""
+    sides = [dict(zip(row.size, _far(row, *beside) * np.sign(_logs(row)), strict=True)) for row, *beside in rows]
+    sizes = set.intersection(*map(set, sides)) if len(sides) > 1 else set()
+    agreed = [size for size in sizes if sides[0][size] and len({side[size] for side in sides}) == 1]
+    return np.array(sorted(agreed))
 
 
 def regimes(parts: Sequence[Points]) -> list[NDArray[np.bool_]]:
@@ -131,13 +154,19 @@ def regimes(parts: Sequence[Points]) -> list[NDArray[np.bool_]]:
     >>> size[mask].tolist()
     [16384, 32768]
     """
+    rows = {
+        pairs: [None, *(_row(points, pairs) for points in parts), None]
+        for pairs in sorted({int(count) for points in parts for count in points.pairs})
+    }
     masks = [np.zeros(len(points), dtype=bool) for points in parts]
-    for pairs in sorted({int(count) for points in parts for count in points.pairs}):
-        rows = [_row(points, pairs) for points in parts]
-        for index, row in enumerate(rows):
-            if row is not None:
-                before = rows[index - 1] if index else None
-                after = rows[index + 1] if index + 1 < len(rows) else None
-                inside = np.isin(parts[index].message_size, _sizes(row, before, after))
-                masks[index] |= inside & (parts[index].pairs == pairs)
+    for index, (points, mask) in enumerate(zip(parts, masks, strict=True)):
+        beside = {
+            pairs: (row, of_parts[index], of_parts[index + 2])
+            for pairs, of_parts in rows.items()
+            if (row := of_parts[index + 1]) is not None
+        }
+        confirmed = _confirmed(list(beside.values()))
+        for pairs, row_and_beside in beside.items():
+            inside = np.isin(points.message_size, _sizes(*row_and_beside, confirmed))
+            mask |= inside & (points.pairs == pairs)
     return masks

@@ -93,9 +93,10 @@ def _doubts(segment: Segment, entry: MeasuredPairs, message_size: float, process
         if entry.is_of_all_sizes:
             yield f"no model describes the times of {pairs}: this is what was measured, interpolated between sizes"
         else:
+            of_pairs = f" with {pairs}" if entry.pairs != processes else ""
             yield (
-                f"the times of {first} to {last} leave the model's line: this is what was measured, interpolated "
-                "between sizes; measure more sizes there"
+                f"the times of {first} to {last} leave the model's line: this is what was measured{of_pairs}, "
+                "interpolated between sizes; measure more sizes there"
             )
     elif speaking.name == model and speaking.error is not None and is_far:
         yield f"the times of {pairs} lie a factor of {math.exp(speaking.error):.1f} from this model in the mean"

@@ -6,8 +6,8 @@ MPI_Send, and inside MPI_Recv, while the other side is ready.
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import product
-from typing import Literal, get_args
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +28,22 @@ from commmodel.bench.kernels.kernel import (
 )  # fmt: skip
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import BenchOptions, Configuration, Record, join_visits, visit_samples
+from commmodel.results import BenchOptions, Configuration, Record, join_visits
 from commmodel.results.configurations import MessagePath, Ping, PingPong, RandomPing, RandomPingPong, Threshold
+
+if TYPE_CHECKING:
+    from commmodel.fit.points import Points
+    from commmodel.fit.protocol_limits import Evidence
+    from commmodel.fit.undisturbed import Undisturbed
 
 __all__ = ["KERNELS"]
 
 _JUMP = 1.3  # over the line through the two sizes before: more than noise makes of several visits
 _LEAST_REFINED = 64  # bytes
 _PARTS = 4  # of the span in which a jump lies
+_NONE, _CLEAR = 0.35, 1.5  # of the evidence that makes a limit: half of the lines without one reach the first
+_AROUND = 4  # times smaller and larger than a possible limit, where more sizes tell whether it is one
+_LEAST_RATIO = 1.1  # of neighbours, between which there may be another
 
 
 def _plan_pingpong(options: BenchOptions, placement: Placement) -> list[Configuration]:
@@ -46,24 +54,47 @@ def _plan_pingpong(options: BenchOptions, placement: Placement) -> list[Configur
 
 
 def _refine_pingpong(options: BenchOptions, records: Sequence[Record]) -> list[Configuration]:
-    """Return sizes between neighbours of the plan at which the time jumps, as at a protocol limit."""
-    times: dict[str, dict[int, float]] = {}
+    """Return sizes around limits of which the times say neither yes nor no, and between those where the time jumps."""
+    from commmodel.fit.points import points_of
+    from commmodel.fit.protocol_limits import CLEAR, MOST_SIZES, evidence
+    from commmodel.fit.visits import visit_times
+
+    rows: dict[MessagePath, list[tuple[int, int, Sequence[Undisturbed]]]] = {}
     for record in join_visits(records):
-        match record.configuration:
-            case PingPong(message_size=size, path=path) if size in options.sizes:
-                medians = [np.median(visit) for visit in visit_samples(record)]
-                times.setdefault(path, {})[size] = float(np.quantile(medians, 0.5, method="lower"))  # of half of them
+        if isinstance(configuration := record.configuration, PingPong):
+            rows.setdefault(configuration.path, []).append((configuration.message_size, 1, visit_times(record)))
     configurations: list[Configuration] = []
-    for path in get_args(MessagePath):
-        by_size = times.get(path, {})
-        sizes = sorted(by_size)
-        for before, below, above in zip(sizes, sizes[1:], sizes[2:], strict=False):
-            slope = max(by_size[below] - by_size[before], 0.0) / (below - before)
-            jumps = by_size[above] > _JUMP * (by_size[below] + slope * (above - below))
-            if jumps and below >= _LEAST_REFINED and above <= 2 * below:
-                between = ((below * (_PARTS - part) + above * part) // _PARTS for part in range(1, _PARTS))
-                configurations += [PingPong(size, path, options.batch or 1) for size in between]
+    for path, times in rows.items():
+        points = points_of(times)
+        sizes = np.unique(points.message_size).tolist()
+        doubtful = [limit for limit in evidence(records, path, points) if _NONE <= limit.fall / CLEAR < _CLEAR]
+        further = [size for limit in doubtful for size in _around(limit, sizes)]
+        further += _where_it_jumps(points.where(np.isin(points.message_size, options.sizes)))
+        added = [size for size in dict.fromkeys(further) if size not in sizes]
+        room = max(0, MOST_SIZES - len(sizes))
+        configurations += [PingPong(size, path, options.batch or 1) for size in sorted(added[:room])]
     return configurations
+
+
+def _around(limit: "Evidence", sizes: Sequence[int]) -> list[int]:
+    """Return the middles between neighbours around a possible limit, the nearest first."""
+    middles = [
+        (low + high) // 2
+        for low, high in pairwise(sizes)
+        if limit.below <= low * _AROUND and high <= limit.above * _AROUND and high > max(low * _LEAST_RATIO, low + 1)
+    ]
+    return sorted(middles, key=lambda size: max(size, limit.above) / min(size, limit.above))
+
+
+def _where_it_jumps(points: "Points") -> list[int]:
+    """Return sizes between neighbours at which the time jumps, as at a limit or where a cache is full."""
+    times = list(zip(points.message_size.tolist(), points.seconds.tolist(), strict=True))
+    sizes: list[int] = []
+    for (before, first), (below, second), (above, third) in zip(times, times[1:], times[2:], strict=False):
+        slope = max(second - first, 0.0) / (below - before)
+        if third > _JUMP * (second + slope * (above - below)) and below >= _LEAST_REFINED and above <= 2 * below:
+            sizes += [(below * (_PARTS - part) + above * part) // _PARTS for part in range(1, _PARTS)]
+    return sizes
 
 
 def _room(configuration: PingPong | Ping | RandomPingPong | RandomPing) -> Room:
