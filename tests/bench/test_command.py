@@ -61,7 +61,7 @@ def test_the_header_says_on_what_was_measured(measured):
     assert host.cpus >= 1
     assert host.cpu_model
     assert host.load is not None
-    assert host.others is not None
+    assert host.other_processes is not None
     assert host.clock.kind in {"tsc", "cntvct", "timebase", "clock_gettime"}
     assert 0 <= host.clock.resolution < 1e-5
     assert host.clock.against_wtime is not None

@@ -495,7 +495,7 @@ def test_ranks_that_outnumber_processors_share_them(ranks, cpus, shared):
 
 
 def test_hosts_with_the_same_trouble_share_a_warning():
-    hosts = tuple(results.Host(f"n{number}", cpus=2, others=2.0 + number) for number in range(50))
+    hosts = tuple(results.Host(f"n{number}", cpus=2, other_processes=2.0 + number) for number in range(50))
     header = results.Header("commmodel-results", 1, "", (), results.Library("MPI"), hosts, ())
     (warning,) = advice(header)
     assert warning.startswith("n0, n1 and 48 more: up to 51.0 other processes ran ")

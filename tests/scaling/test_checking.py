@@ -154,8 +154,8 @@ def test_a_rule_that_measurements_break_is_found_and_one_that_holds_is_not(launc
 
 
 def test_a_growth_of_one_launch_beside_other_programs_is_no_mismatch():
-    def crowded(measurements, load, others=None):
-        host = Host("vm", cpus=2, load=(load, load, load), others=others)
+    def crowded(measurements, load, other_processes=None):
+        host = Host("vm", cpus=2, load=(load, load, load), other_processes=other_processes)
         return Measurements(
             tuple(replace(one, header=replace(one.header, hosts=(host,))) for one in measurements.launches)
         )
@@ -166,8 +166,12 @@ def test_a_growth_of_one_launch_beside_other_programs_is_no_mismatch():
     assert verdicts(checked) == {"bcast": "uncertain"}
     assert "other programs took the processors (load average 14.0 on 2 processors)" in checked.rows[0].judgement.advice
     assert not check(crowded(measured({"bcast": "p"}, launches=3), 14), everything).holds
-    assert verdicts(check(crowded(linear, 14, others=0.1), everything)) == {"bcast": "mismatch"}  # of a minute ago
-    assert verdicts(check(crowded(linear, 0, others=3.0), everything)) == {"bcast": "uncertain"}  # began just now
+    assert verdicts(check(crowded(linear, 14, other_processes=0.1), everything)) == {
+        "bcast": "mismatch"
+    }  # of a minute ago
+    assert verdicts(check(crowded(linear, 0, other_processes=3.0), everything)) == {
+        "bcast": "uncertain"
+    }  # began just now
 
 
 def test_sides_that_are_equal_are_hardly_ever_a_broken_rule():

@@ -143,7 +143,7 @@ def _others_while_asleep(comm: "MPI.Comm", *, watches: bool) -> float | None:
     return round(sum(map(int, running)) / len(running) - 1, 2)  # one is the watcher
 
 
-def _describe_host(name: str, cpus: set[int], chosen: Clock, others: float | None) -> Host:
+def _describe_host(name: str, cpus: set[int], chosen: Clock, other_processes: float | None) -> Host:
     try:
         load: tuple[float, float, float] | None = os.getloadavg()
     except OSError:
@@ -161,7 +161,7 @@ def _describe_host(name: str, cpus: set[int], chosen: Clock, others: float | Non
         load=load,
         clock=chosen,
         processors=os.cpu_count() or 0,
-        others=others,
+        other_processes=other_processes,
     )
 
 
@@ -200,8 +200,8 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str], requested: ThreadL
     chosen = msgspec.structs.replace(chosen, against_wtime=float(np.round(on_host.bcast(drift), 9)))
     affinity = sorted(os.sched_getaffinity(0))
     cpus = set().union(*on_host.allgather(affinity))
-    others = _others_while_asleep(comm, watches=on_host.rank == 0)
-    host = _describe_host(name, cpus, chosen, others) if on_host.rank == 0 else None
+    other_processes = _others_while_asleep(comm, watches=on_host.rank == 0)
+    host = _describe_host(name, cpus, chosen, other_processes) if on_host.rank == 0 else None
     on_host.Free()
 
     where = _cpu_ranges(affinity), core_clock.current_cpu(), _is_one_core(affinity), socket_of(affinity)
@@ -236,9 +236,9 @@ def advice(header: Header) -> tuple[str, ...]:
     def warn(host: Host, problem: str) -> None:
         hosts_of.setdefault(problem, []).append(host.name)
 
-    highest = max((host.others for host in header.hosts if host.others), default=0.0)
+    highest = max((host.other_processes for host in header.hosts if host.other_processes), default=0.0)
     for host in header.hosts:
-        if host.others and host.others > _LOAD_PER_CPU * max(host.cpus, 1):
+        if host.other_processes and host.other_processes > _LOAD_PER_CPU * max(host.cpus, 1):
             warn(
                 host,
                 f"{'' if len(header.hosts) == 1 else 'up to '}{highest:.1f} other processes ran just before the first "

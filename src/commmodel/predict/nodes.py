@@ -66,8 +66,8 @@ def exchange_remark(machine: Machine, schedule: Schedule, per_node: int | None, 
     table = plogp_table(machine, path)
     start = None if table is None else awaited_from(table)
     hybrid = next((model for model in machine.hybrid if table is not None and model.path == table.path), None)
-    known = hybrid is not None and hybrid.answer_delay is not None and not answers_wait(hybrid.answer_delay)
-    if start is None or known:
+    goes_at_once = hybrid is not None and hybrid.answer_delay is not None and not answers_wait(hybrid.answer_delay)
+    if start is None or goes_at_once:
         return ""
     large = schedule.size >= start
     if per_node is not None and path is None:

@@ -65,7 +65,7 @@ def crowded_hosts(header: Header) -> dict[str, str]:
     behind by a minute.
 
     >>> from commmodel.results import Library, Rank
-    >>> host, ranks = Host("vm", cpus=2, load=(12.3, 8.0, 3.0), others=1.0), (Rank(0, 0), Rank(1, 0))
+    >>> host, ranks = Host("vm", cpus=2, load=(12.3, 8.0, 3.0), other_processes=1.0), (Rank(0, 0), Rank(1, 0))
     >>> crowded_hosts(Header("commmodel-results", 1, "", (), Library("MPICH"), (host,), ranks))
     {'vm': '1.0 other processes on 2 processors'}
     """
@@ -73,13 +73,16 @@ def crowded_hosts(header: Header) -> dict[str, str]:
     crowded = {}
     for index, host in enumerate(header.hosts):
         processors = host.processors or host.cpus
-        if host.others is not None:
-            wanted, load = host.others + min(ranks_on[index], processors), f"{host.others:.1f} other processes"
+        if host.other_processes is not None:
+            processes, load = (
+                host.other_processes + min(ranks_on[index], processors),
+                f"{host.other_processes:.1f} other processes",
+            )
         elif host.load is not None:
-            wanted, load = host.load[0], f"load average {host.load[0]:.1f}"
+            processes, load = host.load[0], f"load average {host.load[0]:.1f}"
         else:
             continue
-        if wanted > CROWDED * processors > 0:
+        if processes > CROWDED * processors > 0:
             crowded[host.name] = f"{load} on {processors} processors"
     return crowded
 

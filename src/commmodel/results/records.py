@@ -56,7 +56,7 @@ class Host(Struct, frozen=True, forbid_unknown_fields=True):
     shared."""
     processors: Annotated[int, Meta(ge=0)] = 0
     """Processors of the host, whoever may use them; 0 where not known."""
-    others: Annotated[float, Meta(ge=0)] | None = None
+    other_processes: Annotated[float, Meta(ge=0)] | None = None
     """Other processes that ran or wanted to, on average, while its ranks slept just before the first measurement."""
 
 

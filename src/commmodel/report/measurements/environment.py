@@ -49,7 +49,7 @@ def _host(host: Host) -> dict[str, str]:
         ("kernel", host.kernel),
         ("frequency governor", host.governor),
         ("load before", load),
-        ("others before", "" if host.others is None else f"{host.others:.1f} processes"),
+        ("others before", "" if host.other_processes is None else f"{host.other_processes:.1f} processes"),
         ("huge pages", host.transparent_huge_pages),
         ("clock source", host.clocksource),
         ("clock", _clock(host.clock) if host.clock else ""),

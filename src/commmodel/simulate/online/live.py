@@ -142,9 +142,9 @@ class LiveProgram:
         if match is None:
             return words
         calls = []
-        for one in map(int, match.groups()):
-            name, site = self._last_call(one)
-            calls.append(f"rank {one} calls {name}{f' at {site}' if site else ''}")
+        for caller in map(int, match.groups()):
+            name, site = self._last_call(caller)
+            calls.append(f"rank {caller} calls {name}{f' at {site}' if site else ''}")
         return (
             f"{calls[0]} where {calls[1]}: all ranks of a communicator call the same collectives, with the same root, "
             "in the same order"
