@@ -88,7 +88,7 @@ def test_matching(n):
         "expected * n, within n^0.5 and n^1.5",
         "model * n^2 (adjusted R² 1.000)",
         "divergence * n",
-        "10 repetitions, first quartile; --scaling-seed 7",
+        "10 repetitions, lower half; --scaling-seed 7",
     ])  # fmt: skip
     assert "pytest_plugin.py" not in done.stdout.str()
 
@@ -342,7 +342,7 @@ def test_linear(n):
         ('"n", over="n", at=[0, 2, 4]', "n", "scales *: each must be a number of at least 1"),
         (f'"n", over="n", {AT}, repetitions=0', "n", "repetitions 0: write a whole number from 1 up"),
         (f'"n", over="n", {AT}, seconds=-1', "n", "seconds -1: write a number from 0 up"),
-        (f'"n", over="n", {AT}, statistic="mode"', "n", "statistic 'mode': choose one of first quartile, *"),
+        (f'"n", over="n", {AT}, statistic="mode"', "n", "statistic 'mode': choose one of lower half, *"),
         (f'"n", over="n", {AT}, uncertain="skip"', "n", "uncertain 'skip': write 'pass' or 'fail'"),
         (f'"n", over="n", {AT}, metric=""', "n", "metric '': write 'processor time', 'wall time', *"),
     ],

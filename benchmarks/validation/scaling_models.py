@@ -8,7 +8,7 @@
 - Recovery: the same for each class, five repetitions at each of five scales. Rows say how often the class comes back,
   and how often within a factor p^(1/4).
 - Other scales and larger constants: the same for three to ten scales and constants of 5 to 500 times the coefficient.
-- Verdicts: how often one is wrong, and how often it is uncertain.
+- Verdicts: how often one is wrong, and how often it is uncertain; and on what grows nearly as log p, over four ranges.
 
 With ``--extrap``, the interpreter of a virtual environment in which the well-known generator is installed (``python -m
 venv DIR; DIR/bin/pip install extrap``), the first ``--theirs`` of the same data sets go through that generator, with
@@ -65,11 +65,13 @@ CLASSES = (
     "p^1.25 log p",
     "p^1.75",
 )
-STATISTICS = ("first quartile", "median", "minimum", "mean")
+STATISTICS = ("lower half", "first quartile", "median", "minimum", "mean")
 KINDS = ("symmetric", "one side", "disturbed")
 DISTURBED = 0.1  # share of the repetitions that take longer, by as much again in the mean
 EXPECTED = ("1", "log p", "p")
 JUDGED = ("1", "log p", "p^0.5", "p", "p log p", "p^2", "p^0.25")
+NEAR_LOG = ("log p", "log^2 p", "p^0.25", "p^(1/3)", "p^0.5", "p", "1")
+RANGES = ((4, 64), (2, 32), (16, 256), (64, 1024))
 NOISES = (0.02, 0.05, 0.10)
 CONSTANT, COEFFICIENT = 5.0, 3.0
 SHARES = (5, 50, 500)
@@ -208,7 +210,7 @@ def statistics(kernels: int, seed: int, interpreter: str | None, few: int) -> No
         f"\n{len(CLASSES)} classes, {NOISES} noise, in %: found; constants called a growth; growths called a constant"
     )
     reduced: dict[str, tuple[str, Sequence[Growth]]] = {name: (name, default_space()) for name in STATISTICS}
-    reduced["first quartile, 26 terms"] = STATISTICS[0], case_study_space()
+    reduced["lower half, 26 terms"] = STATISTICS[0], case_study_space()
     for kind in KINDS:
         counted: dict[str, list[list[tuple[float, float]]]] = {name: [] for name in reduced}
         counted |= {"theirs": []} if interpreter else {}
@@ -240,7 +242,7 @@ def statistics(kernels: int, seed: int, interpreter: str | None, few: int) -> No
 
 def recovery(kernels: int, seed: int, interpreter: str | None, few: int) -> None:
     """Print how often each class comes back, ours and theirs, and on how many rows ours is at least as good."""
-    print(f"\nclass         noise   first quartile  nearly   mean  nearly{'   theirs  nearly' if interpreter else ''}")
+    print(f"\nclass         noise   lower half  nearly   mean  nearly{'   theirs  nearly' if interpreter else ''}")
     as_good, rows = [0, 0], 0
     for noise in (0.0, *NOISES):
         made_of = {
@@ -249,24 +251,21 @@ def recovery(kernels: int, seed: int, interpreter: str | None, few: int) -> None
         }
         peer_growths = theirs_of_each(interpreter, made_of, few) if interpreter else {}
         for text, samples in made_of.items():
-            quartiles = rates(commmodel_growths(SCALES, np.quantile(samples, 0.25, axis=2)), text)
+            lower = rates(commmodel_growths(SCALES, STATISTIC["lower half"](samples, axis=2)), text)
             means = rates(commmodel_growths(SCALES, samples.mean(axis=2)), text)
-            line = f"{text:13} {noise:5.0%}   {quartiles[0]:14.1%} {quartiles[1]:7.1%} {means[0]:6.1%} {means[1]:7.1%}"
+            line = f"{text:13} {noise:5.0%}   {lower[0]:10.1%} {lower[1]:7.1%} {means[0]:6.1%} {means[1]:7.1%}"
             if interpreter:
                 other = rates(peer_growths[text], text)
                 line += f"   {other[0]:6.1%} {other[1]:7.1%}"
                 rows += 1
-                as_good = [
-                    count + (quartile >= peer_quartile)
-                    for count, quartile, peer_quartile in zip(as_good, quartiles, other, strict=True)
-                ]
+                as_good = [count + (rate >= peer) for count, rate, peer in zip(as_good, lower, other, strict=True)]
             print(line, flush=True)
     if interpreter:
-        print(f"first quartile at least as good: {as_good[0]} of {rows} rows; nearly: {as_good[1]} of {rows}")
+        print(f"lower half at least as good: {as_good[0]} of {rows} rows; nearly: {as_good[1]} of {rows}")
 
 
 def other_scales(kernels: int, seed: int) -> None:
-    """Print recovery at 5 % noise over other scales, and where constants dominate; first quartile."""
+    """Print recovery at 5 % noise over other scales, and where constants dominate; lower half."""
     headings = "   ".join(f"constant {share:3} times" for share in SHARES)
     print("\nexact, nearly, called constant; 5 % noise")
     print(f"scales          class    {headings}")
@@ -277,7 +276,7 @@ def other_scales(kernels: int, seed: int) -> None:
             for place, share in enumerate(SHARES):
                 truth = curve(text, scales, float(share), 1.0)
                 samples = generated(truth, 0.05, kernels, seed + 100 + 10 * (3 * number + row) + place)
-                growths = commmodel_growths(scales, np.quantile(samples, 0.25, axis=2))
+                growths = commmodel_growths(scales, STATISTIC["lower half"](samples, axis=2))
                 line += "  {:6.1%} {:6.1%} {:6.1%}".format(*rates(growths, text), Counter(growths)[ONE] / kernels)
             print(line, flush=True)
 
@@ -305,6 +304,24 @@ def verdicts(sets: int, seed: int) -> None:
     print(f"at most {most:.1%} wrong (wanted: at most 5 %)")
 
 
+def near_log(sets: int, seed: int) -> None:
+    """Print the verdicts on what grows nearly as log p against it, on five powers of two."""
+    print(f"\nexpected log p, {sets} data sets each: match or approximate, uncertain, mismatch")
+    print("scales      truth    " + "".join(f"{noise:>17.0%}" for noise in (0.01, *NOISES)))
+    for first, last in RANGES:
+        scales = np.array([first * 2.0**step for step in range(5)])
+        for row, text in enumerate(NEAR_LOG):
+            line = f"{first:2} ... {last:<5} {text:8}"
+            for noise in (0.01, *NOISES):
+                samples = generated(curve(text, scales), noise, sets, seed + 2000 + row)
+                count = Counter(
+                    judge(scales, list(sample), parse_growth("log p"), draws=DRAWS).verdict for sample in samples
+                )
+                shares = (count["match"] + count["approximate"], count["uncertain"], count["mismatch"])
+                line += "   " + " ".join(f"{share / sets:4.0%}" for share in shares)
+            print(line, flush=True)
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -319,6 +336,7 @@ def main() -> None:
     recovery(options.kernels, options.seed + 50, options.extrap, options.theirs)
     other_scales(options.kernels, options.seed)
     verdicts(options.sets, options.seed)
+    near_log(options.sets, options.seed)
 
 
 if __name__ == "__main__":

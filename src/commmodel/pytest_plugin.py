@@ -32,7 +32,7 @@ __all__ = ["Scaling"]
 
 _MARK = (
     'scales(growth, *, over, at, deviation=None, metric="processor time", repetitions=None, seconds=5, '
-    'statistic="first quartile", uncertain="pass"): call the test with its argument `over` at all values of `at`, and '
+    'statistic="lower half", uncertain="pass"): call the test with its argument `over` at all values of `at`, and '
     "fail it where its time, or what it counts, does not grow as promised (commmodel)."
 )
 _LEAST_SAMPLE = 200_000  # nanoseconds that a sample lasts: shorter calls are made several times in a row
@@ -264,7 +264,7 @@ def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
         repetitions = _TIMED_REPETITIONS if metric in {_PROCESSOR, _WALL} else 1
     if not isinstance(repetitions, int) or repetitions < 1:
         raise InputError(f"repetitions {repetitions!r}: write a whole number from 1 up")
-    seconds, statistic = keywords.get("seconds", 5.0), keywords.get("statistic", "first quartile")
+    seconds, statistic = keywords.get("seconds", 5.0), keywords.get("statistic", next(iter(STATISTICS)))
     if not isinstance(seconds, Real) or not 0 <= float(seconds) < math.inf:
         raise InputError(f"seconds {seconds!r}: write a number from 0 up")
     if statistic not in STATISTICS:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from commmodel.scaling import STATISTICS
-from commmodel.scaling.samples import resample
+from commmodel.scaling.samples import reduce, resample
 
 
 @pytest.mark.parametrize("statistic", ["first quartile", "median", "minimum", "third quartile"])
@@ -29,3 +29,23 @@ def test_a_mean_and_whole_launches_are_drawn_as_they_are():
     assert set(drawn.tolist()) == {1.0, 2.0, 3.0}
     means = resample([np.array([[0.0], [1.0]])], 1000, "mean", np.random.default_rng(0))[:, 0]
     assert set(means.tolist()) == {0.0, 0.5, 1.0}
+
+
+@pytest.mark.parametrize("draw", ["normal", "exponential"])
+@pytest.mark.parametrize("count", [5, 10, 50])
+def test_the_mean_of_the_lower_half_scatters_less_than_the_first_quartile(draw, count):
+    values = getattr(np.random.default_rng(count), draw)(size=(20_000, count))
+    half, quartile = (STATISTICS[name](values, axis=1).var() for name in ("lower half", "first quartile"))
+    assert half < 0.9 * quartile
+
+
+def test_the_slower_half_does_not_move_the_mean_of_the_lower_half():
+    assert reduce([[3.0, 1.0, 2.0, 4.0, 5.0], [3.0, 1.0, 2.0, 400.0, 500.0]]).tolist() == [2.0, 2.0]
+    drawn = resample([np.arange(4.0).reshape(-1, 1)], 1000, "lower half", np.random.default_rng(0))
+    assert drawn.min() == 0.0
+    assert drawn.max() <= 3.0
+
+
+def test_many_repetitions_are_drawn_in_parts():
+    values = np.random.default_rng(0).random((1_000_000, 1))
+    assert resample([values], 5, "lower half", np.random.default_rng(0)) == pytest.approx(0.25, abs=0.01)

@@ -51,9 +51,7 @@ def add(verbs: Any) -> None:
         "--deviation", metavar="D", type=typed(_deviation),
         help="factor by which growth may differ, like p^0.5 (default: each expectation's)",
     )  # fmt: skip
-    check.add_argument(
-        "--statistic", default="first quartile", help="statistic of the repetitions (default: %(default)s)"
-    )
+    check.add_argument("--statistic", default="lower half", help="statistic of the repetitions (default: %(default)s)")
     check.add_argument(
         "--least", metavar="SHARE", type=share, default="5%",
         help="smallest violation or slowdown that counts (default: %(default)s)",

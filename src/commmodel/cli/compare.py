@@ -48,7 +48,7 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     compare.add_argument(
         "--statistic", default="median",
-        help="of a launch's repetitions: median, first quartile, third quartile, minimum or mean (default: "
+        help="of a launch's repetitions: median, lower half, first quartile, third quartile, minimum or mean (default: "
         "%(default)s)",
     )  # fmt: skip
     compare.add_argument(

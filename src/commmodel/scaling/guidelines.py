@@ -17,7 +17,7 @@ from commmodel.scaling.expectations import Guideline
 from commmodel.scaling.fitting import FEWEST_SCALES
 from commmodel.scaling.permutation import FEWEST_PLAIN, PLAIN, fewest_launches
 from commmodel.scaling.rules import FunctionRule, class_violation, measured_violation, modelled_violation
-from commmodel.scaling.samples import reduce
+from commmodel.scaling.samples import STATISTIC, reduce
 from commmodel.scaling.series import Fixed, Series
 
 __all__ = ["BrokenRule", "CheckSettings", "broken_guidelines", "usable"]
@@ -43,7 +43,7 @@ class CheckSettings:
         Share by which something must be larger to be called so.
     """
 
-    statistic: str = "first quartile"
+    statistic: str = STATISTIC
     draws: int = 200
     seed: int = 0
     confidence: float = 0.95

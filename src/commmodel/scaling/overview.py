@@ -13,7 +13,7 @@ from commmodel.scaling.bootstrap import Ensemble, ensemble
 from commmodel.scaling.checking import CheckResult, check
 from commmodel.scaling.expectations import Expectations
 from commmodel.scaling.fitting import FEWEST_SCALES
-from commmodel.scaling.samples import reduce
+from commmodel.scaling.samples import STATISTIC, reduce
 from commmodel.scaling.search_space import default_space
 from commmodel.scaling.series import Fixed, Series, series_over
 from commmodel.scaling.surface import SurfaceModel, fit_surface
@@ -46,7 +46,7 @@ class ModelledSeries:
     library: str
     ensemble: Ensemble
     judgement: Judgement | None = None
-    statistic: str = "first quartile"
+    statistic: str = STATISTIC
 
     @property
     def name(self) -> str:
@@ -129,9 +129,7 @@ def _key(series: Series) -> tuple[object, ...]:
     return series.name, series.metric, series.over, series.fixed
 
 
-def modelled_series(
-    checked: CheckResult, library: str = "", statistic: str = "first quartile"
-) -> tuple[ModelledSeries, ...]:
+def modelled_series(checked: CheckResult, library: str = "", statistic: str = STATISTIC) -> tuple[ModelledSeries, ...]:
     """Return the series of a check, which was made with this statistic."""
     return tuple(
         ModelledSeries(row.series, library, row.judgement.ensemble, row.judgement, statistic) for row in checked.rows
@@ -185,7 +183,8 @@ def _parameter_pairs(measurements: Measurements) -> Iterator[tuple[str, str]]:
 def surfaces(measurements: Measurements) -> Iterator[Surface]:
     """Yield the model of each function that was measured at three values or more of both of two parameters.
 
-    Repetitions are reduced to their first quartile; values of a parameter below 1 are left out, and what takes no time.
+    Repetitions are reduced to the mean of their lower half. Values of a parameter below 1 are left out, and what takes
+    no time.
 
     >>> from commmodel.results import Header, Launch, Library, Record
     >>> records = tuple(

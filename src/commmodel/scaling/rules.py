@@ -17,7 +17,7 @@ from commmodel.errors import InputError
 from commmodel.scaling.bootstrap import MOST_DRAWS
 from commmodel.scaling.fitting import Model
 from commmodel.scaling.growth import Growth, check_growths
-from commmodel.scaling.samples import check_samples, reduce, resample
+from commmodel.scaling.samples import STATISTIC, check_samples, reduce, resample
 
 __all__ = ["FunctionRule", "Violation", "class_violation", "measured_violation", "modelled_violation", "parse_rule"]
 
@@ -177,7 +177,7 @@ def measured_violation(
     scales: ArrayLike,
     samples: Mapping[str, Sequence[ArrayLike]],
     *,
-    statistic: str = "first quartile",
+    statistic: str = STATISTIC,
     confidence: float = 0.95,
     draws: int = 1000,
     seed: int = 0,

@@ -1,6 +1,7 @@
 """Repetitions and their statistics. Main entries: `reduce` and `resample`.
 
-Source: Shudler and others (2015), Section 3.3: the first quartile, which noise from outside hardly moves.
+Shudler and others (2015), Section 3.3, take the first quartile, which noise from outside hardly moves. The default is
+the mean of the lower half: the slower half moves it no more, and it scatters less, since it uses more of the values.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,11 +13,27 @@ from numpy.typing import ArrayLike, NDArray
 from commmodel.arguments import numbers
 from commmodel.errors import InputError, choice_of
 
-__all__ = ["STATISTICS", "check_samples", "reduce", "resample"]
+__all__ = ["STATISTIC", "STATISTICS", "check_samples", "reduce", "resample"]
 
 Array = NDArray[np.float64]
 
+
+def _lower_half(values: ArrayLike, axis: int | None = None) -> Array:
+    """Return the mean of the smaller half of the values, the middle one of an odd number among them.
+
+    >>> float(_lower_half([5.0, 1.0, 2.0, 90.0, 3.0])), _lower_half([[4.0, 2.0], [1.0, 9.0]], axis=1).tolist()
+    (2.0, [2.0, 1.0])
+    """
+    rows = np.ravel(values)[None] if axis is None else np.moveaxis(np.asarray(values, dtype=np.float64), axis, -1)
+    count = (rows.shape[-1] + 1) // 2
+    half = np.partition(rows, count - 1, axis=-1)[..., :count].mean(axis=-1)
+    return np.asarray(half[0] if axis is None else half, dtype=np.float64)
+
+
+STATISTIC = "lower half"
+"""What repetitions are reduced to by default."""
 STATISTICS: dict[str, Callable[..., Array]] = {
+    STATISTIC: _lower_half,
     "first quartile": partial(np.quantile, q=0.25),
     "median": np.median,
     "minimum": np.min,
@@ -24,6 +41,7 @@ STATISTICS: dict[str, Callable[..., Array]] = {
     "third quartile": partial(np.quantile, q=0.75),
 }
 """What repetitions may be reduced to; the first is the default."""
+_MOST_DRAWN = 1 << 21  # numbers drawn at once
 _SHARES = {"first quartile": 0.25, "median": 0.5, "minimum": 0.0, "third quartile": 0.75}
 
 
@@ -59,7 +77,7 @@ def check_samples(scales: Array, samples: Sequence[ArrayLike]) -> list[Array]:
     return arrays
 
 
-def reduce(samples: Sequence[ArrayLike], statistic: str = "first quartile") -> Array:
+def reduce(samples: Sequence[ArrayLike], statistic: str = STATISTIC) -> Array:
     """Return one value for each scale, shape (scales,).
 
     Parameters
@@ -76,8 +94,9 @@ def reduce(samples: Sequence[ArrayLike], statistic: str = "first quartile") -> A
 
     Examples
     --------
-    >>> reduce([[1.0, 2.0, 3.0, 4.0, 5.0], [7.0, 7.0]]).tolist()
-    [2.0, 7.0]
+    >>> samples = [[1.0, 2.0, 3.0, 4.0, 50.0], [7.0, 7.0]]
+    >>> reduce(samples).tolist(), reduce(samples, "mean").tolist()
+    ([2.0, 7.0], [12.0, 7.0])
     """
     of = _statistic(statistic)
     if not isinstance(samples, Sequence | np.ndarray) or isinstance(samples, str):
@@ -121,6 +140,9 @@ def resample(samples: Sequence[Array], count: int, statistic: str, random: np.ra
         if share is not None and array.shape[1] == 1:
             drawn[:, scale] = _quantiles_of_resamples(array[:, 0], share, count, random)
             continue
-        rows = random.integers(0, len(array), (count, len(array)))
-        drawn[:, scale] = of(array[rows].reshape(count, -1), axis=1)
+        block = max(1, _MOST_DRAWN // array.size)
+        for start in range(0, count, block):
+            size = min(block, count - start)
+            rows = random.integers(0, len(array), (size, len(array)))
+            drawn[start : start + size, scale] = of(array[rows].reshape(size, -1), axis=1)
     return drawn

@@ -16,6 +16,7 @@ from commmodel.report.scaling.plots import draw
 from commmodel.results import parameter_words
 from commmodel.scaling import CheckResult
 from commmodel.scaling.overview import ModelledSeries, Overview, modelled_series
+from commmodel.scaling.samples import STATISTIC
 
 __all__ = ["render_check", "scaling_section", "write_check"]
 
@@ -57,7 +58,7 @@ def scaling_section(overview: Overview) -> Section:
     return Section("Scaling", tuple(blocks))
 
 
-def render_check(name: str, checked: CheckResult, statistic: str = "first quartile") -> str:
+def render_check(name: str, checked: CheckResult, statistic: str = STATISTIC) -> str:
     """Return the page of a check as HTML.
 
     Parameters
@@ -73,9 +74,7 @@ def render_check(name: str, checked: CheckResult, statistic: str = "first quarti
     return render_page(name, f"Scaling of {name}", "Does it grow as expected?", [scaling_section(overview)])
 
 
-def write_check(
-    path: str | os.PathLike[str], name: str, checked: CheckResult, statistic: str = "first quartile"
-) -> None:
+def write_check(path: str | os.PathLike[str], name: str, checked: CheckResult, statistic: str = STATISTIC) -> None:
     """Write the page of a check, replacing an existing file.
 
     Raises
