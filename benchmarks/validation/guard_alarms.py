@@ -6,6 +6,7 @@ repetition is off by, both lognormal; or a shared machine's. With names of files
 """
 
 import argparse
+import itertools
 import math
 
 import msgspec
@@ -25,6 +26,9 @@ CLASSES = {
 CONSTANT = 5.0
 SWITCHES = 0.2
 """How often load comes or goes between two launches of a shared machine."""
+MACHINES = {"off by 0 %, then 5 %": (0.0, 0.05), "off by 5 %, then 2 %": (0.05, 0.02), "of a shared machine": None}
+"""By how much a launch is off at each configuration, then a repetition; None where load comes and goes."""
+CHECKED_LAUNCHES = (1, 2, 3, 5)
 HEADER = Header("commmodel-results", 1, "2026-11-22T00:00:00+00:00", (), Library("generated"), (), ())
 """Launches that began at the same time can be exchanged; those that do not say when may have drifted."""
 
@@ -55,16 +59,18 @@ def generated(
     return Measurements(tuple(Launch(HEADER, tuple(record(*item) for item in times.items())) for _ in range(launches)))
 
 
-def collectives(**changed: str) -> dict[Collective, float]:
-    """Return what each operation takes on each number of processes; `changed` names other classes of growth."""
-    return {
+def collectives(linear: float = 0.0) -> dict[Collective, float]:
+    """Return what each operation takes on each number of processes; `linear` is the slope of a planted broadcast."""
+    times = {
         Collective(name, 8, p, "round-time"): 1e-6 * (CONSTANT + float(parse_growth(growth)(p)))
-        for name, growth in (CLASSES | changed).items()
+        for name, growth in CLASSES.items()
         for p in PROCESSES
     }
+    planted = {Collective("bcast", 8, p, "round-time"): 1e-6 * (CONSTANT + linear * p) for p in PROCESSES}
+    return times | planted if linear else times
 
 
-def shared(random: np.random.Generator, launches: int) -> Measurements:
+def shared(random: np.random.Generator, times: dict[Collective, float], launches: int) -> Measurements:
     """Return launches of a shared machine: load comes and goes, and some configurations are then many times slower."""
     launches_, loaded = [], False
     for number in range(launches):
@@ -77,8 +83,14 @@ def shared(random: np.random.Generator, launches: int) -> Measurements:
             return Record(configuration, "s", tuple((seconds * np.exp(off)).tolist()))
 
         header = msgspec.structs.replace(HEADER, created=f"2026-11-22T{number // 60:02}:{number % 60:02}:00+00:00")
-        launches_.append(Launch(header, tuple(record(Collective("bcast", 8, p), 1e-6) for p in range(2, 23))))
+        launches_.append(Launch(header, tuple(record(*item) for item in times.items())))
     return Measurements(tuple(launches_))
+
+
+def halves(measurements: Measurements) -> tuple[Measurements, Measurements]:
+    """Return the first half of the launches, and the second."""
+    half = len(measurements.launches) // 2
+    return Measurements(measurements.launches[:half]), Measurements(measurements.launches[half:])
 
 
 def is_alarm(result: Differences) -> bool:
@@ -113,9 +125,8 @@ def compared(count: int, seed: int) -> None:
     for launches in (1, 2, 3, 5, 10):
         false = 0
         for trial in range(count):
-            all_launches = shared(np.random.default_rng((seed, trial)), 2 * launches).launches
-            sides = Measurements(all_launches[:launches]), Measurements(all_launches[launches:])
-            false += is_alarm(differences(*sides))
+            times = {Collective("bcast", 8, p): 1e-6 for p in range(2, 23)}
+            false += is_alarm(differences(*halves(shared(np.random.default_rng((seed, trial)), times, 2 * launches))))
         print(f"{launches:21}  {f'{false} of {count}':>15}")
 
 
@@ -154,6 +165,35 @@ def drifting(count: int, seed: int) -> None:
             detected += differences(side(before), side(after + math.log(1.5))).is_worse
         cells = [f"{number} of {count}" for number in false]
         print(f"{launches:21}  {cells[0]:>11}  {cells[1]:>11}  {cells[2]:>15}  {detected / count:27.0%}", flush=True)
+
+
+def one_after_other(count: int, seed: int) -> None:
+    """Print which change of one configuration is found where sides are measured one after the other, with no drift."""
+    factors = (1.5, 2, 3, 5, 10)
+    print("\ncompare, one of eight configurations slower, one side after the other, with start times: found, by factor")
+    print("launches off by  launches on each side" + "".join(f"{factor:>10}" for factor in factors))
+    for scatter, launches in itertools.product((0.03, 0.07, 0.15), (3, 5, 10)):
+        cells = ""
+        for factor in factors:
+            detected = 0
+            for trial in range(count):
+                logs = scatter * np.random.default_rng((seed, trial)).normal(size=(8, 2 * launches))
+                logs[0, launches:] += math.log(factor)
+                both = Measurements(
+                    tuple(
+                        Launch(
+                            msgspec.structs.replace(HEADER, created=f"2026-11-22T{number:02}:00:00+00:00"),
+                            tuple(
+                                Record(Collective("bcast", 8, p), "s", (1e-6 * math.exp(log),) * 3)
+                                for p, log in enumerate(logs[:, number], 2)
+                            ),
+                        )
+                        for number in range(2 * launches)
+                    )
+                )
+                detected += differences(*halves(both)).is_worse
+            cells += f"{detected / count:10.0%}"
+        print(f"{scatter:15.0%}  {launches:21}{cells}", flush=True)
 
 
 def few_launches(count: int, seed: int) -> None:
@@ -244,28 +284,33 @@ def of_files(names: list[str], count: int, seed: int) -> None:
 
 
 def checked(count: int, seed: int) -> None:
-    """Print alarms of `check --baseline`, and whether a broadcast that has become linear is found."""
-    print("\ncheck --baseline, eight functions on 2 to 64 processes, 20 repetitions")
-    print("launches off by  repetitions off by  launches  file with a false alarm  linear broadcast found  as a class")
-    for between, within, launches in ((0.0, 0.05, 1), (0.05, 0.02, 1), (0.05, 0.02, 5)):
-        false = detected = mismatches = 0
+    """Print alarms of `check`, and whether a broadcast that has become linear is found by its class."""
+    print(
+        "\ncheck, eight functions on 2 to 64 processes, 10 repetitions: files with a false alarm by expectations and by"
+    )
+    print("a baseline; a broadcast found that is linear, 7 and 43 times slower on 64 processes, by both")
+    print("launches                 on each side  expectations   baseline    7 times    7 times   43 times   43 times")
+    expectations, settings = load_expectations("mpi"), CheckSettings(draws=40)
+    for (name, noises), launches in itertools.product(MACHINES.items(), CHECKED_LAUNCHES):
+        alarms = np.zeros(6, dtype=int)
         for trial in range(count):
-            random = np.random.default_rng((seed, trial))
-            before, unchanged, linear = (
-                generated(random, times, launches, between, within)
-                for times in (collectives(), collectives(), collectives(bcast="p"))
-            )
-            false += not check(unchanged, baseline=before).holds
-            after = check(linear, baseline=before)
-            (verdict,) = [row.judgement.verdict for row in after.rows if row.series.name == "bcast"]
-            mismatches += verdict == "mismatch"
-            detected += verdict == "mismatch" or any(item.name == "bcast" for item in after.slower)
-        print(
-            f"{between:15.0%}  {within:18.0%}  {launches:8}  {f'{false} of {count}':>23}  "
-            f"{f'{detected} of {count}':>22}"
-            f"  {f'{mismatches} of {count}':>10}",
-            flush=True,
-        )
+            files = []
+            for times in (collectives(), collectives(1.1), collectives(7.3)):
+                random = np.random.default_rng((seed, trial))  # so that only the broadcast differs
+                if noises is None:
+                    files.append(halves(shared(random, times, 2 * launches)))
+                else:
+                    files.append(halves(generated(random, times, 2 * launches, *noises, count=10)))
+            before = files[0][0]
+            alarms[0] += not check(files[0][1], expectations, settings=settings).holds
+            alarms[1] += not check(files[0][1], baseline=before, settings=settings).holds
+            for place, (_, linear) in enumerate(files[1:], 1):
+                for column, expected in enumerate((expectations, None)):
+                    result = check(linear, expected, baseline=None if expected else before, settings=settings)
+                    rows = [row for row in result.rows if row.series.name == "bcast"]
+                    alarms[2 * place + column] += any(row.verdict == "mismatch" for row in rows)
+        cells = "  ".join(f"{f'{number} of {count}':>9}" for number in alarms)
+        print(f"{name:23}  {launches:12}  {cells}", flush=True)
 
 
 def main() -> None:
@@ -281,6 +326,7 @@ def main() -> None:
         return
     compared(arguments.trials, arguments.seed)
     drifting(arguments.trials, arguments.seed)
+    one_after_other(arguments.files, arguments.seed)
     few_launches(5 * arguments.trials, arguments.seed)
     in_turns(arguments.trials, arguments.seed)
     checked(arguments.files, arguments.seed)

@@ -61,9 +61,25 @@ def test_a_linear_broadcast_is_exit_code_1(linear, capsys):
     assert "2 mismatch" in printed
 
 
+def cliffs(path, launches):
+    """Write launches of a broadcast that takes 18 times as long on the most processes."""
+    records = (
+        [
+            record("bcast", "1", p, np.random.default_rng((number, p)), constant=5.0 if p < 64 else 90.0)
+            for p in PROCESSES
+        ]
+        for number in range(launches)
+    )
+    return write_results(path, Measurements(tuple(launch(*several) for several in records)))
+
+
+def test_a_cliff_of_one_launch_is_uncertain(tmp_path, capsys):
+    assert run("mpi", cliffs(tmp_path / "cliff.jsonl", 1)) == 0
+    assert "that no class fits is seen in too few launches" in " ".join(capsys.readouterr().out.split())
+
+
 def test_where_no_class_fits_that_is_said_and_exit_code_1(tmp_path, capsys):
-    records = [record("bcast", "1", p, np.random.default_rng(p), constant=5.0 if p < 64 else 90.0) for p in PROCESSES]
-    cliff = write_results(tmp_path / "cliff.jsonl", Measurements((launch(*records),)))
+    cliff = cliffs(tmp_path / "cliff.jsonl", 3)
     assert run("mpi", cliff) == 1
     out = capsys.readouterr().out
     assert "no class fits" in out

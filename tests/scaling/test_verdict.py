@@ -81,6 +81,30 @@ def test_a_preference_for_simple_terms_makes_no_verdict_too_sure(grows, expected
     assert sum(verdict in wrong for verdict in verdicts) <= 2
 
 
+@pytest.mark.parametrize(
+    ("grows", "noise", "verdict", "least", "most_wrong"),
+    [
+        ("log p", 0.02, "match", 38, 0),
+        ("log p", 0.05, "match", 16, 0),
+        ("log^2 p", 0.05, "mismatch", 38, 0),
+        ("p^0.25", 0.05, "mismatch", 0, 2),
+        ("p^(1/3)", 0.02, "mismatch", 24, 0),
+        ("p^0.5", 0.05, "mismatch", 36, 0),
+    ],
+)
+def test_growth_near_the_logarithm_at_five_scales(grows, noise, verdict, least, most_wrong):
+    random = np.random.default_rng(5)
+    scales = np.array(SCALES[:5], dtype=float)
+    truth = 5 + 3 * parse_growth(grows)(scales)
+    verdicts = [
+        judge(scales, list(truth[:, None] * (1 + noise * random.normal(size=(5, 5)))), Growth(log=1), draws=50).verdict
+        for _ in range(40)
+    ]
+    assert verdicts.count(verdict) >= least
+    wrong = ("mismatch",) if grows == "log p" else ("match", "approximate")
+    assert sum(found in wrong for found in verdicts) <= most_wrong
+
+
 def test_what_cannot_be_told_apart_is_uncertain_and_says_to_measure_at_more_scales():
     samples = measured("p^(2/3)", constant=1.0, noise=0.25, repetitions=4, scales=SCALES[:3], seed=3)
     found = judge(SCALES[:3], samples, parse_growth("log p"), ROOT)

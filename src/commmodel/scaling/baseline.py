@@ -1,7 +1,7 @@
 """Earlier measurements as the expectation. Main entries: `status_quo` (growth) and `slower` (values)."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -40,15 +40,18 @@ class Slowdown:
     high: float
 
 
-def modelled(series: Series, settings: CheckSettings) -> Ensemble:
-    """Return the models of a series without an expectation, among the terms of `default_space`."""
+def modelled(
+    series: Series, settings: CheckSettings, noise: float = 0.0, terms: Sequence[Growth] | None = None
+) -> Ensemble:
+    """Return the models of a series, without `terms` among those of `default_space`."""
     return ensemble(
         series.scales,
         series.samples,
-        default_space(),
+        default_space() if terms is None else terms,
         statistic=settings.statistic,
         draws=settings.draws,
         seed=settings.seed,
+        noise=noise,
     )
 
 
@@ -127,7 +130,7 @@ def status_quo(
     fitted = verdict == "match" and after.best.growth in before.shares
     expectation = (after if fitted else before).best.growth
     limit = default_deviation(expectation) if deviation is None else deviation
-    return Judgement(expectation, limit, verdict, divergence(after.best.growth, expectation), after, advice)
+    return Judgement(expectation, limit, verdict, divergence(after.best.growth, expectation), after, advice, worse)
 
 
 def _only(measurements: Measurements, parameters: set[str], metric: str | None) -> Measurements:

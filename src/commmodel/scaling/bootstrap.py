@@ -1,22 +1,32 @@
 """The set of models that the data cannot distinguish. Main entry: `ensemble`.
 
-Data that might as well have been measured are made in two ways: by drawing from the repetitions of each scale, and by
-drawing from the residuals of the best model, which also know of what repeating does not show: that scales lie beside
-the curve. Each is fitted, with even odds for (nearly) all terms, since a preference for simple ones would hide what
-else the data allow; a model chosen often enough in either way belongs to the set.
+Every class has a probability: its likelihood, where values scatter at least as their repetitions say, and even odds for
+(nearly) all terms, since a preference for simple ones would hide what else the data allow. Models for predictions are
+fitted to data that might as well have been measured. They are made in two ways: by drawing from the repetitions of each
+scale, and from the residuals of the best model, which also know of what repeating does not show: that scales lie beside
+the curve.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import finite, integer, share
-from commmodel.scaling.fitting import ROUNDED, Fits, Model, check_scales, fit, growing_share, misfit
+from commmodel.scaling.fitting import (
+    ROUNDED,
+    Fits,
+    Model,
+    check_scales,
+    fit,
+    growing_share,
+    misfit,
+    probabilities,
+)  # fmt: skip
 from commmodel.scaling.growth import ONE, Growth
-from commmodel.scaling.samples import check_samples, reduce, resample
+from commmodel.scaling.samples import STATISTIC, check_samples, reduce, resample
 from commmodel.scaling.search_space import drawn_odds
 
 __all__ = ["Ensemble", "ensemble"]
@@ -25,7 +35,7 @@ Array = NDArray[np.float64]
 
 MOST_DRAWS = 1_000_000
 OFTEN_ENOUGH = 0.05
-"""Share of the draws of one way from which on a model is in the set."""
+"""Probability from which on a model is in the set."""
 TELLING_SHARE = 0.5
 """Where the best model is a constant: which share of the value at the largest scale a term may make up unnoticed."""
 
@@ -47,9 +57,9 @@ class Ensemble:
         The model of the measured data.
     drawn : Fits
         Those of the data made anew; first those drawn from repetitions, then as many from residuals.
-    shares : dict
-        Class of growth -> share of the draws that chose it, of every class in the set; the best one's is there always.
-        Where that is a constant: share of the draws in which the class may make up half of the value at the largest.
+    probabilities : dict
+        Class of growth -> its probability, the best first, then the most probable. Where the best is a constant: the
+        share of the draws in which the class may make up half of the value at the largest scale.
     noise : float
         How much a value scatters, relative to itself.
     misfit : float
@@ -63,7 +73,7 @@ class Ensemble:
     values: Array
     best: Model
     drawn: Fits
-    shares: dict[Growth, float]
+    probabilities: dict[Growth, float]
     noise: float
     misfit: float = 0.0
     goes_one_way: bool = True
@@ -72,6 +82,25 @@ class Ensemble:
     def fits(self) -> bool:
         """Whether any class fits; otherwise the best model says nothing about growth."""
         return self.misfit < 1
+
+    @property
+    def shares(self) -> dict[Growth, float]:
+        """The classes of the set with their probabilities; the best one's is there always."""
+        likely = self.probabilities.items()
+        return {growth: share for growth, share in likely if share >= OFTEN_ENOUGH or growth == self.best.growth}
+
+    def likely(self, growth: Growth) -> bool:
+        """Whether a class is not far less probable than the most probable one."""
+        most = max(self.probabilities.values())
+        return self.probabilities.get(growth, 0.0) >= OFTEN_ENOUGH * most or growth == self.best.growth
+
+    def chance(self, is_meant: Callable[[Growth], bool]) -> float:
+        """Return how probable classes that are meant are together; beside a constant, the most probable one counts."""
+        if self.best.growth != ONE:
+            return sum(share for growth, share in self.probabilities.items() if is_meant(growth))
+        is_best = is_meant(ONE)
+        beside = [share for growth, share in self.probabilities.items() if is_meant(growth) != is_best]
+        return 1 - max(beside, default=0.0) if is_best else max(beside, default=0.0)
 
     def interval(self, x: float, confidence: float = 0.95) -> tuple[float, float]:
         """Return the models' interval at `x` ≥ 1 with probability `confidence`; `x` may be beyond the scales.
@@ -102,9 +131,10 @@ def ensemble(
     samples: Sequence[ArrayLike],
     terms: Sequence[Growth],
     *,
-    statistic: str = "first quartile",
+    statistic: str = STATISTIC,
     draws: int = 200,
     seed: int = 0,
+    noise: float = 0.0,
 ) -> Ensemble:
     """Return the best model among the terms, and those that the data cannot distinguish from it.
 
@@ -122,6 +152,8 @@ def ensemble(
         Data sets made in each of the two ways.
     seed : int
         Of the random numbers.
+    noise : float
+        How much values scatter at least, relative to themselves, where more is known of it than repetitions show.
 
     Raises
     ------
@@ -135,6 +167,7 @@ def ensemble(
     >>> {growth.text("p"): share for growth, share in found.shares.items()}
     {'p': 1.0}
     """
+    noise = finite("noise", noise, 0)
     count, seed = integer("draws", draws, 1, MOST_DRAWS), integer("seed", seed, 0, 2**64)
     x = check_scales(scales)
     arrays = check_samples(x, samples)
@@ -145,11 +178,14 @@ def ensemble(
     together = np.concatenate(resamples)
     drawn = fit(x, together, terms, prior=drawn_odds)
     scatter = [fits.std(axis=0) / np.where(values == 0, 1.0, np.abs(values)) for fits in resamples]
-    noise = float(max(np.median(spread) for spread in scatter))
-    tolerance = np.maximum(TOLERATED, PLAIN * scatter[0])
+    repeated = max(float(np.median(scatter[0])), noise)
+    tolerance = np.maximum(TOLERATED, PLAIN * np.maximum(scatter[0], noise))
     off = misfit(x, values, terms, tolerance)
-    shares = _shares(best, drawn, together, x)
-    return Ensemble(x, values, best, drawn, shares, noise, off, _goes_one_way(x, values, tolerance))
+    shares = _hidden(drawn, together, x) if best.growth == ONE else _probable(x, values, best, drawn.terms, repeated)
+    rest = sorted((growth for growth in shares if growth != best.growth), key=lambda growth: -shares[growth])
+    likely = {growth: shares[growth] for growth in (best.growth, *rest)}
+    scattered = max(repeated, float(np.median(scatter[1])))
+    return Ensemble(x, values, best, drawn, likely, scattered, off, _goes_one_way(x, values, tolerance))
 
 
 def _goes_one_way(scales: Array, values: Array, tolerance: Array) -> bool:
@@ -168,19 +204,22 @@ def _goes_one_way(scales: Array, values: Array, tolerance: Array) -> bool:
     return bool(min(later.max(), -later.min()) < 1)
 
 
-def _often(chosen: NDArray[np.bool_]) -> Array:
-    """Return the share of draws in which each term is chosen, the larger of two resampling schemes; draws in axis 0."""
-    return np.asarray(chosen.reshape(2, -1, chosen.shape[1]).mean(axis=1).max(axis=0))
+def _probable(
+    scales: Array, values: Array, best: Model, terms: tuple[Growth, ...], noise: float
+) -> dict[Growth, float]:
+    """Return the probability of each class; values that follow a sum of terms exactly have no other."""
+    if best.lower:
+        return {best.growth: 1.0}
+    return dict(zip(terms, probabilities(scales, values, terms, noise, drawn_odds).tolist(), strict=True))
 
 
-def _shares(best: Model, drawn: Fits, fits: Array, scales: Array) -> dict[Growth, float]:
-    """Return the set of models: the best first, then the most frequent."""
-    often = _often(drawn.chosen[:, None] == np.arange(len(drawn.terms)))
-    if best.growth == ONE:
-        # Under noise a fit prefers the constant, so that it tells nothing of the growth which noise may hide.
-        constant = often[drawn.terms.index(ONE)]
-        often = _often(growing_share(scales, fits, drawn.terms) >= TELLING_SHARE)
-        often[drawn.terms.index(ONE)] = constant
-    share = dict(zip(drawn.terms, often.tolist(), strict=True))
-    rest = sorted((growth for growth in share if growth != best.growth), key=lambda growth: -share[growth])
-    return {best.growth: share[best.growth]} | {other: share[other] for other in rest if share[other] >= OFTEN_ENOUGH}
+def _hidden(drawn: Fits, fits: Array, scales: Array) -> dict[Growth, float]:
+    """Return how often each class may make up half of the value at the largest scale, beneath noise.
+
+    Under noise a fit prefers the constant, so that it tells nothing of the growth which noise may hide. The share is
+    the larger of the two ways to draw.
+    """
+    is_chosen = growing_share(scales, fits, drawn.terms) >= TELLING_SHARE
+    is_chosen[:, drawn.terms.index(ONE)] = drawn.chosen == drawn.terms.index(ONE)
+    often = is_chosen.reshape(2, -1, is_chosen.shape[1]).mean(axis=1).max(axis=0)
+    return dict(zip(drawn.terms, often.tolist(), strict=True))

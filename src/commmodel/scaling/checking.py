@@ -4,6 +4,7 @@ Source: Shudler and others (2015), Section 2.4 and Table 2. A rule or a slowdown
 measurements scatter; a verdict is that of all models which the data cannot tell apart.
 """
 
+import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,14 +18,16 @@ from commmodel.results.oversubscription import crowded_hosts
 from commmodel.scaling.baseline import Slowdown, modelled, slower, status_quo
 from commmodel.scaling.bootstrap import MOST_DRAWS, Ensemble
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline
+from commmodel.scaling.few_launches import confirmed, scatter_of
 from commmodel.scaling.fitting import FEWEST_SCALES
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.guidelines import BrokenRule, CheckSettings, broken_guidelines, usable
 from commmodel.scaling.limits import ScalePrediction, largest_scale, predict_at
 from commmodel.scaling.permutation import FEWEST_PLAIN
 from commmodel.scaling.samples import STATISTICS
+from commmodel.scaling.search_space import judged_space
 from commmodel.scaling.series import Key, Series, series_over
-from commmodel.scaling.verdict import Judgement, Verdict, judge
+from commmodel.scaling.verdict import Judgement, Verdict, judge_models
 
 __all__ = ["CheckResult", "CheckedSeries", "MemoryLimit", "Room", "Slowdown", "check"]
 
@@ -241,12 +244,7 @@ def check(
         raise InputError(f"nothing was measured{of_it}{_NEEDED}")
     _check_deviation(deviation or {}, parameters)
     earlier = {} if baseline is None else _all_series(baseline, parameters)
-    before = {
-        key: modelled(series, settings)
-        for key, series in earlier.items()
-        if key in series_by_key and _is_enough(series)
-    }
-    rows, notes = _rows(series_by_key, before, expected, settings, deviation or {})
+    rows, notes = _rows(series_by_key, earlier, expected, settings, deviation or {})
     if crowded := _crowded(measurements) or (baseline and _crowded(baseline)):
         rows = [_doubted(row, crowded) for row in rows]
     models = {_key(row.series): row.judgement.ensemble for row in rows}
@@ -298,39 +296,48 @@ def _check_deviation(deviation: Mapping[str, Growth], parameters: Iterable[str])
 
 def _rows(
     series_by_key: Mapping[Key, Series],
-    before: Mapping[Key, Ensemble],
+    earlier: Mapping[Key, Series],
     expected: Sequence[Expectation],
     settings: CheckSettings,
     deviation: Mapping[str, Growth],
 ) -> tuple[list[CheckedSeries], list[str]]:
     """Return the verdicts, in order of expectations, then parameters; and the series with too few scales."""
     rows: list[tuple[int, CheckedSeries]] = []
+    scatter = functools.cache(lambda: scatter_of((*series_by_key.values(), *earlier.values()), settings.statistic))
     few: dict[tuple[str, str], list[Series]] = {}
     for key, series in series_by_key.items():
         expectation = _closest(series, expected)
-        if expectation is None and key not in before:
+        before = earlier.get(key) if expectation is None else None
+        if expectation is None and not (before and _is_enough(before)):
             continue
         if not _is_enough(series):
             few.setdefault((series.name, series.over), []).append(series)
             continue
         D = deviation.get(series.over, expectation.deviation if expectation else None)
-        if expectation is None:
-            judgement = status_quo(before[key], modelled(series, settings), series.over, settings.confidence, D)
-            rows.append((len(expected), CheckedSeries(series, "before", judgement)))
-            continue
-        judgement = judge(
-            series.scales,
-            series.samples,
-            expectation.expect,
-            D,
-            over=series.over,
-            statistic=settings.statistic,
-            draws=settings.draws,
-            seed=settings.seed,
-        )
-        rows.append((expected.index(expectation), CheckedSeries(series, "expected", judgement)))
+        judged = functools.partial(_judged, expectation=expectation, deviation=D, settings=settings)
+        judgement = confirmed(judged(series, before), series, before, judged, scatter)
+        place = expected.index(expectation) if expectation else len(expected)
+        rows.append((place, CheckedSeries(series, "expected" if expectation else "before", judgement)))
     rows.sort(key=lambda row: (row[0], _order(row[1].series) if row[0] < len(expected) else ()))
     return [row for _, row in rows], _too_few(few)
+
+
+def _judged(
+    series: Series,
+    before: Series | None,
+    noise: float = 0.0,
+    *,
+    expectation: Expectation | None,
+    deviation: Growth | None,
+    settings: CheckSettings,
+) -> Judgement:
+    """Return the verdict on a series by its expectation, or by how it grew before."""
+    if before is not None:
+        old, new = (modelled(side, settings, noise) for side in (before, series))
+        return status_quo(old, new, series.over, settings.confidence, deviation)
+    assert expectation is not None  # noqa: S101 - one of both is there
+    models = modelled(series, settings, noise, judged_space(expectation.expect))
+    return judge_models(models, expectation.expect, deviation, series.over)
 
 
 def _doubted(row: CheckedSeries, advice: str) -> CheckedSeries:

@@ -422,6 +422,26 @@ def _exact_models(
     return models
 
 
+def probabilities(scales: Array, values: Array, terms: Sequence[Growth], noise: float, prior: Prior) -> Array:
+    """Return the probability of each term, shape (terms,), for values of shape (scales,) that grow.
+
+    It is odds times likelihood, of the constant that for which `fit` would take neither it nor a term. Values scatter
+    by `noise`, relative to themselves, as far as repetitions show it, or as they do about the best term where that is
+    more (the ratio of Birge 1932).
+    """
+    space = tuple(terms)
+    over, needed = _prepared(tuple(scales.tolist()), space, "residuals", prior)
+    y, weights, _ = normalised(values[None])
+    fits = search_positive(over.columns, over.lowest, y, weights)
+    squares, total = fits.rss[0], fits.total[0]
+    variance = max(noise**2, float(squares.min()) / (scales.size - 2), _rounding(over.columns))
+    log_odds = np.full(len(space), -np.inf)
+    log_odds[over.usable] = np.log(over.prior) + fits.odds[0] - squares / (2 * variance)
+    log_odds[space.index(ONE)] = needed - total / (2 * variance)
+    odds = np.exp(log_odds - log_odds.max())
+    return np.asarray(odds / odds.sum())
+
+
 def growing_share(scales: Array, values: Array, terms: Sequence[Growth]) -> Array:
     """Return which share of the fitted value at the largest scale each term makes up, shape (kernels, terms).
 

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commmodel.arguments import numbers
-from commmodel.scaling.bootstrap import Ensemble, ensemble
+from commmodel.scaling.bootstrap import OFTEN_ENOUGH, Ensemble, ensemble
 from commmodel.scaling.fitting import FEWEST_SCALES, fit_term, misfit
 from commmodel.scaling.growth import ONE, Growth, check_growths
+from commmodel.scaling.samples import STATISTIC
 from commmodel.scaling.search_space import default_deviation, deviation_limits, judged_space
 
 __all__ = ["Judgement", "Verdict", "divergence", "judge", "published_verdict", "rank"]
@@ -42,8 +43,8 @@ class Judgement:
     expectation, deviation : Growth
         E and D.
     verdict : "match", "approximate", "mismatch" or "uncertain"
-        A match where the expected class is among the models that the data cannot tell apart and all of them are within
-        the limits; approximate where they are within the limits without it; a mismatch where all are outside, and where
+        A match where classes outside the limits have less than 5 % of the probability and the expected one is not far
+        less probable than others; approximate where it is; a mismatch where those within have less than 5 %, and where
         values rise or fall as no class does (`Ensemble.fits`).
     divergence : Growth
         δ = G / E of the best model.
@@ -51,6 +52,8 @@ class Judgement:
         The best model G and those that the data cannot tell from it.
     advice : str
         What to measure next where the verdict is uncertain, or what to look at where no class fits; otherwise nothing.
+    beyond : float
+        How probable classes outside the limits are together.
     """
 
     expectation: Growth
@@ -59,6 +62,7 @@ class Judgement:
     divergence: Growth
     ensemble: Ensemble
     advice: str
+    beyond: float
 
 
 def divergence(model: Growth, expectation: Growth) -> Growth:
@@ -130,7 +134,7 @@ def judge(
     deviation: Growth | None = None,
     *,
     over: str = "p",
-    statistic: str = "first quartile",
+    statistic: str = STATISTIC,
     draws: int = 200,
     seed: int = 0,
 ) -> Judgement:
@@ -167,25 +171,32 @@ def judge(
     >>> found.verdict, found.divergence.text("p")
     ('mismatch', 'p / log p')
     """
-    D = default_deviation(expectation) if deviation is None else deviation
-    deviation_limits(expectation, D)  # refuses what is no deviation
+    deviation_limits(expectation, deviation)  # refuses what is no deviation
     models = ensemble(scales, samples, judged_space(expectation), statistic=statistic, draws=draws, seed=seed)
-    ranks = {growth: rank(growth, expectation, D) for growth in models.shares}
-    inside = [growth for growth in ranks if ranks[growth] != "mismatch"]
-    outside = [growth for growth in ranks if ranks[growth] == "mismatch"]
-    verdict: Verdict = "mismatch" if not inside else "match" if expectation in inside else "approximate"
+    return judge_models(models, expectation, deviation, over)
+
+
+def judge_models(models: Ensemble, expectation: Growth, deviation: Growth | None, over: str) -> Judgement:
+    """Return the verdict on models among the terms of `judged_space`; as `judge`."""
+    D = default_deviation(expectation) if deviation is None else deviation
+    is_outside = {growth: rank(growth, expectation, D) == "mismatch" for growth in models.probabilities}
+    beyond, best_is_outside = models.chance(is_outside.__getitem__), is_outside[models.best.growth]
+    inside, outside = 1 - beyond >= OFTEN_ENOUGH or not best_is_outside, beyond >= OFTEN_ENOUGH or best_is_outside
+    verdict: Verdict = "mismatch" if not inside else "match" if models.likely(expectation) else "approximate"
     advice = ""
     if not models.fits:
         verdict, advice = _without_class(models, over)
+        beyond = float(verdict == "mismatch")
     elif inside and outside:
-        verdict, advice = "uncertain", _advice(models, inside[0], outside[0], over)
+        near, far = (next(growth for growth in is_outside if is_outside[growth] == out) for out in (False, True))
+        verdict, advice = "uncertain", _advice(models, near, far, over)
     elif outside and _too_few(models, expectation):
         verdict = "uncertain"
         advice = f"{FEWEST_SCALES} scales hardly show a growth: measure at {ENOUGH_SCALES} or more"
     elif models.best.adjusted_r2 < LEAST_ADJUSTED_R2:
         verdict = "uncertain"
         advice = f"the model explains {max(models.best.adjusted_r2, 0):.0%} of the variation: repeat more often"
-    return Judgement(expectation, D, verdict, divergence(models.best.growth, expectation), models, advice)
+    return Judgement(expectation, D, verdict, divergence(models.best.growth, expectation), models, advice, beyond)
 
 
 def _without_class(ensemble: Ensemble, over: str) -> tuple[Verdict, str]:
