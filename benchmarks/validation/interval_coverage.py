@@ -3,7 +3,7 @@
 The benchmark's own plan says which configurations a run of 16 ranks on two nodes visits, in which order, and how often.
 Each visit has samples of one max-rate law (of LogGP for trains), which resemble each other from one to the next; visits
 deviate by a law of noise. Prints how many of the files have an interval that holds the parameter, fitted as
-`commmodel fit` does.
+`commmodel fit` does, and how many of the fits are trusted.
 
     python -m benchmarks.validation.interval_coverage --sets 200
 """
@@ -54,6 +54,8 @@ class Noise:
     """Share of visits that are slower by a factor of 1.3 to 3."""
     slow_records: float = 0.0
     """Share of configurations that are so in all visits."""
+    skewed: float = 0.0
+    """Of visits that are never much faster than usual, but slower: exponential, around its median."""
     late: bool = False
     """Whether 30 to 75 % of the samples from 256 KiB on are a millisecond late."""
 
@@ -64,6 +66,7 @@ NOISE = {
     "sizes deviate": Noise(size=0.03),
     "rounds differ": Noise(round=0.03),
     "drift": Noise(drift=0.05),
+    "skewed": Noise(visit=0.0, skewed=0.05),
     "two-moded": Noise(late=True),
     "slow visits": Noise(slow_visits=1 / 8),
     "slow records": Noise(slow_records=1 / 16),
@@ -113,6 +116,8 @@ def deviations(noise: Noise, visits: Sequence[tuple[int, float, Configuration]],
         for share in shares:
             drift.append(share * drift[-1] + np.sqrt(1 - share**2) * random.standard_normal())
         logs += noise.drift * np.array(drift)
+    if noise.skewed:
+        logs += noise.skewed * (random.standard_exponential(size.size) - np.log(2))
     slow = random.random(len(visits)) < noise.slow_visits
     slow |= (random.random(len(alike)) < noise.slow_records)[of]
     return np.exp(logs) * np.where(slow, random.uniform(1.3, 3.0, len(visits)), 1.0)
@@ -142,14 +147,15 @@ def measurements_of(noise: Noise, kernels: Sequence[str], random: np.random.Gene
 
 
 def covered(noise: Noise, seed: int, settings: FitSettings) -> dict[str, bool]:
-    """Make and fit the files of one run of the default kernels and one of loggp."""
+    """Make and fit the files of one run of the default kernels and one of loggp; say which fits are trusted, too."""
     random = np.random.default_rng(seed)
     rates = fit_max_rate_model(collect(measurements_of(noise, DEFAULT_KERNELS, random))[PATH], settings)
     trains = collect_trains(measurements_of(noise, ("loggp",), random), "blocking")[PATH]
     loggp = fit_loggp_model(trains, settings)
     parameters = {name: (getattr(rates, name), value) for name, value in RATES.items()}
     parameters |= {name: (getattr(loggp, name), value) for name, value in LOGGP.items()}
-    return {name: parameter.low <= value <= parameter.high for name, (parameter, value) in parameters.items()}
+    coverage = {name: parameter.low <= value <= parameter.high for name, (parameter, value) in parameters.items()}
+    return coverage | {f"{name} trusted": fit.quality.trusted for name, fit in (("max-rate", rates), ("LogGP", loggp))}
 
 
 def main() -> None:
@@ -161,7 +167,7 @@ def main() -> None:
     parser.add_argument("--noise", nargs="+", choices=list(NOISE), default=list(NOISE), help="kinds of noise (all)")
     parser.add_argument("--loss", choices=("robust", "paper"), default="robust")
     options = parser.parse_args()
-    names = [*RATES, *LOGGP]
+    names = [*RATES, *LOGGP, "max-rate trusted", "LogGP trusted"]
     print(f"| noise | {' | '.join(names)} |\n|---{'|---' * len(names)}|")
     for kind in options.noise:
         settings = FitSettings(samples=options.samples, loss=options.loss)

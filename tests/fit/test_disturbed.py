@@ -176,7 +176,7 @@ def test_an_underestimate_counts_as_much_as_an_overestimate():
     seconds = np.array([1.0, 1.0])
     assert mean_error(seconds / 20, seconds) == pytest.approx(mean_error(seconds * 20, seconds)) == pytest.approx(19)
     points = Points(np.array([1, 2]), np.ones(2, dtype=int), seconds, seconds, seconds)
-    assert judge(points, seconds / 20, {}, [], spread=np.zeros(2)).relative_error_max == pytest.approx(19)
+    assert judge(points, seconds / 20, {}, [], spread=np.zeros((2, 2))).relative_error_max == pytest.approx(19)
 
 
 def test_a_trusted_model_is_preferred_to_a_slightly_better_untrusted_one():

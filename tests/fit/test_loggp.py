@@ -109,6 +109,8 @@ def test_disturbed_trains_leave_the_parameters_alone(late):
         assert np.quantile([abs(one.value / value - 1) for one in found], 0.9) < (0.4 if name == "o" else 0.25)
     # Samples show that they are late; of a record that is slower in all samples the fit says so.
     assert np.mean([model.quality.trusted == late for model in models]) > 0.8
+    assert all((model.quality.errors_with_disturbed is not None) == (model.quality.disturbed > 0) for model in models)
+    assert any(model.quality.disturbed for model in models) == late
 
 
 @given(noise=st.floats(0, 1.5), seed=st.integers(0, 10_000), overhead=st.sampled_from([0.0, 1e-7, 1e-6]))

@@ -8,8 +8,8 @@ from support.report_samples import header
 from commmodel.fit import FitSettings, fit_machine
 from commmodel.fit.points import collect
 from commmodel.fit.segment import fit_max_rate_model, fit_postal_model
-from commmodel.fit.undisturbed import undisturbed
-from commmodel.fit.visits import time_of, visit_scatter
+from commmodel.fit.undisturbed import APART, undisturbed
+from commmodel.fit.visits import drift, time_of, visit_scatter
 from commmodel.results import Launch, Measurements, Record
 from commmodel.results.configurations import Pairs, PingPong
 
@@ -48,10 +48,19 @@ def test_visits_that_scatter_to_both_sides_bias_nothing(scatter):
 def test_the_scatter_between_visits_is_found_with_a_quarter_of_them_disturbed(scatter):
     random = np.random.default_rng(7)
     quiet = np.exp(scatter * random.standard_normal((100, 4)))
-    assert visit_scatter(map(times, quiet)) == pytest.approx(scatter, rel=0.2)
+    size = np.full(100, 1024)
+    assert visit_scatter(size, list(map(times, quiet))) == pytest.approx(scatter, rel=0.2)
     quiet[random.random(quiet.shape) < 0.25] *= 1000
-    assert visit_scatter(map(times, quiet)) == pytest.approx(scatter, rel=0.6)
-    assert visit_scatter([times([1.0]), times([2.0])]) == 0
+    assert visit_scatter(size, list(map(times, quiet))) == pytest.approx(scatter, rel=0.6)
+    assert not visit_scatter(size[:2], [times([1.0]), times([2.0])]).any()
+
+
+def test_visits_to_small_messages_may_scatter_more():
+    random, size = np.random.default_rng(3), np.repeat(SIZES, 8)
+    logs = np.where(size < 1024, 0.08, 0.02)[:, None] * random.standard_normal((size.size, 3))
+    scatter = visit_scatter(size, list(map(times, np.exp(logs))))
+    assert scatter[size == 1] == pytest.approx(0.08, rel=0.2)
+    assert scatter[size == 1 << 20] == pytest.approx(0.02, rel=0.2)
 
 
 def test_the_error_of_a_point_is_that_of_so_many_visits():
@@ -68,6 +77,7 @@ def test_the_error_of_a_point_is_that_of_so_many_visits():
         ([1.0, 1.0, 1.0, 0.7], 1.0),  # a faster clock for a while: the other visits agree
         ([1.0, 1.0, 1.0, 1.4], 1.0),
         ([1.0, 1.0, 1.4, 1.4], 1.0),  # of two camps the faster
+        ([1.0, 1.5, 1.5], 1.0),  # two slow visits may agree by chance
         ([1.0, 1.0, 5e3, 8e3], 1.0),  # the scheduler
         ([1.0, 4e3, 6e3, 5e3], 1.0),
     ],
@@ -77,7 +87,24 @@ def test_visits_far_from_the_others_do_not_count(medians, right):
     assert time.median == pytest.approx(right, rel=1e-3)
     assert time.low < right < time.high
     assert time.error > time_of(times([1.0] * 4), 0.02).error  # those left out are doubt
-    assert (len(time.modes) > 1) == (max(medians) > 2)
+    assert (len(time.modes) > 1) == (max(medians) > APART)
+    if len(time.modes) > 1:
+        assert time.modes[0].share == pytest.approx(np.mean(np.array(medians) < APART))
+
+
+@pytest.mark.parametrize("slow", [0.0, 0.125])
+@pytest.mark.parametrize("rounds", [3, 4])
+def test_what_rounds_have_in_common_is_found_in_full(rounds, slow):
+    random, sizes, squares, expected = np.random.default_rng(9), np.repeat(SIZES, 4), [], []
+    for _ in range(30):
+        common = (0.06 if slow else 0.03) * random.standard_normal(rounds)
+        logs = common + 0.05 * random.standard_normal((sizes.size, rounds))
+        logs += np.log(np.where(random.random(logs.shape) < slow, random.uniform(1.3, 3, logs.shape), 1))
+        factors, freedom = drift(sizes.astype(float), [[undisturbed([time]) for time in row] for row in np.exp(logs)])
+        assert freedom == rounds - 1
+        squares.append((factors**2).sum(axis=1).mean())
+        expected.append(common.var(ddof=1) / rounds)
+    assert np.mean(squares) == pytest.approx(np.mean(expected), rel=0.2 if slow else 0.1)
 
 
 def alike(random, count, factor):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from commmodel.fit.trust import rounded
 from commmodel.machine import Parameter
 
-__all__ = ["WeightedFit", "interval", "parameter", "resample", "resample_medians"]
+__all__ = ["WeightedFit", "distances", "interval", "parameter", "resample", "resample_medians"]
 
 Array = NDArray[np.float64]
 
@@ -40,9 +40,7 @@ class WeightedFit(NamedTuple):
     fitted: Array
     """Times of the fit."""
     times: Array
-    """Measured times."""
-    residual: Array | None = None
-    """Relative residuals that tell of the noise; those of the times if left out."""
+    """Measured times, of which the fit is the weighted least squares solution."""
     noise: Array | None = None
     """Relative noise of each point up to a common factor; alike if left out."""
     message_size: Array | None = None
@@ -64,10 +62,10 @@ def resample(fit: WeightedFit, count: int, seed: int) -> Array:
     """
     noise = np.ones(fit.times.size) if fit.noise is None else fit.noise
     residuals = _Residuals(fit, noise)
-    residual = (fit.times / fit.fitted - 1 if fit.residual is None else fit.residual) / noise
+    residual = (fit.times / fit.fitted - 1) / noise
     level = residuals.level(residual)
     random = np.random.default_rng(seed)
-    noises = _Noises(residuals, residual, in_order=not fit.freedom)
+    noises = _Noises(residuals, residual / level, in_order=not fit.freedom)
     drawn = noises.draw(count, random) * level**2 / residuals.level(residuals.of(noises.draw(count, random) * level))
     drawn *= noise
     if fit.drift is not None and fit.freedom:
@@ -193,6 +191,30 @@ def interval(estimates: Array, confidence: float) -> tuple[float, float]:
     """
     low, high = (0.5 - confidence / 2, 0.5 + confidence / 2)
     return tuple(float(np.quantile(estimates, share, method="nearest")) for share in (low, high))  # type: ignore[return-value]
+
+
+def distances(times: Array, fitted: Array, confidence: float) -> Array:
+    """Return how far the ends of the interval of each time lie below and above the fitted one, in logarithms.
+
+    Parameters
+    ----------
+    times : shape (data sets, points)
+        The model's, of resampled data.
+    fitted : shape (points,)
+
+    Returns
+    -------
+    array of shape (2, points)
+        None below zero.
+
+    Examples
+    --------
+    >>> distances(np.array([[1.0], [2.0], [4.0]]), np.array([2.0]), 0.999999).round(2).tolist()
+    [[0.69], [0.69]]
+    """
+    low, high = np.quantile(times, (0.5 - confidence / 2, 0.5 + confidence / 2), axis=0)
+    least = np.finfo(np.float64).tiny
+    return np.log([fitted / np.clip(low, least, fitted), np.maximum(high, fitted) / fitted])
 
 
 def parameter(value: float, estimates: Array | None, unit: str, confidence: float) -> Parameter:

@@ -28,7 +28,7 @@ class LinearFit(NamedTuple):
     estimates: Array | None
     """Of resampled data sets, shape (samples, parameters); None with fewer than two points more than parameters."""
     spread: Array | None
-    """Half the interval of the model's time at each point, relative to it."""
+    """How far the interval of the model's time reaches below and above it, in logarithms, shape (2, points)."""
 
     def parameter(self, column: int, unit: str, settings: FitSettings) -> Parameter:
         """Return a parameter with its interval."""
@@ -80,11 +80,10 @@ def fit_linear(design: Array, points: Points, settings: FitSettings, constant: A
         return LinearFit(best.fit, best.fitted, None, None)
     weights = 1 / (best.fitted * best.noise) ** 2
     noise = bootstrap.WeightedFit(
-        free, weights, best.fitted, best.pseudo, best.residual, best.noise, points.message_size, points.drift,
+        free, weights, best.fitted, best.pseudo, best.noise, points.message_size, points.drift,
         points.freedom,
     )  # fmt: skip
     resampled = bootstrap.resample(noise, settings.samples, settings.seed)
     estimates = np.array([solve(weights, times) for times in resampled])
-    ends = (0.5 - settings.confidence / 2, 0.5 + settings.confidence / 2)
-    low, high = np.quantile(estimates @ design.T, ends, axis=0)
-    return LinearFit(best.fit, best.fitted, estimates, (high - low) / 2 / best.fitted)
+    spread = bootstrap.distances(estimates @ design.T + constant, best.fitted, settings.confidence)
+    return LinearFit(best.fit, best.fitted, estimates, spread)

@@ -165,11 +165,12 @@ def points_of(rows: Sequence[tuple[int, int, Sequence[Undisturbed]]]) -> Points:
     if not rows:
         return NO_POINTS
     rows = sorted(rows, key=lambda row: row[:2])
-    scatter = visit_scatter(visits for _, _, visits in rows)
     sizes, pairs = np.array([row[:2] for row in rows]).T
-    times = [time_of(visits, scatter) for _, _, visits in rows]
+    visits = [row[2] for row in rows]
+    scatters = visit_scatter(sizes, visits).tolist()
+    times = [time_of(*observed) for observed in zip(visits, scatters, strict=True)]
     median, low, high, error = (
         np.array([getattr(time, name) for time in times]) for name in ("median", "low", "high", "error")
     )
     modes = tuple(time.modes if len(time.modes) > 1 else () for time in times)
-    return Points(sizes, pairs, median, low, high, error, modes, *drift(sizes, [visits for _, _, visits in rows]))
+    return Points(sizes, pairs, median, low, high, error, modes, *drift(sizes, visits))

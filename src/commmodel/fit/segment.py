@@ -92,8 +92,6 @@ class _Best(NamedTuple):
     weights: Array
     times: Array
     """Of which the fit is the weighted least squares solution."""
-    residual: Array
-    """Relative, as far as it tells of the noise."""
     noise: Array | None
     """Relative, of each point; None where it is taken as even."""
 
@@ -115,13 +113,13 @@ def _best(points: Points, solve: Callable[..., Any], parameters: int, settings: 
         weights = 1 / np.maximum(size, 1)
         fit = solve(size, pairs, weights, points.seconds[None])
         fitted = predict(fit)
-        return _Best(fit, fitted, weights, points.seconds, points.seconds / fitted - 1, None)
+        return _Best(fit, fitted, weights, points.seconds, None)
     estimate = minimise(
         lambda weights, times: solve(size, pairs, weights, times[None]),
         predict, size, points.seconds, points.error, parameters,
     )  # fmt: skip
     weights = 1 / (estimate.fitted * estimate.noise) ** 2
-    return _Best(estimate.fit, estimate.fitted, weights, estimate.pseudo, estimate.residual, estimate.noise)
+    return _Best(estimate.fit, estimate.fitted, weights, estimate.pseudo, estimate.noise)
 
 
 def _resampled(
@@ -138,7 +136,6 @@ def _resampled(
             best.weights,
             best.fitted,
             best.times,
-            best.residual,
             best.noise,
             size,
             points.drift,
@@ -153,13 +150,12 @@ def _resampled(
 
 
 def _spread(points: Points, best: _Best, estimates: Any, settings: FitSettings) -> Array | None:
-    """Return the relative half-width of the interval of the model's time at each point; None without one."""
-    if estimates is None:
-        return None
-    times = estimates.predict(*_columns(points))
-    low, high = np.quantile(times, (0.5 - settings.confidence / 2, 0.5 + settings.confidence / 2), axis=0)
-    spread: Array = (high - low) / 2 / best.fitted
-    return spread
+    """Return the distances of the interval of the model's time at each point, shape (2, points); None without one."""
+    return (
+        None
+        if estimates is None
+        else bootstrap.distances(estimates.predict(*_columns(points)), best.fitted, settings.confidence)
+    )
 
 
 def _postal(size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:

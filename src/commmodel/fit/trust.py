@@ -28,7 +28,6 @@ __all__ = [
     "MOST_CONTRADICTING",
     "NORMAL",
     "TO_DEVIATION",
-    "beyond",
     "doubted",
     "judge",
     "mean_error",
@@ -93,11 +92,11 @@ def scatter_of(logs: Array, parameters: int) -> float:
     return max(math.sqrt(float(usual @ usual) / max(usual.size - parameters, 1)), LEAST_SCATTER)
 
 
-def beyond(seconds: Array, fitted: Array, half: Array) -> NDArray[np.bool_]:
-    """Return which times lie outside three times the interval fitted·exp(±half)."""
-    return (seconds > fitted * (1 + BEYOND * np.expm1(half))) | (
-        seconds < fitted * (1 + BEYOND * np.expm1(-np.maximum(half, 0.0)))
-    )
+def _beyond(logs: Array, distances: Array) -> NDArray[np.bool_]:
+    """Return which times, in logarithms relative to the model's, lie outside three times an interval around it."""
+    below, above = np.expm1(-distances[0]), np.expm1(distances[1])
+    is_outside: NDArray[np.bool_] = (np.expm1(logs) > BEYOND * above) | (np.expm1(logs) < BEYOND * below)
+    return is_outside
 
 
 def judge(
@@ -122,8 +121,8 @@ def judge(
         By name.
     extra : sequence of str
         Remarks that are no doubts.
-    spread : shape (points,) or None
-        Half the interval of the model's time at each point, relative to it; None where there is no interval.
+    spread : shape (2, points) or None
+        How far the interval of the model's time reaches below and above it, in logarithms; None where there is none.
     weights : shape (points,), optional
         Of the squares that were minimised, where it was squares.
     confidence : float
@@ -142,8 +141,10 @@ def judge(
     counted = ~disturbed if not disturbed.all() else np.ones(len(points), dtype=bool)
     mean, largest = _errors(logs[counted])
     scatter = scatter_of(logs[counted], len(parameters))
-    half = np.hypot(0.0 if spread is None else np.log1p(spread), NormalDist().inv_cdf(0.5 + confidence / 2) * scatter)
-    contradicting = beyond(points.seconds, fitted, half) | (counted & (np.abs(logs) > FAR))
+    distances = np.zeros((2, len(points))) if spread is None else spread
+    half = np.hypot(distances, NormalDist().inv_cdf(0.5 + confidence / 2) * scatter)
+    contradicting = _beyond(logs, half) | (counted & (np.abs(logs) > FAR))
+    unsure = (np.exp(distances[1]) - np.exp(-distances[0])) / 2
     plain = counted & ~contradicting
     is_model = contradicting.mean() <= MOST_CONTRADICTING and plain.any() and np.abs(logs[plain]).mean() <= DESCRIBES
     doubts = []
@@ -164,11 +165,11 @@ def judge(
         doubts.append(f"{disturbed.sum()} of {len(points)} records were disturbed: measure on a quieter machine")
     if spread is None:
         doubts.append("no interval: too few points and too few samples for one")
-    elif spread.max() > _UNSURE and is_model:
-        worst = int(spread.argmax())
+    elif unsure.max() > _UNSURE and is_model:
+        worst = int(unsure.argmax())
         doubts.append(
             f"the model's time of {format_size(int(points.message_size[worst]))} is only known within "
-            f"{format_ratio(spread[worst])}: measure more sizes, longer, or in more launches"
+            f"{format_ratio(unsure[worst])}: measure more sizes, longer, or in more launches"
         )
     left_out = int((~counted).sum())
     return Quality(

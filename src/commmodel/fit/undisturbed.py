@@ -15,17 +15,19 @@ from numpy.typing import NDArray
 
 from commmodel.statistics import median_interval
 
-__all__ = ["TimeMode", "Undisturbed", "undisturbed"]
+__all__ = ["APART", "LEAST_SAMPLES", "TimeMode", "Undisturbed", "undisturbed"]
 
 Array = NDArray[np.float64]
 
+APART = 1.3
+"""Times as slow: modes that are closer are one."""
+LEAST_SAMPLES = 5
+"""Of a mode."""
 _BANDWIDTH = 0.04  # of the density, in the logarithm: 4 %
 _STEPS = 4  # of the grid in a bandwidth
 _WIDEST = math.log(1e4)  # slower samples than so many times the fastest are put together
-_APART = math.log(1.3)  # modes that are closer are one
 _VALLEY = 0.7  # of the lower peak's density; a shallower one parts nothing
 _LEAST_SHARE = 0.1  # of the samples of a mode
-_LEAST_SAMPLES = 5
 _INDEPENDENT = 25  # at most: samples that follow each other are alike
 _DISTURBED = 0.15  # relative error of a time from a record of which nearly all else was disturbed
 _TO_DEVIATION = 1 / 1.349  # of the range of the middle half
@@ -53,7 +55,7 @@ class Undisturbed(NamedTuple):
 
 def _cuts(logs: Array) -> list[int]:
     """Return the places between modes in ascending logarithms."""
-    if logs.size < 2 * _LEAST_SAMPLES:
+    if logs.size < 2 * LEAST_SAMPLES:
         return []
     step = _BANDWIDTH / _STEPS
     begin = logs[0] - 3 * _BANDWIDTH
@@ -63,13 +65,13 @@ def _cuts(logs: Array) -> list[int]:
     density = np.convolve(counts, np.exp(-(reach**2) / 2), "same")
     inner = density[1:-1]
     peaks = np.flatnonzero((inner >= density[:-2]) & (inner > density[2:])) + 1
-    least = max(_LEAST_SHARE * logs.size, _LEAST_SAMPLES)
+    least = max(_LEAST_SHARE * logs.size, LEAST_SAMPLES)
     cuts: list[int] = []
     highest = peaks[0]
     for peak in peaks[1:]:
         valley = highest + int(density[highest : peak + 1].argmin())
         is_deep = density[valley] < _VALLEY * min(density[highest], density[peak])
-        if is_deep and (peak - highest) * step > _APART:
+        if is_deep and (peak - highest) * step > math.log(APART):
             below = int(np.searchsorted(cell, valley))
             if below - (cuts[-1] if cuts else 0) >= least and logs.size - below >= least:
                 cuts.append(below)

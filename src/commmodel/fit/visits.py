@@ -10,12 +10,13 @@ in common no number of sizes averages out: `drift` finds it by comparing rounds.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.fit.undisturbed import TimeMode, Undisturbed, undisturbed
+from commmodel.fit.robust import local_noise
+from commmodel.fit.undisturbed import APART, LEAST_SAMPLES, TimeMode, Undisturbed, undisturbed
 from commmodel.results import Record, visit_samples
 from commmodel.statistics import CONFIDENCE
 
@@ -29,35 +30,62 @@ _WIDTH = 4.685  # of the biweight, which keeps 95 % of the efficiency of a mean
 _CLEAR = 4.0  # deviations between visits that are no chance
 _LEAST_SCATTER = 0.01  # two visits are hardly ever more alike
 _LEFT_OUT = 0.15  # relative error of a time from one visit where nearly all others say something else
+_TELLING = 4 * LEAST_SAMPLES  # samples of a visit that show a mode of a quarter of them
 _MOST_VISITS = 64  # of which all pairs are compared
 _LEAST_IN_ROUND = 8  # configurations, to tell a drift
 _MOST = 2.5  # deviations of a visit from its round that count
+_NEAR = 1.5  # octaves: sizes that scatter alike
+_WORTH = 6.0  # pairs of visits that all are worth beside those to sizes near it
 _TO_DEVIATION = 1.4826  # of the median absolute deviation
 _TINY = 1e-30
 _STARTS = 9  # places where the location may be
 _ROUNDS = 20
-_EVEN = 0.5  # of a visit: camps that differ by less are as large
+_EVEN, _NEARLY_EVEN = 0.5, 1.5  # visits: camps that differ by fewer are as large; the latter if one is clearly slower
 
 
-def visit_scatter(visits: Iterable[Sequence[Undisturbed]]) -> float:
-    """Return the normal relative deviation between visits to one configuration; 0 where none has several.
+def visit_scatter(message_size: Array, visits: Sequence[Sequence[Undisturbed]]) -> Array:
+    """Return the normal relative deviation between visits to each configuration; 0 where none has several.
 
-    It is Croux and Rousseeuw's Qn (1993) of the logarithms, over the pairs of visits of each configuration: the
-    quarter of the pairs that agree best decide, so that half of the visits may be disturbed, to whatever extent. What
-    the visits' own samples explain is taken off.
+    Parameters
+    ----------
+    message_size : shape (m,)
+        Bytes of each configuration: small messages may scatter more than large ones.
+    visits : sequence of m sequences of Undisturbed
+
+    Returns
+    -------
+    array of shape (m,)
+        Croux and Rousseeuw's Qn (1993) of the logarithms, over the pairs of visits to each configuration of near
+        sizes: the quarter of the pairs that agree best decide, so that half of the visits may be disturbed, to
+        whatever extent. What the visits' own samples explain is taken off.
     """
-    differences: list[float] = []
-    errors: list[float] = []
-    for configuration in visits:
+    pairs: list[tuple[float, float, float]] = []
+    for size, configuration in zip(message_size, visits, strict=True):
         times = configuration[:: len(configuration) // _MOST_VISITS + 1]
         if len(times) > 1 and all(time.median > 0 for time in times):
-            logs = np.log([time.median for time in times])
-            differences += np.abs(logs[:, None] - logs)[np.triu_indices(logs.size, 1)].tolist()
-            errors += [time.error for time in times]
-    if not differences:
-        return 0.0
-    deviation = float(np.quantile(differences, 0.25)) / _QUARTER / math.sqrt(2)
-    return math.sqrt(max(deviation**2 - float(np.median(errors)) ** 2, 0.0))
+            logs, errors = np.array([(math.log(time.median), time.error) for time in times]).T
+            first, second = np.triu_indices(logs.size, 1)
+            columns = np.abs(logs[first] - logs[second]), np.hypot(errors[first], errors[second])
+            pairs += [(size, *pair) for pair in zip(*columns, strict=True)]
+    if not pairs:
+        return np.zeros(len(visits))
+    octave, difference, error = np.array(pairs).T
+    octave = np.log2(np.maximum(octave, 1.0))
+    order, by_error = np.argsort(difference), np.argsort(error)
+    sizes, place = np.unique(np.log2(np.maximum(message_size, 1.0)), return_inverse=True)
+    scatter = np.empty(sizes.size)
+    for index, size in enumerate(sizes):
+        weight = np.exp(-(((octave - size) / _NEAR) ** 2) / 2) + _WORTH / octave.size
+        deviation = _quantile(difference, weight, order, 0.25) / _QUARTER
+        scatter[index] = math.sqrt(max(deviation**2 - _quantile(error, weight, by_error, 0.5) ** 2, 0.0) / 2)
+    of_each: Array = scatter[place]
+    return of_each
+
+
+def _quantile(values: Array, weights: Array, order: NDArray[np.intp], share: float) -> float:
+    """Return the quantile of values that weigh differently, given their ascending order."""
+    sums = np.cumsum(weights[order])
+    return float(values[order[np.searchsorted(sums, share * sums[-1])]])
 
 
 def drift(message_size: Array, visits: Sequence[Sequence[Undisturbed]]) -> tuple[Array, int]:
@@ -78,33 +106,52 @@ def drift(message_size: Array, visits: Sequence[Sequence[Undisturbed]]) -> tuple
 
     Notes
     -----
-    The visits of a round deviate from their configurations' means by a + b log size and noise. The covariance of a and
-    b over the rounds, beyond that which noise gives them, over the number of rounds is that of the means.
+    The visits of a round deviate from their configurations' means by a + b log size and noise, which may be larger at
+    some sizes. Huber's estimate of both limits visits that are far off, not what a round has in common. The covariance
+    of a and b over the rounds, beyond that which noise gives them, over the number of rounds is that of the means.
     """
     rounds = Counter(map(len, visits)).most_common(1)[0][0]
     whole = [index for index, times in enumerate(visits) if len(times) == rounds]
     if rounds < 2 or len(whole) < _LEAST_IN_ROUND or min(time.median for index in whole for time in visits[index]) <= 0:
         return np.zeros((len(visits), 0)), 0
     logs = np.log([[time.median for time in visits[index]] for index in whole])
-    logs -= np.median(logs, axis=1, keepdims=True)
-    middle = np.median(logs, axis=0)
-    deviation = max(float(np.median(np.abs(logs - middle))) * _TO_DEVIATION, _TINY)
-    logs = np.clip(logs, middle - _MOST * deviation, middle + _MOST * deviation)
-    logs -= logs.mean(axis=1, keepdims=True)
     octave = np.log2(np.maximum(message_size, 1.0))
     design = np.stack([np.ones(octave.size), octave - octave.mean()], axis=1)[:, : 1 + bool(np.ptp(octave))]
-    inverse = np.linalg.pinv(design[whole])
-    trends = inverse @ logs
-    noise = float(((logs - design[whole] @ trends) ** 2).sum()) / (rounds - 1) / (len(whole) - design.shape[1])
-    root = np.linalg.cholesky(max(noise, _TINY) * inverse @ inverse.T)
+    part, sizes = design[whole], np.repeat(message_size[whole], rounds)
+    fitted = np.median(logs, axis=1, keepdims=True)
+    for _ in range(_ROUNDS):
+        residual = logs - fitted
+        common = max(float(np.median(np.abs(residual))) * _TO_DEVIATION, _LEAST_SCATTER)
+        usual = np.clip(residual, -_MOST * common, _MOST * common)
+        deviation = local_noise(usual.ravel(), common, sizes, itself=True)[::rounds, None]
+        limited = fitted + np.clip(residual, -_MOST * deviation, _MOST * deviation)
+        middle = limited.mean(axis=1, keepdims=True)
+        inverse = np.linalg.pinv(part / deviation) / deviation.T
+        trends = inverse @ (limited - middle)
+        fitted = middle + part @ trends
+    freedom = (rounds - 1) * (len(whole) - part.shape[1])
+    inside = np.abs(residual) < _MOST * deviation
+    noise = float((((limited - fitted) / deviation) ** 2).sum()) / freedom / float(inside.mean()) ** 2  # Huber 1981
+    root = np.linalg.cholesky(max(noise, _TINY) * (inverse * deviation.T**2) @ inverse.T)
     whitened = np.linalg.solve(root, trends)
     excess, directions = np.linalg.eigh(whitened @ whitened.T / (rounds - 1))
     return design @ root @ directions * np.sqrt(np.maximum(excess - 1, 0.0) / rounds), rounds - 1
 
 
 def visit_times(record: Record) -> list[Undisturbed]:
-    """Return the time of each visit."""
-    return [undisturbed(samples) for samples in visit_samples(record)]
+    """Return the time of each visit; one of all where visits are too short to show the modes that their samples have.
+
+    >>> from commmodel.results.configurations import PingPong
+    >>> late = Record(PingPong(8, "same-node"), "s", (3.0, 1.0, 3.0, 3.0) * 5, visits=(4,) * 5)
+    >>> [time.median for time in visit_times(late)]
+    [1.0]
+    """
+    visits = visit_samples(record)
+    if len(visits) > 1 and max(map(len, visits)) < _TELLING:
+        together = undisturbed(record.samples)
+        if len(together.modes) > 1:
+            return [together]
+    return [undisturbed(samples) for samples in visits]
 
 
 def time_of(visits: Sequence[Undisturbed], scatter: float, confidence: float = CONFIDENCE) -> Undisturbed:
@@ -136,13 +183,15 @@ def time_of(visits: Sequence[Undisturbed], scatter: float, confidence: float = C
     weights /= weights.sum()
     error = math.hypot(math.sqrt(float(weights**2 @ variance)), _LEFT_OUT * float((weights == 0).mean()))
     median, half = math.exp(float(weights @ logs)), NormalDist().inv_cdf(0.5 + confidence / 2) * error
-    return Undisturbed(
-        median, median * math.exp(-half), median * math.exp(half), error, _modes(visits, undelayed, median)
-    )
+    slower = (weights == 0) & (logs > math.log(median * APART))
+    return Undisturbed(median, median * math.exp(-half), median * math.exp(half), error, _modes(visits, slower, median))
 
 
 def _biweights(logs: Array, variance: Array) -> Array:
-    """Return the weight of each visit in their location: of two camps as large the faster counts."""
+    """Return the weight of each visit in their location: of two camps as large the faster counts.
+
+    One that is slower by a mode's distance may have a visit more, as two slow visits may agree by chance.
+    """
     deviation = np.sqrt(variance + _LEAST_SCATTER**2)
     location = np.unique(np.quantile(logs, np.linspace(0, 1, _STARTS), method="nearest"))
     for _ in range(_ROUNDS):
@@ -150,21 +199,17 @@ def _biweights(logs: Array, variance: Array) -> Array:
         weights = inside**2 / deviation**2
         location = weights @ logs / weights.sum(axis=1)
     loss = (1 - inside**3).sum(axis=1)
-    best: Array = weights[int(np.argmax(loss < loss.min() + _EVEN))]
+    apart = max(math.log(APART), math.sqrt(2) * _WIDTH * float(np.median(deviation)))
+    slower = location[int(loss.argmin())] - location > apart
+    best: Array = weights[int(np.argmax(loss < loss.min() + np.where(slower, _NEARLY_EVEN, _EVEN)))]
     return best
 
 
-def _modes(visits: Sequence[Undisturbed], undelayed: NDArray[np.bool_], median: float) -> tuple[TimeMode, ...]:
+def _modes(visits: Sequence[Undisturbed], slower: NDArray[np.bool_], median: float) -> tuple[TimeMode, ...]:
     """Return the modes of the samples of all visits, each of which weighs the same: what is fitted, and the rest."""
-    shares = np.array(
-        [visit.modes[0].share if is_undelayed else 0.0 for visit, is_undelayed in zip(visits, undelayed, strict=True)]
-    )
-    slower = [
-        mode
-        for visit, is_undelayed in zip(visits, undelayed, strict=True)
-        for mode in visit.modes[1 if is_undelayed else 0 :]
-    ]
-    if not slower:
+    parts = [(visit.modes, 0 if is_slower else 1) for visit, is_slower in zip(visits, slower, strict=True)]
+    rest = [mode.median for modes, first in parts for mode in modes[first:]]
+    if not rest:
         return (TimeMode(1.0, median),)
-    share = float(shares.mean())
-    return TimeMode(share, median), TimeMode(1 - share, float(np.median([mode.median for mode in slower])))
+    share = sum(modes[0].share for modes, first in parts if first) / len(visits)
+    return TimeMode(share, median), TimeMode(1 - share, float(np.median(rest)))
