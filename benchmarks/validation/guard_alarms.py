@@ -179,7 +179,7 @@ def one_after_other(count: int, seed: int) -> None:
             for trial in range(count):
                 logs = scatter * np.random.default_rng((seed, trial)).normal(size=(8, 2 * launches))
                 logs[0, launches:] += math.log(factor)
-                both = Measurements(
+                pooled = Measurements(
                     tuple(
                         Launch(
                             msgspec.structs.replace(HEADER, created=f"2026-11-22T{number:02}:00:00+00:00"),
@@ -191,7 +191,7 @@ def one_after_other(count: int, seed: int) -> None:
                         for number in range(2 * launches)
                     )
                 )
-                detected += differences(*halves(both)).is_worse
+                detected += differences(*halves(pooled)).is_worse
             cells += f"{detected / count:10.0%}"
         print(f"{scatter:15.0%}  {launches:21}{cells}", flush=True)
 

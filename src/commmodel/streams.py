@@ -9,7 +9,15 @@ from typing import Any, TextIO, cast
 
 from commmodel.errors import InputError
 
-__all__ = ["guarded"]
+__all__ = ["discard", "guarded"]
+
+
+def discard(stream: TextIO) -> None:
+    """Discard what is printed from here on, and what the buffer holds, which would fail again as the program ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    with suppress(OSError):  # a stream of Python's own has no number
+        os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 class _Output:
@@ -35,11 +43,7 @@ class _Output:
         return getattr(self._stream, name)
 
     def _silence(self, error: OSError) -> None:
-        """Discard what is printed from here on, and what the buffer holds."""
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        with suppress(OSError):  # a stream of Python's own has no number
-            os.dup2(nowhere, self._stream.fileno())
-        os.close(nowhere)
+        discard(self._stream)
         if not isinstance(error, BrokenPipeError):
             raise InputError(f"standard output: cannot be written: {error.strerror or error}") from None
 

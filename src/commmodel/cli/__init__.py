@@ -9,14 +9,13 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
 from commmodel.cli.parsers import Parser, refuse_outputs
 from commmodel.errors import CommModelError
 from commmodel.interruption import ending
-from commmodel.streams import guarded
+from commmodel.streams import discard, guarded
 
 __all__ = ["main", "run"]
 
@@ -69,8 +68,10 @@ def _because(error: BaseException) -> str:
 
 def _fail(problem: str, code: int = 2) -> int:
     """Print an error on standard error, unless that is closed."""
-    with suppress(OSError):
+    try:
         print(f"commmodel: {problem}", file=sys.stderr, flush=True)
+    except OSError:
+        discard(sys.stderr)
     return code
 
 
