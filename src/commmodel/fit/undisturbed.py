@@ -20,7 +20,7 @@ __all__ = ["APART", "LEAST_SAMPLES", "TimeMode", "Undisturbed", "undisturbed"]
 Array = NDArray[np.float64]
 
 APART = 1.3
-"""Times as slow: modes that are closer are one."""
+"""Modes whose times differ by a smaller factor are one."""
 LEAST_SAMPLES = 5
 """Of a mode."""
 _BANDWIDTH = 0.04  # of the density, in the logarithm: 4 %
