@@ -72,9 +72,12 @@ def exchange_remark(machine: Machine, schedule: Schedule, per_node: int | None, 
     large = schedule.size >= start
     if per_node is not None and path is None:
         large &= schedule.sender // per_node != schedule.receiver // per_node
-    columns = (column[large].tolist() for column in (schedule.round, schedule.sender, schedule.receiver))
-    listed = set(zip(*columns, strict=True))
-    if not any((number, receiver, sender) in listed for number, sender, receiver in listed):
+    number, sender, receiver = (
+        column[large].astype(np.int64) for column in (schedule.round, schedule.sender, schedule.receiver)
+    )
+    count = schedule.processes
+    exchange, reverse = (number * count + sender) * count + receiver, (number * count + receiver) * count + sender
+    if not np.isin(reverse, exchange).any():
         return ""
     return (
         f"messages of {format_size(start)} and more await their receives: two processes that send each other some at "
