@@ -47,7 +47,7 @@ nitpick_ignore_regex = [
     ),
     ("py:class", r"commmodel\.simulate\.traces\.writer\..*"),
     ("py:class", r"commmodel\.(record\.files\.(_RecordingFile|LogHeader)|sites\.Site)"),
-    ("py:class", r"commmodel\.(record\.(communicators|clocks|windows)\..*|_core\.program\.recordings\.Clock)"),
+    ("py:class", r"commmodel\.(record\.(communicators|clocks|windows)\..*|_core\.recordings\.logs\.Clock)"),
     # Parts of aliases such as dict[str, float], which Sphinx cuts at their commas.
     ("py:.*", r"(typing\.Annotated|tuple|dict)\[.*"),
 ]

@@ -41,7 +41,7 @@ MAY_IMPORT = {
         *("models", "collectives", "machine", "results"),
         *("_core.flows", "_core.delays", "_core.routing", "_core.program", "_core.online"),
     },
-    "record": {"simulate", "collectives", "_core.program"},
+    "record": {"simulate", "collectives", "_core.recordings"},
     "scaling": {"models", "collectives", "machine", "results", "_core.flows"},
     "pytest_plugin": {"scaling", "results"},
     "sweep": {"results"},

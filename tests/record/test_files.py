@@ -12,7 +12,7 @@ from support.recordings import BY_CODE
 from support.recordings import calls as plain_calls
 
 from commmodel import record
-from commmodel._core.program.recordings import Decoder
+from commmodel._core.recordings.logs import Decoder
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.record import files
 from commmodel.record.calls import CALLS, FINGERPRINTS, fingerprint

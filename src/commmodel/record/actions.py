@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from commmodel._core.program.recordings import CALL
+from commmodel._core.recordings.logs import CALL
 from commmodel.collectives.schedule import Operator
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError

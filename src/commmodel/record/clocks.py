@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commmodel._core.program.recordings import Clock
+from commmodel._core.recordings.logs import Clock
 
 __all__ = ["ClockComparison", "rank_clock"]
 

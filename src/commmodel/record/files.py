@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel._core.program.recordings import Clock, Decoder
+from commmodel._core.recordings.logs import Clock, Decoder
 from commmodel.documents import check_format, convert, decode_json, read_bytes
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.record.calls import CALLS, FINGERPRINTS

@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Iterator
 from functools import partial
 
-from commmodel._core.program.recordings import Analysis, Decoder
+from commmodel._core.recordings.logs import Analysis, Decoder
 from commmodel.record.files import Recording
 from commmodel.record.roles import kinds
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel._core.program.recordings import Analysis
+from commmodel._core.recordings.logs import Analysis
 from commmodel.errors import InputError
 from commmodel.record.files import Recording
 from commmodel.record.matching import analyse

@@ -14,7 +14,7 @@ __all__ = ["REASONS", "Role", "Rule", "Share", "Volume", "is_communication", "ki
 
 
 class Role(IntEnum):
-    """What a call does to messages; the order is that of ``_core/program/analysis.hpp``."""
+    """What a call does to messages; the order is that of ``_core/recordings/analysis.hpp``."""
 
     PLAIN = 0
     SENDS = 1
@@ -49,7 +49,7 @@ class Rule(IntEnum):
 
 
 REASONS = ("late sender", "late receiver", "wait at N x N", "late broadcast", "early reduce", "wait in a scan")
-"""Why a call waits; the order is that of ``_core/program/waits.hpp``."""
+"""Why a call waits; the order is that of ``_core/recordings/waits.hpp``."""
 
 
 class Share(IntEnum):

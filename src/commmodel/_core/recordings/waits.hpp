@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/hash_table.hpp"
-#include "program/shared.hpp"
+#include "recordings/shared.hpp"
 
 namespace commmodel::recordings {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "program/recordings.hpp"
-#include "program/waits.hpp"
+#include "recordings/decoder.hpp"
+#include "recordings/waits.hpp"
 
 namespace commmodel::recordings {
 

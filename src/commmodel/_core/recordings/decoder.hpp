@@ -41,7 +41,7 @@ struct Completed {
     int32_t source, tag;
 };
 
-// Order of docs/reference/recording.md; `FIELDS` of recordings.pyx are their names.
+// Order of docs/reference/recording.md; `FIELDS` of logs.pyx are their names.
 enum Field : uint8_t {
     COMMUNICATOR,
     PEER,

@@ -1,4 +1,4 @@
-"""Recordings: logs decoded block by block, and the sums over all ranks' calls. The work is in recordings.hpp,
+"""Recordings: logs decoded block by block, and the sums over all ranks' calls. The work is in decoder.hpp,
 waits.hpp and analysis.hpp.
 
 Main entries: `Decoder` (bytes of a log to calls), `Analysis` (calls of all ranks to sums and waits), `Clock` (ticks to
@@ -20,7 +20,7 @@ cdef extern from "<optional>" namespace "std" nogil:
         optional()
         optional(T)
 
-cdef extern from "program/recordings.hpp" namespace "commmodel::recordings" nogil:
+cdef extern from "recordings/decoder.hpp" namespace "commmodel::recordings" nogil:
     cdef cppclass _Clock "commmodel::recordings::Clock":
         _Clock(vector[double] ticks, vector[double] seconds, double rate) except +
         double seconds(double ticks)
@@ -55,7 +55,7 @@ cdef extern from "program/recordings.hpp" namespace "commmodel::recordings" nogi
         int64_t decode_definitions(const uint8_t *data, int64_t size, int64_t most) except +
         void forget()
 
-cdef extern from "program/waits.hpp" namespace "commmodel::recordings" nogil:
+cdef extern from "recordings/waits.hpp" namespace "commmodel::recordings" nogil:
     cdef struct _WaitOfCall "commmodel::recordings::WaitOfCall":
         pass
 
@@ -82,7 +82,7 @@ cdef extern from "program/waits.hpp" namespace "commmodel::recordings" nogil:
     cdef enum Rule:
         pass
 
-cdef extern from "program/analysis.hpp" namespace "commmodel::recordings" nogil:
+cdef extern from "recordings/analysis.hpp" namespace "commmodel::recordings" nogil:
     cdef enum Role:
         pass
 
