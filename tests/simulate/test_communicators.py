@@ -111,6 +111,6 @@ def test_ranks_are_read_as_written(ranks):
 
 def test_rank_in_a_communicator():
     communicators = Communicators(8)
-    communicators.define(9, "7 0-4:2", rank=0)
+    communicators.define(9, parse_ranks("7 0-4:2", 8), rank=0)
     assert communicators[9].rank(4) == 3
     assert np.array_equal(communicators[9].members, [7, 0, 2, 4])

@@ -6,6 +6,7 @@ import sys
 import pytest
 from support.paths import ROOT
 
+from commmodel.collectives.call import CollectiveCall
 from commmodel.simulate.operations import Code
 from commmodel.simulate.traces import replay
 from commmodel.simulate.work.collective_expansion import Expander
@@ -70,10 +71,10 @@ def test_a_receive_posted_ahead_goes_with_the_message_that_it_was_posted_for(tmp
 def test_collectives_of_many_sizes_are_forgotten(monkeypatch):
     monkeypatch.setattr("commmodel.simulate.work.collective_expansion._CACHED", 2000)
     expander = Expander(4, [1e9] * 4)
-    first = [expander.expand("bcast 1 0 6", 1, rank)[0].tolist() for rank in range(4)]
+    first = [expander.expand(CollectiveCall("bcast", 1), rank)[0].tolist() for rank in range(4)]
     for size in range(2, 200):
-        expander.expand(f"bcast {size} 0 6", 1, 0)
+        expander.expand(CollectiveCall("bcast", size), 0)
         assert sum(expander._weight_of(one) for one in expander._programs.values()) == expander._weight
         assert expander._weight <= 2000
     assert 1 < len(expander._programs) < 60
-    assert [expander.expand("bcast 1 0 6", 1, rank)[0].tolist() for rank in range(4)] == first
+    assert [expander.expand(CollectiveCall("bcast", 1), rank)[0].tolist() for rank in range(4)] == first

@@ -16,6 +16,7 @@ from support.paths import SHARED
 from support.work_reference import carry_out
 
 from commmodel.collectives import CollectiveSettings, Problem, build
+from commmodel.collectives.call import CollectiveCall
 from commmodel.collectives.library.selection import load, select, select_for
 from commmodel.errors import InputError
 from commmodel.simulate import fluid, run
@@ -350,7 +351,7 @@ def test_the_expander_forgets_what_is_too_much(monkeypatch):
     monkeypatch.setattr("commmodel.simulate.work.collective_expansion._CACHED", 1000)
     expander = Expander(16, [1.0] * 16)
     for size in range(1, 40):
-        expander.expand(f"alltoall {1000 * size} {1000 * size}", 1, 3)
+        expander.expand(CollectiveCall("alltoall", 1000 * size, 1000 * size), 3)
     assert sum(program.operations.size for program in expander._programs.values()) < 2000
 
 

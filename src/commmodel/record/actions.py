@@ -25,18 +25,19 @@ from functools import cached_property
 from typing import Any
 
 from commmodel._core.recordings.logs import CALL
+from commmodel.collectives.between_groups import GroupExchange, between_groups
+from commmodel.collectives.call import MOVED, CollectiveCall
 from commmodel.collectives.schedule import Operator
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.record.calls import CALLS
 from commmodel.record.communicators import View
-from commmodel.record.exchanges import CollectiveMessages, between_groups, lines, of_neighbours
+from commmodel.record.exchanges import lines, of_neighbours
 from commmodel.record.files import CallBlock, Recording
 from commmodel.record.windows import Epochs, Windows
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces import replay_texts
-from commmodel.simulate.traces.action_text import COLLECTIVES, Tags, collective_text
-from commmodel.simulate.work.collective_expansion import CallData
+from commmodel.simulate.traces.action_text import Tags
 from commmodel.simulate.work.communicators import ranks_text
 
 __all__ = ["RecordedActions"]
@@ -85,9 +86,21 @@ def _operator(flags: int) -> Operator:
     return "predefined" if not flags & _USER else "non-commutative" if flags & _ORDERED else "commutative"
 
 
-def _counts(counts: Any) -> list[int]:
-    """Return bytes to or from each rank; none where they mean nothing on this rank."""
-    return counts if isinstance(counts, list) else []
+def _fields(call: Any) -> dict[str, Any]:
+    """Return the fields of a collective's call."""
+    to_each, from_each = (
+        tuple(counts) if isinstance(counts, list) else () for counts in (call.sent_counts, call.received_counts)
+    )
+    return {
+        "sent": call.bytes,
+        "received": call.room,
+        "root": call.root,
+        "element": call.element,
+        "operator": _operator(call.data_flags),
+        "in_place": bool(call.data_flags & _IN_PLACE),
+        "sent_counts": to_each,
+        "received_counts": from_each,
+    }
 
 
 class RecordedActions:
@@ -388,7 +401,7 @@ class _Rank:
     def _collective(self, verb: str, call: Any) -> bool:
         """Write a collective; of one that does not block, what is to be done once its request completes."""
         verb = verb.lower()
-        later = verb not in COLLECTIVES and not verb.startswith("neighbor")
+        later = verb not in MOVED and not verb.startswith("neighbor")
         verb = verb.removeprefix("i") if later else verb
         view = self._views[call.communicator]
         local, remote = len(self._groups[view.own_group]), len(self._groups[view.group])
@@ -399,17 +412,15 @@ class _Rank:
                 return False
             posts, rest = self._exchanged(exchange, call, _NEIGHBOURS)
         elif view.is_inter:
-            exchange = between_groups(verb, call, local, remote, view.place)
+            exchange = between_groups(CollectiveCall(verb, **_fields(call)), local, remote, view.place)
             if exchange is None:
                 return False
             rest = self._between_groups(exchange, call, view)
         else:
-            counts = _counts(call.sent_counts), _counts(call.received_counts)
-            data = CallData(call.element, _operator(call.data_flags), bool(call.data_flags & _IN_PLACE))
-            text = collective_text(verb, local, call.bytes, call.room, call.root, counts, data)
-            if text is None:
+            collective = CollectiveCall.of(verb, **_fields(call))
+            if collective is None:
                 return False
-            rest = [self._within(0 if call.communicator == _WORLD else view.number, view.group, text)]
+            rest = [self._within(0 if call.communicator == _WORLD else view.number, view.group, collective)]
         self._lines += posts
         if later:
             self._wait_later(call.request, rest)
@@ -417,27 +428,25 @@ class _Rank:
             self._lines += rest
         return True
 
-    def _exchanged(self, exchange: CollectiveMessages, call: Any, tag: int) -> list[list[str]]:
+    def _exchanged(self, exchange: GroupExchange, call: Any, tag: int) -> list[list[str]]:
         """Return the lines that post messages, and those that wait for them."""
         ways = [[(self._world(call, peer), size) for peer, size in way] for way in exchange[:2]]
         return lines(self._rank, self._tag(call, tag), *ways)
 
-    def _between_groups(self, exchange: CollectiveMessages, call: Any, view: View) -> list[str]:
+    def _between_groups(self, exchange: GroupExchange, call: Any, view: View) -> list[str]:
         posts, waits = self._exchanged(exchange, call, _BETWEEN_GROUPS)
         number = len(self._kinds) + view.own_group
         before, after = (
-            [self._within(number, view.own_group, text)] * bool(text) for text in (exchange.before, exchange.after)
+            [self._within(number, view.own_group, step)] if step else [] for step in (exchange.before, exchange.after)
         )
         return [*before, *posts, *waits, *after]
 
-    def _within(self, number: int, group: int, text: str) -> str:
+    def _within(self, number: int, group: int, call: CollectiveCall) -> str:
         """Return a collective as that of a communicator, 0 for MPI_COMM_WORLD, which is defined where it is new."""
-        if number == 0:
-            return text
-        if number not in self._defined:
+        if number and number not in self._defined:
             self._defined.add(number)
             self._add(f"communicator {number} {ranks_text(self._groups[group].tolist())}")
-        return f"within {number} {text}"
+        return call._replace(communicator=number).text(len(self._groups[group]))
 
     # Windows
 
@@ -457,9 +466,9 @@ class _Rank:
         if operation is None:
             return False
         if call.target != _NO_PROCESS:
-            parts = [(CollectiveMessages([(call.target, operation.sent)], []), _TO_WINDOW)]
+            parts = [(GroupExchange([(call.target, operation.sent)], []), _TO_WINDOW)]
             if operation.answer is not None:
-                parts.append((CollectiveMessages([], [(call.target, operation.answer)]), _FROM_WINDOW))
+                parts.append((GroupExchange([], [(call.target, operation.answer)]), _FROM_WINDOW))
             for exchange, tag in parts:
                 posts, waits = self._exchanged(exchange, call, tag)
                 self._lines += posts

@@ -26,7 +26,7 @@ _INT = 4
 
 
 @dataclass(frozen=True)
-class CollectiveCall:
+class RankCall:
     """The arguments of a collective.
 
     Attributes
@@ -53,7 +53,7 @@ class CollectiveCall:
         """The number of elements."""
         return self.size // self.element
 
-    def elements(self, count: int) -> "CollectiveCall":
+    def elements(self, count: int) -> "RankCall":
         """Return the call for so many elements."""
         return replace(self, size=count * self.element)
 
@@ -61,6 +61,10 @@ class CollectiveCall:
         """Return the number of whole pieces of a segment size, and the bytes of one; one piece if there is no whole."""
         piece = max(segment_size // self.element, 1) * self.element
         return (self.size // piece, piece) if self.size > piece else (1, self.size)
+
+
+CollectiveCall = RankCall
+"""As algorithms call it."""
 
 
 @dataclass

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from commmodel.collectives.call import CollectiveCall
 from commmodel.errors import DamagedFileError
-from commmodel.simulate.traces.action_text import Tags, collective_text
+from commmodel.simulate.traces.action_text import Tags
 from commmodel.simulate.traces.files import chunks
 from commmodel.simulate.traces.rank_actions import WORLD, ForeignTrace, RankActions
 
@@ -349,6 +350,5 @@ class _NodeWriter:
         communicator, verb = self._groups.numbers[_group_name(node)], _VERBS[number]
         processes = len(self._groups.members[communicator])
         part = -(-(size or 0) // processes) if verb in _OF_EACH else size or 0
-        text = collective_text(verb, processes, part, part)
-        if text is not None:
-            self._actions.collective(communicator, text)
+        if (call := CollectiveCall.of(verb, sent=part, received=part)) is not None:
+            self._actions.collective(communicator, call)

@@ -13,12 +13,12 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from commmodel.collectives.call import MOVED, CollectiveCall
 from commmodel.errors import DamagedFileError
-from commmodel.simulate.traces.action_text import COLLECTIVES, Tags, collective_text, is_opaque, is_polling, is_waiting
+from commmodel.simulate.traces.action_text import Tags, is_opaque, is_polling, is_waiting
 from commmodel.simulate.traces.files import pieces
 from commmodel.simulate.traces.handles import Event, Made, Members, Use, resolved
 from commmodel.simulate.traces.rank_actions import ForeignTrace, RankActions
-from commmodel.simulate.work.collective_expansion import CallData
 
 __all__ = ["load", "recognise"]
 
@@ -161,11 +161,11 @@ class _Call:
             raise self._damaged(f"{self.name} of {count} elements of {of_type} bytes: expected 0 to 2^53 bytes")
         return size
 
-    def sizes(self, counts: Sequence[int], of_type: int, processes: int) -> list[int]:
+    def sizes(self, counts: Sequence[int], of_type: int, processes: int) -> tuple[int, ...]:
         """Return bytes of each rank."""
         if len(counts) != processes:
             raise self._damaged(f"{self.name} with {len(counts)} counts in a communicator of {processes} ranks")
-        return [self.size(count, of_type) for count in counts]
+        return tuple([self.size(count, of_type) for count in counts])
 
     def peer(self, peer: int, *, source: bool = False) -> int | None:
         """Return a rank in the communicator, −1 for any, None for MPI_PROC_NULL, whose number the library tells."""
@@ -269,18 +269,18 @@ class _CallWriter:
             self._persistent[arguments[-1]] = partial(self._message, call, started, communicator, arguments)
             return True
         if name in _SIGNATURES and name.startswith(("Comm_", "Cart_", "Graph_")):
-            self._actions.collective(communicator, "allreduce 8 0 6")
+            self._actions.collective(communicator, CollectiveCall("allreduce", 8))
             return True
         verb = name.lower()
-        later = verb not in COLLECTIVES
-        if later and verb.removeprefix("i") not in COLLECTIVES:
+        later = verb not in MOVED
+        if later and verb.removeprefix("i") not in MOVED:
             self._message(call, name, communicator, arguments)
             return True
         request = arguments.pop() if later else None
-        text = self._collective_text(verb.removeprefix("i") if later else verb, call, communicator)
-        if text is not None:
-            self._actions.collective(communicator, text, request)
-        return text is not None
+        collective = self._collective(verb.removeprefix("i") if later else verb, call, communicator)
+        if collective is not None:
+            self._actions.collective(communicator, collective, request)
+        return collective is not None
 
     def _message(self, call: _Call, name: str, communicator: int, arguments: Sequence[int]) -> None:
         if name == "Sendrecv":
@@ -313,8 +313,8 @@ class _CallWriter:
         self._actions.complete("received")
         self._actions.complete("sent")
 
-    def _collective_text(self, verb: str, call: _Call, communicator: int) -> str | None:
-        """Return a collective's action; what means nothing on this rank is left out."""
+    def _collective(self, verb: str, call: _Call, communicator: int) -> CollectiveCall | None:
+        """Return a collective; what means nothing on this rank is left out."""
         members, arguments = self._members[communicator], call.arguments
         rank, processes = members.index(self._actions.rank), len(members)
         root = 0
@@ -323,30 +323,32 @@ class _CallWriter:
             if call.peer(root) is None:
                 return None
         at_root = rank == root
-        make = partial(collective_text, verb, processes, root=root)
+        make = partial(CollectiveCall.of, verb, root=root)
         match verb, arguments:
             case "barrier", []:
                 return make()
             case (("bcast" | "reduce" | "allreduce" | "scan" | "exscan" | "reduce_scatter_block"), [count, size, *_]):
-                return make(call.size(count, size), data=CallData(size))
+                return make(sent=call.size(count, size), element=size)
             case (("gather" | "scatter"), [count, size, room, of_type, _]):
                 sends, receives = (True, at_root) if verb == "gather" else (at_root, True)
-                return make(call.size(count, size) if sends else 0, call.size(room, of_type) if receives else 0)
+                return make(
+                    sent=call.size(count, size) if sends else 0, received=call.size(room, of_type) if receives else 0
+                )
             case (("allgather" | "alltoall"), [count, size, room, of_type]):
-                return make(call.size(count, size), call.size(room, of_type))
+                return make(sent=call.size(count, size), received=call.size(room, of_type))
             case "gatherv", [count, size, counts, of_type, _]:
-                from_each = call.sizes(counts, of_type, processes) if at_root else []
-                return make(call.size(count, size), counts=((), from_each))
+                from_each = call.sizes(counts, of_type, processes) if at_root else ()
+                return make(sent=call.size(count, size), received_counts=from_each)
             case "scatterv", [counts, of_type, count, size, _]:
-                to_each = call.sizes(counts, of_type, processes) if at_root else []
-                return make(received=call.size(count, size), counts=(to_each, ()))
+                to_each = call.sizes(counts, of_type, processes) if at_root else ()
+                return make(received=call.size(count, size), sent_counts=to_each)
             case "allgatherv", [count, size, counts, of_type]:
-                return make(call.size(count, size), counts=((), call.sizes(counts, of_type, processes)))
+                return make(sent=call.size(count, size), received_counts=call.sizes(counts, of_type, processes))
             case "alltoallv", [sent, of_sent, received, of_received]:
                 to_each, from_each = call.sizes(sent, of_sent, processes), call.sizes(received, of_received, processes)
-                return make(counts=(to_each, from_each))
+                return make(sent_counts=to_each, received_counts=from_each)
             case "reduce_scatter", [counts, of_type]:
-                return make(counts=((), call.sizes(counts, of_type, processes)), data=CallData(of_type))
+                return make(received_counts=call.sizes(counts, of_type, processes), element=of_type)
         return None
 
     # Requests

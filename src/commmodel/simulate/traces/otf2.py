@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from commmodel.collectives.call import CollectiveCall
 from commmodel.errors import DamagedFileError, InputError, MissingPackageError
-from commmodel.simulate.traces.action_text import Tags, collective_text, is_opaque, is_waiting
+from commmodel.simulate.traces.action_text import Tags, is_opaque, is_waiting
 from commmodel.simulate.traces.rank_actions import WORLD, ForeignTrace, RankActions
 
 __all__ = ["load", "recognise"]
@@ -256,18 +257,19 @@ class _EventWriter:
             return
         members = self._communicators.members[communicator]
         if verb.startswith(("create", "allocate")):
-            self._actions.collective(communicator, "allreduce 8 0 6")
+            self._actions.collective(communicator, CollectiveCall("allreduce", 8))
             return
         verb = _OTHER_VERBS.get(verb, _UNEVEN.get(verb, verb))
         sent, received, root = event.size_sent, event.size_received, 0
         if verb in _WITH_ROOT:
             root = self._peer(communicator, event.root)
         at_root = members[root] == self._actions.rank
-        text = collective_text(verb, len(members), *_per_rank(verb, sent, received, len(members), at_root), root)
-        if text is None:
+        sent, received = _per_rank(verb, sent, received, len(members), at_root)
+        call = CollectiveCall.of(verb, sent=sent, received=received, root=root)
+        if call is None:
             self._actions.opaque(verb, 0.0)
         else:
-            self._actions.collective(communicator, text)
+            self._actions.collective(communicator, call)
 
 
 def _per_rank(verb: str, sent: int, received: int, processes: int, at_root: bool) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from commmodel.arguments import finite
+from commmodel.collectives.call import CollectiveCall
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces.action_text import SPEED, Tags
@@ -99,16 +100,14 @@ class RankActions:
         for request in list(self._waits):
             self.complete(request)
 
-    def collective(self, communicator: int, text: str, request: object = None) -> None:
+    def collective(self, communicator: int, call: CollectiveCall, request: object = None) -> None:
         """Write a collective of a communicator; with a request, when that is completed."""
         members = self._members[communicator]
-        if len(members) == 1 and communicator != WORLD:
-            text = ""
-        elif communicator != WORLD:
-            if communicator not in self._defined:
-                self._defined.add(communicator)
-                self._lines.append(f"communicator {communicator} {ranks_text(list(members))}")
-            text = f"within {communicator} {text}"
+        if communicator != WORLD and len(members) > 1 and communicator not in self._defined:
+            self._defined.add(communicator)
+            self._lines.append(f"communicator {communicator} {ranks_text(list(members))}")
+        is_alone = communicator != WORLD and len(members) == 1
+        text = "" if is_alone else call._replace(communicator=communicator).text(len(members))
         if request is not None:
             self.complete(request)
             self._waits[request] = text

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from commmodel._core.program.traces import spliced
+from commmodel.collectives.call import CollectiveCall, parse
 from commmodel.errors import InputError
 from commmodel.simulate.operations import COLLECTIVE_TAG, Operations, Program
 from commmodel.simulate.work.block_streams import NOTHING, fresh
@@ -18,8 +19,12 @@ from commmodel.simulate.work.collective_expansion import Expander, LargeCall
 __all__ = ["Call", "Caller"]
 
 Call = tuple[int, int, float, str]
-"""Line, rank, bytes of the default type, action and arguments."""
+"""Of a trace: line, rank, bytes of the default type, action and arguments."""
+Expansion = tuple[LargeCall | Operations, Operations]
+"""The messages of a call and the computation after them."""
 _MARKER = -1
+_PARSED, _LENGTH = 4096, 256
+"""Actions that are kept parsed, and their greatest length."""
 
 
 class _Large:
@@ -55,6 +60,7 @@ class Caller:
 
     def __init__(self, processes: int, expander: Expander, damaged: Callable[[int, int, str], Exception]) -> None:
         self._processes, self._expander, self._damaged = processes, expander, damaged
+        self._parsed: dict[tuple[str, float], CollectiveCall] = {}
         self._waiting: dict[int, deque[Operations | tuple[LargeCall, int]]] = {}
         self._large: dict[tuple[int, str], _Large] = {}
 
@@ -89,19 +95,46 @@ class Caller:
         """Whether `next` has to be asked for more."""
         return stream in self._waiting
 
-    def put(self, rank: int, operations: Operations, calls: Sequence[Call], stream: int | None = None) -> Operations:
-        """Take a parsed piece of a rank and return its first operations; `next` returns the others.
-
-        A rank may have several streams; by default it is that of its own number.
-        """
-        stream = rank if stream is None else stream
-        pieces: list[Operations] = []
-        large: dict[int, tuple[LargeCall, Operations]] = {}
-        for number, (line, _, type_size, text) in enumerate(calls):
+    def put(self, rank: int, operations: Operations, calls: Sequence[Call]) -> Operations:
+        """Take a parsed piece of a rank's trace and return its first operations; `next` returns the others."""
+        expansions = []
+        for line, _, type_size, text in calls:
             try:
-                messages, computing = self._expander.expand(text, type_size, rank)
+                expansions.append(self._expanded(text, type_size, rank))
             except InputError as error:
                 raise self._damaged(line, rank, str(error)) from None
+        return self.insert(rank, operations, expansions)
+
+    def _expanded(self, text: str, type_size: float, rank: int) -> Expansion:
+        """Return a call of a trace as operations; the definition of a communicator is a call without any."""
+        communicators = self._expander.communicators
+        if text.startswith("communicator"):
+            communicators.define_by(text, rank)
+            return NOTHING, NOTHING
+        key = (text, type_size)
+        call = self._parsed.get(key)
+        if call is None:
+            call = parse(text, type_size, communicators.size)
+            if len(text) < _LENGTH:
+                if len(self._parsed) > _PARSED:
+                    self._parsed.clear()
+                self._parsed[key] = call
+        return self._expander.expand(call, rank)
+
+    def insert(self, stream: int, operations: Operations, expansions: Sequence[Expansion]) -> Operations:
+        """Put expanded calls in the places of their markers and return the first operations; `next` returns the others.
+
+        Parameters
+        ----------
+        stream : int
+            A rank's number; a rank may have further streams beside it.
+        operations : structured array of `OPERATION`
+        expansions : sequence
+            Of the calls that the markers name by their positions.
+        """
+        pieces: list[Operations] = []
+        large: dict[int, tuple[LargeCall, Operations]] = {}
+        for number, (messages, computing) in enumerate(expansions):
             if isinstance(messages, LargeCall):
                 large[number] = messages, computing
                 pieces.append(NOTHING)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.collectives.call import parse_definition
 from commmodel.errors import InputError
 from commmodel.simulate.operations import Code, Operations
 
@@ -63,30 +64,38 @@ class Communicators:
     Examples
     --------
     >>> communicators = Communicators(8)
-    >>> communicators.define(1, "0-6:2", rank=2)
-    >>> communicators[1].rank(4)
-    2
+    >>> communicators.define(1, parse_ranks("0-6:2", 8), rank=2)
+    >>> communicators[1].rank(4), communicators.size(1), communicators.size(0)
+    (2, 4, 8)
     """
 
     def __init__(self, processes: int) -> None:
         self._processes = processes
         self._communicators: dict[int, CommunicatorRanks] = {}
 
-    def define(self, number: int, text: str, rank: int) -> None:
-        """Take a definition; all members give the same.
+    def define(self, number: int, members: Ranks, rank: int) -> None:
+        """Take a definition of a rank; all members give the same.
 
         Raises
         ------
         InputError
-            Where it is damaged, or another than a member gave before.
+            Where it is another than a member gave before, or the rank is no member.
         """
-        members = parse_ranks(text, self._processes)
         communicator = self._communicators.get(number)
         if communicator is None:
             communicator = self._communicators[number] = CommunicatorRanks(number, members)
         elif not np.array_equal(communicator.members, members):
             raise InputError(f"communicator {number} has other ranks than before: each needs a number of its own")
         communicator.rank(rank)
+
+    def define_by(self, text: str, rank: int) -> None:
+        """Take a definition as an action of a trace."""
+        number, ranks = parse_definition(text)
+        self.define(number, parse_ranks(ranks, self._processes), rank)
+
+    def size(self, number: int) -> int:
+        """Return how many ranks a communicator has; 0 is that of all ranks."""
+        return self[number].processes if number else self._processes
 
     def __getitem__(self, number: int) -> CommunicatorRanks:
         """Return a communicator.

@@ -6,6 +6,7 @@ SMPI 3.32 ends where a replay makes the communicators of nodes. Here ranks know 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from commmodel.collectives.call import CollectiveCall
 from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.simulate.operations import Operations
 
@@ -32,11 +33,11 @@ class SmpiCalls:
     def __init__(self, processes: int, selection: Selection) -> None:
         self._processes, self.selection = processes, replace(selection, is_prepared=True)
         self._members: dict[int, Member] = {}
-        self._operations: dict[tuple[int, str, float], Operations] = {}
+        self._operations: dict[tuple[int, CollectiveCall], Operations] = {}
         self._weight = 0
 
     def expand(
-        self, rank: int, text: tuple[str, float], arguments: tuple[str, int, int, int, tuple[int, ...]]
+        self, rank: int, call: CollectiveCall, arguments: tuple[str, int, int, int, tuple[int, ...]]
     ) -> Operations:
         """Return a rank's operations of a call.
 
@@ -44,20 +45,21 @@ class SmpiCalls:
         ----------
         rank : int
             Whose operations are asked for.
-        text : tuple of str and float
-            Action and arguments, and bytes of the trace's default type.
+        call : CollectiveCall
+            What is expanded once for calls that are alike.
         arguments : tuple
             Operation, bytes, bytes of an element, root, and bytes of each block.
         """
-        from commmodel.simulate.smpi_collectives import CollectiveCall, member
+        from commmodel.simulate.smpi_collectives import CollectiveCall as RankCall
+        from commmodel.simulate.smpi_collectives import member
 
         if rank not in self._members:
             self._members[rank] = member(self._processes, rank, self.selection)
         me = self._members[rank]
-        key = (rank, *text)
+        key = (rank, call)
         if key not in self._operations:
             operation, size, element, root, blocks = arguments
-            me.call(operation, CollectiveCall(size, element, root, blocks, is_replayed=True))
+            me.call(operation, RankCall(size, element, root, blocks, is_replayed=True))
             operations = me.drain()
             if self._weight > _CACHED:
                 self._operations.clear()

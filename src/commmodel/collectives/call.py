@@ -1,0 +1,347 @@
+"""A call of a collective operation as one rank makes it. Main entries: `CollectiveCall`, `parse`.
+
+This record is what readers of traces and of recordings, the MPI library of simulated programs and the expansion into
+messages exchange (`commmodel.simulate.work.collective_expansion`). `CollectiveCall.text` writes it as an action of a
+time-independent trace (SimGrid: ``smpirun -replay``), `parse` reads such an action; nothing else knows that text. The
+library of simulated programs has the same fields in C: ``struct online_call`` in ``_core/online``.
+
+Libraries choose by the number of elements, by the operator and by where buffers are, too. A trace has no word for
+these: ours stand behind the arguments. So do communicators: ``within NUMBER`` before the action.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from commmodel.collectives.operation import OPERATIONS, OPERATORS, Operator
+from commmodel.errors import InputError
+from commmodel.units import parse_number
+
+__all__ = ["MOVED", "TYPE_SIZES", "CollectiveCall", "parse", "parse_definition"]
+
+TYPE_SIZES = (8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8)
+"""Bytes of the types that traces number: double, int, char, short, long, float, byte, long long and so on."""
+_BYTE = 6
+_ELEMENT, _IN_PLACE, _BLOCK = "element=", "in-place", "block"
+"""Words behind the arguments: bytes of an element, MPI_IN_PLACE, and of a reducescatter MPI_Reduce_scatter_block."""
+_MOST_BYTES = 1 << 53
+MOVED = {
+    "barrier": "",
+    "bcast": "sent root",
+    "reduce": "sent root",
+    **dict.fromkeys(("allreduce", "scan", "exscan", "reduce_scatter_block"), "sent"),
+    **dict.fromkeys(("gather", "scatter"), "sent received root"),
+    **dict.fromkeys(("allgather", "alltoall"), "sent received"),
+    "gatherv": "sent received_counts root",
+    "scatterv": "sent_counts received root",
+    "allgatherv": "sent received_counts",
+    **dict.fromkeys(("alltoallv", "alltoallw"), "sent_counts received_counts"),
+    "reduce_scatter": "received_counts",
+}
+"""Operation -> the fields of a call that say what it moves."""
+
+
+class CollectiveCall(NamedTuple):
+    """A collective as one rank calls it; sizes in bytes.
+
+    Attributes
+    ----------
+    operation : str
+        MPI's name, without the prefix and in lower case: one of ``barrier`` to ``exscan``.
+    sent, received : int
+        What MPI's counts say: of the whole vector of a broadcast, reduction or scan, else of the block for or from one
+        rank.
+    root : int
+        A rank of the communicator.
+    element : int
+        Of an element of the datatype; 0: not known.
+    operator : str
+        Of a reduction, as in `commmodel.collectives.Problem`.
+    in_place : bool
+        Whether the send buffer is MPI_IN_PLACE.
+    communicator : int
+        Its number; 0 is MPI_COMM_WORLD.
+    sent_counts, received_counts : tuple of int
+        To and from each rank, of an operation that has such; empty where they mean nothing on this rank.
+    flops : float
+        That the rank computes after its messages.
+    unit : int
+        Of the datatype that a trace counts in: SMPI's default reduce_scatter goes by it.
+    """
+
+    operation: str
+    sent: int = 0
+    received: int = 0
+    root: int = 0
+    element: int = 0
+    operator: Operator = "predefined"
+    in_place: bool = False
+    communicator: int = 0
+    sent_counts: tuple[int, ...] = ()
+    received_counts: tuple[int, ...] = ()
+    flops: float = 0.0
+    unit: int = 1
+
+    @staticmethod
+    def of(operation: str, **fields: Any) -> "CollectiveCall | None":
+        """Return a call with those of the given fields that matter to its operation; None where that is none.
+
+        >>> CollectiveCall.of("bcast", sent=8, received=8, root=1)[:4]
+        ('bcast', 8, 0, 1)
+        """
+        names = MOVED.get(operation)
+        if names is None:
+            return None
+        combines = OPERATIONS[operation].combines
+        names += " element operator" * combines + " element" * (operation == "bcast")
+        names += " in_place" * (operation == "alltoall") + " communicator"
+        return CollectiveCall(operation)._replace(**{name: fields[name] for name in names.split() if name in fields})
+
+    def text(self, processes: int) -> str:
+        """Return the action of a trace: all counts are in bytes, the type 6.
+
+        Parameters
+        ----------
+        processes : int
+            Of the communicator.
+
+        Examples
+        --------
+        >>> CollectiveCall("gatherv", 8, received_counts=(8, 16), communicator=3).text(2)
+        'within 3 gatherv 8 8 16 0 6 6'
+        >>> CollectiveCall("allreduce", 8, element=4, operator="commutative").text(4)
+        'allreduce 8 0 6 element=4 commutative'
+        """
+        words = [f"within {self.communicator}"] if self.communicator else []
+        words += [self._arguments(processes)]
+        words += [f"{_ELEMENT}{self.element}"] * (self.element > 0)
+        words += [self.operator] * (self.operator != OPERATORS[0])
+        words += [_IN_PLACE] * self.in_place + [_BLOCK] * (self.operation == "reduce_scatter_block")
+        return " ".join(words)
+
+    def _arguments(self, processes: int) -> str:
+        sent, received, root, flops = self.sent, self.received, self.root, f"{self.flops:.12g}"
+        to_each, from_each = (
+            " ".join(map(str, counts or [0] * processes)) for counts in (self.sent_counts, self.received_counts)
+        )
+        match self.operation:
+            case "bcast":
+                return f"bcast {sent} {root} 6"
+            case "reduce":
+                return f"reduce {sent} {flops} {root} 6"
+            case "allreduce" | "scan" | "exscan":
+                return f"{self.operation} {sent} {flops} 6"
+            case "gather" | "scatter":
+                return f"{self.operation} {sent} {received} {root} 6 6"
+            case "allgather" | "alltoall":
+                return f"{self.operation} {sent} {received} 6 6"
+            case "gatherv":
+                return f"gatherv {sent} {from_each} {root} 6 6"
+            case "scatterv":
+                return f"scatterv {to_each} {received} {root} 6 6"
+            case "allgatherv":
+                return f"allgatherv {sent} {from_each} 6"
+            case "alltoallv" | "alltoallw":
+                return f"alltoallv 0 {to_each} 0 {from_each} 6 6"
+            case "reduce_scatter":
+                return f"reducescatter {from_each} {flops} 6"
+            case "reduce_scatter_block":
+                return f"reducescatter {' '.join([str(sent)] * processes)} {flops} 6"
+        return self.operation
+
+
+class _Words:
+    """The words of one action, from its name on."""
+
+    def __init__(self, words: Sequence[str], type_size: float) -> None:
+        self.action, *arguments = words
+        self.type_size = type_size
+        end = len(arguments)
+        while end and _is_of_call(arguments[end - 1]):
+            end -= 1
+        self.words, self.of_call = arguments[:end], arguments[end:]
+
+    def _word(self, position: int, name: str) -> str:
+        if position >= len(self.words):
+            raise InputError(
+                f"{self.action!r} has {len(self.words)} arguments: argument {position + 1}, {name}, is missing"
+            )
+        return self.words[position]
+
+    def amount(self, position: int, name: str) -> float:
+        """Return a number ≥ 0."""
+        word = self._word(position, name)
+        try:
+            value = parse_number(word)
+        except InputError:
+            raise InputError(f"{name} {word[:40]!r}: expected a finite number") from None
+        if value < 0:
+            raise InputError(f"{name} {word[:40]!r}: expected a finite number that is not negative")
+        return value
+
+    def count(self, position: int, name: str, most: int = _MOST_BYTES) -> int:
+        """Return an integer ≥ 0."""
+        value = self.amount(position, name)
+        if value != int(value) or value > most:
+            raise InputError(f"{name} {self.words[position][:40]!r}: expected a whole number from 0 to {most}")
+        return int(value)
+
+    def sizes(self, position: int, name: str, processes: int, type_at: int) -> tuple[int, ...]:
+        """Return the bytes for each rank."""
+        if position + processes > len(self.words):
+            have = max(0, len(self.words) - position)
+            mend = "; of a communicator of fewer, say which with `communicator` and `within`"
+            raise InputError(f"{self.action!r} has {have} {name}: expected one for each of {processes} ranks{mend}")
+        unit = self.unit(type_at)
+        return tuple([self.count(position + rank, name) * unit for rank in range(processes)])
+
+    def unit(self, position: int) -> int:
+        """Return the bytes of the type named there, or of the default type."""
+        if position >= len(self.words):
+            return int(self.type_size)
+        return TYPE_SIZES[self.count(position, "type", len(TYPE_SIZES) - 1)]
+
+    def element(self, type_at: int) -> int:
+        """Return the bytes of an element: as a word says, else of that type; 0 of a type that counts bytes."""
+        word = next((word for word in self.of_call if word.startswith(_ELEMENT)), f"{_ELEMENT}0")
+        if not re.fullmatch(r"\d{1,18}", word.removeprefix(_ELEMENT)):
+            raise InputError(f"{word[:40]!r}: expected a whole number of bytes")
+        unit = self.unit(type_at)
+        is_named = type_at < len(self.words) and self.count(type_at, "type") != _BYTE
+        return int(word.removeprefix(_ELEMENT)) or (unit if unit > 1 or is_named else 0)
+
+    def root(self, position: int, processes: int) -> int:
+        """Return the rank named there, or 0."""
+        return self.count(position, "root", processes - 1) if position < len(self.words) else 0
+
+
+def _is_of_call(word: str) -> bool:
+    return word in {*OPERATORS, _IN_PLACE, _BLOCK} or word.startswith(_ELEMENT)
+
+
+def parse(text: str, type_size: float, processes_of: Callable[[int], int]) -> CollectiveCall:
+    """Read a collective of a trace.
+
+    Parameters
+    ----------
+    text : str
+        Action and arguments.
+    type_size : float
+        Bytes of the trace's default type.
+    processes_of : callable
+        Number of a communicator, 0 for all ranks -> how many ranks it has.
+
+    Raises
+    ------
+    InputError
+        Where an argument is missing or wrong.
+
+    Examples
+    --------
+    >>> parse("allreduce 1 500 0", 1, lambda _: 2)[:5]
+    ('allreduce', 8, 0, 0, 8)
+    """
+    words = _Words(text.split(), type_size)
+    number = 0
+    if words.action == "within":
+        number = words.count(0, "communicator")
+        processes = processes_of(number)
+        action = words.words[1] if len(words.words) > 1 else ""
+        if action not in _READERS:
+            raise InputError(f"within communicator {number}: {action[:40]!r} is no collective")
+        words = _Words([*words.words[1:], *words.of_call], type_size)
+    else:
+        processes = processes_of(0)
+    call, type_at = _READERS[words.action](words, processes)
+    operator = next((name for name in OPERATORS if name in words.of_call), OPERATORS[0])
+    return call._replace(
+        communicator=number,
+        element=words.element(type_at) if call.operation != "barrier" else 0,
+        unit=words.unit(type_at) if call.operation != "barrier" else 1,
+        operator=operator,
+        in_place=_IN_PLACE in words.of_call,
+    )
+
+
+def parse_definition(text: str) -> tuple[int, str]:
+    """Return the number of a communicator and the words for its ranks, from the action that defines it.
+
+    >>> parse_definition("communicator 3 0-6:2")
+    (3, '0-6:2')
+    """
+    words = _Words(text.split(), 1)
+    return words.count(0, "communicator"), " ".join(words.words[1:])
+
+
+_Read = tuple[CollectiveCall, int]
+"""A call, and where its type stands."""
+
+
+def _barrier(_: _Words, __: int) -> _Read:
+    return CollectiveCall("barrier"), 0
+
+
+def _bcast(words: _Words, processes: int) -> _Read:
+    return CollectiveCall("bcast", words.count(0, "count") * words.unit(2), root=words.root(1, processes)), 2
+
+
+def _reduction(words: _Words, processes: int) -> _Read:
+    is_rooted = words.action == "reduce"
+    size = words.count(0, "count") * words.unit(2 + is_rooted)
+    root = words.root(2, processes) if is_rooted else 0
+    return CollectiveCall(words.action, size, root=root, flops=words.amount(1, "flops")), 2 + is_rooted
+
+
+def _blocks(words: _Words, processes: int) -> _Read:
+    is_rooted = words.action in ("gather", "scatter")
+    sent = words.count(0, "send_count") * words.unit(2 + is_rooted)
+    received = words.count(1, "receive_count") * words.unit(3 + is_rooted)
+    return CollectiveCall(words.action, sent, received, words.root(2, processes) if is_rooted else 0), 2 + is_rooted
+
+
+def _gatherv(words: _Words, processes: int) -> _Read:
+    root = words.root(processes + 1, processes)
+    counts = words.sizes(1, "receive_counts", processes, processes + 3)
+    sent = words.count(0, "send_count") * words.unit(processes + 2)
+    return CollectiveCall("gatherv", sent, root=root, received_counts=counts), processes + 2
+
+
+def _scatterv(words: _Words, processes: int) -> _Read:
+    root = words.root(processes + 1, processes)
+    counts = words.sizes(0, "send_counts", processes, processes + 2)
+    received = words.count(processes, "receive_count") * words.unit(processes + 3)
+    return CollectiveCall("scatterv", received=received, root=root, sent_counts=counts), processes + 2
+
+
+def _allgatherv(words: _Words, processes: int) -> _Read:
+    counts = words.sizes(1, "receive_counts", processes, processes + 2)
+    sent = words.count(0, "send_count") * words.unit(processes + 2)
+    return CollectiveCall("allgatherv", sent, received_counts=counts), processes + 2
+
+
+def _alltoallv(words: _Words, processes: int) -> _Read:
+    sent = words.sizes(1, "send_counts", processes, 2 * processes + 2)
+    received = words.sizes(processes + 2, "receive_counts", processes, 2 * processes + 3)
+    return CollectiveCall("alltoallv", sent_counts=sent, received_counts=received), 2 * processes + 2
+
+
+def _reducescatter(words: _Words, processes: int) -> _Read:
+    counts = words.sizes(0, "receive_counts", processes, processes + 1)
+    flops = words.amount(processes, "flops")
+    if _BLOCK in words.of_call and len({*counts}) == 1:
+        return CollectiveCall("reduce_scatter_block", counts[0], flops=flops), processes + 1
+    return CollectiveCall("reduce_scatter", received_counts=counts, flops=flops), processes + 1
+
+
+_READERS: dict[str, Callable[[_Words, int], _Read]] = {
+    "barrier": _barrier,
+    "bcast": _bcast,
+    **dict.fromkeys(("reduce", "allreduce", "scan", "exscan"), _reduction),
+    **dict.fromkeys(("gather", "scatter", "allgather", "alltoall"), _blocks),
+    "gatherv": _gatherv,
+    "scatterv": _scatterv,
+    "allgatherv": _allgatherv,
+    "alltoallv": _alltoallv,
+    "reducescatter": _reducescatter,
+}
+"""Action -> what reads its arguments."""
