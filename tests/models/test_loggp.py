@@ -12,7 +12,7 @@ from support.paths import ORACLES
 
 from commmodel._core.delays.critical_path import finish_times
 from commmodel.collectives import ALGORITHMS, Problem
-from commmodel.models import loggp
+from commmodel.models import Formula, collectives, loggp
 from commmodel.models.collectives import CLOSED_FORMS
 
 CHECKS = tomllib.loads((ORACLES / "loggp.toml").read_text("utf-8"))["check"]
@@ -20,6 +20,31 @@ PAIRS = [(operation, name) for operation, forms in CLOSED_FORMS.items() for name
 SCHEDULED = [(operation, name) for operation, name in PAIRS if name in ALGORITHMS.get(operation, {})]
 NAMED = {f"{operation} {name}": (operation, name) for operation, name in SCHEDULED}
 SIZE, SECONDS = st.integers(0, 2**30).map(float), st.floats(0, 10) | st.just(0.0)
+
+
+VALUES = {
+    0: {"barrier_linear": 20, "barrier_dissemination": 12, "barrier_dissemination_printed": 12,
+        "barrier_recursive_doubling": 12, "barrier_binomial": 24},
+    16: {"linear": 62.5, "bcast_binomial": 34.5, "bcast_binary": 60, "bcast_chain": 46, "bcast_scatter_ring": 54,
+         "bcast_scatter_recursive_doubling": 38, "reduce_linear": 90.5, "reduce_binomial": 46.5,
+         "allreduce_recursive_doubling": 46.5, "allreduce_linear": 153, "allreduce_reduce_broadcast": 81,
+         "blocks_binomial": 66.5, "exchanges": 80.5, "allgather_bruck": 82.5, "allgather_neighbor_exchange": 70,
+         "alltoall_linear": 62.5, "alltoall_pairwise": 80.5, "alltoall_bruck": 146.5,
+         "reduce_scatter_block_recursive_halving": 94.5, "exchanges_reducing": 108.5, "scan_linear": 108.5,
+         "scan_recursive_doubling": 58.5},
+    64: {"reduce_scatter_gather": 91, "allreduce_reduce_scatter_allgather": 91, "allreduce_ring": 119},
+}  # fmt: skip
+"""Bytes -> formula -> its time on 8 processes with L = 2, o = g = 1, G = 0.5, δ = 0.125 and γ = 0.25."""
+PIECES = {"bcast_binary": [16.0], "bcast_chain": [4.0]}
+
+
+def test_each_formula_has_its_value():
+    formulas = {name for name, value in vars(collectives).items() if isinstance(value, Formula)}
+    assert formulas == {name for values in VALUES.values() for name in values}
+    for size, values in VALUES.items():
+        for name, value in values.items():
+            seconds = getattr(collectives, name)(8, size, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25, *PIECES.get(name, []))
+            assert seconds == value, name
 
 
 def closed(operation, name, problem, L, o, g, G=0.0, memory_copy=0.0, reduction=0.0):

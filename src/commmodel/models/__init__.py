@@ -5,12 +5,10 @@ numba over their broadcast shape. `REGISTRY` names them all; `collectives.CLOSED
 operations where they are exact.
 """
 
-from commmodel.models import collectives, halo, loggp, maxrate, nodeaware, overlap, postal, rooted
+from commmodel.models import collectives, halo, loggp, maxrate, nodeaware, overlap, postal
 from commmodel.models.formula import Formula
 
-__all__ = [
-    "REGISTRY", "Formula", "collectives", "halo", "loggp", "maxrate", "nodeaware", "overlap", "postal", "rooted",
-]  # fmt: skip
+__all__ = ["REGISTRY", "Formula", "collectives", "halo", "loggp", "maxrate", "nodeaware", "overlap", "postal"]
 
 REGISTRY: dict[str, Formula] = {
     "postal": postal.time,

@@ -2,8 +2,10 @@
 
 Source: March et al. 2009, Table 4, for its rows, corrected where it is misprinted; the others are derived in the same
 spirit from the rules of `commmodel._core.delays.critical_path`, which a schedule of `commmodel.collectives` follows
-message by message. Those with a root stand in `commmodel.models.rooted`. `CLOSED_FORMS` has them all, and says of each
-where it is exact and where a bound.
+message by message. `CLOSED_FORMS` has them all, and says of each where it is exact and where a bound:
+
+>>> CLOSED_FORMS["bcast"]["binomial"].formula(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
+34.5
 
 All formulas take the same arguments:
 
@@ -20,7 +22,7 @@ memory_copy
 reduction
     γ, seconds per byte that is combined with what came.
 segment_size
-    Bytes of a piece; in `rooted.bcast_binary` and `rooted.bcast_chain` alone.
+    Bytes of a piece; in `bcast_binary` and `bcast_chain` alone.
 
 In the docstrings x(m) = L + 2 o + (m − 1) G is the time of a message (`commmodel.models.loggp.time`), a(m) =
 max(o, g + (m − 1) G) the time between two messages of a process, and k = ⌈log₂P⌉.
@@ -31,29 +33,22 @@ max(o, g + (m − 1) G) the time between two messages of a process, and k = ⌈l
 import math
 from typing import NamedTuple
 
-from commmodel.models import rooted
 from commmodel.models.formula import Formula, formula
 
-__all__ = [
-    "CLOSED_FORMS",
-    "ClosedForm",
-    "allgather_bruck",
-    "allgather_neighbor_exchange",
-    "allreduce_recursive_doubling",
-    "allreduce_reduce_broadcast",
-    "allreduce_reduce_scatter_allgather",
-    "allreduce_ring",
-    "alltoall_bruck",
-    "alltoall_linear",
-    "alltoall_pairwise",
-    "barrier_dissemination",
-    "barrier_dissemination_printed",
-    "barrier_recursive_doubling",
-    "exchanges",
-    "exchanges_reducing",
-    "reduce_scatter_block_recursive_halving",
-    "scan_recursive_doubling",
-]
+__all__ = ["CLOSED_FORMS", "ClosedForm", "barrier_dissemination_printed"]
+
+
+@formula
+def barrier_linear(
+    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+) -> float:
+    """Barrier through rank 0: every process notifies it, then it notifies every process.
+
+    T = 2 (L + 2 o + (P − 2) max(o, g)). Rank 0 is the bottleneck, twice.
+    """
+    if processes < 2.0:
+        return 0.0
+    return 2.0 * (L + 2.0 * o + (processes - 2.0) * max(o, g))
 
 
 @formula
@@ -62,19 +57,10 @@ def barrier_dissemination(
 ) -> float:
     """Barrier by dissemination: in each of ⌈log₂P⌉ rounds every process notifies one other.
 
-    T = k max(g, L + 2 o)
-
-    Notes
-    -----
-    LogP's own. Where g > L + 2 o it counts the gap after the last message too, for which nobody waits.
-
-    Examples
-    --------
-    >>> barrier_dissemination(8, 0, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    12.0
+    T = k max(g, L + 2 o), as in LogP. Where g > L + 2 o it counts the gap after the last message too, for which nobody
+    waits.
     """
-    rounds = math.ceil(math.log2(processes))
-    return rounds * max(g, L + 2.0 * o)
+    return math.ceil(math.log2(processes)) * max(g, L + 2.0 * o)
 
 
 @formula
@@ -83,20 +69,10 @@ def barrier_dissemination_printed(
 ) -> float:
     """Barrier by dissemination, with the formula as printed in the paper.
 
-    T = k (L + o + g)
-
-    Notes
-    -----
-    March 2009, Table 4: the gap stands for the overhead of the receiver. The same as `barrier_dissemination` for g
-    = o.
-
-    Examples
-    --------
-    >>> barrier_dissemination_printed(8, 0, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    12.0
+    T = k (L + o + g). March 2009, Table 4: the gap stands for the overhead of the receiver. The same as
+    `barrier_dissemination` for g = o.
     """
-    rounds = math.ceil(math.log2(processes))
-    return rounds * (L + o + g)
+    return math.ceil(math.log2(processes)) * (L + o + g)
 
 
 @formula
@@ -106,16 +82,7 @@ def barrier_recursive_doubling(
     """Barrier by recursive doubling: pairs at distance 1, 2, 4, ... notify each other.
 
     T = (log₂P − 1) max(g, L + 2 o) + L + 2 o; with k = ⌊log₂P⌋ where P is no power of two, k max(g, L + 2 o) + 2 (L + 2
-    o)
-
-    Notes
-    -----
-    Processes beyond a power of two tell a partner before, and are told after.
-
-    Examples
-    --------
-    >>> barrier_recursive_doubling(8, 0, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    12.0
+    o). Processes beyond a power of two tell a partner before, and are told after.
     """
     if processes < 2.0:
         return 0.0
@@ -126,21 +93,175 @@ def barrier_recursive_doubling(
 
 
 @formula
+def barrier_binomial(
+    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+) -> float:
+    """Barrier: up a binomial tree and down again.
+
+    T = 2 k (L + 2 o). A reduction and a broadcast of nothing.
+    """
+    return 2.0 * math.ceil(math.log2(processes)) * (L + 2.0 * o)
+
+
+@formula
+def linear(
+    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+) -> float:
+    """Messages from the root to each process in turn, or from each process to the root.
+
+    T = (P − 2) a(m) + x(m). LogGP's train of messages, with many receivers or many senders.
+    """
+    if processes < 2.0:
+        return 0.0
+    rest = (max(message_size, 1.0) - 1.0) * G
+    return (processes - 2.0) * max(o, g + rest) + L + 2.0 * o + rest
+
+
+@formula
+def bcast_binomial(
+    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+) -> float:
+    """Broadcast down a binomial tree: each round doubles the number of processes that have the message.
+
+    T = k (L + 2 o + (m − 1) G). March 2009, Table 4.
+    """
+    rest = (max(message_size, 1.0) - 1.0) * G
+    return math.ceil(math.log2(processes)) * (L + 2.0 * o + rest)
+
+
+@formula
+def bcast_binary(
+    processes: float,
+    message_size: float,
+    L: float,
+    o: float,
+    g: float,
+    G: float,
+    memory_copy: float,
+    reduction: float,
+    segment_size: float,
+) -> float:
+    """Broadcast down a binary tree, pipelined in segments.
+
+    T = ⌊log₂P⌋ (a(s) + x(s)) + (⌈m/s⌉ − 1) max(2 a(s), 3 o), s = min(m, segment_size). A piece is sent twice and
+    received once. The path that goes to the second child everywhere is the longest.
+    """
+    if processes < 2.0:
+        return 0.0
+    pieces = max(1.0, math.ceil(message_size / segment_size))
+    rest = (max(min(message_size, segment_size), 1.0) - 1.0) * G
+    apart = max(o, g + rest)
+    if processes < 3.0:
+        return (pieces - 1.0) * apart + L + 2.0 * o + rest
+    depth = math.floor(math.log2(processes))
+    busy = 3.0 * o if processes > 3.0 else 2.0 * o
+    return depth * (apart + L + 2.0 * o + rest) + (pieces - 1.0) * max(2.0 * apart, busy)
+
+
+@formula
+def bcast_chain(
+    processes: float,
+    message_size: float,
+    L: float,
+    o: float,
+    g: float,
+    G: float,
+    memory_copy: float,
+    reduction: float,
+    segment_size: float,
+) -> float:
+    """Broadcast along a chain of all processes, pipelined in segments.
+
+    T = (P − 1) x(s) + (⌈m/s⌉ − 1) max(2 o, a(s)), s = min(m, segment_size); max(o, a(s)) for P = 2. A process in the
+    middle receives a piece and sends it on, 2 o of its time.
+    """
+    if processes < 2.0:
+        return 0.0
+    pieces = max(1.0, math.ceil(message_size / segment_size))
+    rest = (max(min(message_size, segment_size), 1.0) - 1.0) * G
+    busy = 2.0 * o if processes > 2.0 else o
+    return (processes - 1.0) * (L + 2.0 * o + rest) + (pieces - 1.0) * max(busy, g + rest)
+
+
+@formula
+def bcast_scatter_ring(
+    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+) -> float:
+    """Broadcast by a binomial scatter, then an allgather around a ring (BT/R).
+
+    T = (k + P − 1) (L + 2 o) + 2 (P − 1)/P m G. March 2009, Table 4, "Scatter + Gather". It leaves out that the first
+    byte of a message costs no G: (k + P − 1) G.
+    """
+    rounds = math.ceil(math.log2(processes))
+    return (rounds + processes - 1.0) * (L + 2.0 * o) + 2.0 * (processes - 1.0) / processes * message_size * G
+
+
+@formula
+def bcast_scatter_recursive_doubling(
+    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+) -> float:
+    """Broadcast by a binomial scatter, then an allgather by recursive doubling (BT/RD).
+
+    T = 2 k (L + 2 o) + 2 (P − 1)/P m G. Missing in March 2009, Table 4. It leaves out that the first byte of a message
+    costs no G: 2 k G.
+    """
+    rounds = math.ceil(math.log2(processes))
+    return 2.0 * rounds * (L + 2.0 * o) + 2.0 * (processes - 1.0) / processes * message_size * G
+
+
+@formula
+def reduce_linear(
+    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+) -> float:
+    """Reduce in the root: every process sends to it, and it combines.
+
+    T = (P − 2) a(m) + x(m) + (P − 1) γ m. The root combines when it has all.
+    """
+    if processes < 2.0:
+        return 0.0
+    rest = (max(message_size, 1.0) - 1.0) * G
+    return (processes - 2.0) * max(o, g + rest) + L + 2.0 * o + rest + (processes - 1.0) * reduction * message_size
+
+
+@formula
+def reduce_binomial(
+    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+) -> float:
+    """Reduce up a binomial tree.
+
+    T = k (x(m) + γ m). A broadcast backwards, with a reduction after each message.
+    """
+    rest = (max(message_size, 1.0) - 1.0) * G
+    return math.ceil(math.log2(processes)) * (L + 2.0 * o + rest + reduction * message_size)
+
+
+@formula
+def reduce_scatter_gather(
+    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+) -> float:
+    """Reduce by recursive halving (reduce-scatter), then a gather up a binomial tree.
+
+    T = 2 k (L + 2 o) + 2 ((2^k − 1)/2^k m − k) G + (2^k − 1)/2^k m γ, k = ⌊log₂P⌋; and x(m) + γ m where P is no power
+    of two. Both phases send m/2, m/4, ..., m/2^k bytes (Rabenseifner). Processes beyond a power of two hand theirs to a
+    partner before.
+    """
+    rounds = math.floor(math.log2(processes))
+    power = 2.0**rounds
+    volume = (power - 1.0) / power * message_size
+    time = 2.0 * rounds * (L + 2.0 * o) + 2.0 * max(volume - rounds, 0.0) * G + volume * reduction
+    if power < processes:
+        time += L + 2.0 * o + (max(message_size, 1.0) - 1.0) * G + message_size * reduction
+    return time
+
+
+@formula
 def allreduce_recursive_doubling(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
     """Allreduce by recursive doubling: pairs at distance 1, 2, 4, ... exchange the vector and combine.
 
-    T = log₂P (x(m) + γ m); with k = ⌊log₂P⌋ where P is no power of two, (k + 1) (x(m) + γ m) + x(m)
-
-    Notes
-    -----
-    Processes beyond a power of two give theirs to a partner before, and get the result after.
-
-    Examples
-    --------
-    >>> allreduce_recursive_doubling(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    46.5
+    T = log₂P (x(m) + γ m); with k = ⌊log₂P⌋ where P is no power of two, (k + 1) (x(m) + γ m) + x(m). Processes beyond a
+    power of two give theirs to a partner before, and get the result after.
     """
     rest = (max(message_size, 1.0) - 1.0) * G
     rounds = math.floor(math.log2(processes))
@@ -157,17 +278,8 @@ def allreduce_reduce_scatter_allgather(
     """Allreduce by recursive halving (reduce-scatter), then recursive doubling (allgather).
 
     T = 2 k (L + 2 o) + 2 ((2^k − 1)/2^k m − k) G + (2^k − 1)/2^k m γ, k = ⌊log₂P⌋; and 2 x(m) + γ m where P is no power
-    of two
-
-    Notes
-    -----
-    Both phases send m/2, m/4, ..., m/2^k bytes (Rabenseifner). Processes beyond a power of two hand theirs to a
+    of two. Both phases send m/2, m/4, ..., m/2^k bytes (Rabenseifner). Processes beyond a power of two hand theirs to a
     partner before, and get the result after.
-
-    Examples
-    --------
-    >>> allreduce_reduce_scatter_allgather(8, 64, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    91.0
     """
     rounds = math.floor(math.log2(processes))
     power = 2.0**rounds
@@ -179,21 +291,24 @@ def allreduce_reduce_scatter_allgather(
 
 
 @formula
+def allreduce_linear(
+    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+) -> float:
+    """Allreduce in rank 0: every process sends to it, it combines, and sends to every process.
+
+    T = 2 (P − 2) a(m) + 2 x(m) + (P − 1) γ m: `reduce_linear` and `linear`.
+    """
+    numbers = (processes, message_size, L, o, g, G, memory_copy, reduction)
+    return reduce_linear(*numbers) + linear(*numbers)
+
+
+@formula
 def allreduce_ring(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
     """Allreduce around a ring: reduce-scatter, then allgather.
 
-    T = 2 (P − 1) x(m/P) + (P − 1)/P m γ
-
-    Notes
-    -----
-    P − 1 rounds with a reduction, then P − 1 without.
-
-    Examples
-    --------
-    >>> allreduce_ring(8, 64, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    119.0
+    T = 2 (P − 1) x(m/P) + (P − 1)/P m γ. P − 1 rounds with a reduction, then P − 1 without.
     """
     if processes < 2.0:
         return 0.0
@@ -207,20 +322,22 @@ def allreduce_reduce_broadcast(
 ) -> float:
     """Allreduce up a binomial tree (reduce), then down it (broadcast).
 
-    T = k (2 x(m) + γ m)
-
-    Notes
-    -----
-    `reduce_binomial` and `bcast_binomial`.
-
-    Examples
-    --------
-    >>> allreduce_reduce_broadcast(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    81.0
+    T = k (2 x(m) + γ m): `reduce_binomial` and `bcast_binomial`.
     """
     rest = (max(message_size, 1.0) - 1.0) * G
+    return math.ceil(math.log2(processes)) * (2.0 * (L + 2.0 * o + rest) + reduction * message_size)
+
+
+@formula
+def blocks_binomial(
+    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+) -> float:
+    """Gather up or scatter down a binomial tree, each message with the blocks of a whole subtree.
+
+    T = k (L + 2 o) + ((P − 1) m − k) G. Messages of m, 2 m, 4 m, ... bytes; so has an allgather by recursive doubling.
+    """
     rounds = math.ceil(math.log2(processes))
-    return rounds * (2.0 * (L + 2.0 * o + rest) + reduction * message_size)
+    return rounds * (L + 2.0 * o) + max((processes - 1.0) * message_size - rounds, 0.0) * G
 
 
 @formula
@@ -229,16 +346,7 @@ def exchanges(
 ) -> float:
     """P − 1 rounds, in each of which every process sends one block and receives one.
 
-    T = (P − 2) max(g + (m − 1) G, x(m)) + x(m)
-
-    Notes
-    -----
-    An allgather around a ring, or an alltoall between pairs.
-
-    Examples
-    --------
-    >>> exchanges(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    80.5
+    T = (P − 2) max(g + (m − 1) G, x(m)) + x(m). An allgather around a ring, or an alltoall between pairs.
     """
     if processes < 2.0:
         return 0.0
@@ -253,17 +361,8 @@ def allgather_bruck(
 ) -> float:
     """Allgather by Bruck: blocks from distance 1, 2, 4, ..., then a rotation in memory.
 
-    T = k (L + 2 o) + ((P − 1) m − k) G + δ P m
-
-    Notes
-    -----
-    Any P: the last message has the blocks that are missing. δ P m: blocks lie in order from a process's own on, and
-    are copied to their places.
-
-    Examples
-    --------
-    >>> allgather_bruck(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    82.5
+    T = k (L + 2 o) + ((P − 1) m − k) G + δ P m. Any P: the last message has the blocks that are missing. δ P m: blocks
+    lie in order from a process's own on, and are copied to their places.
     """
     rounds = math.ceil(math.log2(processes))
     wire = max((processes - 1.0) * message_size - rounds, 0.0) * G
@@ -277,16 +376,7 @@ def allgather_neighbor_exchange(
 ) -> float:
     """Allgather by neighbour exchange: the newest blocks alternately to the left and to the right neighbour.
 
-    T = x(m) + (P/2 − 1) x(2 m)
-
-    Notes
-    -----
-    For an even P.
-
-    Examples
-    --------
-    >>> allgather_neighbor_exchange(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    70.0
+    T = x(m) + (P/2 − 1) x(2 m). For an even P.
     """
     if processes < 2.0:
         return 0.0
@@ -301,22 +391,13 @@ def alltoall_linear(
 ) -> float:
     """Alltoall with all messages at once.
 
-    T = max((P − 2) a(m) + x(m), 2 (P − 1) o)
-
-    Notes
-    -----
-    March 2009, Table 4, prints L + 2 o + (m − 1) G + 2 (P − 1) G, which has no m where the many messages are:
-    impossible. This follows from LogGP's rules. The last of P − 1 messages leaves (P − 2) a(m) after the first and
-    takes x(m); and the processor spends o on each of 2 (P − 1) messages. Both are lower bounds, and for g + (m − 1)
-    G ≤ o their maximum is what a schedule takes that is evaluated message by message. Elsewhere a receive that has
-    begun may hold up a send by as much as o, so that sends are a(m) + o apart instead of max(a(m), 2 o), 1.5 times
-    as much at most. One also reads (P − 1) g + 2 o for m = 1 and g ≥ 2 o: right for L = g only, as the last message
-    is under way for L, not for g.
-
-    Examples
-    --------
-    >>> alltoall_linear(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    62.5
+    T = max((P − 2) a(m) + x(m), 2 (P − 1) o). March 2009, Table 4, prints L + 2 o + (m − 1) G + 2 (P − 1) G, which has
+    no m where the many messages are. This follows from LogGP's rules. The last of P − 1 messages leaves (P
+    − 2) a(m) after the first and takes x(m); and the processor spends o on each of 2 (P − 1) messages. Both are lower
+    bounds, and for g + (m − 1) G ≤ o their maximum is what a schedule takes that is evaluated message by message.
+    Elsewhere a receive that has begun may hold up a send by as much as o, so that sends are a(m) + o apart instead of
+    max(a(m), 2 o), 1.5 times as much at most. One also reads (P − 1) g + 2 o for m = 1 and g ≥ 2 o: right for L = g
+    only, as the last message is under way for L, not for g.
     """
     if processes < 2.0:
         return 0.0
@@ -330,16 +411,8 @@ def alltoall_pairwise(
 ) -> float:
     """Alltoall by pairwise exchange: in each of P − 1 rounds every process exchanges with one other.
 
-    T = (P − 1) (L + o + (m − 1) G + g)
-
-    Notes
-    -----
-    March 2009, Table 4: the gap stands for the overhead of the receiver; without that, `exchanges`.
-
-    Examples
-    --------
-    >>> alltoall_pairwise(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    80.5
+    T = (P − 1) (L + o + (m − 1) G + g). March 2009, Table 4: the gap stands for the overhead of the receiver; without
+    that, `exchanges`.
     """
     if processes < 2.0:
         return 0.0
@@ -353,17 +426,8 @@ def alltoall_bruck(
 ) -> float:
     """Alltoall by Bruck: in each of ⌈log₂P⌉ rounds half of all blocks go to one process.
 
-    T = k (o + (P m/2 − 1) G + δ P m/2 + max(g, L + o)) + δ P m
-
-    Notes
-    -----
-    March 2009, Table 4; the printed parenthesis multiplies o by G. δ P m/2: the blocks to send are packed; δ P m:
-    all blocks are turned.
-
-    Examples
-    --------
-    >>> alltoall_bruck(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    146.5
+    T = k (o + (P m/2 − 1) G + δ P m/2 + max(g, L + o)) + δ P m. March 2009, Table 4; the printed parenthesis multiplies
+    o by G. δ P m/2: the blocks to send are packed; δ P m: all blocks are turned.
     """
     if processes < 2.0:
         return 0.0
@@ -379,17 +443,9 @@ def reduce_scatter_block_recursive_halving(
     """Reduce-scatter by recursive halving: pairs at distance P/2, P/4, ... exchange half of the rest and combine.
 
     T = k (L + 2 o) + ((P − 1) m − k) G + (P − 1) m γ; with k = ⌊log₂P⌋ where P is no power of two, k (L + 2 o) + (2
-    (2^k − 1) m − k) G + 2 (2^k − 1) m γ + x(P m) + γ P m + x(m)
-
-    Notes
-    -----
-    Messages of P m/2, P m/4, ..., m bytes. Processes beyond a power of two hand theirs to a partner before, and get
-    the result after. The halves then have up to twice as many blocks.
-
-    Examples
-    --------
-    >>> reduce_scatter_block_recursive_halving(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    94.5
+    (2^k − 1) m − k) G + 2 (2^k − 1) m γ + x(P m) + γ P m + x(m). Messages of P m/2, P m/4, ..., m bytes. Processes
+    beyond a power of two hand theirs to a partner before, and get the result after. The halves then have up to twice as
+    many blocks.
     """
     rounds = math.floor(math.log2(processes))
     power = 2.0**rounds
@@ -408,16 +464,7 @@ def exchanges_reducing(
 ) -> float:
     """P − 1 rounds, in each of which every process sends one block, receives one and combines it.
 
-    T = (P − 2) max(g + (m − 1) G, x(m) + γ m) + x(m) + γ m
-
-    Notes
-    -----
-    A reduce_scatter_block, around a ring or between pairs.
-
-    Examples
-    --------
-    >>> exchanges_reducing(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    108.5
+    T = (P − 2) max(g + (m − 1) G, x(m) + γ m) + x(m) + γ m. A reduce_scatter_block, around a ring or between pairs.
     """
     if processes < 2.0:
         return 0.0
@@ -428,32 +475,34 @@ def exchanges_reducing(
 
 
 @formula
+def scan_linear(
+    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+) -> float:
+    """Scan along a chain: each process combines its part and sends the result to the next.
+
+    T = (P − 1) (x(m) + γ m).
+    """
+    rest = (max(message_size, 1.0) - 1.0) * G
+    return (processes - 1.0) * (L + 2.0 * o + rest + reduction * message_size)
+
+
+@formula
 def scan_recursive_doubling(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
     """Scan by recursive doubling: pairs at distance 1, 2, 4, ... exchange their partial results.
 
-    T = k (x(m) + 2 γ m)
-
-    Notes
-    -----
-    What came is added to the sum of all known, and where it is from below to the result, too.
-
-    Examples
-    --------
-    >>> scan_recursive_doubling(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
-    58.5
+    T = k (x(m) + 2 γ m). What came is added to the sum of all known, and where it is from below to the result, too.
     """
     rest = (max(message_size, 1.0) - 1.0) * G
-    rounds = math.ceil(math.log2(processes))
-    return rounds * (L + 2.0 * o + rest + 2.0 * reduction * message_size)
+    return math.ceil(math.log2(processes)) * (L + 2.0 * o + rest + 2.0 * reduction * message_size)
 
 
 class ClosedForm(NamedTuple):
     """The formula of an algorithm, and where it is exact."""
 
     formula: Formula
-    exactness: str
+    exactness: str = "exact"
     """Where it is what the rules of LogGP give for the schedule, and where only a bound."""
     takes_segment_size: bool = False
 
@@ -466,119 +515,73 @@ _TREE_UP = (
     "exact for P a power of two and g ≤ L + 2 o, where a longer gap makes it a lower bound; an estimate for other P, "
     "where two messages may come at once"
 )
-
+_PAIRS = "exact for P a power of two, where a longer gap than L + 2 o makes it a lower bound; an estimate for other P"
+_HALVES = "exact for P a power of two that divides m and g ≤ L + 2 o; an estimate for other P"
+_PIECE = "exact for one piece, g ≤ L + 2 o and P + 1 a power of two; else an estimate"
+_PIECES = "exact for pieces of the same size; an upper bound where the last is smaller"
+_SHORT_GAP = "exact for g ≤ L + 2 o; else a lower bound"
+_SCATTER = "for g ≤ L + 2 o and P a power of two that divides m an upper bound, too large by {} G; else an estimate"
 
 CLOSED_FORMS: dict[str, dict[str, ClosedForm]] = {
     "barrier": {
-        "linear": ClosedForm(rooted.barrier_linear, "exact"),
+        "linear": ClosedForm(barrier_linear),
         "dissemination": ClosedForm(
             barrier_dissemination, "exact for g ≤ L + 2 o; else an upper bound, too large by g − L − 2 o"
         ),
         "recursive-doubling": ClosedForm(
             barrier_recursive_doubling, "exact for P a power of two; an upper bound for other P"
         ),
-        "binomial": ClosedForm(
-            rooted.barrier_binomial,
-            "exact for P a power of two, where a longer gap than L + 2 o makes it a lower bound; an "
-            "estimate for other P",
-        ),
+        "binomial": ClosedForm(barrier_binomial, _PAIRS),
     },
     "bcast": {
-        "linear": ClosedForm(rooted.linear, "exact"),
-        "binomial": ClosedForm(rooted.bcast_binomial, _TREE),
-        "binomial-at-once": ClosedForm(rooted.bcast_binomial, _TREE),
-        "binary": ClosedForm(
-            rooted.bcast_binary, "exact for one piece, g ≤ L + 2 o and P + 1 a power of two; else an estimate", True
-        ),
-        "chain": ClosedForm(
-            rooted.bcast_chain, "exact for pieces of the same size; an upper bound where the last is smaller", True
-        ),
-        "scatter-ring": ClosedForm(
-            rooted.bcast_scatter_ring,
-            "for g ≤ L + 2 o and P a power of two that divides m an upper bound, too large by (k + P − "
-            "1) G; else an estimate",
-        ),
-        "scatter-recursive-doubling": ClosedForm(
-            rooted.bcast_scatter_recursive_doubling,
-            "for g ≤ L + 2 o and P a power of two that divides m an upper bound, too large by 2 k G; else an estimate",
-        ),
+        "linear": ClosedForm(linear),
+        "binomial": ClosedForm(bcast_binomial, _TREE),
+        "binomial-at-once": ClosedForm(bcast_binomial, _TREE),
+        "binary": ClosedForm(bcast_binary, _PIECE, takes_segment_size=True),
+        "chain": ClosedForm(bcast_chain, _PIECES, takes_segment_size=True),
+        "scatter-ring": ClosedForm(bcast_scatter_ring, _SCATTER.format("(k + P − 1)")),
+        "scatter-recursive-doubling": ClosedForm(bcast_scatter_recursive_doubling, _SCATTER.format("2 k")),
     },
     "reduce": {
-        "linear": ClosedForm(rooted.reduce_linear, "exact"),
-        "binomial": ClosedForm(rooted.reduce_binomial, _TREE_UP),
-        "reduce-scatter-gather": ClosedForm(
-            rooted.reduce_scatter_gather,
-            "exact for P a power of two that divides m and g ≤ L + 2 o; an estimate for other P",
-        ),
-        "reduce-scatter-gather-halves": ClosedForm(
-            rooted.reduce_scatter_gather,
-            "exact for P a power of two that divides m and g ≤ L + 2 o; an estimate for other P",
-        ),
+        "linear": ClosedForm(reduce_linear),
+        "binomial": ClosedForm(reduce_binomial, _TREE_UP),
+        "reduce-scatter-gather": ClosedForm(reduce_scatter_gather, _HALVES),
+        "reduce-scatter-gather-halves": ClosedForm(reduce_scatter_gather, _HALVES),
     },
     "allreduce": {
-        "recursive-doubling": ClosedForm(
-            allreduce_recursive_doubling,
-            "exact for P a power of two, where a longer gap than L + 2 o makes it a lower bound; an "
-            "estimate for other P",
-        ),
-        "reduce-scatter-allgather": ClosedForm(
-            allreduce_reduce_scatter_allgather,
-            "exact for P a power of two that divides m and g ≤ L + 2 o; an estimate for other P",
-        ),
-        "reduce-scatter-allgather-halves": ClosedForm(
-            allreduce_reduce_scatter_allgather,
-            "exact for P a power of two that divides m and g ≤ L + 2 o; an estimate for other P",
-        ),
-        "linear": ClosedForm(rooted.allreduce_linear, "exact"),
+        "recursive-doubling": ClosedForm(allreduce_recursive_doubling, _PAIRS),
+        "reduce-scatter-allgather": ClosedForm(allreduce_reduce_scatter_allgather, _HALVES),
+        "reduce-scatter-allgather-halves": ClosedForm(allreduce_reduce_scatter_allgather, _HALVES),
+        "linear": ClosedForm(allreduce_linear),
         "ring": ClosedForm(allreduce_ring, "exact for g ≤ L + 2 o where P divides m; else a lower bound"),
-        "reduce-broadcast": ClosedForm(
-            allreduce_reduce_broadcast,
-            "exact for P a power of two, where a longer gap than L + 2 o makes it a lower bound; an "
-            "estimate for other P",
-        ),
+        "reduce-broadcast": ClosedForm(allreduce_reduce_broadcast, _PAIRS),
     },
-    "gather": {
-        "linear": ClosedForm(rooted.linear, "exact"),
-        "binomial": ClosedForm(rooted.blocks_binomial, _TREE_UP),
-    },
-    "scatter": {
-        "linear": ClosedForm(rooted.linear, "exact"),
-        "binomial": ClosedForm(rooted.blocks_binomial, _TREE),
-    },
+    "gather": {"linear": ClosedForm(linear), "binomial": ClosedForm(blocks_binomial, _TREE_UP)},
+    "scatter": {"linear": ClosedForm(linear), "binomial": ClosedForm(blocks_binomial, _TREE)},
     "allgather": {
-        "ring": ClosedForm(exchanges, "exact"),
+        "ring": ClosedForm(exchanges),
         "recursive-doubling": ClosedForm(
-            rooted.blocks_binomial, "exact for P a power of two and g ≤ L + 2 o; else a lower bound"
+            blocks_binomial, "exact for P a power of two and g ≤ L + 2 o; else a lower bound"
         ),
-        "bruck": ClosedForm(allgather_bruck, "exact for g ≤ L + 2 o; else a lower bound"),
-        "neighbor-exchange": ClosedForm(
-            allgather_neighbor_exchange, "exact for g ≤ L + 2 o; else a lower bound; for an even P"
-        ),
+        "bruck": ClosedForm(allgather_bruck, _SHORT_GAP),
+        "neighbor-exchange": ClosedForm(allgather_neighbor_exchange, f"{_SHORT_GAP}; for an even P"),
     },
     "alltoall": {
         "linear": ClosedForm(
             alltoall_linear, "exact for g + (m − 1) G ≤ o; else a lower bound, at most 1.5 times too small"
         ),
         "pairwise": ClosedForm(alltoall_pairwise, "exact for g = o; an upper bound for g > o; a lower bound for g < o"),
-        "pairwise-xor": ClosedForm(exchanges, "exact"),
+        "pairwise-xor": ClosedForm(exchanges),
         "bruck": ClosedForm(alltoall_bruck, "exact for g ≤ L + o and P a power of two; an upper bound elsewhere"),
     },
     "reduce_scatter_block": {
-        "recursive-halving": ClosedForm(
-            reduce_scatter_block_recursive_halving,
-            "exact for P a power of two, where a longer gap than L + 2 o makes it a lower bound; an "
-            "estimate for other P",
-        ),
-        "pairwise": ClosedForm(exchanges_reducing, "exact"),
-        "ring": ClosedForm(exchanges_reducing, "exact"),
+        "recursive-halving": ClosedForm(reduce_scatter_block_recursive_halving, _PAIRS),
+        "pairwise": ClosedForm(exchanges_reducing),
+        "ring": ClosedForm(exchanges_reducing),
     },
     "scan": {
-        "linear": ClosedForm(rooted.scan_linear, "exact"),
-        "recursive-doubling": ClosedForm(
-            scan_recursive_doubling,
-            "exact for P a power of two, where a longer gap than L + 2 o makes it a lower bound; an "
-            "estimate for other P",
-        ),
+        "linear": ClosedForm(scan_linear),
+        "recursive-doubling": ClosedForm(scan_recursive_doubling, _PAIRS),
     },
 }
 """Operation -> algorithm, under the names of `commmodel.collectives.algorithms.registry.ALGORITHMS` -> formula."""
