@@ -14,17 +14,22 @@ from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round, messages_at_once
 from commmodel.errors import InputError
 
-__all__ = ["bruck", "linear", "pairwise", "pairwise_in_place", "pairwise_xor", "shift_in_place"]
+__all__ = ["at_once", "bruck", "linear", "pairwise", "pairwise_in_place", "pairwise_xor", "shift_in_place"]
 
 
 @register("alltoall", "linear", all_pairs_at_once=True)
 def linear(problem: Problem) -> Iterator[Round]:
     """All sends and receives at once; process r begins with r + 1, r + 2 and so on (Thakur et al. 2005)."""
+    return at_once(problem, 1)
+
+
+def at_once(problem: Problem, direction: int) -> Iterator[Round]:
+    """Yield the round of `linear`, in which process r begins with r + direction, r + 2 direction and so on."""
     processes = problem.processes
     messages_at_once(processes * (processes - 1))
     if processes > 1:
         sender = np.repeat(np.arange(processes), processes - 1)
-        receiver = (sender + np.tile(np.arange(1, processes), processes)) % processes
+        receiver = (sender + direction * np.tile(np.arange(1, processes), processes)) % processes
         yield _direct(problem, sender, receiver, _sizes(problem, sender))
 
 

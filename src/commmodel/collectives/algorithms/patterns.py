@@ -152,7 +152,8 @@ def halving(power: int) -> Iterator[tuple[BlockExchange, BlockExchange]]:
 class Fold:
     """Folding of P processes onto 2^k: of the first 2 (P - 2^k), each odd one hands its data to the one before it.
 
-    The 2^k members keep their order, so that a range of members stands for a range of processes.
+    The 2^k members keep their order, so that a range of members stands for a range of processes. With `odd_stays` each
+    even one hands its data to the one behind it.
 
     >>> fold = Fold(6)
     >>> fold.out, fold.home, fold.process(np.arange(4))
@@ -160,6 +161,7 @@ class Fold:
     """
 
     processes: int
+    odd_stays: bool = False
 
     @property
     def power(self) -> int:
@@ -169,13 +171,13 @@ class Fold:
     @property
     def out(self) -> Integers:
         """Processes that are not members."""
-        return self.home + 1
+        return self.home - 1 if self.odd_stays else self.home + 1
 
     @property
     def home(self) -> Integers:
         """The members that act for the processes in `out`."""
-        return 2 * np.arange(self.processes - self.power)
+        return 2 * np.arange(self.processes - self.power) + self.odd_stays
 
     def process(self, member: Integers) -> Integers:
         """Return the rank of a member; P for the member 2^k, which does not exist."""
-        return member + np.minimum(member, self.processes - self.power)
+        return member + np.minimum(member + self.odd_stays, self.processes - self.power)

@@ -5,6 +5,7 @@ from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds, power_of_two_only
 from commmodel.simulate.smpi_collectives.grids import cube, rectangle, send_to_all
+from commmodel.simulate.smpi_collectives.halving import double
 
 __all__ = ["ALLGATHER", "ALLGATHERV", "of_nodes"]
 
@@ -15,6 +16,7 @@ _at_once = by_rounds(alltoall.linear)
 _ring = by_rounds(alltoall.pairwise)
 _doubling = by_rounds(allgather.recursive_doubling)
 _bruck = by_rounds(allgather.bruck)
+_neighbour_exchange = by_rounds(allgather.neighbor_exchange)
 
 
 def _rectangle(me: Member, call: CollectiveCall) -> None:
@@ -40,11 +42,6 @@ def _gather_broadcast(me: Member, call: CollectiveCall) -> None:
     me.call("bcast", CollectiveCall(me.processes * call.size, call.element))
 
 
-def _logical_ring(me: Member, call: CollectiveCall) -> None:
-    for _ in range(me.processes - 1):
-        me.exchange((me.rank + 1) % me.processes, call.size, (me.rank - 1) % me.processes)
-
-
 def _posted_ring(me: Member, call: CollectiveCall) -> None:
     """A ring whose receives are all posted before."""
     receives = [me.ireceive((me.rank - 1) % me.processes) for _ in range(me.processes - 1)]
@@ -53,15 +50,7 @@ def _posted_ring(me: Member, call: CollectiveCall) -> None:
 
 
 def _neighbours(me: Member, call: CollectiveCall) -> None:
-    """Exchange with both neighbours in turn, of two blocks from the second time on."""
-    if me.processes % 2:
-        return _ring(me, call)
-    pairs = ((me.rank + 1) % me.processes, (me.rank - 1) % me.processes)
-    if me.rank % 2:
-        pairs = pairs[::-1]
-    for step in range(me.processes // 2):
-        me.exchange(pairs[step % 2], call.size * (2 if step else 1), pairs[step % 2])
-    return None
+    (_ring if me.processes % 2 else _neighbour_exchange)(me, call)
 
 
 def _xor(me: Member, call: CollectiveCall) -> None:
@@ -187,7 +176,7 @@ ALLGATHER: dict[str, Algorithm] = {
     "bruck": _bruck,
     "GB": _gather_broadcast,
     "loosely_lr": _loose_ring,
-    "NTSLR": _logical_ring,
+    "NTSLR": by_rounds(allgather.ring),
     "NTSLR_NB": _posted_ring,
     "pair": _xor,
     "rdb": _doubling,
@@ -254,26 +243,7 @@ def _bruck_v(me: Member, call: CollectiveCall) -> None:
 
 
 def _mpich_doubling_v(me: Member, call: CollectiveCall) -> None:
-    """Recursive doubling of MPICH; where a rank has no partner, others of its group pass on what they received."""
-    processes, rank, sizes = me.processes, me.rank, call.sizes
-    width = 1
-    while width < processes:
-        other, group = rank ^ width, rank & -width
-        opposite = other & -width
-        if other < processes:
-            me.exchange(other, sum(sizes[group : min(group + width, processes)]), other)
-        if opposite + width > processes:
-            done = processes - group - width
-            received = sum(sizes[opposite:processes])
-            distance = width // 2
-            while distance:
-                target, half = rank ^ distance, rank & -(2 * distance)
-                if target > rank and rank < half + done <= target:
-                    me.send(target, received)
-                elif target < rank and target < half + done <= rank:
-                    me.receive(target)
-                distance //= 2
-        width *= 2
+    double(me, lambda first, last: sum(call.sizes[first:last]))
 
 
 def _mpich_ring_v(me: Member, call: CollectiveCall) -> None:

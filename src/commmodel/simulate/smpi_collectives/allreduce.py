@@ -6,6 +6,7 @@ from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.simulate.smpi_collectives import rounds
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds, power_of_two_only
+from commmodel.simulate.smpi_collectives.halving import RankFold
 from commmodel.simulate.smpi_collectives.reduce import reduce_all_or_to_root
 from commmodel.simulate.smpi_collectives.trees import down, up
 
@@ -136,23 +137,20 @@ def _pipeline_of_nodes(me: Member, call: CollectiveCall) -> None:
 
 def _doubling_of_nodes(me: Member, call: CollectiveCall) -> None:
     width, node, place, nodes = _up_nodes(me, call.size)
-    power = power_below(nodes)
-    aside = nodes - power
     if not place:
-        is_pair = node < 2 * aside
-        if is_pair and node % 2 == 0:
+        fold = RankFold(node, nodes, odd_stays=True)
+        if fold.is_aside:
             me.send(me.rank + width, call.size)
             me.receive(me.rank + width)
         else:
-            if is_pair:
+            if fold.is_pair:
                 me.receive(me.rank - width)
-            member, distance = node // 2 if is_pair else node - aside, 1
-            while distance < power:
-                other = member ^ distance
-                rank = (other * 2 + 1 if other < aside else other + aside) * width
+            distance = 1
+            while distance < fold.power:
+                rank = fold.rank_of(fold.member ^ distance) * width
                 me.exchange(rank, call.size, rank)
                 distance *= 2
-            if is_pair:
+            if fold.is_pair:
                 me.send(me.rank - width, call.size)
     _down_nodes(me, call.size, width, node, place)
 

@@ -9,6 +9,7 @@ from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives import rounds
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds, power_of_two_only
 from commmodel.simulate.smpi_collectives.grids import cube, rectangle, send_to_all
+from commmodel.simulate.smpi_collectives.halving import double
 
 __all__ = ["ALLTOALL", "ALLTOALLV"]
 
@@ -39,25 +40,8 @@ def _cube(me: Member, call: CollectiveCall) -> None:
 
 
 def _doubling(me: Member, call: CollectiveCall) -> None:
-    """Recursive doubling of all vectors; where a rank has no partner, others of its group pass on what came."""
-    processes, rank, vector = me.processes, me.rank, me.processes * call.size
-    width = 1
-    while width < processes:
-        other, first = rank ^ width, rank & -width
-        opposite = other & -width
-        if other < processes:
-            me.exchange(other, (min(first + width, processes) - first) * vector, other)
-        if opposite + width > processes:
-            done = processes - first - width
-            distance = width // 2
-            while distance:
-                target, group = rank ^ distance, rank & -(2 * distance)
-                if target > rank and rank < group + done <= target:
-                    me.send(target, (processes - opposite) * vector)
-                elif target < rank and target < group + done <= rank:
-                    me.receive(target)
-                distance //= 2
-        width *= 2
+    """Recursive doubling of all vectors."""
+    double(me, lambda first, last: (last - first) * me.processes * call.size)
 
 
 def _throttled(me: Member, call: CollectiveCall) -> None:

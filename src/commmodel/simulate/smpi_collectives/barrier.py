@@ -8,19 +8,15 @@ from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall,
 
 __all__ = ["BARRIER"]
 
+_linear = by_rounds(barrier.linear)
+_dissemination = by_rounds(barrier.dissemination)
+
 
 def _two_processes(me: Member, _: CollectiveCall) -> None:
     """Exchange with the other one."""
     if me.processes != 2:
         raise InputError(f"SMPI's barrier ompi_two_procs hangs on {me.processes} processes: there must be 2")
     me.exchange(1 - me.rank, 0, 1 - me.rank)
-
-
-def _dissemination(me: Member, _: CollectiveCall) -> None:
-    distance = 1
-    while distance < me.processes:
-        me.exchange((me.rank + distance) % me.processes, 0, (me.rank - distance) % me.processes)
-        distance *= 2
 
 
 def _recursive_doubling(me: Member, _: CollectiveCall) -> None:
@@ -81,7 +77,6 @@ def _of_nodes(me: Member, call: CollectiveCall) -> None:
     me.node.call("bcast", CollectiveCall(1), "mpich")
 
 
-_linear = by_rounds(barrier.linear)
 BARRIER: dict[str, Algorithm] = {
     DEFAULT: _linear,
     "ompi_basic_linear": _linear,

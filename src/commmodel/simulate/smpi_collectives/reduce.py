@@ -8,7 +8,7 @@ from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.simulate.smpi_collectives.broadcast import SEGMENT, segments
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
-from commmodel.simulate.smpi_collectives.halving import borders, halve
+from commmodel.simulate.smpi_collectives.halving import RankFold, borders, halve
 from commmodel.simulate.smpi_collectives.trees import (
     TreePlace,
     binary,
@@ -73,23 +73,15 @@ def _scatter_gather(me: Member, call: CollectiveCall) -> None:
     """Recursive halving of the vector, then gather up a binomial tree; odd ranks stand aside."""
     if not call.count:
         return
-    processes, root = me.processes, call.root
-    power = power_below(processes)
-    aside = processes - power
-    count = max(call.count, processes)
-    cuts = borders(count, power, call.element)
-    member = me.rank // 2 if me.rank < 2 * aside else me.rank - aside
-    stands_aside = me.rank < 2 * aside and me.rank % 2 == 1
-    if stands_aside:
+    root, fold = call.root, RankFold(me.rank, me.processes)
+    cuts = borders(max(call.count, me.processes), fold.power, call.element)
+    member = fold.member
+    if fold.is_aside:
         me.send(me.rank - 1, cuts[-1])
-    elif me.rank < 2 * aside:
+    elif fold.is_pair:
         me.receive(me.rank + 1)
-
-    def rank_of(other: int) -> int:
-        return other * 2 if other < aside else other + aside
-
-    blocks = None if stands_aside else halve(me, cuts, member, rank_of)
-    root_stands_aside = root < 2 * aside and root % 2 == 1
+    blocks = None if fold.is_aside else halve(me, cuts, member, fold.rank_of)
+    root_stands_aside = fold.stands_aside(root)
     if root_stands_aside:
         if me.rank == root:
             me.receive(0)
@@ -97,14 +89,14 @@ def _scatter_gather(me: Member, call: CollectiveCall) -> None:
         elif me.rank == 0:
             me.send(root, cuts[1])
             return
-    if stands_aside and me.rank != root:
+    if fold.is_aside and me.rank != root:
         return
-    target = 0 if root_stands_aside else root // 2 if root < 2 * aside else root - aside
+    target = 0 if root_stands_aside else fold.member_of(root)
     first = blocks.first if blocks is not None else 0
-    width, distance = 1, power // 2
+    width, distance = 1, fold.power // 2
     while distance:
         other = member ^ distance
-        rank = root if other == 0 and root_stands_aside else rank_of(other)
+        rank = root if other == 0 and root_stands_aside else fold.rank_of(other)
         if (other & -distance) == (target & -distance):
             me.send(rank, cuts[first + width] - cuts[first])
             return
@@ -170,40 +162,33 @@ def _open_mpi_in_order_binary(me: Member, call: CollectiveCall) -> None:
 
 def reduce_all_or_to_root(me: Member, call: CollectiveCall, to_all: bool = False) -> None:
     """Rabenseifner's own program: pairs exchange halves, then as `halve`; then back, or up to the root."""
-    processes, count, element = me.processes, call.count, call.element
-    power = power_below(processes)
-    aside = processes - power
-    if not count or processes == 1:
+    count, element = call.count, call.element
+    if not count or me.processes == 1:
         me.call("allreduce" if to_all else "reduce", call, DEFAULT)
         return
     low, high = count // 2 * element, (count - count // 2) * element
-    is_pair, is_even = me.rank < 2 * aside, me.rank % 2 == 0
-    member = -1 if is_pair and not is_even else me.rank // 2 if is_pair else me.rank - aside
-    if is_pair and is_even:
-        me.exchange(me.rank + 1, high, me.rank + 1)
-        me.receive(me.rank + 1)
-    elif is_pair:
+    fold = RankFold(me.rank, me.processes)
+    if fold.is_aside:
         me.exchange(me.rank - 1, low, me.rank - 1)
         me.send(me.rank - 1, high)
-
-    def rank_of(other: int) -> int:
-        return other * 2 if other < aside else other + aside
-
-    halves = _halves(count, element, max(member, 0), power)
-    if member >= 0:
-        for step, (low, high) in enumerate(halves):
-            other, is_low = member ^ (1 << step), not member >> step & 1
-            me.exchange(rank_of(other), high if is_low else low, rank_of(other))
-    if to_all:
-        for step, (low, high) in reversed(list(enumerate(halves))) if member >= 0 else ():
-            other, is_low = member ^ (1 << step), not member >> step & 1
-            me.exchange(rank_of(other), low if is_low else high, rank_of(other))
-        if is_pair and is_even:
-            me.send(me.rank + 1, call.size)
-        elif is_pair:
-            me.receive(me.rank - 1)
+    elif fold.is_pair:
+        me.exchange(me.rank + 1, high, me.rank + 1)
+        me.receive(me.rank + 1)
+    halves = _halves(count, element, 0 if fold.is_aside else fold.member, fold.power)
+    steps = [] if fold.is_aside else [*enumerate(halves)]
+    for step, (low, high) in steps:
+        rank, is_low = fold.rank_of(fold.member ^ (1 << step)), not fold.member >> step & 1
+        me.exchange(rank, high if is_low else low, rank)
+    if not to_all:
+        _back_to_root(me, call.root, fold, halves)
         return
-    _back_to_root(me, call.root, member, halves)
+    for step, (low, high) in reversed(steps):
+        rank, is_low = fold.rank_of(fold.member ^ (1 << step)), not fold.member >> step & 1
+        me.exchange(rank, low if is_low else high, rank)
+    if fold.is_aside:
+        me.receive(me.rank - 1)
+    elif fold.is_pair:
+        me.send(me.rank + 1, call.size)
 
 
 def _halves(count: int, element: int, member: int, power: int) -> list[tuple[int, int]]:
@@ -217,13 +202,11 @@ def _halves(count: int, element: int, member: int, power: int) -> list[tuple[int
     return halves
 
 
-def _back_to_root(me: Member, root: int, member: int, halves: list[tuple[int, int]]) -> None:
+def _back_to_root(me: Member, root: int, fold: RankFold, halves: list[tuple[int, int]]) -> None:
     """Send blocks towards the root, which is sent the first member's if it has stood aside."""
-    power = power_below(me.processes)
-    aside = me.processes - power
-    root_stands_aside = root < 2 * aside and root % 2 == 1
-    target = 0 if root_stands_aside else root // 2 if root < 2 * aside else root - aside
-    if root_stands_aside:
+    member = -1 if fold.is_aside else fold.member
+    target = 0 if fold.stands_aside(root) else fold.member_of(root)
+    if fold.stands_aside(root):
         if me.rank == 0:
             me.send(root, halves[-1][0] if halves else 0)
             return
@@ -235,7 +218,7 @@ def _back_to_root(me: Member, root: int, member: int, halves: list[tuple[int, in
     for step in reversed(range(len(halves))):
         bit = 1 << step
         other, is_low = member ^ bit, not member & bit
-        rank = root if other == target else other * 2 if other < aside else other + aside
+        rank = root if other == target else fold.rank_of(other)
         if member & bit != target & bit:
             me.send(rank, halves[step][0 if is_low else 1])
         else:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.collectives.schedule import Problem, Round
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives import rounds
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
+from commmodel.simulate.smpi_collectives.halving import RankFold
 
 __all__ = ["REDUCE_SCATTER"]
 
@@ -59,30 +59,18 @@ def _default(me: Member, call: CollectiveCall) -> None:
     return me.call("scatter", CollectiveCall(call.sizes[0], call.element), DEFAULT)
 
 
-class _Folded:
-    """Ranks of which the first even ones stand aside, each for the next, so that a power of two is left."""
-
-    def __init__(self, me: Member, sizes: tuple[int, ...]) -> None:
-        self.power = power_below(me.processes)
-        self.aside = me.processes - self.power
-        self.is_pair = me.rank < 2 * self.aside
-        self.is_aside = self.is_pair and me.rank % 2 == 0
-        self.member = me.rank // 2 if self.is_pair else me.rank - self.aside
-        self.sizes = [
-            sizes[2 * member] + sizes[2 * member + 1] if member < self.aside else sizes[member + self.aside]
-            for member in range(self.power)
-        ]
-
-    def rank_of(self, member: int) -> int:
-        """Return the rank of a member."""
-        return member * 2 + 1 if member < self.aside else member + self.aside
+def _folded(me: Member, sizes: tuple[int, ...]) -> tuple[RankFold, list[int]]:
+    """Return the fold in which even ranks stand aside, and the bytes of each member's blocks."""
+    fold = RankFold(me.rank, me.processes, odd_stays=True)
+    ranks = [fold.rank_of(member) for member in range(fold.power)]
+    return fold, [sizes[rank] + (sizes[rank - 1] if rank < 2 * fold.aside else 0) for rank in ranks]
 
 
 def _halving(me: Member, call: CollectiveCall) -> None:
     """Halve the vector with the farthest first; nothing is exchanged where a half is empty."""
     if not sum(call.sizes):
         return
-    fold = _Folded(me, call.sizes)
+    fold, sizes = _folded(me, call.sizes)
     if fold.is_aside:
         me.send(me.rank + 1, sum(call.sizes))
         if call.sizes[me.rank]:
@@ -93,8 +81,8 @@ def _halving(me: Member, call: CollectiveCall) -> None:
     first, distance = 0, fold.power // 2
     while distance:
         is_low = not fold.member & distance
-        low = sum(fold.sizes[first : first + distance])
-        high = sum(fold.sizes[first + distance : first + 2 * distance])
+        low = sum(sizes[first : first + distance])
+        high = sum(sizes[first + distance : first + 2 * distance])
         other = fold.rank_of(fold.member ^ distance)
         if low and high:
             request = me.ireceive(other)
@@ -124,7 +112,7 @@ def _butterfly(me: Member, call: CollectiveCall) -> None:
     """Halve the vector with the nearest first; then blocks go to the ranks whose bits are mirrored."""
     if me.processes < 2:
         return
-    fold = _Folded(me, call.sizes)
+    fold, sizes = _folded(me, call.sizes)
     bits = fold.power.bit_length() - 1
 
     def mirrored(member: int) -> int:
@@ -142,7 +130,7 @@ def _butterfly(me: Member, call: CollectiveCall) -> None:
         is_low = not fold.member & distance
         sent = first + (blocks if is_low else 0)
         other = fold.rank_of(fold.member ^ distance)
-        me.exchange(other, sum(fold.sizes[sent : sent + blocks]), other)
+        me.exchange(other, sum(sizes[sent : sent + blocks]), other)
         first += 0 if is_low else blocks
         distance *= 2
     target = mirrored(fold.member)

@@ -8,15 +8,15 @@ Main entry: `ROUNDS`.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.collectives.algorithms import allgather, alltoall, barrier, broadcast, gather, reduce
-from commmodel.collectives.algorithms.patterns import Fold, halving
+from commmodel.collectives.algorithms.patterns import Fold, doubling, halving
 from commmodel.collectives.library.smpi_selection import DEFAULT
-from commmodel.collectives.schedule import Integers, Problem, Round, Scheduler, messages_at_once
+from commmodel.collectives.schedule import Problem, Round, Scheduler, messages_at_once
 from commmodel.simulate.smpi_collectives.tables import pick, tables
 
 __all__ = [
@@ -55,53 +55,45 @@ def reduce_broadcast(problem: Problem) -> Iterator[Round]:
     yield from broadcast.binomial(problem)
 
 
-def _member(fold: Fold, member: Integers) -> Integers:
-    """Return the process of a member: of the first 2 (P - 2^k) processes, the odd ones."""
-    out = fold.processes - fold.power
-    return np.where(member < out, 2 * member + 1, member + out)
-
-
-def _folded(problem: Problem, inner: Iterator[Round]) -> Iterator[Round]:
+def _folded(problem: Problem, inner: Callable[[Problem, Fold], Iterator[Round]]) -> Iterator[Round]:
     """Yield rounds of members, between rounds in which even processes pass their data and receive the result."""
-    fold = Fold(problem.processes)
+    fold = Fold(problem.processes, odd_stays=True)
     size = np.full(fold.home.size, problem.message_size)
-    if fold.home.size:
-        yield Round(fold.home, fold.out, size)
-    yield from inner
-    if fold.home.size:
+    if size.size:
         yield Round(fold.out, fold.home, size)
+    yield from inner(problem, fold)
+    if size.size:
+        yield Round(fold.home, fold.out, size)
 
 
 def recursive_doubling(problem: Problem) -> Iterator[Round]:
     """In round i member m exchanges its vector with m XOR 2^i."""
-    return _folded(problem, _doubled(problem))
+    return _folded(problem, _doubled)
 
 
-def _doubled(problem: Problem) -> Iterator[Round]:
-    fold = Fold(problem.processes)
+def _doubled(problem: Problem, fold: Fold) -> Iterator[Round]:
     member = np.arange(fold.power)
     size = np.full(fold.power, problem.message_size)
     distance = 1
     while distance < fold.power:
-        yield Round(_member(fold, member), _member(fold, member ^ distance), size)
+        yield Round(fold.process(member), fold.process(member ^ distance), size)
         distance *= 2
 
 
 @cache
 def reduce_scatter_allgather(element: int) -> Scheduler:
     """Return recursive halving of the vector, then doubling; the last block has the remaining elements."""
-    return lambda problem: _folded(problem, _halved(problem, element))
+    return lambda problem: _folded(problem, partial(_halved, element))
 
 
-def _halved(problem: Problem, element: int) -> Iterator[Round]:
-    fold = Fold(problem.processes)
+def _halved(element: int, problem: Problem, fold: Fold) -> Iterator[Round]:
     share = problem.message_size // element // fold.power * element
     borders = np.append(np.arange(fold.power) * share, problem.message_size)
     halves = list(halving(fold.power))
     for exchange in [*(sends for sends, _ in halves), *(keeps for _, keeps in reversed(halves))]:
         yield Round(
-            _member(fold, exchange.sender),
-            _member(fold, exchange.receiver),
+            fold.process(exchange.sender),
+            fold.process(exchange.receiver),
             borders[exchange.last] - borders[exchange.first],
         )
 
@@ -121,12 +113,7 @@ def _ring(problem: Problem) -> Iterator[Round]:
 
 def descending(problem: Problem) -> Iterator[Round]:
     """All sends and receives of an alltoall at once; process r begins with r - 1, r - 2 and so on."""
-    processes = problem.processes
-    messages_at_once(processes * (processes - 1))
-    if processes > 1:
-        sender = np.repeat(np.arange(processes), processes - 1)
-        receiver = (sender - np.tile(np.arange(1, processes), processes)) % processes
-        yield Round(sender, receiver, np.full(sender.size, problem.message_size))
+    return alltoall.at_once(problem, -1)
 
 
 def _scan(problem: Problem) -> Iterator[Round]:
@@ -168,36 +155,12 @@ def reduce_scatter_pairwise(sizes: NDArray[np.float64]) -> Iterator[Round]:
 def reduce_scatter_doubling(sizes: NDArray[np.float64]) -> Iterator[Round]:
     """Recursive doubling for operations that do not commute, of blocks of any size, as in MPICH.
 
-    In round i processes r and r XOR 2^i exchange all blocks but those of their groups of 2^i. Where a process has no
-    partner, others of its group pass on what they received, to the upper half of the group first.
+    In round i processes r and r XOR 2^i exchange all blocks but those of their groups of 2^i.
     """
-    processes = sizes.size
     before = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    rank = np.arange(processes)
-    width = 1
-
-    def beyond(group: Integers) -> Integers:
-        """Return the bytes of all blocks but those of groups."""
-        remainder: Integers = (
-            before[-1] - before[np.minimum(group + width, processes)] + before[np.minimum(group, processes)]
-        )
-        return remainder
-
-    while width < processes:
-        group, partner = rank & -width, rank ^ width
-        paired = partner < processes
-        yield Round(rank[paired], partner[paired], beyond(group)[paired])
-        received = beyond(partner & -width)
-        lacks = (partner & -width) + width > processes
-        done = processes - group - width
-        step = width // 2
-        while step:
-            target, half = rank ^ step, rank & -(2 * step)
-            sends = lacks & (target > rank) & (target < processes) & (rank < half + done) & (target >= half + done)
-            if sends.any():
-                yield Round(rank[sends], target[sends], received[sends])
-            step //= 2
-        width *= 2
+    for exchange in doubling(sizes.size):
+        size = before[-1] - before[exchange.last] + before[exchange.first]
+        yield Round(exchange.sender, exchange.receiver, size)
 
 
 ROUNDS: dict[str, dict[str, Scheduler]] = {
