@@ -267,7 +267,10 @@ def recorder() -> Extension:
     extension = Extension(
         f"{RECORDER.removeprefix('src/').replace('/', '.')}.{os.path.basename(RECORDER)}",
         sorted(glob(f"{RECORDER}/*.c")),
-        depends=[*glob(f"{RECORDER}/*.*[!so]"), *glob(f"{CORE}/clock/*.h"), "src/commmodel/record/calls.py"],
+        depends=[
+            *(*glob(f"{RECORDER}/*.*[!so]"), *glob(f"{CORE}/clock/*.h")),
+            *(f"{CORE}/common/codes.h", "src/commmodel/record/calls.py"),
+        ],
         include_dirs=[CORE, RECORDER],
         extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden"],
         extra_link_args=["-Wl,-z,lazy"],  # programs without MPI load it too, and call none of it
@@ -282,7 +285,7 @@ def online_library() -> Extension:
     extension = Extension(
         f"{ONLINE.removeprefix('src/').replace('/', '.')}.{os.path.basename(ONLINE)}",
         [*sorted(glob(f"{ONLINE}/*.c")), f"{RECORDER}/sites.c"],
-        depends=[*glob(f"{ONLINE}/*.h"), f"{ONLINE}/symbols.py", f"{RECORDER}/sites.h", f"{CORE}/program/codes.h"],
+        depends=[*glob(f"{ONLINE}/*.h"), f"{ONLINE}/symbols.py", f"{RECORDER}/sites.h", f"{CORE}/common/codes.h"],
         include_dirs=[CORE, ONLINE],
         extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-fno-omit-frame-pointer"],
         extra_link_args=["-Wl,-soname,libmpi.so.12"],

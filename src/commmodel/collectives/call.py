@@ -13,14 +13,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from commmodel._core.common.codes import TYPE_SIZES
 from commmodel.collectives.operation import OPERATIONS, OPERATORS, Operator
 from commmodel.errors import InputError
 from commmodel.units import parse_number
 
-__all__ = ["MOVED", "TYPE_SIZES", "CollectiveCall", "parse", "parse_definition"]
+__all__ = ["MOVED", "CollectiveCall", "parse", "parse_definition"]
 
-TYPE_SIZES = (8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8)
-"""Bytes of the types that traces number: double, int, char, short, long, float, byte, long long and so on."""
 _BYTE = 6
 _ELEMENT, _IN_PLACE, _BLOCK = "element=", "in-place", "block"
 """Words behind the arguments: bytes of an element, MPI_IN_PLACE, and of a reducescatter MPI_Reduce_scatter_block."""

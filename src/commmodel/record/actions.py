@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
+from commmodel._core.common.codes import DataFlag
 from commmodel._core.recordings.logs import CALL
 from commmodel.collectives.between_groups import GroupExchange, between_groups
 from commmodel.collectives.call import MOVED, CollectiveCall
@@ -47,8 +48,6 @@ _GROUPS = {call.code: call.group for call in CALLS}
 _ANY, _NO_PROCESS = -1, -2
 _ROOM = 1 << 30  # bytes that a matched probe with wildcards has room for: no call says so
 _WORLD = 1  # MPI_COMM_WORLD in each log
-_IN_PLACE, _USER, _ORDERED = 1, 2, 4
-"""Flags of a collective's data: in place, combined by a user's operator, by one that does not commute."""
 _EXCHANGE = -1  # the request of an MPI_Sendrecv
 _NEIGHBOURS, _BETWEEN_GROUPS, _TO_WINDOW, _FROM_WINDOW, _PARTITIONED = -10, -11, -12, -13, -20
 """Tags of messages that are not point-to-point ones; that of a partitioned message is _PARTITIONED less its own."""
@@ -83,7 +82,9 @@ def _with_counts(call: Any, block: CallBlock) -> Any:
 
 
 def _operator(flags: int) -> Operator:
-    return "predefined" if not flags & _USER else "non-commutative" if flags & _ORDERED else "commutative"
+    if not flags & DataFlag.OF_USER:
+        return "predefined"
+    return "non-commutative" if flags & DataFlag.ORDERED else "commutative"
 
 
 def _fields(call: Any) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def _fields(call: Any) -> dict[str, Any]:
         "root": call.root,
         "element": call.element,
         "operator": _operator(call.data_flags),
-        "in_place": bool(call.data_flags & _IN_PLACE),
+        "in_place": bool(call.data_flags & DataFlag.IN_PLACE),
         "sent_counts": to_each,
         "received_counts": from_each,
     }

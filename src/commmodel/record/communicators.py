@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel._core.common.codes import CommunicatorKind
+
 __all__ = ["Communicator", "LocalCommunicator", "Runs", "View", "expand", "unify"]
 
 Runs = tuple[tuple[int, int, int], ...]
 """Ranks in their order as runs of (first, stride, count)."""
-KINDS = ("plain", "Cartesian", "graph", "distributed graph", "inter")
-_INTER = 4
+KINDS = tuple(kind.value for kind in CommunicatorKind)
+_INTER = KINDS.index(CommunicatorKind.INTER.value)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel._core.common.codes import Ending, LogRecord
 from commmodel._core.recordings.logs import Clock, Decoder
 from commmodel.documents import check_format, convert, decode_json, read_bytes
 from commmodel.errors import DamagedFileError, InputError
@@ -40,14 +41,14 @@ _MOST_PROCESSORS = 1 << 16
 _MOST_CALLS = 65_536
 _MOST_SITES = 1 << 20
 _MOST_BYTES = 1 << 22
-_SITE, _COMMUNICATOR, _CLOCK, _WINDOW, _TEXT, _LEAVE, _NEIGHBOURS = 1, 2, 3, 4, 6, 7, 8
 _Decode = Callable[[Decoder, memoryview, int], int]
 _FIELDS = {call.code: call.fields for call in CALLS}
-_ENDINGS = {
-    2: "MPI_Abort, code {}",
-    3: "exit without MPI_Finalize, code {}",
-    4: "another program took its place (exec)",
-    5: "the disk was full: all that follows is missing",
+_ENDINGS: dict[int, str] = {
+    Ending.KILLED: "its log ends before the program does: the process was killed, crashed, or still runs",
+    Ending.ABORTED: "MPI_Abort, code {}",
+    Ending.EXITED: "exit without MPI_Finalize, code {}",
+    Ending.REPLACED: "another program took its place (exec)",
+    Ending.DISK_FULL: "the disk was full: all that follows is missing",
 }
 
 
@@ -374,23 +375,23 @@ def _scan(header: LogHeader, path: Path) -> _Log:
     """Read all that stands in a log beside calls."""
     log = _Log(header, path)
     decoder = Decoder(_FIELDS)
-    place, reason, code = HEADER.size, 0, 0
+    place, reason, code = HEADER.size, int(Ending.KILLED), 0
     try:
         for place in _decoded(decoder, path, Decoder.decode_definitions, 1 << 20):  # noqa: B007  (the last one counts)
             for kind, numbers, texts, times in decoder.take()[3]:
-                if kind == _SITE and len(log.sites) < _MOST_SITES and numbers[0] < _MOST_SITES:
+                if kind == LogRecord.SITE and len(log.sites) < _MOST_SITES and numbers[0] < _MOST_SITES:
                     log.sites[numbers[0]] = Site(texts[0], numbers[1], texts[1], numbers[2])
-                elif kind == _COMMUNICATOR and numbers[0] < _MOST_SITES:
+                elif kind == LogRecord.COMMUNICATOR and numbers[0] < _MOST_SITES:
                     log.communicators.append(_communicator(numbers, texts))
-                elif kind == _NEIGHBOURS and log.communicators and log.communicators[-1].number == numbers[0]:
+                elif kind == LogRecord.NEIGHBOURS and log.communicators and log.communicators[-1].number == numbers[0]:
                     log.communicators[-1] = _with_neighbours(log.communicators[-1], numbers[1:])
-                elif kind == _WINDOW:
+                elif kind == LogRecord.WINDOW:
                     log.windows[numbers[0]] = numbers[1]
-                elif kind == _CLOCK:
+                elif kind == LogRecord.CLOCK:
                     log.comparisons.append(ClockComparison(numbers[0], times[0], times[1]))
-                elif kind == _TEXT:
+                elif kind == LogRecord.TEXT:
                     log.texts[texts[0]] = texts[1]
-                elif kind == _LEAVE:
+                elif kind == LogRecord.LEAVE:
                     reason, code = numbers[0], numbers[1]
                     log.last_tick = float(numbers[2])
         left = 0
@@ -404,8 +405,6 @@ def _scan(header: LogHeader, path: Path) -> _Log:
         log.fault = f"damaged at byte {place} ({decoder.problem}): {_megabytes(left)} that follow are not read"
     elif left > 0 and not decoder.has_ended:
         log.fault = f"cut within a record at byte {place}"
-    elif reason == 0:
-        log.fault = "its log ends before the program does: the process was killed, crashed, or still runs"
     elif reason in _ENDINGS:
         log.fault = _ENDINGS[reason].format(code)
     return log

@@ -3,71 +3,16 @@
 Main entry: `kinds`.
 """
 
-from enum import IntEnum
-
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel._core.common.codes import Reason, Role, Rule, Share, Volume
 from commmodel.record.calls import CALLS, Call
 
 __all__ = ["REASONS", "Role", "Rule", "Share", "Volume", "is_communication", "kinds"]
 
-
-class Role(IntEnum):
-    """What a call does to messages; the order is that of ``_core/recordings/analysis.hpp``."""
-
-    PLAIN = 0
-    SENDS = 1
-    SENDS_LATER = 2
-    SEND_PREPARED = 3
-    RECEIVES = 4
-    RECEIVES_LATER = 5
-    RECEIVE_PREPARED = 6
-    EXCHANGES = 7
-    EXCHANGES_LATER = 8
-    PROBES = 9
-    TAKES = 10
-    FETCHES = 11
-    FETCHES_LATER = 12
-    WAITS = 13
-    TESTS = 14
-    STARTS = 15
-    FREES = 16
-    JOINS = 17
-    JOINS_LATER = 18
-    JOIN_PREPARED = 19
-
-
-class Rule(IntEnum):
-    """For whom a rank waits in a collective."""
-
-    NOBODY = 0
-    EVERYBODY = 1
-    FOR_ROOT = 2
-    AS_ROOT = 3
-    PREFIX = 4
-
-
-REASONS = ("late sender", "late receiver", "wait at N x N", "late broadcast", "early reduce", "wait in a scan")
-"""Why a call waits; the order is that of ``_core/recordings/waits.hpp``."""
-
-
-class Share(IntEnum):
-    """Where the time of a call belongs."""
-
-    COMMUNICATION = 0
-    FILES = 1
-    OTHER = 2
-
-
-class Volume(IntEnum):
-    """Which bytes a collective moves."""
-
-    AS_GIVEN = 0
-    TO_EACH = 1
-    AS_RECEIVED = 2
-
-
+REASONS = tuple(reason.value for reason in Reason)
+"""Why a call waits, in words."""
 _ROLES = {
     **dict.fromkeys(("Send", "Bsend", "Ssend", "Rsend"), Role.SENDS),
     **dict.fromkeys(("Isend", "Ibsend", "Issend", "Irsend"), Role.SENDS_LATER),

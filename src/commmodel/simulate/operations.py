@@ -6,53 +6,14 @@ operations out in order. Each takes 24 bytes. Main entry: `Program`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel._core.common.codes import ANY, COLLECTIVE_TAG, EVERY_NAMED, UNNAMED, Code
 from commmodel.errors import InputError
 
 __all__ = ["ANY", "COLLECTIVE_TAG", "EVERY_NAMED", "OPERATION", "UNNAMED", "Code", "Operations", "Program"]
-
-
-class Code(IntEnum):
-    """Codes of operations, with the numbers of the engine."""
-
-    COMPUTE = 0
-    """Keep the processor busy for `value` seconds."""
-    SLEEP = 1
-    """Be idle for `value` seconds."""
-    SEND = 2
-    """MPI_Send of `value` bytes to `peer` with `tag`."""
-    ISEND = 3
-    """MPI_Isend; `request` is its name, or `UNNAMED`."""
-    RECV = 4
-    """MPI_Recv from `peer` or `ANY`, with `tag` or `ANY`; `value` is the most bytes it takes, −1 for any number."""
-    IRECV = 5
-    """MPI_Irecv; `request` is its name, or `UNNAMED`."""
-    WAIT = 6
-    """Wait for the request of that name; nothing if it has been waited for."""
-    WAITALL = 7
-    """Wait for all unnamed requests (`request` is `UNNAMED`), or for all named ones (`EVERY_NAMED`)."""
-    TEST = 8
-    """Go on, whether a request is done or not, as after MPI_Test; if it is, the request is gone."""
-    MARK = 9
-    """Note the time; `value` is the number of the mark."""
-    AWAIT = 10
-    """Wait until a request completes or a message comes, `value` seconds at most; only of programs that run."""
-    SSEND = 11
-    """MPI_Ssend, which ends when the receive has begun and has the data; only of programs that run."""
-    ISSEND = 12
-    """MPI_Issend, in the same manner."""
-    PUT = 13
-    """Store `value` bytes in memory of `peer`, which takes no part in it; only of programs that run. Its `request` is
-    complete when they are there."""
-    GET = 14
-    """Fetch `value` bytes from memory of `peer`: a request, which takes the latency, and the answer."""
-    WITHDRAW = 15
-    """MPI_Cancel of a receive that has got no message yet, with the peer, tag and request of its IRECV."""
-
 
 OPERATION = np.dtype(
     [("code", np.int32), ("peer", np.int32), ("tag", np.int32), ("request", np.int32), ("value", np.float64)]
@@ -60,13 +21,6 @@ OPERATION = np.dtype(
 """One operation."""
 Operations = NDArray[np.void]
 """Operations of type `OPERATION`, shape (operations,)."""
-ANY = -1
-"""MPI_ANY_SOURCE and MPI_ANY_TAG. MPI_ANY_TAG matches tags from 0 on only."""
-UNNAMED = -1
-"""A request that only WAITALL waits for, with all the others that have no name."""
-EVERY_NAMED = -2
-COLLECTIVE_TAG = -2
-"""Messages of collective operations have this tag or one below it: no receive of the application matches them."""
 
 
 @dataclass(frozen=True, repr=False)

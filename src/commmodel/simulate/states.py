@@ -24,23 +24,9 @@ The engines tell waits from transfers while they simulate; in timelines of other
 `commmodel.simulate.timeline.split_waits` does, in recordings their analysis.
 """
 
-from enum import IntEnum
+from commmodel._core.common.codes import State
 
 __all__ = ["IDLE", "SIMULATED", "STATE_NAMES", "State"]
-
-
-class State(IntEnum):
-    """States of a rank; the first are those of the engines (``_core/program/program.hpp``)."""
-
-    COMPUTE = 0
-    SEND = 1
-    RECEIVE = 2
-    WAIT = 3
-    SLEEP = 4
-    TRANSFER = 5
-    FILES = 6
-    START_AND_END = 7
-
 
 SIMULATED = tuple(State)[: State.FILES]
 """States of simulated ranks."""

@@ -15,7 +15,7 @@
 
 namespace commmodel::delays {
 
-enum GoalKind : uint8_t { GOAL_SEND = 0, GOAL_RECEIVE = 1, GOAL_CALCULATE = 2 };
+enum GoalKind : uint8_t { GOAL_KINDS };
 
 struct GoalOperation {  // 24 bytes
     double value;       // bytes, or time

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "additions.h"
-#include "program/codes.h"
+#include "common/codes.h"
 #include "shared.h"
 
 #define EXPORT __attribute__((visibility("protected")))      // functions: our own calls of them stay within

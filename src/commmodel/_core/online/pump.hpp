@@ -166,7 +166,7 @@ class Pump final : public Live {
         if (known != expansions.end()) {
             place.expanded = known->second;
             for (Operation &operation : place.expanded) {
-                if (operation.tag <= traces::COLLECTIVE_TAG) operation.tag = place.tag;
+                if (operation.tag <= COLLECTIVE_TAG) operation.tag = place.tag;
             }
             begin = place.expanded.data();
             count = static_cast<int64_t>(place.expanded.size());

@@ -40,8 +40,4 @@ class Live {
     ~Live() = default;
 };
 
-constexpr int32_t FIRST_REPORTED = 1 << 30;
-// A receive with this minus the number of a communicator takes any tag of it; the first communicator has ANY.
-constexpr int32_t ANY_OF_COMMUNICATOR = -(1 << 22);
-
 }  // namespace commmodel

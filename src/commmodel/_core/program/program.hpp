@@ -5,16 +5,12 @@
 #include <cstdint>
 
 #include "common/constants.hpp"
-#include "program/codes.h"
+#include "common/codes.h"
 
 namespace commmodel {
 
 enum Code : int32_t { OPERATION_CODES, CODES };
-enum State : int32_t { IN_COMPUTE, IN_SEND, IN_RECEIVE, IN_WAIT, IN_SLEEP, IN_TRANSFER, STATES };
-
-constexpr int32_t ANY = -1;
-constexpr int32_t UNNAMED = -1;
-constexpr int32_t EVERY_NAMED = -2;
+enum State : int32_t { RANK_STATES, STATES };
 
 #pragma pack(push, 1)  // as numpy lays them out
 struct Operation {

@@ -10,9 +10,7 @@
 
 namespace commmodel::traces {
 
-constexpr int32_t MARKER = -1;          // the code of a call that is to be replaced
-constexpr int32_t COLLECTIVE_TAG = -2;  // as in simulate/operations.py
-constexpr int32_t COLLECTIVE_TAGS = 1 << 20;
+constexpr int32_t MARKER = -1;  // the code of a call that is to be replaced
 
 struct Rounds {
     int64_t processes, messages, works;

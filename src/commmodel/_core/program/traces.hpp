@@ -51,10 +51,7 @@ inline void splice(const Operation *operations, int64_t count, const std::vector
     }
 }
 
-// Bytes of the types 0 to 29: double, int, char, short, long, float, byte, long long, signed and unsigned char,
-// unsigned short, int, long, long long, long double, wchar, bool, int8 to int64, uint8 to uint64, complex, aint, offset.
-constexpr double TYPE_SIZES[] = {8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4,  8,  8, 16,
-                                 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8};
+constexpr double TYPE_SIZES[] = {TYPE_SIZE_LIST};
 constexpr int TYPES = sizeof TYPE_SIZES / sizeof TYPE_SIZES[0];
 
 struct Request {

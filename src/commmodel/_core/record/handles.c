@@ -156,7 +156,7 @@ static int world_size, *translated; /* as many ranks as the largest group had */
 static size_t translated_room;
 static MPI_Group world;
 
-enum { PLAIN, CARTESIAN, GRAPH, DISTRIBUTED_GRAPH, INTER };
+enum { COMMUNICATOR_KINDS };
 
 /* The processes of a group as runs of ranks of the world, with the same step from each to the next. */
 static unsigned char *put_group(unsigned char *p, MPI_Group group, int size) {
@@ -239,7 +239,7 @@ static void write_communicator(MPI_Comm comm, const struct communicator *of, uin
     } else {
         p = put_unsigned(p, 0);
     }
-    log_commit(record, p, COMMUNICATOR);
+    log_commit(record, p, LOG_COMMUNICATOR);
 }
 
 /* The neighbours of this process, from the first source on, then the destinations; 0 where they cannot be had. */
@@ -274,7 +274,7 @@ static void write_neighbours(MPI_Comm comm, const struct communicator *of) {
             p = i == number ? p : put_signed(p, peer_number(neighbours[i]));
         }
         if (p != NULL) {
-            log_commit(record, p, NEIGHBOURS);
+            log_commit(record, p, LOG_NEIGHBOURS);
         }
     }
     free(neighbours);
@@ -370,7 +370,7 @@ uint64_t window_made(MPI_Win win, uint64_t communicator, uint64_t size, uint64_t
     unsigned char *record = log_reserve(64);
     if (record != NULL) {
         unsigned char *p = put_unsigned(put_unsigned(record + 1, windows_made), communicator);
-        log_commit(record, put_unsigned(put_unsigned(p, size), displacement_unit), WINDOW);
+        log_commit(record, put_unsigned(put_unsigned(p, size), displacement_unit), LOG_WINDOW);
     }
     return windows_made;
 }

@@ -172,7 +172,8 @@ void log_end(int reason, int64_t code) {
     log.full = 1;
     recording = 0;
     unsigned char *p = log.cursor;
-    log_commit(p, put_unsigned(put_signed(put_unsigned(p + 1, (uint64_t)reason), code), ticks() - first_tick), LEAVE);
+    log_commit(p, put_unsigned(put_signed(put_unsigned(p + 1, (uint64_t)reason), code), ticks() - first_tick),
+               LOG_LEAVE);
     write_rate();
     write_memory();
     int ignored = ftruncate(log.file, (off_t)position());
@@ -187,7 +188,7 @@ void log_end(int reason, int64_t code) {
 void log_text(const char *key, const char *value) {
     unsigned char *p = log_reserve(2 * MOST_TEXT + 32);
     if (p != NULL) {
-        log_commit(p, put_text(put_text(p + 1, key), value), TEXT);
+        log_commit(p, put_text(put_text(p + 1, key), value), LOG_TEXT);
     }
 }
 
@@ -202,7 +203,7 @@ int keep_site(uint64_t id, const char *file, uint64_t line, const char *function
     }
     unsigned char *p = put_text(put_unsigned(record + 1, id), file);
     p = put_text(put_unsigned(p, line), function);
-    log_commit(record, put_unsigned(p, language), SITE);
+    log_commit(record, put_unsigned(p, language), LOG_SITE);
     return 1;
 }
 
@@ -214,7 +215,7 @@ uint64_t enter_log(const void *caller) {
 void log_clock(uint64_t tick, double seconds, double uncertainty) {
     unsigned char *p = log_reserve(64);
     if (p != NULL) {
-        log_commit(p, put_double(put_double(put_unsigned(p + 1, tick - first_tick), seconds), uncertainty), CLOCK);
+        log_commit(p, put_double(put_double(put_unsigned(p + 1, tick - first_tick), seconds), uncertainty), LOG_CLOCK);
     }
 }
 
@@ -226,7 +227,7 @@ void log_data(uint64_t element, unsigned flags) {
     }
     unsigned char *p = log_reserve(32);
     if (p != NULL) {
-        log_commit(p, put_unsigned(put_unsigned(p + 1, element), flags), DATA);
+        log_commit(p, put_unsigned(put_unsigned(p + 1, element), flags), LOG_DATA);
         last_element = element;
         last_flags = flags;
     }
@@ -239,7 +240,7 @@ static void write_thread(void) {
     unsigned char *p = log_reserve(32);
     if (p != NULL && log.thread != thread) {
         log.thread = thread;
-        log_commit(p, put_unsigned(p + 1, thread - 1), THREAD);
+        log_commit(p, put_unsigned(p + 1, thread - 1), LOG_THREAD);
     }
 }
 
@@ -262,7 +263,7 @@ unsigned char *open_call(unsigned code, uint64_t begin, uint64_t end, uint64_t s
 
 void close_call(unsigned char *end) {
     if (end != NULL) {
-        log_commit(record, end, CALL);
+        log_commit(record, end, LOG_CALL);
     }
     unlock_log();
     depth = 0;

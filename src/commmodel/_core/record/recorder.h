@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "clock/ticks.h"
+#include "common/codes.h"
 #include "sites.h"
 
 #define VISIBLE __attribute__((visibility("default")))
@@ -51,9 +52,9 @@ static inline uint64_t ticks(void) {
 
 /* log.c: the file. Numbers are LEB128 varints, signed ones in zigzag. */
 
-enum { SITE = 1, COMMUNICATOR, CLOCK, WINDOW, THREAD, TEXT, LEAVE, NEIGHBOURS, DATA, CALL = 16 };
-enum { IN_PLACE = 1, OF_USER = 2, ORDERED = 4 };
-enum { FINALISED = 1, ABORTED, EXITED, DISK_FULL = 5 };
+enum { LOG_RECORDS }; /* common/codes.py says what these are */
+enum { LOG_ENDINGS };
+enum { DATA_FLAGS };
 
 struct log_header {
     char magic[8];

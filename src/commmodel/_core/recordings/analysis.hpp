@@ -12,36 +12,10 @@
 
 namespace commmodel::recordings {
 
-// What a call does to messages; PROBES leaves the message that it finds to another receive, TAKES (MPI_Mprobe) keeps it
-// for a call that FETCHES it. `Role` of commmodel.record.roles has the same names.
-enum Role : int32_t {
-    PLAIN,
-    SENDS,
-    SENDS_LATER,
-    SEND_PREPARED,
-    RECEIVES,
-    RECEIVES_LATER,
-    RECEIVE_PREPARED,
-    EXCHANGES,
-    EXCHANGES_LATER,
-    PROBES,
-    TAKES,
-    FETCHES,
-    FETCHES_LATER,
-    WAITS,
-    TESTS,
-    STARTS,
-    FREES,
-    JOINS,
-    JOINS_LATER,
-    JOIN_PREPARED,
-};
-
-// Where the time of a call belongs.
-enum Share : int32_t { COMMUNICATION, FILES, OTHER, SHARES };
-
-// What a collective's bytes are: the field itself, it times the number of peers, or the sum of what all receive.
-enum Volume : int32_t { AS_GIVEN, TO_EACH, AS_RECEIVED };
+// common/codes.py says what they mean.
+enum Role : int32_t { CALL_ROLES };
+enum Share : int32_t { TIME_SHARES, SHARES };
+enum Volume : int32_t { CALL_VOLUMES };
 
 struct CallKind {
     Role role = PLAIN;
@@ -251,8 +225,6 @@ class Analysis {
         }
 
       private:
-        static constexpr int32_t ANY = -1;
-
         const View &view(int32_t communicator) const {
             static const View unknown;
             return static_cast<size_t>(communicator) < state_.views.size() ? state_.views[communicator] : unknown;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/codes.h"
+
 #define INLINE inline __attribute__((always_inline))  // a call is decoded in registers
 
 namespace commmodel::recordings {
@@ -41,35 +43,8 @@ struct Completed {
     int32_t source, tag;
 };
 
-// Order of docs/reference/recording.md; `FIELDS` of logs.pyx are their names.
-enum Field : uint8_t {
-    COMMUNICATOR,
-    PEER,
-    TAG,
-    BYTES,
-    ROOM,
-    ROOT,
-    OPERATION,
-    REQUEST,
-    SOURCE,
-    RECEIVED_TAG,
-    RECEIVED_BYTES,
-    FLAG,
-    REQUESTS,
-    COMPLETED,
-    SENT_COUNTS,
-    RECEIVED_COUNTS,
-    NEW_COMMUNICATOR,
-    WINDOW,
-    TARGET,
-    LEVEL,
-    MESSAGE,
-    GIVEN,
-    RECEIVE_PEER,
-    RECEIVE_TAG,
-};
-
-enum Kind : uint8_t { END = 0, SITE, NEW_GROUP, CLOCK, NEW_WINDOW, THREAD, TEXT, LEAVE, NEIGHBOURS, DATA, CALL = 16 };
+enum Field : uint8_t { CALL_FIELDS };
+enum Kind : uint8_t { LOG_RECORDS };
 
 // What stands between the calls: numbers, texts and times in their order.
 struct Definition {
@@ -234,7 +209,7 @@ class Decoder {
         while (done != end && count < last_count && !has_ended && problem.empty()) {
             const size_t numbers_before = numbers.size(), completed_before = completed.size();
             Call call;
-            if (*done == CALL && end - done > room_) {
+            if (*done == LOG_CALL && end - done > room_) {
                 Bytes<true> ample(done + 1, end, room_);
                 const int64_t last_end = read(ample, call);
                 if (ample.fine()) {
@@ -247,22 +222,22 @@ class Decoder {
             }
             Bytes<false> bytes(done, end);
             const uint8_t kind = bytes.byte();
-            if (kind == CALL) {
+            if (kind == LOG_CALL) {
                 const int64_t last_end = read(bytes, call);
                 if (bytes.fine()) {
                     add(call, last_end, take);
                 } else {
                     forget_lists(numbers_before, completed_before);
                 }
-            } else if (kind == END) {
+            } else if (kind == LOG_END) {
                 has_ended = true;
                 break;
             } else {
                 Definition definition;
                 read(bytes, kind, definition);
-                if (bytes.fine() && kind == THREAD) {
+                if (bytes.fine() && kind == LOG_THREAD) {
                     thread_ = static_cast<int32_t>(definition.numbers[0]);
-                } else if (bytes.fine() && kind == DATA) {
+                } else if (bytes.fine() && kind == LOG_DATA) {
                     element_ = definition.numbers[0];
                     data_flags_ = definition.numbers[1];
                 } else if (bytes.fine()) {
@@ -389,15 +364,15 @@ class Decoder {
     // A letter for each part: u and z numbers, t a text, f a time, r runs of ranks, l a list of ranks.
     static const char *parts(uint8_t kind) {
         switch (kind) {
-            case SITE: return "ututu";
-            case NEW_GROUP: return "uuutrr";
-            case CLOCK: return "uff";
-            case NEW_WINDOW: return "uuuu";
-            case THREAD: return "u";
-            case DATA: return "uu";
-            case TEXT: return "tt";
-            case LEAVE: return "uzu";
-            case NEIGHBOURS: return "ull";
+            case LOG_SITE: return "ututu";
+            case LOG_COMMUNICATOR: return "uuutrr";
+            case LOG_CLOCK: return "uff";
+            case LOG_WINDOW: return "uuuu";
+            case LOG_THREAD: return "u";
+            case LOG_DATA: return "uu";
+            case LOG_TEXT: return "tt";
+            case LOG_LEAVE: return "uzu";
+            case LOG_NEIGHBOURS: return "ull";
             default: return nullptr;
         }
     }
@@ -408,7 +383,7 @@ class Decoder {
         if (part == nullptr) return bytes.fail("a record of unknown kind");
         for (; *part != 0 && bytes.fine(); ++part) {
             switch (*part) {
-                case 'u': definition.numbers.push_back(kind == THREAD ? bytes.small() : bytes.natural()); break;
+                case 'u': definition.numbers.push_back(kind == LOG_THREAD ? bytes.small() : bytes.natural()); break;
                 case 'z': definition.numbers.push_back(bytes.integer()); break;
                 case 't': definition.texts.push_back(bytes.text()); break;
                 case 'f': definition.times.push_back(bytes.time()); break;

@@ -3,7 +3,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FIELDS: tuple[str, ...]
 CALL: np.dtype[np.void]
 COMPLETED: np.dtype[np.void]
 TRANSFER: np.dtype[np.void]

@@ -15,6 +15,8 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from commmodel._core.common.codes import FIELDS
+
 cdef extern from "<optional>" namespace "std" nogil:
     cdef cppclass optional[T]:
         optional()
@@ -146,11 +148,6 @@ cdef extern from "recordings/analysis.hpp" namespace "commmodel::recordings" nog
         int64_t read(int32_t rank, _Decoder &log, const uint8_t *data, int64_t size, int64_t most) except +
         void close(int32_t rank) except +
 
-FIELDS = (
-    "communicator", "peer", "tag", "bytes", "room", "root", "operation", "request", "source", "received_tag",
-    "received_bytes", "flag", "requests", "completed", "sent_counts", "received_counts", "new_communicator", "window",
-    "target", "level", "message", "given", "receive_peer", "receive_tag",
-)
 CALL = np.dtype(
     [("begin", np.float64), ("end", np.float64)]
     + [(name, np.int64) for name in ("bytes", "room", "request", "received_bytes", "message", "element", "data_flags")]

@@ -12,21 +12,14 @@
 #include <vector>
 
 #include "common/hash_table.hpp"
+#include "common/codes.h"
 #include "recordings/shared.hpp"
 
 namespace commmodel::recordings {
 
-// Why a call waits: those of collectives come in the order of their `Rule`. `Reason` of commmodel.record.roles has the
-// same names.
-enum Reason : int32_t {
-    LATE_SENDER,
-    LATE_RECEIVER,
-    WAIT_AT_ALL,
-    LATE_BROADCAST,
-    EARLY_REDUCE,
-    WAIT_IN_SCAN,
-    REASONS,
-};
+// common/codes.py says what they mean.
+enum Reason : int32_t { WAITING_REASONS, REASONS };
+enum Rule : int32_t { WAITING_RULES };
 
 // A call of a rank waited from its begin until then.
 struct WaitOfCall {
@@ -246,10 +239,6 @@ class Matching {
     std::vector<uint8_t> is_gone_;
     const bool keeps_transfers_;
 };
-
-// For whom a rank waits in a collective: nobody; all; the root, unless it is itself that; all, where it is the root; all
-// ranks up to itself.
-enum Rule : int32_t { NOBODY, EVERYBODY, FOR_ROOT, AS_ROOT, PREFIX };
 
 // One collective operation of one communicator: who has entered it, and when.
 class Instance : public Counted<Instance> {

@@ -1,23 +1,14 @@
 """GOAL schedules as arrays: operations of all ranks, with dependencies. Main entry: `GoalSchedule`."""
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel._core.common.codes import GoalKind as Kind
 from commmodel.errors import InputError
 
 __all__ = ["DEPENDENCY", "GOAL_OPERATION", "GoalSchedule", "Kind"]
-
-
-class Kind(IntEnum):
-    """Kinds of operations, with the numbers of the engine."""
-
-    SEND = 0
-    RECEIVE = 1
-    CALCULATE = 2
-
 
 GOAL_OPERATION = np.dtype(
     [

@@ -4,15 +4,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from commmodel._core.common.codes import COLLECTIVE_TAG, COLLECTIVE_TAGS
 from commmodel._core.program.traces import arranged, exchanged
 from commmodel.collectives.schedule import Integers, Round, flatten
-from commmodel.simulate.operations import COLLECTIVE_TAG
 from commmodel.simulate.work.block_streams import Block
 
 __all__ = ["COLLECTIVE_TAGS", "blocks_of", "collective_tag"]
 
-COLLECTIVE_TAGS = 1 << 20
-"""Tags that calls of collectives take in turn."""
 _BLOCK = 1 << 16
 """Operations of a block, about: 1.5 MiB, so that what was just made is still in the cache."""
 _PER_RANK = 6
