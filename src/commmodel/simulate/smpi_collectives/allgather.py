@@ -4,7 +4,7 @@ from commmodel.collectives.algorithms import allgather, alltoall
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds, power_of_two_only
-from commmodel.simulate.smpi_collectives.grids import cube, rectangle, send_to_all
+from commmodel.simulate.smpi_collectives.grids import over_cube, over_rectangle
 from commmodel.simulate.smpi_collectives.halving import double
 
 __all__ = ["ALLGATHER", "ALLGATHERV", "of_nodes"]
@@ -20,21 +20,11 @@ _neighbour_exchange = by_rounds(allgather.neighbor_exchange)
 
 
 def _rectangle(me: Member, call: CollectiveCall) -> None:
-    """In rows of a grid, then in columns."""
-    rows, width = rectangle(me.processes, "allgather 2dmesh")
-    row, column = divmod(me.rank, width)
-    send_to_all(me, [row * width + other for other in range(width)], call.size)
-    send_to_all(me, [other * width + column for other in range(rows)], width * call.size)
+    over_rectangle(me, "allgather 2dmesh", call.size, call.size)
 
 
 def _cube(me: Member, call: CollectiveCall) -> None:
-    """In rows and columns of each layer, then between layers."""
-    width, layers = cube(me.processes, "allgather 3dmesh")
-    layer = width * width
-    first, column = me.rank - me.rank % layer, me.rank % width
-    send_to_all(me, [me.rank - column + other for other in range(width)], call.size)
-    send_to_all(me, [first + other * width + column for other in range(width)], width * call.size)
-    send_to_all(me, [(me.rank + other * layer) % me.processes for other in range(1, layers)], layer * call.size)
+    over_cube(me, "allgather 3dmesh", call.size, call.size)
 
 
 def _gather_broadcast(me: Member, call: CollectiveCall) -> None:

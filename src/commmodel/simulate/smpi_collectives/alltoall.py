@@ -8,7 +8,7 @@ from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives import rounds
 from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds, power_of_two_only
-from commmodel.simulate.smpi_collectives.grids import cube, rectangle, send_to_all
+from commmodel.simulate.smpi_collectives.grids import over_cube, over_rectangle
 from commmodel.simulate.smpi_collectives.halving import double
 
 __all__ = ["ALLTOALL", "ALLTOALLV"]
@@ -22,21 +22,11 @@ _bruck = by_rounds(alltoall.bruck)
 
 
 def _rectangle(me: Member, call: CollectiveCall) -> None:
-    """Everything goes to all of a row of a grid, then what they need to all of a column."""
-    rows, width = rectangle(me.processes, "alltoall 2dmesh")
-    row, column = divmod(me.rank, width)
-    send_to_all(me, [row * width + other for other in range(width)], me.processes * call.size)
-    send_to_all(me, [other * width + column for other in range(rows)], width * call.size)
+    over_rectangle(me, "alltoall 2dmesh", me.processes * call.size, call.size)
 
 
 def _cube(me: Member, call: CollectiveCall) -> None:
-    """Everything goes to all in rows and columns of each layer, then what they need to the other layers."""
-    width, layers = cube(me.processes, "alltoall 3dmesh")
-    layer, whole = width * width, me.processes * call.size
-    first, column = me.rank - me.rank % layer, me.rank % width
-    send_to_all(me, [me.rank - column + other for other in range(width)], whole)
-    send_to_all(me, [first + other * width + column for other in range(width)], width * whole)
-    send_to_all(me, [(me.rank + other * layer) % me.processes for other in range(1, layers)], layer * call.size)
+    over_cube(me, "alltoall 3dmesh", me.processes * call.size, call.size)
 
 
 def _doubling(me: Member, call: CollectiveCall) -> None:

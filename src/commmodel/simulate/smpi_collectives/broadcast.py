@@ -24,15 +24,6 @@ _scatter_doubling = by_rounds(scattering(broadcast.scatter_recursive_doubling))
 _scatter_ring = by_rounds(scattering(broadcast.scatter_ring))
 
 
-def _to_first(me: Member, call: CollectiveCall) -> None:
-    """Let rank 0 have what the root has."""
-    if call.root:
-        if me.rank == call.root:
-            me.send(0, call.size)
-        elif me.rank == 0:
-            me.receive(call.root)
-
-
 def _pass_on(me: Member, call: CollectiveCall, source: int, targets: Iterable[int]) -> None:
     """Pass the vector on in segments; the remainder is another broadcast. Rank 0 has no source, which is −1."""
     number, piece = call.pieces(SEGMENT)
@@ -49,13 +40,13 @@ def _pass_on(me: Member, call: CollectiveCall, source: int, targets: Iterable[in
 
 
 def _chain(me: Member, call: CollectiveCall) -> None:
-    _to_first(me, call)
+    me.hand_over(call.size, call.root, 0)
     if me.processes > 1:
         _pass_on(me, call, me.rank - 1, () if me.rank == me.processes - 1 else (me.rank + 1,))
 
 
 def _binary(me: Member, call: CollectiveCall) -> None:
-    _to_first(me, call)
+    me.hand_over(call.size, call.root, 0)
     if me.processes > 1:
         children = (child for child in (2 * me.rank + 1, 2 * me.rank + 2) if child < me.processes)
         _pass_on(me, call, (me.rank - 1) // 2 if me.rank else -1, children)
@@ -66,7 +57,7 @@ def _binary_of_nodes(me: Member, call: CollectiveCall) -> None:
     me.prepare()
     if not me.is_uniform:
         return _mpich(me, call)
-    _to_first(me, call)
+    me.hand_over(call.size, call.root, 0)
     width = me.per_node
     node, place = divmod(me.rank, width)
     below = [node * width + child for child in (2 * place + 1, 2 * place + 2) if child < width]
@@ -82,7 +73,7 @@ def _binomial_of_nodes(me: Member, call: CollectiveCall) -> None:
     me.prepare()
     if not me.is_uniform:
         return _mpich(me, call)
-    _to_first(me, call)
+    me.hand_over(call.size, call.root, 0)
     width = me.per_node
     node, place = divmod(me.rank, width)
     if not place:
@@ -98,7 +89,7 @@ def _chain_of_nodes(me: Member, call: CollectiveCall) -> None:
     width = me.per_node
     if me.processes <= width:
         return _binomial(me, call)
-    _to_first(me, call)
+    me.hand_over(call.size, call.root, 0)
     place, is_last_node = me.rank % width, me.rank == (me.processes - 1) // width * width
     inter = () if is_last_node or place else ((me.rank + width) % me.processes,)
     ends = place == width - 1 or me.rank == me.processes - 1
@@ -134,12 +125,8 @@ def _knomial(me: Member, call: CollectiveCall) -> None:
 def inter_node(me: Member, call: CollectiveCall, among_leaders: str = "mpich") -> None:
     """Broadcast among the first ranks of nodes, which get it from the root's."""
     me.prepare()
-    leader, leaders = me.leader_of(call.root), me.leaders
-    if leader != call.root:
-        if me.rank == leader:
-            me.receive(call.root)
-        elif me.rank == call.root:
-            me.send(leader, call.size)
+    leaders = me.leaders
+    me.hand_over(call.size, call.root, me.leader_of(call.root))
     if leaders is not None:
         leaders.call("bcast", CollectiveCall(call.size, call.element, me.place_of_leader(call.root)), among_leaders)
 

@@ -162,6 +162,15 @@ class Member:
             self._put(Code.ISEND, to, UNNAMED, size)
             self._rank.recent.append((Code.WAITALL, ANY, ANY, UNNAMED, 0.0))
 
+    def hand_over(self, size: int, source: int, to: int) -> None:
+        """MPI_Send and MPI_Recv from one rank to another; nothing where they are the same."""
+        if source == to:
+            return
+        if self.rank == source:
+            self.send(to, size)
+        elif self.rank == to:
+            self.receive(source)
+
     def is_default(self, operation: str) -> bool:
         """Whether an operation has SMPI's default algorithm."""
         return self._rank.selection.algorithm(operation) == DEFAULT

@@ -83,16 +83,12 @@ def gather_two_level(me: Member, call: CollectiveCall, node: str = "mpich") -> N
         return
     if not me.is_uniform:
         raise InputError("SMPI's gather mvapich2_two_level ends where nodes have different numbers of ranks")
-    leader, local, leaders = me.leader_of(call.root), me.node, me.leaders
+    local, leaders = me.node, me.leaders
     local.call("gather", CollectiveCall(call.size, call.element), node)
     if leaders is not None:
         blocks = CollectiveCall(local.processes * call.size, call.element, me.place_of_leader(call.root))
         leaders.call("gather", blocks, "ompi_basic_linear")
-    if leader != call.root:
-        if me.rank == leader:
-            me.send(call.root, me.processes * call.size)
-        elif me.rank == call.root:
-            me.receive(leader)
+    me.hand_over(me.processes * call.size, me.leader_of(call.root), call.root)
 
 
 def scatter_two_level(me: Member, call: CollectiveCall, leaders: str, node: str = "mpich") -> None:
@@ -100,15 +96,11 @@ def scatter_two_level(me: Member, call: CollectiveCall, leaders: str, node: str 
     me.prepare()
     if not call.size:
         return
-    leader, local, firsts = me.leader_of(call.root), me.node, me.leaders
+    local, firsts = me.node, me.leaders
     if local.processes == me.processes:
         _scatter_linear(me, call)
         return
-    if leader != call.root:
-        if me.rank == call.root:
-            me.send(leader, me.processes * call.size)
-        elif me.rank == leader:
-            me.receive(call.root)
+    me.hand_over(me.processes * call.size, call.root, me.leader_of(call.root))
     if firsts is not None:
         place = me.place_of_leader(call.root)
         if me.is_uniform:

@@ -1,11 +1,11 @@
-"""Grids over which SMPI's allgathers and alltoalls go. Main entries: `rectangle`, `cube`, `send_to_all`."""
+"""Grids over which SMPI's allgathers and alltoalls go. Main entries: `over_rectangle`, `over_cube`."""
 
 from math import isqrt
 
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives.calls import Member
 
-__all__ = ["cube", "rectangle", "send_to_all"]
+__all__ = ["cube", "over_cube", "over_rectangle", "rectangle"]
 
 
 def rectangle(processes: int, name: str) -> tuple[int, int]:
@@ -32,7 +32,25 @@ def cube(processes: int, name: str) -> tuple[int, int]:
     raise InputError(f"SMPI's {name} ends on {processes} processes: they make no box of square layers")
 
 
-def send_to_all(me: Member, partners: list[int], size: int) -> None:
+def over_rectangle(me: Member, name: str, vector: int, block: int) -> None:
+    """Send a vector to all of a row of a grid, then the blocks of the row to all of a column."""
+    rows, width = rectangle(me.processes, name)
+    row, column = divmod(me.rank, width)
+    _send_to_all(me, [row * width + other for other in range(width)], vector)
+    _send_to_all(me, [other * width + column for other in range(rows)], width * block)
+
+
+def over_cube(me: Member, name: str, vector: int, block: int) -> None:
+    """Send vectors to all in rows and columns of each layer, then the blocks of the layer to the other layers."""
+    width, layers = cube(me.processes, name)
+    layer = width * width
+    first, column = me.rank - me.rank % layer, me.rank % width
+    _send_to_all(me, [me.rank - column + other for other in range(width)], vector)
+    _send_to_all(me, [first + other * width + column for other in range(width)], width * vector)
+    _send_to_all(me, [(me.rank + other * layer) % me.processes for other in range(1, layers)], layer * block)
+
+
+def _send_to_all(me: Member, partners: list[int], size: int) -> None:
     """Post receives from partners, oneself left out, send to one after the other, and wait."""
     partners = [other for other in partners if other != me.rank]
     receives = [me.ireceive(other) for other in partners]

@@ -151,13 +151,8 @@ def _open_mpi_binomial(me: Member, call: CollectiveCall) -> None:
 
 
 def _open_mpi_in_order_binary(me: Member, call: CollectiveCall) -> None:
-    last = me.processes - 1
     _generic(me, in_order_binary(me), segments(call, 0))
-    if last != call.root:
-        if me.rank == call.root:
-            me.receive(last)
-        elif me.rank == last:
-            me.send(call.root, call.size)
+    me.hand_over(call.size, me.processes - 1, call.root)
 
 
 def reduce_all_or_to_root(me: Member, call: CollectiveCall, to_all: bool = False) -> None:
@@ -228,7 +223,6 @@ def _back_to_root(me: Member, root: int, fold: RankFold, halves: list[tuple[int,
 def two_level(me: Member, call: CollectiveCall, leaders: str = "mpich", node: str = "mpich") -> None:
     """Reduce in each node, then among the first ranks; of one node only, linearly or by a k-nomial tree."""
     me.prepare()
-    leader = me.leader_of(call.root)
     local, firsts = me.node, me.leaders
     if local.processes == me.processes:
         if call.size > 2048:
@@ -240,11 +234,7 @@ def two_level(me: Member, call: CollectiveCall, leaders: str = "mpich", node: st
             local.call("reduce", CollectiveCall(call.size, call.element), "mvapich2_knomial" if too_large else node)
         if firsts is not None and firsts.processes > 1:
             firsts.call("reduce", CollectiveCall(call.size, call.element, me.place_of_leader(call.root)), leaders)
-    if leader != call.root:
-        if me.rank == leader:
-            me.send(call.root, call.size)
-        elif me.rank == call.root:
-            me.receive(leader)
+    me.hand_over(call.size, me.leader_of(call.root), call.root)
     return None
 
 
