@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from commmodel import machine
-from commmodel.collectives import Problem
+from commmodel import machine, predict
+from commmodel.collectives import CollectiveSettings, Problem
+from commmodel.collectives.library.rules import SelectionRule
 from commmodel.errors import InputError, MissingParameterError
+from commmodel.machine import LogGP, Machine, Parameter, Segment
 from commmodel.simulate import SMPI, DelayModel, DelayParameters, fluid, run, work
 from commmodel.simulate import platform as platforms
 from commmodel.simulate.scenario import PROGRAM_MODELS, place, prepare, workloads
@@ -59,6 +61,28 @@ def test_a_model_of_the_place_holds_unless_another_is_named(switch):
 def test_the_selector_is_that_of_the_machines_library(switch):
     assert switch.settings.selector == "mpich"
     assert place("graphene").settings.selector == machine.load("graphene").selector_name
+
+
+@pytest.mark.parametrize("operation", ["bcast", "reduce", "allreduce", "allgather", "reduce_scatter_block", "gather"])
+@pytest.mark.parametrize("memory_copy", [None, 1e-9])
+def test_simulated_and_predicted_collectives_of_a_machine_take_the_same_time(operation, memory_copy, tmp_path):
+    L, o, g, G = map(Parameter, (2e-6, 1e-6, 1e-6, 1e-9))
+    known = Machine(
+        "m",
+        (Segment("all", loggp=LogGP(L, o, g, G)),),
+        memory_copy=Parameter(2e-9),
+        reduction=Parameter(5e-9),
+        selector="openmpi",
+        selection=(SelectionRule("bcast", "chain"),),
+    )
+    machine.dump(known, tmp_path / "machine.toml")
+    simulated = place(str(tmp_path / "machine.toml"))
+    problem = Problem(13, 8192)
+    settings = None if memory_copy is None else CollectiveSettings(memory_copy=memory_copy)
+    seconds = prepare(simulated, workloads.collective(simulated, operation, problem, settings=settings)).run().seconds
+    predicted = predict.collective(predict.with_byte_times(known, memory_copy), operation, problem, model="loggp")
+    assert seconds == pytest.approx(predicted.time.seconds, rel=1e-12)
+    assert operation != "bcast" or predicted.algorithm == "chain"
 
 
 def test_ranks_are_those_of_the_platform_and_a_machine_has_none(switch):
