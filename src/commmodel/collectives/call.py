@@ -27,17 +27,23 @@ _MOST_BYTES = 1 << 53
 MOVED = {
     "barrier": "",
     "bcast": "sent root",
-    "reduce": "sent root",
-    **dict.fromkeys(("allreduce", "scan", "exscan", "reduce_scatter_block"), "sent"),
-    **dict.fromkeys(("gather", "scatter"), "sent received root"),
-    **dict.fromkeys(("allgather", "alltoall"), "sent received"),
+    "gather": "sent received root",
     "gatherv": "sent received_counts root",
+    "scatter": "sent received root",
     "scatterv": "sent_counts received root",
+    "allgather": "sent received",
     "allgatherv": "sent received_counts",
-    **dict.fromkeys(("alltoallv", "alltoallw"), "sent_counts received_counts"),
+    "alltoall": "sent received",
+    "alltoallv": "sent_counts received_counts",
+    "alltoallw": "sent_counts received_counts",
+    "reduce": "sent root",
+    "allreduce": "sent",
     "reduce_scatter": "received_counts",
+    "reduce_scatter_block": "sent",
+    "scan": "sent",
+    "exscan": "sent",
 }
-"""Operation -> the fields of a call that say what it moves."""
+"""Operation -> the fields of a call that say what it moves; the order is that of `enum verb` of simulated programs."""
 
 
 class CollectiveCall(NamedTuple):

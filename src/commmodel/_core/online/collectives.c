@@ -1,7 +1,7 @@
-// Collective operations: what each rank gives, whose parts it reads, and the action that the simulator times.
+// Collective operations: what each rank gives, whose parts it reads, and the call that the simulator times.
 //
 // The data go the shortest way, from the parts of others into the buffer. The time is that of the algorithm that the
-// simulator selects for the action.
+// simulator selects for the call.
 #include "exchange.h"
 
 struct collective {
@@ -272,92 +272,47 @@ static bool read_parts(struct collective *of, bool copies) {
     return reader.is_there;
 }
 
-// ---- the action
+// ---- what the simulator hears of it
 
-static char *listed(char *to, const MPI_Count *counts, const MPI_Datatype *types, MPI_Datatype type, int size) {
-    for (int i = 0; i < size; i++) {
-        const MPI_Count bytes = counts ? volume(counts[i], datatype_of(types ? types[i] : type)) : 0;
-        to += sprintf(to, " %lld", (long long)bytes);
-    }
-    return to;
-}
-
-MPI_Count bytes_of(MPI_Count count, MPI_Datatype handle) {
+static MPI_Count bytes_of(MPI_Count count, MPI_Datatype handle) {  // 0 where there is no such type
     const struct datatype *type = datatype_of(handle);
     return type ? volume(count, type) : 0;
 }
 
-// What libraries look at beside sizes: elements, operators, MPI_IN_PLACE.
-static void add_words(const struct arguments *a, char *to) {
-    const MPI_Count element = reduces(a->verb) || a->verb == BCAST ? bytes_of(1, a->recvtype) : 0;
-    if (element > 0) to += sprintf(to, " element=%lld", (long long)element);
-    if (reduces(a->verb) && !is_built_in(a->op))
-        to += sprintf(to, is_commutative(operation_of(a->op)) ? " commutative" : " non-commutative");
-    if (a->verb == REDUCE_SCATTER_BLOCK) strcpy(to, " block");
-    if (a->verb == ALLTOALL && a->sendbuf == MPI_IN_PLACE) strcpy(to, " in-place");
+static void list_bytes(int64_t *to, const MPI_Count *counts, const MPI_Datatype *types, MPI_Datatype type, int size) {
+    for (int i = 0; i < size; i++) to[i] = bytes_of(counts[i], types ? types[i] : type);
 }
 
-static char *action_of(const struct collective *of) {
+// The call with what libraries look at, and nothing else, so that calls alike are expanded once.
+static uint64_t described(const struct collective *of) {
     const struct arguments *a = &of->arguments;
-    const int size = size_of(of->communicator), rank = of->communicator->rank;
-    const bool in_place = a->sendbuf == MPI_IN_PLACE, root = is_root(of);
-    char *text = malloc(128 + 48 * (size_t)size), *to = text;
-    const MPI_Count reduced = reduces(a->verb) ? bytes_of(a->recvcount, a->recvtype) : 0;
-    const MPI_Count received = a->recvcounts || reduces(a->verb) ? 0 : bytes_of(a->recvcount, a->recvtype);
-    const MPI_Count sent = in_place ? received : a->sendcounts ? 0 : bytes_of(a->sendcount, a->sendtype);
-    switch (a->verb) {
-        case BARRIER: strcpy(text, "barrier"); break;
-        case BCAST: sprintf(text, "bcast %lld %d 6", (long long)received, a->root); break;
-        case REDUCE: sprintf(text, "reduce %lld 0 %d 6", (long long)reduced, a->root); break;
-        case ALLREDUCE: sprintf(text, "allreduce %lld 0 6", (long long)reduced); break;
-        case SCAN: sprintf(text, "scan %lld 0 6", (long long)reduced); break;
-        case EXSCAN: sprintf(text, "exscan %lld 0 6", (long long)reduced); break;
-        case GATHER:
-            sprintf(text, "gather %lld %lld %d 6 6", (long long)sent, (long long)(root ? received : 0), a->root);
-            break;
-        case SCATTER:
-            sprintf(text, "scatter %lld %lld %d 6 6", (long long)(root ? sent : 0),
-                    (long long)(a->recvbuf == MPI_IN_PLACE ? sent : received), a->root);
-            break;
-        case ALLGATHER: sprintf(text, "allgather %lld %lld 6 6", (long long)sent, (long long)received); break;
-        case ALLTOALL: sprintf(text, "alltoall %lld %lld 6 6", (long long)sent, (long long)received); break;
-        case GATHERV: {
-            const MPI_Count mine = in_place ? bytes_of(a->recvcounts[rank], a->recvtype) : sent;
-            to += sprintf(to, "gatherv %lld", (long long)mine);
-            to = listed(to, root ? a->recvcounts : NULL, NULL, a->recvtype, size);
-            sprintf(to, " %d 6 6", a->root);
-            break;
-        }
-        case SCATTERV: {
-            to = listed(to + sprintf(to, "scatterv"), root ? a->sendcounts : NULL, NULL, a->sendtype, size);
-            const MPI_Count mine = a->recvbuf == MPI_IN_PLACE ? bytes_of(a->sendcounts[rank], a->sendtype) : received;
-            sprintf(to, " %lld %d 6 6", (long long)mine, a->root);
-            break;
-        }
-        case ALLGATHERV: {
-            const MPI_Count mine = in_place ? bytes_of(a->recvcounts[rank], a->recvtype) : sent;
-            to = listed(to + sprintf(to, "allgatherv %lld", (long long)mine), a->recvcounts, NULL, a->recvtype, size);
-            strcpy(to, " 6");
-            break;
-        }
-        case ALLTOALLV:
-        case ALLTOALLW:
-            to = in_place ? listed(to + sprintf(to, "alltoallv 0"), a->recvcounts, a->recvtypes, a->recvtype, size)
-                          : listed(to + sprintf(to, "alltoallv 0"), a->sendcounts, a->sendtypes, a->sendtype, size);
-            to = listed(to + sprintf(to, " 0"), a->recvcounts, a->recvtypes, a->recvtype, size);
-            strcpy(to, " 6 6");
-            break;
-        case REDUCE_SCATTER:
-            to = listed(to + sprintf(to, "reducescatter"), a->recvcounts, NULL, a->recvtype, size);
-            strcpy(to, " 0 6");
-            break;
-        default:
-            to += sprintf(to, "reducescatter");
-            for (int i = 0; i < size; i++) to += sprintf(to, " %lld", (long long)reduced);
-            strcpy(to, " 0 6");
+    const enum verb verb = a->verb;
+    const int rank = of->communicator->rank;
+    const int size = verb == REDUCE_SCATTER ? size_of(of->communicator) : peers(of->communicator)->size;
+    const bool in_place = a->sendbuf == MPI_IN_PLACE, root = is_root(of), reduced = reduces(verb) || verb == BCAST;
+    const bool has_sent = verb == ALLTOALLV || verb == ALLTOALLW || (verb == SCATTERV && root);
+    const bool has_received = a->recvcounts != NULL && (verb != GATHERV || root);
+    const uint64_t place = new_call((int)verb, has_sent ? size : 0, has_received ? size : 0);
+    struct online_call *call = call_at(place);
+    if (has_sent && in_place) {
+        list_bytes(call->counts, a->recvcounts, a->recvtypes, a->recvtype, size);
+    } else if (has_sent) {
+        list_bytes(call->counts, a->sendcounts, a->sendtypes, a->sendtype, size);
     }
-    add_words(a, text + strlen(text));
-    return text;
+    if (has_received) list_bytes(call->counts + call->sent_count, a->recvcounts, a->recvtypes, a->recvtype, size);
+    const MPI_Count received = a->recvcounts ? 0 : bytes_of(a->recvcount, a->recvtype);
+    const MPI_Count sent = in_place || reduced ? received : a->sendcounts ? 0 : bytes_of(a->sendcount, a->sendtype);
+    call->sent = sent;
+    if (in_place && (verb == GATHERV || verb == ALLGATHERV)) call->sent = bytes_of(a->recvcounts[rank], a->recvtype);
+    if (verb == SCATTER && !root) call->sent = 0;
+    if (!reduced && (verb != GATHER || root)) call->received = received;
+    if (verb == SCATTER && a->recvbuf == MPI_IN_PLACE) call->received = sent;
+    if (verb == SCATTERV && a->recvbuf == MPI_IN_PLACE) call->received = bytes_of(a->sendcounts[rank], a->sendtype);
+    if (has_root(verb)) call->root = of->communicator->remote && root ? ONLINE_ROOT : a->root;
+    if (reduced) call->element = bytes_of(1, a->recvtype);
+    if (reduces(verb) && !is_built_in(a->op)) call->operator_kind = is_commutative(operation_of(a->op)) ? 1 : 2;
+    call->in_place = verb == ALLTOALL && in_place;
+    return place;
 }
 
 // ---- beginning and end
@@ -412,13 +367,8 @@ static bool is_alone(const struct collective *of) {
 
 // Tell the simulator.
 static void act_now(const struct collective *of) {
-    if (of->communicator->remote != NULL) {
-        act_between(of->communicator, &of->arguments, tag_number(of));
-    } else if (!is_alone(of)) {
-        char *action = action_of(of);
-        act_on(of->communicator, tag_number(of), action);
-        free(action);
-    }
+    if (is_alone(of) || !takes_part(of)) return;
+    act_on(of->communicator, tag_number(of), described(of));
 }
 
 // What comes from a root is waited for in the simulator's order: until then more roots have gone on, so that there are

@@ -101,35 +101,37 @@ uint32_t collective_tag(const struct communicator *communicator, uint32_t number
     return (uint32_t)(-2 - (int)(((unsigned)communicator->number * 40503u + folded) & 0xfffffu));
 }
 
-// Ranks as numbers and runs of them.
-static void write_ranks(char *to, const struct group *group) {
-    for (int i = 0; i < group->size;) {
-        int end = i + 1;
-        const int step = end < group->size ? group->ranks[end] - group->ranks[i] : 0;
-        while (step > 0 && end < group->size && group->ranks[end] - group->ranks[end - 1] == step) end++;
-        if (end - i < 3) {
-            to += sprintf(to, " %d", group->ranks[i++]);
-        } else {
-            to += sprintf(to, " %d-%d:%d", group->ranks[i], group->ranks[end - 1], step);
-            i = end;
-        }
-    }
+uint64_t new_call(int operation, int sent_count, int received_count) {
+    const size_t size = sizeof(struct online_call) + sizeof(int64_t) * (size_t)(sent_count + received_count);
+    const uint64_t place = online_allocate(world, size);
+    if (place == 0) abort_all(2, "no memory for the arguments of a collective");
+    struct online_call *call = memset(call_at(place), 0, size);
+    call->operation = operation;
+    call->sent_count = sent_count;
+    call->received_count = received_count;
+    return place;
 }
 
-void act_on(struct communicator *communicator, uint32_t number, const char *action) {
-    const int tag = (int)collective_tag(communicator, number);
-    if (communicator->number == 0) return act_collective(tag, action);
-    if (!communicator->defined) {
+struct online_call *call_at(uint64_t call) { return online_at(world, call); }
+
+static uint64_t definition_of(const struct communicator *communicator) {
+    const struct group *local = communicator->group, *remote = communicator->remote;
+    const int remote_size = remote ? remote->size : 0;
+    const uint64_t place = new_call(ONLINE_DEFINITION, local->size, remote_size);
+    struct online_call *call = call_at(place);
+    call->communicator = communicator->number;
+    for (int i = 0; i < local->size; i++) call->counts[i] = local->ranks[i];
+    for (int i = 0; i < remote_size; i++) call->counts[local->size + i] = remote->ranks[i];
+    return place;
+}
+
+void act_on(struct communicator *communicator, uint32_t number, uint64_t call) {
+    if (communicator->number != 0 && !communicator->defined) {
         communicator->defined = true;
-        char *text = malloc(64 + 36 * (size_t)communicator->group->size);
-        write_ranks(text + sprintf(text, "communicator %d", communicator->number), communicator->group);
-        define_communicator(text);
-        free(text);
+        define_communicator(definition_of(communicator));
     }
-    char *text = malloc(strlen(action) + 32);
-    sprintf(text, "within %d %s", communicator->number, action);
-    act_collective(tag, text);
-    free(text);
+    call_at(call)->communicator = communicator->number;
+    act_collective((int)collective_tag(communicator, number), call);
 }
 
 // The context and the first of the numbers of the communicators that a call makes: its first rank makes them for all.
@@ -165,7 +167,9 @@ void gather_all(struct communicator *communicator, const char *name, const void 
     if (size > 1 && communicator->remote == NULL) {
         struct communicator acting = *communicator;
         if (communicator->number < 0) acting.number = numbers[1];  // of ranks that have no communicator yet
-        act_on(&acting, number, "allreduce 8 0 6");
+        const uint64_t allreduce = new_call(ALLREDUCE, 0, 0);
+        call_at(allreduce)->sent = 8;
+        act_on(&acting, number, allreduce);
         communicator->defined = acting.defined;
     }
     bool yielded = false;

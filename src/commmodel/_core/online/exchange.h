@@ -65,7 +65,6 @@ uint64_t call_of(const struct collective *of);
 void start_again(struct collective *of);
 uint32_t tag_number(const struct collective *of);  // tells calls and starts of a communicator apart
 struct block sent_block(const struct arguments *arguments, int peer);
-MPI_Count bytes_of(MPI_Count count, MPI_Datatype type);  // 0 where there is no such type
 struct block received_block(const struct arguments *arguments, int peer);
 
 // ---- neighbors.c
@@ -88,7 +87,8 @@ void make_numbers(uint64_t call, int wanted, int numbers[2]);
 int new_context(int ranks);
 int position_of(const struct communicator *communicator, int peer, bool is_remote);
 uint32_t collective_tag(const struct communicator *communicator, uint32_t number);
-void act_on(struct communicator *communicator, uint32_t number, const char *action);
-void act_between(struct communicator *communicator, const struct arguments *arguments, uint32_t number);
+uint64_t new_call(int operation, int sent_count, int received_count);  // all else is 0
+struct online_call *call_at(uint64_t call);
+void act_on(struct communicator *communicator, uint32_t number, uint64_t call);
 void gather_all(struct communicator *communicator, const char *name, const void *mine, int bytes, void *all,
                 int numbers[2], int wanted);  // used where communicators are made

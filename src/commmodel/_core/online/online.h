@@ -34,8 +34,8 @@ _Noreturn void abort_all(int code, const char *format, ...) __attribute__((forma
 void enter(const char *name);  // a call that takes simulated time begins
 void leave(void);
 void act(int code, int peer, int tag, int request, double value);
-void act_collective(int tag, const char *action);
-void define_communicator(const char *action);
+void act_collective(int tag, uint64_t call);
+void define_communicator(uint64_t call);
 void begin_batch(void);    // following operations belong to one non-blocking collective
 uint64_t end_batch(void);  // its operations, 0 where there are none
 bool is_batch_over(uint64_t batch);

@@ -27,12 +27,13 @@ class Pump final : public Live {
         bool (*look)(void *context, int32_t rank) = nullptr;   // after the ranks, while one runs
         bool (*end)(void *context, int32_t rank) = nullptr;    // wait for the end of a rank that has finalized MPI
         // The operations of a rank's collective under a number, or the next of the last one under it where there is no
-        // action; `rest`: more may come.
-        bool (*expand)(void *context, int32_t number, int32_t rank, int32_t tag, const char *action,
+        // call; `rest`: more may come.
+        bool (*expand)(void *context, int32_t number, int32_t rank, int32_t tag, const online_call *call,
                        const Operation **begin, int64_t *count, bool *rest) = nullptr;
     };
 
-    Pump(int32_t ranks, int descriptor) : expansions_(static_cast<size_t>(ranks)) {
+    Pump(int32_t ranks, int descriptor)
+        : expansions_(static_cast<size_t>(ranks)), names_(static_cast<size_t>(ranks), 2 * EXPANDED_NAMES) {
         for (int32_t rank = 0; rank < ranks; ++rank) places_.emplace_back(rank);
         tag_bits = ONLINE_TAG_BITS;
         const uint64_t size = sizeof(online_world) + sizeof(online_rank) * static_cast<uint64_t>(ranks);
@@ -144,7 +145,7 @@ class Pump final : public Live {
         int32_t at = 0;      // of that
         bool in_collective = false;
         int32_t tag = 0;
-        uint64_t action = 0;
+        uint64_t call = 0;
         uint64_t text;                    // of the place in the program
         std::vector<Operation> expanded;  // of a collective that the rank has called before
     };
@@ -157,34 +158,44 @@ class Pump final : public Live {
 
     // The operations of a collective that has been taken, or more of them; false where the caller raised.
     bool expand(int32_t number, Place &place, const Operation *&begin, int64_t &count) {
-        if (place.action == 0) return ask(number, place, nullptr, begin, count);
-        const std::string action(static_cast<const char *>(online_at(world_, place.action)));
-        online_free(world_, place.action);
-        place.action = 0;
+        if (place.call == 0) return ask(number, place, nullptr, begin, count);
+        const auto *const shared = static_cast<const online_call *>(online_at(world_, place.call));
+        const size_t size = sizeof *shared + sizeof(int64_t) * static_cast<size_t>(shared->sent_count) +
+                            sizeof(int64_t) * static_cast<size_t>(shared->received_count);
+        const std::string call(reinterpret_cast<const char *>(shared), size);  // its bytes, by which it is found
+        online_free(world_, place.call);
+        place.call = 0;
         auto &expansions = expansions_[static_cast<size_t>(place.rank)];
-        const auto known = expansions.find(action);
+        const auto known = expansions.find(call);
         if (known != expansions.end()) {
             place.expanded = known->second;
+            int32_t &name = names_[static_cast<size_t>(place.rank)];
+            int32_t shift = 0;
+            if (name > LAST_NAME) name = 2 * EXPANDED_NAMES;
             for (Operation &operation : place.expanded) {
                 if (operation.tag <= COLLECTIVE_TAG) operation.tag = place.tag;
+                if (operation.request < EXPANDED_NAMES) continue;
+                if (shift == 0) shift = name - operation.request;  // of the first, which is the lowest
+                operation.request += shift;
+                name = std::max(name, operation.request + 1);
             }
             begin = place.expanded.data();
             count = static_cast<int64_t>(place.expanded.size());
             place.in_collective = false;
             return true;
         }
-        if (!ask(number, place, action.c_str(), begin, count)) return false;
+        if (!ask(number, place, reinterpret_cast<const online_call *>(call.data()), begin, count)) return false;
         // Not the definition of a communicator: its number is never that of another one.
         if (count > 0 && !place.in_collective) {
-            remembered_ += action.size() + static_cast<size_t>(count) * sizeof(Operation);
+            remembered_ += call.size() + static_cast<size_t>(count) * sizeof(Operation);
             if (remembered_ > MOST_REMEMBERED) forget();
-            expansions.emplace(action, std::vector<Operation>(begin, begin + count));
+            expansions.emplace(call, std::vector<Operation>(begin, begin + count));
         }
         return true;
     }
 
-    bool ask(int32_t number, Place &place, const char *action, const Operation *&begin, int64_t &count) {
-        return calls.expand(calls.context, number, place.rank, place.tag, action, &begin, &count, &place.in_collective);
+    bool ask(int32_t number, Place &place, const online_call *call, const Operation *&begin, int64_t &count) {
+        return calls.expand(calls.context, number, place.rank, place.tag, call, &begin, &count, &place.in_collective);
     }
 
     void forget() {
@@ -195,7 +206,7 @@ class Pump final : public Live {
     static void enter_collective(Place &place, const online_operation &operation) {
         place.in_collective = true;
         place.tag = operation.tag;
-        place.action = static_cast<uint64_t>(operation.value);
+        place.call = static_cast<uint64_t>(operation.value);
     }
 
     // The next operations of a strand, none at its end.
@@ -316,13 +327,15 @@ class Pump final : public Live {
         me.question = ONLINE_NOTHING;
     }
 
-    static constexpr long WAIT = 20000000;                      // ns between two looks after the ranks
-    static constexpr size_t MOST_REMEMBERED = size_t{1} << 26;  // bytes
+    static constexpr long WAIT = 20000000;                                   // ns between two looks after the ranks
+    static constexpr int32_t EXPANDED_NAMES = 1 << 25, LAST_NAME = 1 << 30;  // of requests in collectives
+    static constexpr size_t MOST_REMEMBERED = size_t{1} << 26;               // bytes
     online_world *world_ = nullptr;
     std::vector<Place> places_;                                                        // of ranks and strands
     std::deque<Queued> queue_;                                                         // strands that are to begin
     std::vector<std::unordered_map<std::string, std::vector<Operation>>> expansions_;  // of a rank's small collectives
-    size_t remembered_ = 0;                                                            // bytes of these
+    std::vector<int32_t> names_;  // of each rank, the next for requests of a collective that it has called before
+    size_t remembered_ = 0;       // bytes of these
 };
 
 }  // namespace commmodel

@@ -5,7 +5,7 @@ Main entry: `Pump`.
 
 from cpython.pycapsule cimport PyCapsule_New
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.string cimport strncpy
+from libc.string cimport memcpy, strncpy
 from libcpp cimport bool as cpp_bool
 
 from commmodel._core.program.run cimport Live, Operation
@@ -19,6 +19,13 @@ cdef extern from "online/pump.hpp" nogil:
     cdef int ONLINE_ABORTED
     cdef int ONLINE_FINALIZED
     cdef int ONLINE_NAME
+    cdef int ONLINE_DEFINITION
+
+    cdef struct _Collective "online_call":
+        int32_t operation, root, communicator, operator_kind
+        int64_t sent, received, element
+        int32_t in_place, sent_count, received_count
+        int64_t *counts
 
     cdef struct _Call "online_recorded_call":
         double seconds
@@ -49,7 +56,7 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         cpp_bool (*look)(void *, int32_t) noexcept nogil
         cpp_bool (*end)(void *, int32_t) noexcept nogil
         cpp_bool (*expand)(
-            void *, int32_t, int32_t, int32_t, const char *, const Operation **, int64_t *, cpp_bool *
+            void *, int32_t, int32_t, int32_t, const _Collective *, const Operation **, int64_t *, cpp_bool *
         ) noexcept nogil
 
     cdef cppclass _Pump "commmodel::Pump"(Live):
@@ -92,18 +99,45 @@ cdef cpp_bool _end(void *context, int32_t rank) noexcept with gil:
         return False
 
 
+cdef object _integers(const int64_t *first, int32_t count):
+    values = np.empty(count, dtype=np.int64)
+    cdef int64_t[::1] view = values
+    if count > 0:
+        memcpy(&view[0], first, count * sizeof(int64_t))
+    return values
+
+
+cdef object _sent(const _Collective *call):
+    return _integers(call.counts, call.sent_count)
+
+
+cdef object _received(const _Collective *call):
+    return _integers(call.counts + call.sent_count, call.received_count)
+
+
+cdef tuple _fields(const _Collective *call):
+    """Return the fields of a `CollectiveCall` in their order, with operation and operator as numbers."""
+    return (
+        call.operation, call.sent, call.received, call.root, call.element, call.operator_kind, call.in_place != 0,
+        call.communicator, tuple(_sent(call).tolist()), tuple(_received(call).tolist()),
+    )
+
+
 cdef cpp_bool _expand(
-    void *context, int32_t number, int32_t rank, int32_t tag, const char *action, const Operation **begin,
+    void *context, int32_t number, int32_t rank, int32_t tag, const _Collective *call, const Operation **begin,
     int64_t *count, cpp_bool *rest,
 ) noexcept with gil:
     pump = <Pump>context
     cdef const unsigned char[::1] view
     count[0] = 0
     try:
-        if action != NULL:
-            operations, pending = pump.collectives.begin(number, rank, tag, action.decode("ascii"))
-        else:
+        if call == NULL:
             operations, pending = pump.collectives.next(number)
+        elif call.operation == ONLINE_DEFINITION:
+            pump.collectives.define(rank, call.communicator, _sent(call), _received(call))
+            return True
+        else:
+            operations, pending = pump.collectives.begin(number, rank, tag, _fields(call))
         rest[0] = pending
         if operations.size == 0:
             return True
@@ -130,8 +164,10 @@ cdef class Pump:
         ``start(rank)``, ``look(rank, state)`` and ``end(rank)`` start a rank's process, look after all of them, and
         wait for the end of one.
     collectives
-        ``begin(number, rank, tag, action)`` and ``next(number)`` return operations of a collective, and whether more
-        may follow; the number is the rank's, or that of what it does beside its own operations.
+        ``begin(number, rank, tag, fields)`` and ``next(number)`` return operations of a collective, and whether more
+        may follow; the number is the rank's, or that of what it does beside its own operations. The fields are those
+        of a `commmodel.collectives.call.CollectiveCall`, with numbers for names.
+        ``define(rank, communicator, members, remote)`` takes the ranks of a communicator.
     compute_factor : float
         Simulated seconds for each second of computation.
     hosts : sequence of (int, str)

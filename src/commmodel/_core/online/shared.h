@@ -21,7 +21,7 @@
 #define ONLINE_TAG_BITS 20  // of the tags in a communicator; above them stands its context
 #define ONLINE_CONTEXTS 2048
 #define ONLINE_REPORTED (1 << 30)  // receives from here on are reported when they are matched
-#define ONLINE_COLLECTIVE 100      // code: a collective whose action stands at `value`
+#define ONLINE_COLLECTIVE 100      // code: a collective whose call stands at `value`
 #define ONLINE_BATCH 101           // code: wait for the batch that stands at `value`
 #define ONLINE_BESIDE 102          // code: begin all batches beside what the rank does
 #define ONLINE_CLASSES 40
@@ -36,6 +36,23 @@ enum online_stage { ONLINE_PENDING, ONLINE_QUEUED, ONLINE_BEGUN, ONLINE_OVER };
 struct online_operation {  // as program.hpp's Operation
     int32_t code, peer, tag, request;
     double value;
+};
+
+#define ONLINE_DEFINITION (-1)  // in place of an operation
+#define ONLINE_ROOT (-3)        // of an intercommunicator: this rank
+
+// A collective as a rank calls it: `CollectiveCall` of commmodel.collectives.call, with sizes in bytes; or, as
+// ONLINE_DEFINITION, the ranks of a communicator, and of the other group of an intercommunicator.
+struct online_call {
+    int32_t operation;  // of `MOVED` there, in its order
+    int32_t root;
+    int32_t communicator;
+    int32_t operator_kind;  // of `OPERATORS` there, in its order
+    int64_t sent, received, element;
+    int32_t in_place;
+    int32_t sent_count, received_count;  // lengths of the lists to and from each rank, which follow in this order
+    int32_t unused;
+    int64_t counts[];
 };
 
 // The operations of a non-blocking collective. The rank carries them out where it waits for them, or has done so beside

@@ -123,18 +123,11 @@ void act(int code, int peer, int tag, int request, double value) {
     put(code, peer, tag, request, value);
 }
 
-static double text_at(const char *action) {
-    const size_t size = strlen(action) + 1;
-    const uint64_t text = online_allocate(world, size);
-    memcpy(online_at(world, text), action, size);
-    return (double)text;
-}
-
-void act_collective(int tag, const char *action) { act(ONLINE_COLLECTIVE, 0, tag, NONE, text_at(action)); }
+void act_collective(int tag, uint64_t call) { act(ONLINE_COLLECTIVE, 0, tag, NONE, (double)call); }
 
 // Before all of its collectives, in a batch or not.
-void define_communicator(const char *action) {
-    put_in_ring((struct online_operation){ONLINE_COLLECTIVE, 0, NONE, NONE, text_at(action)});
+void define_communicator(uint64_t call) {
+    put_in_ring((struct online_operation){ONLINE_COLLECTIVE, 0, NONE, NONE, (double)call});
 }
 
 void begin_batch(void) {
