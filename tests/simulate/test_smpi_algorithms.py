@@ -23,7 +23,7 @@ from commmodel.collectives.library.smpi_selection import SMPI_SELECTORS, Selecti
 from commmodel.errors import InputError
 from commmodel.simulate import SMPI, run
 from commmodel.simulate.platform import flat
-from commmodel.simulate.smpi_collectives import ALGORITHMS, CollectiveCall, calls, program
+from commmodel.simulate.smpi_collectives import ALGORITHMS, RankCall, calls, program
 from commmodel.simulate.smpi_collectives.tables import pick, tables
 from commmodel.simulate.work import collective
 
@@ -67,8 +67,8 @@ def test_none_hangs(operation, processes):
 
 def test_the_second_call_knows_the_nodes():
     selection = Selection("mpich", hosts=(0, 0, 1, 1))
-    first, second = calls(4, 2 * [("bcast", [CollectiveCall(8)])], selection)
-    [prepared] = calls(4, [("bcast", [CollectiveCall(8)])], Selection("mpich", hosts=(0, 0, 1, 1), is_prepared=True))
+    first, second = calls(4, 2 * [("bcast", [RankCall(8)])], selection)
+    [prepared] = calls(4, [("bcast", [RankCall(8)])], Selection("mpich", hosts=(0, 0, 1, 1), is_prepared=True))
     assert first.operations.size > second.operations.size
     assert second.operations.tolist() == prepared.operations.tolist()
 

@@ -24,7 +24,7 @@ from commmodel.collectives.library.smpi_selection import SMPI_SELECTORS, Selecti
 from commmodel.simulate import SMPI, run
 from commmodel.simulate.platform import Platform
 from commmodel.simulate.platform.xml import read_xml_bytes
-from commmodel.simulate.smpi_collectives import ALGORITHMS, CollectiveCall, calls
+from commmodel.simulate.smpi_collectives import ALGORITHMS, RankCall, calls
 from commmodel.simulate.work import mark, sequence
 
 __all__ = [
@@ -107,20 +107,20 @@ def _share(size: int, number: int) -> int:
     return size // 16 * 8 * (1 + number % 3)
 
 
-def _arguments(operation: str, size: int, processes: int) -> list[CollectiveCall]:
+def _arguments(operation: str, size: int, processes: int) -> list[RankCall]:
     """Return the arguments of a call as the program makes it, of all ranks or of each."""
     element = _NUMBER if operation in _OF_NUMBERS else _BYTE
     if operation == "alltoallv":
         return [
-            CollectiveCall(element=element, sizes=tuple(_share(size, rank + 2 * other) for other in range(processes)))
+            RankCall(element=element, sizes=tuple(_share(size, rank + 2 * other) for other in range(processes)))
             for rank in range(processes)
         ]
     if operation in _WITH_SIZES:
-        return [CollectiveCall(element=element, sizes=tuple(_share(size, rank) for rank in range(processes)))]
+        return [RankCall(element=element, sizes=tuple(_share(size, rank) for rank in range(processes)))]
     size = size // element * element
     if operation == "reduce_scatter_block":
-        return [CollectiveCall(element=element, sizes=(size,) * processes)]
-    return [CollectiveCall(size, element)]
+        return [RankCall(element=element, sizes=(size,) * processes)]
+    return [RankCall(size, element)]
 
 
 Change = Callable[[Platform], Platform]

@@ -15,11 +15,19 @@ in Thakur, Rabenseifner and Gropp 2005, Rabenseifner 2004, and Faraj and Yuan 20
 """
 
 from commmodel.collectives.library.smpi_selection import DEFAULT, Selection
-from commmodel.simulate.smpi_collectives.calls import CollectiveCall, Member
+from commmodel.simulate.smpi_collectives.calls import Member, RankCall
 from commmodel.simulate.smpi_collectives.library import ALGORITHMS, calls, member, program, reduce_scatter
 from commmodel.simulate.smpi_collectives.rounds import ELEMENT
 
 __all__ = [
-    "ALGORITHMS", "DEFAULT", "ELEMENT", "CollectiveCall", "Member", "Selection", "calls", "member", "program",
+    "ALGORITHMS",
+    "DEFAULT",
+    "ELEMENT",
+    "Member",
+    "RankCall",
+    "Selection",
+    "calls",
+    "member",
+    "program",
     "reduce_scatter",
 ]  # fmt: skip

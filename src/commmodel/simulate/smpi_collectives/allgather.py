@@ -3,7 +3,7 @@
 from commmodel.collectives.algorithms import allgather, alltoall
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
-from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds, power_of_two_only
+from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds, power_of_two_only
 from commmodel.simulate.smpi_collectives.grids import over_cube, over_rectangle
 from commmodel.simulate.smpi_collectives.halving import double
 
@@ -19,37 +19,37 @@ _bruck = by_rounds(allgather.bruck)
 _neighbour_exchange = by_rounds(allgather.neighbor_exchange)
 
 
-def _rectangle(me: Member, call: CollectiveCall) -> None:
+def _rectangle(me: Member, call: RankCall) -> None:
     over_rectangle(me, "allgather 2dmesh", call.size, call.size)
 
 
-def _cube(me: Member, call: CollectiveCall) -> None:
+def _cube(me: Member, call: RankCall) -> None:
     over_cube(me, "allgather 3dmesh", call.size, call.size)
 
 
-def _gather_broadcast(me: Member, call: CollectiveCall) -> None:
-    me.call("gather", CollectiveCall(call.size, call.element))
-    me.call("bcast", CollectiveCall(me.processes * call.size, call.element))
+def _gather_broadcast(me: Member, call: RankCall) -> None:
+    me.call("gather", RankCall(call.size, call.element))
+    me.call("bcast", RankCall(me.processes * call.size, call.element))
 
 
-def _posted_ring(me: Member, call: CollectiveCall) -> None:
+def _posted_ring(me: Member, call: RankCall) -> None:
     """A ring whose receives are all posted before."""
     receives = [me.ireceive((me.rank - 1) % me.processes) for _ in range(me.processes - 1)]
     for request in receives:
         me.wait(request, me.isend((me.rank + 1) % me.processes, call.size))
 
 
-def _neighbours(me: Member, call: CollectiveCall) -> None:
+def _neighbours(me: Member, call: RankCall) -> None:
     (_ring if me.processes % 2 else _neighbour_exchange)(me, call)
 
 
-def _xor(me: Member, call: CollectiveCall) -> None:
+def _xor(me: Member, call: RankCall) -> None:
     power_of_two_only(me, "allgather pair")
     for step in range(1, me.processes):
         me.exchange(me.rank ^ step, call.size, me.rank ^ step)
 
 
-def _halving_vector(me: Member, call: CollectiveCall) -> None:
+def _halving_vector(me: Member, call: RankCall) -> None:
     """To the rank whose bits are mirrored first, then double the vector with the farthest first."""
     power_of_two_only(me, "allgather rhv")
     mirrored = int(f"{me.rank:0{me.processes.bit_length() - 1}b}"[::-1], 2) if me.processes > 1 else 0
@@ -60,7 +60,7 @@ def _halving_vector(me: Member, call: CollectiveCall) -> None:
         size, distance = 2 * size, distance // 2
 
 
-def _around_node(me: Member, call: CollectiveCall, width: int) -> tuple[int, int]:
+def _around_node(me: Member, call: RankCall, width: int) -> tuple[int, int]:
     """Let the ranks of a node have all its blocks; return its number and the place."""
     node, place = divmod(me.rank, width)
     for step in range(1, width):
@@ -69,7 +69,7 @@ def _around_node(me: Member, call: CollectiveCall, width: int) -> tuple[int, int
     return node, place
 
 
-def _chain_of_nodes(me: Member, call: CollectiveCall) -> None:
+def _chain_of_nodes(me: Member, call: RankCall) -> None:
     """A ring of the first ranks of nodes, and a chain in each node along which they pass what comes."""
     me.prepare()
     width, processes = me.per_node, me.processes
@@ -101,7 +101,7 @@ def _multiple(me: Member, name: str) -> None:
         raise InputError(f"SMPI's {name} ends where the ranks are no multiple of {me.per_node} on a node")
 
 
-def _loose_ring(me: Member, call: CollectiveCall) -> None:
+def _loose_ring(me: Member, call: RankCall) -> None:
     """Blocks go around rings of ranks with the same place in their nodes, and to the others of each node meanwhile."""
     me.prepare()
     _multiple(me, "allgather loosely_lr")
@@ -122,7 +122,7 @@ def _loose_ring(me: Member, call: CollectiveCall) -> None:
     me.wait(*receives, *sends)
 
 
-def _simple_of_nodes(me: Member, call: CollectiveCall) -> None:
+def _simple_of_nodes(me: Member, call: RankCall) -> None:
     """The first ranks of nodes send all blocks of a node to one another at once, and then on to the others."""
     me.prepare()
     _multiple(me, "allgather smp_simple")
@@ -139,7 +139,7 @@ def _simple_of_nodes(me: Member, call: CollectiveCall) -> None:
         me.send(me.rank + other, processes * call.size)
 
 
-def of_nodes(me: Member, call: CollectiveCall) -> None:
+def of_nodes(me: Member, call: RankCall) -> None:
     """Gather in each node, allgather among the first ranks, who broadcast."""
     me.prepare()
     if not me.is_uniform or not me.is_blocked:
@@ -148,11 +148,11 @@ def of_nodes(me: Member, call: CollectiveCall) -> None:
     if call.size:
         node.call("gather", call)
         if leaders is not None and leaders.processes > 1:
-            leaders.call("allgather", CollectiveCall(node.processes * call.size, call.element), "mpich")
-        node.call("bcast", CollectiveCall(me.processes * call.size, call.element))
+            leaders.call("allgather", RankCall(node.processes * call.size, call.element), "mpich")
+        node.call("bcast", RankCall(me.processes * call.size, call.element))
 
 
-def _mpich(me: Member, call: CollectiveCall) -> None:
+def _mpich(me: Member, call: RankCall) -> None:
     total, is_power = call.size * me.processes, me.processes & (me.processes - 1) == 0
     if is_power and total < 524288:
         return _doubling(me, call)
@@ -181,31 +181,31 @@ ALLGATHER: dict[str, Algorithm] = {
 }
 
 
-def _at_once_v(me: Member, call: CollectiveCall) -> None:
+def _at_once_v(me: Member, call: RankCall) -> None:
     partners = [other for other in range(me.processes) if other != me.rank]
     me.wait(*[me.ireceive(other) for other in partners], *[me.isend(other, call.sizes[me.rank]) for other in partners])
 
 
-def _gather_broadcast_v(me: Member, call: CollectiveCall) -> None:
+def _gather_broadcast_v(me: Member, call: RankCall) -> None:
     if me.rank:
         me.wait(me.isend(0, call.sizes[me.rank]))
     else:
         me.wait(*[me.ireceive(other) for other in range(1, me.processes)])
-    me.call("bcast", CollectiveCall((max if call.is_replayed else sum)(call.sizes), call.element))
+    me.call("bcast", RankCall((max if call.is_replayed else sum)(call.sizes), call.element))
 
 
-def _xor_v(me: Member, call: CollectiveCall) -> None:
+def _xor_v(me: Member, call: RankCall) -> None:
     power_of_two_only(me, "allgatherv pair")
     for step in range(1, me.processes):
         me.exchange(me.rank ^ step, call.sizes[me.rank], me.rank ^ step)
 
 
-def _ring_v(me: Member, call: CollectiveCall) -> None:
+def _ring_v(me: Member, call: RankCall) -> None:
     for step in range(1, me.processes):
         me.exchange((me.rank + step) % me.processes, call.sizes[me.rank], (me.rank - step) % me.processes)
 
 
-def _neighbours_v(me: Member, call: CollectiveCall) -> None:
+def _neighbours_v(me: Member, call: RankCall) -> None:
     processes = me.processes
     if processes % 2:
         return _ring_v(me, call)
@@ -223,7 +223,7 @@ def _neighbours_v(me: Member, call: CollectiveCall) -> None:
     return None
 
 
-def _bruck_v(me: Member, call: CollectiveCall) -> None:
+def _bruck_v(me: Member, call: RankCall) -> None:
     processes, distance = me.processes, 1
     while distance < processes:
         blocks = distance if distance <= processes // 2 else processes - distance
@@ -232,11 +232,11 @@ def _bruck_v(me: Member, call: CollectiveCall) -> None:
         distance *= 2
 
 
-def _mpich_doubling_v(me: Member, call: CollectiveCall) -> None:
+def _mpich_doubling_v(me: Member, call: RankCall) -> None:
     double(me, lambda first, last: sum(call.sizes[first:last]))
 
 
-def _mpich_ring_v(me: Member, call: CollectiveCall) -> None:
+def _mpich_ring_v(me: Member, call: RankCall) -> None:
     """A ring in which long blocks go in pieces."""
     processes, sizes = me.processes, call.sizes
     before, after = (me.rank - 1) % processes, (me.rank + 1) % processes
@@ -260,7 +260,7 @@ def _mpich_ring_v(me: Member, call: CollectiveCall) -> None:
             received, receive_offset = (received - 1) % processes, 0
 
 
-def _mpich_v(me: Member, call: CollectiveCall) -> None:
+def _mpich_v(me: Member, call: RankCall) -> None:
     """Choose by elements, where MPICH counts bytes."""
     total, is_power = sum(call.sizes) // call.element, me.processes & (me.processes - 1) == 0
     if not total:

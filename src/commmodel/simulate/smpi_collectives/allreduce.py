@@ -5,7 +5,7 @@ from functools import partial
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.simulate.smpi_collectives import rounds
-from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds, power_of_two_only
+from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds, power_of_two_only
 from commmodel.simulate.smpi_collectives.halving import RankFold
 from commmodel.simulate.smpi_collectives.reduce import reduce_all_or_to_root
 from commmodel.simulate.smpi_collectives.trees import down, up
@@ -19,17 +19,17 @@ _default = by_rounds(rounds.reduce_broadcast)
 _doubling = by_rounds(rounds.recursive_doubling)
 
 
-def _halving(me: Member, call: CollectiveCall) -> None:
+def _halving(me: Member, call: RankCall) -> None:
     """Halve the vector and double it again, blocks being of whole elements."""
     by_rounds(rounds.reduce_scatter_allgather(call.element))(me, call)
 
 
-def _reduce_broadcast(me: Member, call: CollectiveCall) -> None:
-    me.call("reduce", CollectiveCall(call.size, call.element))
-    me.call("bcast", CollectiveCall(call.size, call.element))
+def _reduce_broadcast(me: Member, call: RankCall) -> None:
+    me.call("reduce", RankCall(call.size, call.element))
+    me.call("bcast", RankCall(call.size, call.element))
 
 
-def _ring(me: Member, call: CollectiveCall) -> None:
+def _ring(me: Member, call: RankCall) -> None:
     """Equal blocks go around a ring twice; the remainder is another allreduce, a short vector is reduced and sent."""
     processes = me.processes
     share = call.count // processes
@@ -42,7 +42,7 @@ def _ring(me: Member, call: CollectiveCall) -> None:
     return None
 
 
-def _segmented_ring(me: Member, call: CollectiveCall) -> None:
+def _segmented_ring(me: Member, call: RankCall) -> None:
     """A ring whose first round goes in phases, where blocks are larger than a mebibyte."""
     processes, count, element = me.processes, call.count, call.element
     segment = _RING_SEGMENT // element if element <= _RING_SEGMENT < call.size else count
@@ -71,7 +71,7 @@ def _segmented_ring(me: Member, call: CollectiveCall) -> None:
     return None
 
 
-def _halving_allgather(me: Member, call: CollectiveCall) -> None:
+def _halving_allgather(me: Member, call: RankCall) -> None:
     power_of_two_only(me, "allreduce rab1")
     processes = me.processes
     count = -(-call.count // processes)
@@ -82,7 +82,7 @@ def _halving_allgather(me: Member, call: CollectiveCall) -> None:
     me.call("allgather", call.elements(count if processes > 1 else 0))
 
 
-def _alltoall_allgather(me: Member, call: CollectiveCall) -> None:
+def _alltoall_allgather(me: Member, call: RankCall) -> None:
     count, rest = divmod(call.count, me.processes)
     if rest:
         count = me.processes if call.count < me.processes else count + 1
@@ -104,7 +104,7 @@ def _down_nodes(me: Member, size: int, width: int, node: int, place: int) -> Non
     down(me, size, place, width, lambda other: node * width + other)
 
 
-def _binomial_of_nodes(me: Member, call: CollectiveCall) -> None:
+def _binomial_of_nodes(me: Member, call: RankCall) -> None:
     width, node, place, nodes = _up_nodes(me, call.size)
     if not place:
         up(me, call.size, node, nodes, lambda other: other * width)
@@ -112,7 +112,7 @@ def _binomial_of_nodes(me: Member, call: CollectiveCall) -> None:
     _down_nodes(me, call.size, width, node, place)
 
 
-def _pipeline_of_nodes(me: Member, call: CollectiveCall) -> None:
+def _pipeline_of_nodes(me: Member, call: RankCall) -> None:
     """Four stages of 4096 elements that overlap; what is less than a segment at the end is not sent."""
     me.prepare()
     width = me.per_node
@@ -135,7 +135,7 @@ def _pipeline_of_nodes(me: Member, call: CollectiveCall) -> None:
             down(me, size, place, width, on_node)
 
 
-def _doubling_of_nodes(me: Member, call: CollectiveCall) -> None:
+def _doubling_of_nodes(me: Member, call: RankCall) -> None:
     width, node, place, nodes = _up_nodes(me, call.size)
     if not place:
         fold = RankFold(node, nodes, odd_stays=True)
@@ -155,7 +155,7 @@ def _doubling_of_nodes(me: Member, call: CollectiveCall) -> None:
     _down_nodes(me, call.size, width, node, place)
 
 
-def _ring_of_nodes(me: Member, call: CollectiveCall, has_rest: bool) -> None:
+def _ring_of_nodes(me: Member, call: RankCall, has_rest: bool) -> None:
     """A ring of nodes; the remainder goes with the last block, or nowhere."""
     width, node, place, nodes = _up_nodes(me, call.size)
     share, rest = divmod(call.count, nodes)
@@ -169,7 +169,7 @@ def _ring_of_nodes(me: Member, call: CollectiveCall, has_rest: bool) -> None:
     _down_nodes(me, call.size, width, node, place)
 
 
-def _halving_of_nodes(me: Member, call: CollectiveCall) -> None:
+def _halving_of_nodes(me: Member, call: RankCall) -> None:
     power_of_two_only(me, "allreduce smp_rsag_rab")
     width, node, place, nodes = _up_nodes(me, call.size)
     if not place:
@@ -184,27 +184,27 @@ def _halving_of_nodes(me: Member, call: CollectiveCall) -> None:
     _down_nodes(me, call.size, width, node, place)
 
 
-def _doubling_or_halving(me: Member, call: CollectiveCall) -> None:
+def _doubling_or_halving(me: Member, call: RankCall) -> None:
     if call.count:
         (_doubling if call.count < power_below(me.processes) else _halving)(me, call)
 
 
-def two_level(me: Member, call: CollectiveCall, leaders: str = "rdb", node: str = "mpich") -> None:
+def two_level(me: Member, call: RankCall, leaders: str = "rdb", node: str = "mpich") -> None:
     """Combine in each node, then among the first ranks, who broadcast; `node` may be ``reduce``."""
     me.prepare()
     if not call.count:
         return
     local, firsts = me.node, me.leaders
     if node == "reduce":
-        local.call("reduce", CollectiveCall(call.size, call.element))
+        local.call("reduce", RankCall(call.size, call.element))
     else:
         local.call("allreduce", call, node)
     if firsts is not None and local.processes != me.processes:
         firsts.call("allreduce", call, leaders if leaders == "rdb" else "mvapich2_rs")
-    local.call("bcast", CollectiveCall(call.size, call.element))
+    local.call("bcast", RankCall(call.size, call.element))
 
 
-def _mpich(me: Member, call: CollectiveCall) -> None:
+def _mpich(me: Member, call: RankCall) -> None:
     if not me.is_of_nodes:
         return two_level(me, call)
     is_long = call.size > 2048 and call.count >= power_below(me.processes)

@@ -7,7 +7,7 @@ from commmodel.collectives.algorithms import alltoall
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives import rounds
-from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds, power_of_two_only
+from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds, power_of_two_only
 from commmodel.simulate.smpi_collectives.grids import over_cube, over_rectangle
 from commmodel.simulate.smpi_collectives.halving import double
 
@@ -21,20 +21,20 @@ _at_once = by_rounds(rounds.descending)
 _bruck = by_rounds(alltoall.bruck)
 
 
-def _rectangle(me: Member, call: CollectiveCall) -> None:
+def _rectangle(me: Member, call: RankCall) -> None:
     over_rectangle(me, "alltoall 2dmesh", me.processes * call.size, call.size)
 
 
-def _cube(me: Member, call: CollectiveCall) -> None:
+def _cube(me: Member, call: RankCall) -> None:
     over_cube(me, "alltoall 3dmesh", me.processes * call.size, call.size)
 
 
-def _doubling(me: Member, call: CollectiveCall) -> None:
+def _doubling(me: Member, call: RankCall) -> None:
     """Recursive doubling of all vectors."""
     double(me, lambda first, last: (last - first) * me.processes * call.size)
 
 
-def _throttled(me: Member, call: CollectiveCall) -> None:
+def _throttled(me: Member, call: RankCall) -> None:
     """Four blocks at once, one's own by a message, too."""
     processes = me.processes
     if not call.size:
@@ -45,7 +45,7 @@ def _throttled(me: Member, call: CollectiveCall) -> None:
         me.wait(*receives, *[me.isend((me.rank - step) % processes, call.size) for step in steps])
 
 
-def _put(me: Member, call: CollectiveCall) -> None:
+def _put(me: Member, call: RankCall) -> None:
     """Put all blocks at once into a window, between barriers, which has been made before and is removed again.
 
     Ranks take part in a put from when the other begins it: so receives are posted within the barrier before.
@@ -54,8 +54,8 @@ def _put(me: Member, call: CollectiveCall) -> None:
     if not me.is_default("barrier"):
         raise InputError("SMPI's alltoall pair_rma is known with its default barrier only")
     partners = [me.rank ^ step for step in range(1, me.processes)]
-    me.call("allgather", CollectiveCall(_POINTER))
-    me.call("barrier", CollectiveCall())
+    me.call("allgather", RankCall(_POINTER))
+    me.call("barrier", RankCall())
     if me.rank:
         me.send(0, 0)
         passed = me.ireceive(0)
@@ -67,20 +67,20 @@ def _put(me: Member, call: CollectiveCall) -> None:
         me.wait(*[me.isend(other, 0) for other in range(1, me.processes)])
     for other in partners:
         me.isend(other, call.size)
-    me.call("barrier", CollectiveCall())
+    me.call("barrier", RankCall())
     me.wait(*receives)
     for _ in range(3):
-        me.call("barrier", CollectiveCall())
+        me.call("barrier", RankCall())
 
 
-_Sizes = Callable[[Member, CollectiveCall, int], int]
+_Sizes = Callable[[Member, RankCall, int], int]
 
 
-def _block(_me: Member, call: CollectiveCall, _other: int) -> int:
+def _block(_me: Member, call: RankCall, _other: int) -> int:
     return call.size
 
 
-def _block_for(_me: Member, call: CollectiveCall, other: int) -> int:
+def _block_for(_me: Member, call: RankCall, other: int) -> int:
     return call.sizes[other]
 
 
@@ -100,14 +100,14 @@ def _xor_or_shift(me: Member, step: int) -> tuple[int, int]:
 _Partners = Callable[[Member, int], tuple[int, int]]
 
 
-def _steps(me: Member, call: CollectiveCall, partners: _Partners, size: _Sizes, barriers: str = "") -> None:
+def _steps(me: Member, call: RankCall, partners: _Partners, size: _Sizes, barriers: str = "") -> None:
     """Exchange with one partner after the other: without barriers, after one, after one each, or after a byte each."""
     if barriers == "one":
-        me.call("barrier", CollectiveCall())
+        me.call("barrier", RankCall())
     for step in range(me.processes):
         to, source = partners(me, step)
         if barriers == "mpi":
-            me.call("barrier", CollectiveCall())
+            me.call("barrier", RankCall())
         me.exchange(to, size(me, call, to), source)
         if barriers == "light" and 0 < step < me.processes - 1:
             to, source = partners(me, step + 1)
@@ -124,7 +124,7 @@ def _family(name: str, partners: _Partners, size: _Sizes) -> dict[str, Algorithm
     }
 
 
-def _mpich(me: Member, call: CollectiveCall) -> None:
+def _mpich(me: Member, call: RankCall) -> None:
     """Pairs are chosen for odd numbers of processes, on which they end."""
     if call.size < 256 and me.processes >= 8:
         return _bruck(me, call)
@@ -148,12 +148,12 @@ ALLTOALL: dict[str, Algorithm] = {
 }
 
 
-def _at_once_v(me: Member, call: CollectiveCall) -> None:
+def _at_once_v(me: Member, call: RankCall) -> None:
     partners = [other for other in range(me.processes) if other != me.rank]
     me.wait(*[me.ireceive(other) for other in partners], *[me.isend(other, call.sizes[other]) for other in partners])
 
 
-def _throttled_v(me: Member, call: CollectiveCall) -> None:
+def _throttled_v(me: Member, call: RankCall) -> None:
     processes = me.processes
     for begin in range(0, processes, _THROTTLE):
         steps = [step for step in range(begin, min(begin + _THROTTLE, processes)) if step]

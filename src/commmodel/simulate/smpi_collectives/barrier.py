@@ -4,7 +4,7 @@ from commmodel.collectives.algorithms import barrier
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
-from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds
 
 __all__ = ["BARRIER"]
 
@@ -12,14 +12,14 @@ _linear = by_rounds(barrier.linear)
 _dissemination = by_rounds(barrier.dissemination)
 
 
-def _two_processes(me: Member, _: CollectiveCall) -> None:
+def _two_processes(me: Member, _: RankCall) -> None:
     """Exchange with the other one."""
     if me.processes != 2:
         raise InputError(f"SMPI's barrier ompi_two_procs hangs on {me.processes} processes: there must be 2")
     me.exchange(1 - me.rank, 0, 1 - me.rank)
 
 
-def _recursive_doubling(me: Member, _: CollectiveCall) -> None:
+def _recursive_doubling(me: Member, _: RankCall) -> None:
     """Exchange with rank XOR 2^i; the ranks from 2^k on are represented by those 2^k below."""
     power = power_below(me.processes)
     if me.rank >= power:
@@ -36,7 +36,7 @@ def _recursive_doubling(me: Member, _: CollectiveCall) -> None:
         me.send(me.rank + power, 0)
 
 
-def _tree(me: Member, _: CollectiveCall) -> None:
+def _tree(me: Member, _: RankCall) -> None:
     """Up a binomial tree and down again."""
     partners = []
     distance = 1
@@ -56,7 +56,7 @@ def _tree(me: Member, _: CollectiveCall) -> None:
             me.receive(partner)
 
 
-def _double_ring(me: Member, _: CollectiveCall) -> None:
+def _double_ring(me: Member, _: RankCall) -> None:
     """Twice around."""
     before, after = (me.rank - 1) % me.processes, (me.rank + 1) % me.processes
     for _round in range(2):
@@ -67,14 +67,14 @@ def _double_ring(me: Member, _: CollectiveCall) -> None:
             me.receive(before)
 
 
-def _of_nodes(me: Member, call: CollectiveCall) -> None:
+def _of_nodes(me: Member, call: RankCall) -> None:
     """Among the ranks of each node, then among their first ranks, who broadcast a byte."""
     me.prepare()
     _dissemination(me.node, call)
     leaders = me.leaders
     if leaders is not None:
         _dissemination(leaders, call)
-    me.node.call("bcast", CollectiveCall(1), "mpich")
+    me.node.call("bcast", RankCall(1), "mpich")
 
 
 BARRIER: dict[str, Algorithm] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from commmodel.collectives.algorithms import broadcast
 from commmodel.collectives.library.smpi_selection import DEFAULT
-from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds
 from commmodel.simulate.smpi_collectives.rounds import scattering
 from commmodel.simulate.smpi_collectives.trees import TreePlace, binary, chains, down, knomial
 
@@ -24,7 +24,7 @@ _scatter_doubling = by_rounds(scattering(broadcast.scatter_recursive_doubling))
 _scatter_ring = by_rounds(scattering(broadcast.scatter_ring))
 
 
-def _pass_on(me: Member, call: CollectiveCall, source: int, targets: Iterable[int]) -> None:
+def _pass_on(me: Member, call: RankCall, source: int, targets: Iterable[int]) -> None:
     """Pass the vector on in segments; the remainder is another broadcast. Rank 0 has no source, which is −1."""
     number, piece = call.pieces(SEGMENT)
     targets = tuple(targets)
@@ -36,23 +36,23 @@ def _pass_on(me: Member, call: CollectiveCall, source: int, targets: Iterable[in
     me.wait(*sends)
     rest = call.size - number * piece
     if rest:
-        me.call("bcast", CollectiveCall(rest, call.element, call.root))
+        me.call("bcast", RankCall(rest, call.element, call.root))
 
 
-def _chain(me: Member, call: CollectiveCall) -> None:
+def _chain(me: Member, call: RankCall) -> None:
     me.hand_over(call.size, call.root, 0)
     if me.processes > 1:
         _pass_on(me, call, me.rank - 1, () if me.rank == me.processes - 1 else (me.rank + 1,))
 
 
-def _binary(me: Member, call: CollectiveCall) -> None:
+def _binary(me: Member, call: RankCall) -> None:
     me.hand_over(call.size, call.root, 0)
     if me.processes > 1:
         children = (child for child in (2 * me.rank + 1, 2 * me.rank + 2) if child < me.processes)
         _pass_on(me, call, (me.rank - 1) // 2 if me.rank else -1, children)
 
 
-def _binary_of_nodes(me: Member, call: CollectiveCall) -> None:
+def _binary_of_nodes(me: Member, call: RankCall) -> None:
     """Down a binary tree of nodes and one in each node at the same time."""
     me.prepare()
     if not me.is_uniform:
@@ -68,7 +68,7 @@ def _binary_of_nodes(me: Member, call: CollectiveCall) -> None:
     return _pass_on(me, call, source, below)
 
 
-def _binomial_of_nodes(me: Member, call: CollectiveCall) -> None:
+def _binomial_of_nodes(me: Member, call: RankCall) -> None:
     """Down a binomial tree of nodes, then down one in each node."""
     me.prepare()
     if not me.is_uniform:
@@ -81,7 +81,7 @@ def _binomial_of_nodes(me: Member, call: CollectiveCall) -> None:
     return down(me, call.size, place, width, lambda other: node * width + other)
 
 
-def _chain_of_nodes(me: Member, call: CollectiveCall) -> None:
+def _chain_of_nodes(me: Member, call: RankCall) -> None:
     """Along a chain of nodes, and along one in each node."""
     me.prepare()
     if not me.is_uniform:
@@ -98,7 +98,7 @@ def _chain_of_nodes(me: Member, call: CollectiveCall) -> None:
     return _pass_on(me, call, source, inter + intra)
 
 
-def _flat_pipeline(me: Member, call: CollectiveCall) -> None:
+def _flat_pipeline(me: Member, call: RankCall) -> None:
     """Send segments to each rank in turn; what is less than a segment at the end is not sent."""
     piece = max(SEGMENT // call.element, 1) * call.element
     number = call.size // piece
@@ -113,7 +113,7 @@ def _flat_pipeline(me: Member, call: CollectiveCall) -> None:
     return None
 
 
-def _knomial(me: Member, call: CollectiveCall) -> None:
+def _knomial(me: Member, call: RankCall) -> None:
     me.prepare()
     above, levels = knomial(me, call.root, _KNOMIAL)
     if above >= 0:
@@ -122,16 +122,16 @@ def _knomial(me: Member, call: CollectiveCall) -> None:
         me.wait(*[me.isend(child, call.size) for child in below])
 
 
-def inter_node(me: Member, call: CollectiveCall, among_leaders: str = "mpich") -> None:
+def inter_node(me: Member, call: RankCall, among_leaders: str = "mpich") -> None:
     """Broadcast among the first ranks of nodes, which get it from the root's."""
     me.prepare()
     leaders = me.leaders
     me.hand_over(call.size, call.root, me.leader_of(call.root))
     if leaders is not None:
-        leaders.call("bcast", CollectiveCall(call.size, call.element, me.place_of_leader(call.root)), among_leaders)
+        leaders.call("bcast", RankCall(call.size, call.element, me.place_of_leader(call.root)), among_leaders)
 
 
-def _intra_node(me: Member, call: CollectiveCall) -> None:
+def _intra_node(me: Member, call: RankCall) -> None:
     """MVAPICH2's choice without its tables."""
     if not call.size:
         return None
@@ -140,7 +140,7 @@ def _intra_node(me: Member, call: CollectiveCall) -> None:
         inter_node(me, call)
         if call.size <= 131072:
             return _mpich(me.node, call)
-        return _knomial(me.node, CollectiveCall(call.size, call.element))
+        return _knomial(me.node, RankCall(call.size, call.element))
     return (_binomial if call.size <= 16384 else _scatter_ring)(me, call)
 
 
@@ -155,7 +155,7 @@ def _segmented(me: Member, place: TreePlace, pieces: list[int]) -> None:
         me.wait(*[me.isend(child, piece) for child in place.below])
 
 
-def segments(call: CollectiveCall, segment_size: int) -> list[int]:
+def segments(call: RankCall, segment_size: int) -> list[int]:
     """Return the bytes of the segments of Open MPI, the last of which has the rest."""
     count, element = call.count, call.element
     length = count
@@ -166,13 +166,13 @@ def segments(call: CollectiveCall, segment_size: int) -> list[int]:
     return [length * element] * ((count - 1) // length) + [(count - (count - 1) // length * length) * element]
 
 
-def _pipeline(me: Member, call: CollectiveCall) -> None:
+def _pipeline(me: Member, call: RankCall) -> None:
     if me.processes > 1:
         fits = (kib for slope, offset, kib in _PIPELINE if me.processes < slope * call.size + offset)
         _segmented(me, chains(me, call.root, 1), segments(call, 1024 * next(fits, 128)))
 
 
-def _split_binary(me: Member, call: CollectiveCall) -> None:
+def _split_binary(me: Member, call: RankCall) -> None:
     """Send a half of the vector down each side of a binary tree; then pairs of ranks exchange the halves."""
     processes, element = me.processes, call.element
     segment = max(1024 if call.size < 370728 else 8192, element) // element
@@ -181,7 +181,7 @@ def _split_binary(me: Member, call: CollectiveCall) -> None:
         return None
     if not halves[1] or segment * element > halves[1] * element:
         return _chain_of_nodes(me, call)
-    pieces = [segments(CollectiveCall(half * element, element), segment * element) for half in halves]
+    pieces = [segments(RankCall(half * element, element), segment * element) for half in halves]
     place = binary(me, call.root)
     side = ((me.rank - call.root) % processes + 1) % 2
     if me.rank == call.root:
@@ -217,7 +217,7 @@ def _exchange_halves(me: Member, root: int, side: int, halves: list[int]) -> Non
             me.exchange(pair, halves[side], pair)
 
 
-def _mpich(me: Member, call: CollectiveCall) -> None:
+def _mpich(me: Member, call: RankCall) -> None:
     if not me.is_of_nodes:
         me.prepare()
         if me.is_uniform:

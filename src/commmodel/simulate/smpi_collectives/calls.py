@@ -1,7 +1,7 @@
 """What a rank does in a collective of SMPI: calls of MPI, written one after the other, become its operations.
 
-An algorithm is a function of a `Member` of a communicator and a `CollectiveCall`. It says what one rank does; a rank
-that waits for a message and then sends one says so in this order. Main entries: `Member`, `CollectiveCall`.
+An algorithm is a function of a `Member` of a communicator and a `RankCall`. It says what one rank does; a rank
+that waits for a message and then sends one says so in this order. Main entries: `Member`, `RankCall`.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from commmodel.simulate.work.block_streams import program_of
 from commmodel.simulate.work.communicators import translated
 from commmodel.simulate.work.rounds import blocks_of
 
-__all__ = ["Algorithm", "CollectiveCall", "Member", "by_rounds", "power_of_two_only"]
+__all__ = ["Algorithm", "Member", "RankCall", "by_rounds", "power_of_two_only"]
 
 _FIRST_NAME = 1 << 24
 """Of requests, far from those of the application."""
@@ -61,10 +61,6 @@ class RankCall:
         """Return the number of whole pieces of a segment size, and the bytes of one; one piece if there is no whole."""
         piece = max(segment_size // self.element, 1) * self.element
         return (self.size // piece, piece) if self.size > piece else (1, self.size)
-
-
-CollectiveCall = RankCall
-"""As algorithms call it."""
 
 
 @dataclass
@@ -175,7 +171,7 @@ class Member:
         """Whether an operation has SMPI's default algorithm."""
         return self._rank.selection.algorithm(operation) == DEFAULT
 
-    def call(self, operation: str, call: CollectiveCall, algorithm: str | None = None) -> None:
+    def call(self, operation: str, call: RankCall, algorithm: str | None = None) -> None:
         """Call a collective of this communicator, by the algorithm given or the one selected.
 
         Raises
@@ -249,7 +245,7 @@ class Member:
         """Make the communicators of nodes if there are none, which is a collective operation."""
         if self.is_prepared:
             return
-        number = CollectiveCall(_INT, _INT)
+        number = RankCall(_INT, _INT)
         self.call("allgather", number, "ring")
         leaders, node = self.leaders, self.node
         if leaders is not None:
@@ -259,7 +255,7 @@ class Member:
         self._rank.prepared.add(self.members)
 
 
-Algorithm = Callable[[Member, CollectiveCall], None]
+Algorithm = Callable[[Member, RankCall], None]
 """What a rank does in a collective."""
 
 
@@ -288,7 +284,7 @@ def _block(make: Scheduler, problem: Problem) -> tuple[Operations, tuple[int, ..
 def by_rounds(make: Scheduler) -> Algorithm:
     """Return the algorithm whose messages are those of a schedule's rounds."""
 
-    def algorithm(me: Member, call: CollectiveCall) -> None:
+    def algorithm(me: Member, call: RankCall) -> None:
         operations, offsets = _block(make, Problem(me.processes, call.size, call.root))
         me.insert(operations[offsets[me.rank] : offsets[me.rank + 1]])
 

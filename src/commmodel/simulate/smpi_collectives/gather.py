@@ -6,7 +6,7 @@ from commmodel.collectives.algorithms import gather
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives.broadcast import segments
-from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds
 from commmodel.simulate.smpi_collectives.trees import in_order_binomial
 
 __all__ = ["GATHER", "SCATTER", "gather_two_level", "scatter_two_level"]
@@ -14,7 +14,7 @@ __all__ = ["GATHER", "SCATTER", "gather_two_level", "scatter_two_level"]
 _scatter_at_once = by_rounds(gather.scatter_linear)
 
 
-def _gather_linear(me: Member, call: CollectiveCall) -> None:
+def _gather_linear(me: Member, call: RankCall) -> None:
     """The root receives from one rank after the other."""
     if me.rank != call.root:
         me.send(call.root, call.size)
@@ -24,7 +24,7 @@ def _gather_linear(me: Member, call: CollectiveCall) -> None:
             me.receive(other)
 
 
-def _scatter_linear(me: Member, call: CollectiveCall) -> None:
+def _scatter_linear(me: Member, call: RankCall) -> None:
     """The root sends to one rank after the other."""
     if me.rank != call.root:
         me.receive(call.root)
@@ -34,13 +34,13 @@ def _scatter_linear(me: Member, call: CollectiveCall) -> None:
             me.send(other, call.size)
 
 
-def _blocks(me: Member, call: CollectiveCall, child: int) -> int:
+def _blocks(me: Member, call: RankCall, child: int) -> int:
     """Return how many blocks are those of a child and the ranks below it in the binomial tree."""
     place, below = (me.rank - call.root) % me.processes, (child - call.root) % me.processes
     return min(below - place, me.processes - below)
 
 
-def _gather_binomial(me: Member, call: CollectiveCall) -> None:
+def _gather_binomial(me: Member, call: RankCall) -> None:
     place = in_order_binomial(me, call.root)
     for child in place.below:
         me.receive(child)
@@ -49,7 +49,7 @@ def _gather_binomial(me: Member, call: CollectiveCall) -> None:
         me.send(place.above, blocks * call.size)
 
 
-def _scatter_binomial(me: Member, call: CollectiveCall) -> None:
+def _scatter_binomial(me: Member, call: RankCall) -> None:
     """The nearest child, whose blocks are the fewest, comes first."""
     place = in_order_binomial(me, call.root)
     if place.above >= 0:
@@ -58,7 +58,7 @@ def _scatter_binomial(me: Member, call: CollectiveCall) -> None:
         me.send(child, _blocks(me, call, child) * call.size)
 
 
-def _gather_synchronised(me: Member, call: CollectiveCall) -> None:
+def _gather_synchronised(me: Member, call: RankCall) -> None:
     """The root asks one rank after the other for a first segment, and lets the rest come meanwhile."""
     first = segments(call, 32768 if call.size > 92160 else 1024)[0] if call.count else 0
     if me.rank != call.root:
@@ -76,7 +76,7 @@ def _gather_synchronised(me: Member, call: CollectiveCall) -> None:
     me.wait(*rests)
 
 
-def gather_two_level(me: Member, call: CollectiveCall, node: str = "mpich") -> None:
+def gather_two_level(me: Member, call: RankCall, node: str = "mpich") -> None:
     """Gather in each node, then from the first ranks."""
     me.prepare()
     if not call.size:
@@ -84,14 +84,14 @@ def gather_two_level(me: Member, call: CollectiveCall, node: str = "mpich") -> N
     if not me.is_uniform:
         raise InputError("SMPI's gather mvapich2_two_level ends where nodes have different numbers of ranks")
     local, leaders = me.node, me.leaders
-    local.call("gather", CollectiveCall(call.size, call.element), node)
+    local.call("gather", RankCall(call.size, call.element), node)
     if leaders is not None:
-        blocks = CollectiveCall(local.processes * call.size, call.element, me.place_of_leader(call.root))
+        blocks = RankCall(local.processes * call.size, call.element, me.place_of_leader(call.root))
         leaders.call("gather", blocks, "ompi_basic_linear")
     me.hand_over(me.processes * call.size, me.leader_of(call.root), call.root)
 
 
-def scatter_two_level(me: Member, call: CollectiveCall, leaders: str, node: str = "mpich") -> None:
+def scatter_two_level(me: Member, call: RankCall, leaders: str, node: str = "mpich") -> None:
     """Scatter to the first ranks of nodes, then in each node."""
     me.prepare()
     if not call.size:
@@ -104,13 +104,13 @@ def scatter_two_level(me: Member, call: CollectiveCall, leaders: str, node: str 
     if firsts is not None:
         place = me.place_of_leader(call.root)
         if me.is_uniform:
-            firsts.call("scatter", CollectiveCall(local.processes * call.size, call.element, place), leaders)
+            firsts.call("scatter", RankCall(local.processes * call.size, call.element, place), leaders)
         elif firsts.rank != place:
             firsts.receive(place)
         else:
             sizes = [ranks * call.size for ranks in me.node_sizes]
             firsts.wait(*[firsts.isend(other, sizes[other]) for other in range(firsts.processes) if other != place])
-    local.call("scatter", CollectiveCall(call.size, call.element), node)
+    local.call("scatter", RankCall(call.size, call.element), node)
 
 
 GATHER: dict[str, Algorithm] = {

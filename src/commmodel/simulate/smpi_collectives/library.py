@@ -16,7 +16,7 @@ from commmodel.simulate.smpi_collectives.allreduce import ALLREDUCE
 from commmodel.simulate.smpi_collectives.alltoall import ALLTOALL, ALLTOALLV
 from commmodel.simulate.smpi_collectives.barrier import BARRIER
 from commmodel.simulate.smpi_collectives.broadcast import BCAST
-from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds
 from commmodel.simulate.smpi_collectives.gather import GATHER, SCATTER
 from commmodel.simulate.smpi_collectives.reduce import REDUCE
 from commmodel.simulate.smpi_collectives.reduce_scatter import REDUCE_SCATTER
@@ -58,12 +58,10 @@ def _checked(operation: str) -> None:
         raise InputError(f"SMPI's {operation!r} is not known: {choice_of(operation, ALGORITHMS)}")
 
 
-def calls(
-    processes: int, listed: Sequence[tuple[str, Sequence[CollectiveCall]]], selection: Selection
-) -> list[Program]:
+def calls(processes: int, listed: Sequence[tuple[str, Sequence[RankCall]]], selection: Selection) -> list[Program]:
     """Return the programs of successive calls, the arguments of each being those of every rank, or of all.
 
-    >>> [one] = calls(2, [("bcast", [CollectiveCall(8)])], Selection(algorithms={"bcast": "NTSL"}))
+    >>> [one] = calls(2, [("bcast", [RankCall(8)])], Selection(algorithms={"bcast": "NTSL"}))
     >>> one.offsets.tolist()  # a send and its wait, a receive and its wait
     [0, 2, 4]
     """
@@ -139,7 +137,7 @@ def program(
     selection = Selection(
         selection.selector, {**selection.algorithms, operation: name}, selection.hosts, selection.is_prepared
     )
-    (single,) = calls(processes, [(operation, [CollectiveCall(message_size, element, root, sizes)])], selection)
+    (single,) = calls(processes, [(operation, [RankCall(message_size, element, root, sizes)])], selection)
     single.operations["tag"][single.operations["tag"] <= collective_tag(0)] = collective_tag(number)
     return Program(single.operations, single.offsets, name=title)
 

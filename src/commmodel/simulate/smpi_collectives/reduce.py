@@ -7,7 +7,7 @@ from commmodel.collectives.algorithms import reduce
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.simulate.smpi_collectives.broadcast import SEGMENT, segments
-from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds
 from commmodel.simulate.smpi_collectives.halving import RankFold, borders, halve
 from commmodel.simulate.smpi_collectives.trees import (
     TreePlace,
@@ -26,7 +26,7 @@ _KNOMIAL = 4
 _at_once = by_rounds(reduce.linear)
 
 
-def _linear(me: Member, call: CollectiveCall) -> None:
+def _linear(me: Member, call: RankCall) -> None:
     """The root receives from one rank after the other, the last first."""
     if me.rank != call.root:
         me.send(call.root, call.size)
@@ -36,13 +36,13 @@ def _linear(me: Member, call: CollectiveCall) -> None:
             me.receive(other)
 
 
-def _binomial(me: Member, call: CollectiveCall) -> None:
+def _binomial(me: Member, call: RankCall) -> None:
     if call.count:
         place = (me.rank - call.root) % me.processes
         up(me, call.size, place, me.processes, lambda other: (other + call.root) % me.processes)
 
 
-def _chain(me: Member, call: CollectiveCall) -> None:
+def _chain(me: Member, call: RankCall) -> None:
     """Along a chain towards the root in segments; the remainder is another reduction, by default."""
     processes = me.processes
     to, source = (me.rank - 1) % processes, (me.rank + 1) % processes
@@ -57,10 +57,10 @@ def _chain(me: Member, call: CollectiveCall) -> None:
     me.wait(*sends)
     rest = call.size - number * piece
     if rest:
-        _at_once(me, CollectiveCall(rest, call.element, call.root))
+        _at_once(me, RankCall(rest, call.element, call.root))
 
 
-def _knomial(me: Member, call: CollectiveCall) -> None:
+def _knomial(me: Member, call: RankCall) -> None:
     if not call.count:
         return
     above, levels = knomial(me, call.root, _KNOMIAL)
@@ -69,7 +69,7 @@ def _knomial(me: Member, call: CollectiveCall) -> None:
         me.wait(me.isend(above, call.size))
 
 
-def _scatter_gather(me: Member, call: CollectiveCall) -> None:
+def _scatter_gather(me: Member, call: RankCall) -> None:
     """Recursive halving of the vector, then gather up a binomial tree; odd ranks stand aside."""
     if not call.count:
         return
@@ -126,11 +126,11 @@ def _generic(me: Member, place: TreePlace, pieces: list[int]) -> None:
                 break
 
 
-def _open_mpi_chains(me: Member, call: CollectiveCall) -> None:
+def _open_mpi_chains(me: Member, call: RankCall) -> None:
     _generic(me, chains(me, call.root, me.processes // 2), segments(call, 64 * 1024))
 
 
-def _open_mpi_pipeline(me: Member, call: CollectiveCall) -> None:
+def _open_mpi_pipeline(me: Member, call: RankCall) -> None:
     segment = 64 * 1024
     if me.processes > 0.0410 / 1024 * call.size + 9.7128:
         segment = 1024
@@ -139,23 +139,23 @@ def _open_mpi_pipeline(me: Member, call: CollectiveCall) -> None:
     _generic(me, chains(me, call.root, 1), segments(call, segment))
 
 
-def _open_mpi_binary(me: Member, call: CollectiveCall) -> None:
+def _open_mpi_binary(me: Member, call: RankCall) -> None:
     _generic(me, binary(me, call.root), segments(call, 32 * 1024))
 
 
-def _open_mpi_binomial(me: Member, call: CollectiveCall) -> None:
+def _open_mpi_binomial(me: Member, call: RankCall) -> None:
     is_small = (me.processes < 8 and call.size < 20480) or call.size < 2048 or call.count <= 1
     is_segmented = not is_small and me.processes > 0.6016 / 1024 * call.size + 1.3496
     pieces = segments(call, 1024 if is_segmented else 0)
     _generic(me, in_order_binomial(me, call.root), pieces)
 
 
-def _open_mpi_in_order_binary(me: Member, call: CollectiveCall) -> None:
+def _open_mpi_in_order_binary(me: Member, call: RankCall) -> None:
     _generic(me, in_order_binary(me), segments(call, 0))
     me.hand_over(call.size, me.processes - 1, call.root)
 
 
-def reduce_all_or_to_root(me: Member, call: CollectiveCall, to_all: bool = False) -> None:
+def reduce_all_or_to_root(me: Member, call: RankCall, to_all: bool = False) -> None:
     """Rabenseifner's own program: pairs exchange halves, then as `halve`; then back, or up to the root."""
     count, element = call.count, call.element
     if not count or me.processes == 1:
@@ -220,25 +220,25 @@ def _back_to_root(me: Member, root: int, fold: RankFold, halves: list[tuple[int,
             me.receive(rank)
 
 
-def two_level(me: Member, call: CollectiveCall, leaders: str = "mpich", node: str = "mpich") -> None:
+def two_level(me: Member, call: RankCall, leaders: str = "mpich", node: str = "mpich") -> None:
     """Reduce in each node, then among the first ranks; of one node only, linearly or by a k-nomial tree."""
     me.prepare()
     local, firsts = me.node, me.leaders
     if local.processes == me.processes:
         if call.size > 2048:
             return _knomial(me, call)
-        _linear(local, CollectiveCall(call.size, call.element))
+        _linear(local, RankCall(call.size, call.element))
     else:
         if local.processes > 1:
             too_large = node == "ompi_basic_linear" and call.size >= local.processes << 17
-            local.call("reduce", CollectiveCall(call.size, call.element), "mvapich2_knomial" if too_large else node)
+            local.call("reduce", RankCall(call.size, call.element), "mvapich2_knomial" if too_large else node)
         if firsts is not None and firsts.processes > 1:
-            firsts.call("reduce", CollectiveCall(call.size, call.element, me.place_of_leader(call.root)), leaders)
+            firsts.call("reduce", RankCall(call.size, call.element, me.place_of_leader(call.root)), leaders)
     me.hand_over(call.size, me.leader_of(call.root), call.root)
     return None
 
 
-def _mpich(me: Member, call: CollectiveCall) -> None:
+def _mpich(me: Member, call: RankCall) -> None:
     if not me.is_of_nodes:
         return two_level(me, call)
     is_short = call.count < power_below(me.processes) or call.size < 2048

@@ -9,7 +9,7 @@ from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.collectives.schedule import Problem, Round
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives import rounds
-from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds
 from commmodel.simulate.smpi_collectives.halving import RankFold
 
 __all__ = ["REDUCE_SCATTER"]
@@ -27,15 +27,15 @@ class _OfSizes:
         return self.make(np.array(self.sizes, dtype=np.float64))
 
 
-def _pairwise(me: Member, call: CollectiveCall) -> None:
-    by_rounds(_OfSizes(rounds.reduce_scatter_pairwise, call.sizes))(me, CollectiveCall())
+def _pairwise(me: Member, call: RankCall) -> None:
+    by_rounds(_OfSizes(rounds.reduce_scatter_pairwise, call.sizes))(me, RankCall())
 
 
-def _doubling(me: Member, call: CollectiveCall) -> None:
-    by_rounds(_OfSizes(rounds.reduce_scatter_doubling, call.sizes))(me, CollectiveCall())
+def _doubling(me: Member, call: RankCall) -> None:
+    by_rounds(_OfSizes(rounds.reduce_scatter_doubling, call.sizes))(me, RankCall())
 
 
-def _halving_in_order(me: Member, call: CollectiveCall) -> None:
+def _halving_in_order(me: Member, call: RankCall) -> None:
     """Halve the vector with the nearest first, blocks of one size having been put into mirrored order."""
     processes, size, distance = me.processes, sum(call.sizes), 1
     if processes & (processes - 1) or len(set(call.sizes)) > 1:
@@ -46,17 +46,17 @@ def _halving_in_order(me: Member, call: CollectiveCall) -> None:
         distance *= 2
 
 
-def _mpich(me: Member, call: CollectiveCall) -> None:
+def _mpich(me: Member, call: RankCall) -> None:
     """Choose by elements, where MPICH counts bytes."""
     (_pairwise if sum(call.sizes) // call.element > rounds.PAIRWISE_ABOVE else _doubling)(me, call)
 
 
-def _default(me: Member, call: CollectiveCall) -> None:
+def _default(me: Member, call: RankCall) -> None:
     """Reduce equal blocks to rank 0, which scatters them; others as MPICH."""
     if len(set(call.sizes)) > 1:
         return _mpich(me, call)
-    me.call("reduce", CollectiveCall(sum(call.sizes), call.element), DEFAULT)
-    return me.call("scatter", CollectiveCall(call.sizes[0], call.element), DEFAULT)
+    me.call("reduce", RankCall(sum(call.sizes), call.element), DEFAULT)
+    return me.call("scatter", RankCall(call.sizes[0], call.element), DEFAULT)
 
 
 def _folded(me: Member, sizes: tuple[int, ...]) -> tuple[RankFold, list[int]]:
@@ -66,7 +66,7 @@ def _folded(me: Member, sizes: tuple[int, ...]) -> tuple[RankFold, list[int]]:
     return fold, [sizes[rank] + (sizes[rank - 1] if rank < 2 * fold.aside else 0) for rank in ranks]
 
 
-def _halving(me: Member, call: CollectiveCall) -> None:
+def _halving(me: Member, call: RankCall) -> None:
     """Halve the vector with the farthest first; nothing is exchanged where a half is empty."""
     if not sum(call.sizes):
         return
@@ -94,7 +94,7 @@ def _halving(me: Member, call: CollectiveCall) -> None:
         me.send(me.rank - 1, call.sizes[me.rank - 1])
 
 
-def _ring(me: Member, call: CollectiveCall) -> None:
+def _ring(me: Member, call: RankCall) -> None:
     """Blocks go around a ring once, the receive of the next posted before."""
     if me.processes == 1:
         return
@@ -108,7 +108,7 @@ def _ring(me: Member, call: CollectiveCall) -> None:
     me.wait(request)
 
 
-def _butterfly(me: Member, call: CollectiveCall) -> None:
+def _butterfly(me: Member, call: RankCall) -> None:
     """Halve the vector with the nearest first; then blocks go to the ranks whose bits are mirrored."""
     if me.processes < 2:
         return

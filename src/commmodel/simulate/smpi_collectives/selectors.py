@@ -11,7 +11,7 @@ from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.simulate.smpi_collectives.allgather import of_nodes
 from commmodel.simulate.smpi_collectives.allreduce import two_level as allreduce_two_level
 from commmodel.simulate.smpi_collectives.broadcast import inter_node
-from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member
+from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall
 from commmodel.simulate.smpi_collectives.gather import gather_two_level, scatter_two_level
 from commmodel.simulate.smpi_collectives.reduce import two_level as reduce_two_level
 from commmodel.simulate.smpi_collectives.tables import pick, tables
@@ -21,21 +21,21 @@ __all__ = ["SELECTORS"]
 _IN_TWO_LEVELS = "*"
 
 
-def _bytes(operation: str, call: CollectiveCall) -> int:
+def _bytes(operation: str, call: RankCall) -> int:
     """Return the bytes by which a table picks."""
     if operation in ("reduce_scatter", "allgatherv"):
         return sum(call.sizes)
     return call.size
 
 
-def _open_mpi(operation: str, me: Member, call: CollectiveCall) -> None:
+def _open_mpi(operation: str, me: Member, call: RankCall) -> None:
     size = _bytes(operation, call)
     if operation == "allgatherv":
         size //= me.processes
     me.call(operation, call, pick(tables()["ompi"][operation], me.processes, size))
 
 
-def _intel(operation: str, me: Member, call: CollectiveCall) -> None:
+def _intel(operation: str, me: Member, call: RankCall) -> None:
     """Pick by ranks on a node, too; the sizes of barriers and alltoallv count as 1."""
     me.prepare()
     of_sizes = tables()["impi"][operation]
@@ -54,11 +54,11 @@ def _of_node_size(me: Member, by_ranks: dict[str, dict[str, str]]) -> tuple[dict
     return by_ranks[str(me.per_node) if is_tabled else "1"], is_tabled
 
 
-def _alltoall(me: Member, call: CollectiveCall) -> None:
+def _alltoall(me: Member, call: RankCall) -> None:
     me.call("alltoall", call, pick(_mvapich2("alltoall")["1"], me.processes, call.size))
 
 
-def _allgather(me: Member, call: CollectiveCall) -> None:
+def _allgather(me: Member, call: RankCall) -> None:
     me.prepare()
     table, is_tabled = _of_node_size(me, _mvapich2("allgather"))
     name = pick(table, me.processes, call.size)
@@ -73,7 +73,7 @@ def _allgather(me: Member, call: CollectiveCall) -> None:
         me.call("allgather", call, "mpich")
 
 
-def _allgatherv(me: Member, call: CollectiveCall) -> None:
+def _allgatherv(me: Member, call: RankCall) -> None:
     """Limits are those of the average block."""
     name = pick(_mvapich2("allgatherv"), me.processes, -(-sum(call.sizes) // me.processes))
     if name == "mpich_rdb" and me.processes & (me.processes - 1):
@@ -81,7 +81,7 @@ def _allgatherv(me: Member, call: CollectiveCall) -> None:
     me.call("allgatherv", call, name)
 
 
-def _gather(me: Member, call: CollectiveCall) -> None:
+def _gather(me: Member, call: RankCall) -> None:
     """In two levels where ranks on a node follow one another and that is known, as never in replays."""
     table = _mvapich2("gather")
     name = pick(table, me.processes, call.size) if me.is_blocked and not call.is_replayed else "mpich"
@@ -91,7 +91,7 @@ def _gather(me: Member, call: CollectiveCall) -> None:
         me.call("gather", call, name)
 
 
-def _scatter(me: Member, call: CollectiveCall) -> None:
+def _scatter(me: Member, call: RankCall) -> None:
     me.prepare()
     table, _ = _of_node_size(me, _mvapich2("scatter"))
     name = pick(table, me.processes, call.size)
@@ -107,7 +107,7 @@ def _scatter(me: Member, call: CollectiveCall) -> None:
         me.call("scatter", call, "ompi_binomial")
 
 
-def _allreduce(me: Member, call: CollectiveCall) -> None:
+def _allreduce(me: Member, call: RankCall) -> None:
     if not call.count:
         return
     table = _mvapich2("allreduce")
@@ -119,7 +119,7 @@ def _allreduce(me: Member, call: CollectiveCall) -> None:
         me.call("allreduce", call, name)
 
 
-def _bcast(me: Member, call: CollectiveCall) -> None:
+def _bcast(me: Member, call: RankCall) -> None:
     if not call.size:
         return
     me.prepare()
@@ -127,12 +127,12 @@ def _bcast(me: Member, call: CollectiveCall) -> None:
     name = pick(table, me.processes, call.size)
     if name.endswith(_IN_TWO_LEVELS):
         inter_node(me, call, name.removesuffix(_IN_TWO_LEVELS))
-        me.node.call("bcast", CollectiveCall(call.size, call.element), pick(table["node"], me.processes, call.size))
+        me.node.call("bcast", RankCall(call.size, call.element), pick(table["node"], me.processes, call.size))
     else:
         me.call("bcast", call, name)
 
 
-def _reduce(me: Member, call: CollectiveCall) -> None:
+def _reduce(me: Member, call: RankCall) -> None:
     if not call.count:
         return
     table = _mvapich2("reduce")
@@ -146,7 +146,7 @@ def _reduce(me: Member, call: CollectiveCall) -> None:
         me.call("reduce", call, name)
 
 
-def _reduce_scatter(me: Member, call: CollectiveCall) -> None:
+def _reduce_scatter(me: Member, call: RankCall) -> None:
     me.call("reduce_scatter", call, pick(_mvapich2("reduce_scatter"), me.processes, sum(call.sizes)))
 
 
@@ -163,7 +163,7 @@ _MVAPICH2: dict[str, Algorithm] = {
 }
 
 
-def _by_table(choose: Callable[[str, Member, CollectiveCall], None], selector: str) -> dict[str, Algorithm]:
+def _by_table(choose: Callable[[str, Member, RankCall], None], selector: str) -> dict[str, Algorithm]:
     return {operation: partial(choose, operation) for operation in tables()[selector]}
 
 

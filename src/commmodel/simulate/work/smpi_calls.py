@@ -50,8 +50,7 @@ class SmpiCalls:
         arguments : tuple
             Operation, bytes, bytes of an element, root, and bytes of each block.
         """
-        from commmodel.simulate.smpi_collectives import CollectiveCall as RankCall
-        from commmodel.simulate.smpi_collectives import member
+        from commmodel.simulate.smpi_collectives import RankCall, member
 
         if rank not in self._members:
             self._members[rank] = member(self._processes, rank, self.selection)
