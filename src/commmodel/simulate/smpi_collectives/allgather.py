@@ -16,7 +16,6 @@ _at_once = by_rounds(alltoall.linear)
 _ring = by_rounds(alltoall.pairwise)
 _doubling = by_rounds(allgather.recursive_doubling)
 _bruck = by_rounds(allgather.bruck)
-_neighbour_exchange = by_rounds(allgather.neighbor_exchange)
 
 
 def _rectangle(me: Member, call: RankCall) -> None:
@@ -32,6 +31,11 @@ def _gather_broadcast(me: Member, call: RankCall) -> None:
     me.call("bcast", RankCall(me.processes * call.size, call.element))
 
 
+def _logical_ring(me: Member, call: RankCall) -> None:
+    for _ in range(me.processes - 1):
+        me.exchange((me.rank + 1) % me.processes, call.size, (me.rank - 1) % me.processes)
+
+
 def _posted_ring(me: Member, call: RankCall) -> None:
     """A ring whose receives are all posted before."""
     receives = [me.ireceive((me.rank - 1) % me.processes) for _ in range(me.processes - 1)]
@@ -40,7 +44,15 @@ def _posted_ring(me: Member, call: RankCall) -> None:
 
 
 def _neighbours(me: Member, call: RankCall) -> None:
-    (_ring if me.processes % 2 else _neighbour_exchange)(me, call)
+    """Exchange with both neighbours in turn, of two blocks from the second time on."""
+    if me.processes % 2:
+        return _ring(me, call)
+    pairs = ((me.rank + 1) % me.processes, (me.rank - 1) % me.processes)
+    if me.rank % 2:
+        pairs = pairs[::-1]
+    for step in range(me.processes // 2):
+        me.exchange(pairs[step % 2], call.size * (2 if step else 1), pairs[step % 2])
+    return None
 
 
 def _xor(me: Member, call: RankCall) -> None:
@@ -166,7 +178,7 @@ ALLGATHER: dict[str, Algorithm] = {
     "bruck": _bruck,
     "GB": _gather_broadcast,
     "loosely_lr": _loose_ring,
-    "NTSLR": by_rounds(allgather.ring),
+    "NTSLR": _logical_ring,
     "NTSLR_NB": _posted_ring,
     "pair": _xor,
     "rdb": _doubling,
