@@ -38,8 +38,8 @@ from commmodel.record.files import CallBlock, Recording
 from commmodel.record.windows import Epochs, Windows
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces import replay_texts
-from commmodel.simulate.traces.action_text import Tags
-from commmodel.simulate.work.communicators import ranks_text
+from commmodel.simulate.traces.action_text import Action, MemberCall, Piece, Tags, as_piece, as_text
+from commmodel.simulate.work.communicators import Definition
 
 __all__ = ["RecordedActions"]
 
@@ -47,6 +47,7 @@ NAMES = {call.code: call.name for call in CALLS}
 _GROUPS = {call.code: call.group for call in CALLS}
 _ANY, _NO_PROCESS = -1, -2
 _ROOM = 1 << 30  # bytes that a matched probe with wildcards has room for: no call says so
+_REMEMBERED = 512  # calls of a rank; few, as each may have counts for thousands of ranks
 _WORLD = 1  # MPI_COMM_WORLD in each log
 _EXCHANGE = -1  # the request of an MPI_Sendrecv
 _NEIGHBOURS, _BETWEEN_GROUPS, _TO_WINDOW, _FROM_WINDOW, _PARTITIONED = -10, -11, -12, -13, -20
@@ -59,8 +60,8 @@ _WITHOUT_TIME = {
     "MPI_Iprobe", "MPI_Mrecv", "MPI_Imrecv", "MPI_Request_get_status", "MPI_Buffer_attach", "MPI_Buffer_detach",
 }  # fmt: skip
 _OTHER_PROGRAMS = {"MPI_Comm_spawn", "MPI_Comm_spawn_multiple", "MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join"}
-_Wait = Callable[[int, int], str]
-"""Source and tag of what has been received -> the line that waits for it; empty where nothing has come."""
+_Wait = Callable[[int, int], Action]
+"""Source and tag of what has been received -> the action that waits for it; empty where nothing has come."""
 _named_tuple: Any = namedtuple  # of names that are known at run time alone
 Row: Any = _named_tuple("Row", CALL.names)
 """A call; see the columns of `CallBlock.calls`."""
@@ -87,11 +88,13 @@ def _operator(flags: int) -> Operator:
     return "non-commutative" if flags & DataFlag.ORDERED else "commutative"
 
 
+def _counts(counts: list[int] | int) -> tuple[int, ...]:
+    """Return bytes to or from each rank; none where they mean nothing on this rank."""
+    return tuple(counts) if isinstance(counts, list) else ()
+
+
 def _fields(call: Any) -> dict[str, Any]:
     """Return the fields of a collective's call."""
-    to_each, from_each = (
-        tuple(counts) if isinstance(counts, list) else () for counts in (call.sent_counts, call.received_counts)
-    )
     return {
         "sent": call.bytes,
         "received": call.room,
@@ -99,8 +102,8 @@ def _fields(call: Any) -> dict[str, Any]:
         "element": call.element,
         "operator": _operator(call.data_flags),
         "in_place": bool(call.data_flags & DataFlag.IN_PLACE),
-        "sent_counts": to_each,
-        "received_counts": from_each,
+        "sent_counts": _counts(call.sent_counts),
+        "received_counts": _counts(call.received_counts),
     }
 
 
@@ -147,14 +150,17 @@ class RecordedActions:
 
     def text(self, rank: int) -> Iterator[str]:
         """Yield the lines of a rank, a block of the recording at a time."""
+        return (as_text(rank, actions) for actions in self._parts(rank))
+
+    def _parts(self, rank: int) -> Iterator[list[Action]]:
         not_carried = self._not_carried[rank] = Counter()  # anew: a text may be read more than once
         writer = _Rank(self, rank, not_carried)
-        yield f"{rank} init\n"
+        yield ["init"]
         for block in self.recording.events(rank):
-            text = writer.lines(block)
-            if text:
-                yield text
-        yield f"{rank} finalize\n"
+            actions = writer.actions(block)
+            if actions:
+                yield actions
+        yield ["finalize"]
 
     def notes(self) -> list[str]:
         """Return a sentence on what has been written as time alone, none where nothing was."""
@@ -185,8 +191,8 @@ class RecordedActions:
         """
         names = [f"{self.recording.folder}, rank {rank}" for rank in range(self.processes)]
 
-        def opened(rank: int) -> Iterator[bytes]:
-            return (text.encode("ascii") for text in self.text(rank))
+        def opened(rank: int) -> Iterator[Piece]:
+            return (as_piece(rank, actions) for actions in self._parts(rank))
 
         factors = [faster] * self.processes if isinstance(faster, int | float) else list(faster)
         speeds = [self.speed * factor for factor in factors]
@@ -211,7 +217,8 @@ class _Rank:
         self._windows, self._epochs = actions.windows, Epochs()
         self._window_waits: dict[int, list[str]] = {}
         self._defined: set[int] = set()
-        self._lines: list[str] = []
+        self._alike: dict[tuple[object, ...], Action] = {}
+        self._lines: list[Action] = []
         self._previous_end: float | None = None
         self._previous_poll: tuple[int, int] | None = None
         self._waits: dict[int, list[_Wait]] = {}
@@ -219,7 +226,7 @@ class _Rank:
         self._partitioned: dict[int, Any] = {}  # started, and no partition is ready
         self._cancelled: Counter[tuple[int, int]] = Counter()  # posted receives that the recorded program took back
 
-    def lines(self, block: CallBlock) -> str:
+    def actions(self, block: CallBlock) -> list[Action]:
         """Return the actions of a block of calls."""
         for call in map(Row._make, block.calls.tolist()):
             name = NAMES[call.code]
@@ -231,12 +238,11 @@ class _Rank:
                 del self._lines[before:]
                 self._not_carried[name] += 1
                 self._add(f"sleep {max(call.end - call.begin, 0.0):.12g}")
-        text = "".join([f"{self._rank} {line}\n" for line in self._lines])
-        self._lines.clear()
-        return text
+        actions, self._lines = self._lines, []
+        return actions
 
-    def _add(self, line: str) -> None:
-        self._lines.append(line)
+    def _add(self, action: Action) -> None:
+        self._lines.append(action)
 
     def _compute_until(self, name: str, call: Any) -> None:
         """Write the computation between the call before and this one; none between two calls that poll."""
@@ -346,9 +352,9 @@ class _Rank:
         self._lines += posts
         self._wait_later(call.request, waits)
 
-    def _wait_later(self, request: int, texts: Iterable[str]) -> None:
-        """Keep lines until a request completes."""
-        self._waits.setdefault(request, []).extend((lambda *_, text=text: text) for text in texts)
+    def _wait_later(self, request: int, actions: Iterable[Action]) -> None:
+        """Keep actions until a request completes."""
+        self._waits.setdefault(request, []).extend((lambda *_, action=action: action) for action in actions)
 
     def _post_send(self, action: str, call: Any) -> None:
         if call.peer == _NO_PROCESS:
@@ -407,6 +413,7 @@ class _Rank:
         view = self._views[call.communicator]
         local, remote = len(self._groups[view.own_group]), len(self._groups[view.group])
         posts: list[str] = []
+        rest: Sequence[Action]
         if verb.startswith("neighbor"):
             exchange = of_neighbours(call, view, is_cartesian=self._kinds[view.number] == "Cartesian")
             if exchange is None:
@@ -418,10 +425,10 @@ class _Rank:
                 return False
             rest = self._between_groups(exchange, call, view)
         else:
-            collective = CollectiveCall.of(verb, **_fields(call))
-            if collective is None:
+            action = self._plain_collective(verb, call, view)
+            if action is None:
                 return False
-            rest = [self._within(0 if call.communicator == _WORLD else view.number, view.group, collective)]
+            rest = [action]
         self._lines += posts
         if later:
             self._wait_later(call.request, rest)
@@ -429,12 +436,27 @@ class _Rank:
             self._lines += rest
         return True
 
+    def _plain_collective(self, verb: str, call: Any, view: View) -> Action | None:
+        """Return a collective of one group; the same object for calls that are alike."""
+        counts = _counts(call.sent_counts), _counts(call.received_counts)
+        key = verb, call.communicator, call.bytes, call.room, call.root, call.element, call.data_flags, counts
+        action = self._alike.get(key)
+        if action is None:
+            collective = CollectiveCall.of(verb, **_fields(call))
+            if collective is None:
+                return None
+            action = self._within(0 if call.communicator == _WORLD else view.number, view.group, collective)
+            if len(self._alike) >= _REMEMBERED:
+                self._alike.clear()
+            self._alike[key] = action
+        return action
+
     def _exchanged(self, exchange: GroupExchange, call: Any, tag: int) -> list[list[str]]:
         """Return the lines that post messages, and those that wait for them."""
         ways = [[(self._world(call, peer), size) for peer, size in way] for way in exchange[:2]]
         return lines(self._rank, self._tag(call, tag), *ways)
 
-    def _between_groups(self, exchange: GroupExchange, call: Any, view: View) -> list[str]:
+    def _between_groups(self, exchange: GroupExchange, call: Any, view: View) -> list[Action]:
         posts, waits = self._exchanged(exchange, call, _BETWEEN_GROUPS)
         number = len(self._kinds) + view.own_group
         before, after = (
@@ -442,12 +464,12 @@ class _Rank:
         )
         return [*before, *posts, *waits, *after]
 
-    def _within(self, number: int, group: int, call: CollectiveCall) -> str:
+    def _within(self, number: int, group: int, call: CollectiveCall) -> Action:
         """Return a collective as that of a communicator, 0 for MPI_COMM_WORLD, which is defined where it is new."""
         if number and number not in self._defined:
             self._defined.add(number)
-            self._add(f"communicator {number} {ranks_text(self._groups[group].tolist())}")
-        return call._replace(communicator=number).text(len(self._groups[group]))
+            self._add(Definition(number, self._groups[group]))
+        return MemberCall(call._replace(communicator=number), len(self._groups[group]))
 
     # Windows
 

@@ -267,9 +267,11 @@ class Parser {
     int64_t processes() const { return static_cast<int64_t>(ranks_.size()); }
     const std::vector<Operation> &operations(int64_t rank) const { return ranks_[rank].operations; }
 
-    // Parse whole lines. owner: the rank whose lines they are, or -1 for any. False: see `problem`.
-    bool parse(const char *text, int64_t size, int64_t owner, int64_t first_line) {
+    // Parse whole lines. owner: the rank whose lines they are, or -1 for any; records: how many collectives the caller
+    // has that are no text. False: see `problem`.
+    bool parse(const char *text, int64_t size, int64_t owner, int64_t first_line, int64_t records) {
         const char *at = text, *end = text + size;
+        records_ = records;
         line = first_line;
         calls.clear();
         known_.clear();
@@ -295,6 +297,7 @@ class Parser {
     std::vector<Rank> ranks_;
     std::unordered_map<std::string, int32_t> known_;
     std::vector<Word> words_;
+    int64_t records_ = 0;
 
     bool reject(std::string what) {
         problem = std::move(what);
@@ -448,22 +451,41 @@ class Parser {
     }
 
     // Note a collective of all ranks.
-    bool collective(int64_t rank, bool varies) {
-        Rank &mine = ranks_[rank];
-        int32_t tag = COLLECTIVE_TAG - mine.collectives;
+    bool collective(int64_t rank, bool varies) { return call(rank, varies, next_tag(ranks_[rank])); }
+
+    static int32_t next_tag(Rank &mine) {
+        const int32_t tag = COLLECTIVE_TAG - mine.collectives;
         mine.collectives = (mine.collectives + 1) % COLLECTIVE_TAGS;
-        return call(rank, varies, tag);
+        return tag;
+    }
+
+    static int32_t next_tag_within(Rank &mine, int32_t communicator) {
+        int32_t &number = mine.within[communicator];
+        const int32_t tag = tag_within(communicator, number);
+        number = (number + 1) % TAGS_WITHIN;
+        return tag;
+    }
+
+    // Note a collective that the caller has, or the definition of a communicator.
+    bool record(int64_t rank) {
+        double number, communicator;
+        if (!needs(2, "number communicator") || !whole(2, "number", 0, static_cast<double>(records_ - 1), number) ||
+            !whole(3, "communicator", -1, INT32_MAX, communicator))
+            return false;
+        Rank &mine = ranks_[rank];
+        const int32_t tag = communicator < 0    ? COLLECTIVE_TAG
+                            : communicator == 0 ? next_tag(mine)
+                                                : next_tag_within(mine, static_cast<int32_t>(communicator));
+        mine.requests.keep_names();
+        mine.operations.push_back({MARKER, ANY, tag, static_cast<int32_t>(number), 0.0});
+        return true;
     }
 
     // Note a collective of the ranks of a communicator.
     bool collective_within(int64_t rank) {
         double value;
         if (!needs(2, "communicator action") || !whole(2, "communicator", 1, INT32_MAX, value)) return false;
-        const auto communicator = static_cast<int32_t>(value);
-        int32_t &number = ranks_[rank].within[communicator];
-        int32_t tag = tag_within(communicator, number);
-        number = (number + 1) % TAGS_WITHIN;
-        return call(rank, true, tag);
+        return call(rank, true, next_tag_within(ranks_[rank], static_cast<int32_t>(value)));
     }
 
     // Note a call: Python reads its arguments, once for all calls of the same text in what is being parsed.
@@ -529,6 +551,7 @@ class Parser {
         if (action.is("wait")) return wait_or_test(rank, WAIT);
         if (action.is("test")) return wait_or_test(rank, TEST);
         if (action.is("sendRecv") || action.is("sendrecv")) return exchange(rank);
+        if (records_ > 0 && action.is("collective")) return record(rank);
         for (std::string_view name : {"barrier", "bcast", "reduce", "allreduce", "alltoall", "allgather", "gather",
                                       "scatter", "scan", "exscan"})
             if (action.is(name)) return collective(rank, false);

@@ -29,7 +29,7 @@ class Parser:
     unmatched: int
     def __init__(self, processes: int, speeds: ArrayLike) -> None: ...
     def parse(
-        self, text: bytes, rank: int, line: int
+        self, text: bytes, rank: int, line: int, records: int = 0
     ) -> tuple[NDArray[np.void], list[tuple[int, int, float, str]], int]: ...
     def parse_merged(
         self, text: bytes, line: int

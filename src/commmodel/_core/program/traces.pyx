@@ -64,7 +64,7 @@ cdef extern from "program/traces.hpp" namespace "commmodel::traces" nogil:
         _Parser(int64_t processes, vector[double] speeds) except +
         int64_t processes()
         const vector[Operation] &operations(int64_t rank)
-        cbool parse(const char *text, int64_t size, int64_t owner, int64_t first_line) except +
+        cbool parse(const char *text, int64_t size, int64_t owner, int64_t first_line, int64_t records) except +
         void forget(int64_t rank)
 
 OPERATION = np.dtype(
@@ -284,13 +284,13 @@ cdef class Parser:
         """Waits and tests read so far of requests that there were not."""
         return self.parser.unmatched
 
-    cdef list _parse(self, bytes text, int64_t owner, int64_t line):
+    cdef list _parse(self, bytes text, int64_t owner, int64_t line, int64_t records=0):
         cdef const char *start = text
         cdef int64_t size = len(text)
         cdef Call call
         cdef cbool right
         with nogil:
-            right = self.parser.parse(start, size, owner, line)
+            right = self.parser.parse(start, size, owner, line, records)
         if not right:
             raise TraceError(self.parser.line, self.parser.problem.decode("ascii", "replace"))
         calls = []
@@ -304,7 +304,7 @@ cdef class Parser:
             memcpy(place, self.parser.operations(rank).data(), count * sizeof(Operation))
         self.parser.forget(rank)
 
-    def parse(self, bytes text, rank, line):
+    def parse(self, bytes text, rank, line, records=0):
         """Return operations of one rank, the calls that their markers name, and the lines read so far.
 
         Parameters
@@ -315,6 +315,9 @@ cdef class Parser:
             Whose lines they are.
         line : int
             Lines before these.
+        records : int
+            Collectives that are no text: a line ``collective NUMBER COMMUNICATOR`` stands for one of them, and with
+            the communicator -1 for the definition of one. Such markers have these numbers.
 
         Returns
         -------
@@ -331,7 +334,7 @@ cdef class Parser:
         cdef int64_t owner = rank
         if not 0 <= owner < self.parser.processes():
             raise ValueError(f"rank {rank}: there are {self.parser.processes()} ranks")
-        calls = self._parse(text, owner, line)
+        calls = self._parse(text, owner, line, records)
         operations = np.empty(int(self.parser.operations(owner).size()), dtype=OPERATION)
         cdef unsigned char[::1] raw = operations.view(np.uint8)
         self._take(owner, &raw[0] if operations.size else NULL)

@@ -1,11 +1,20 @@
-"""Calls of other programs' traces: what they are, and their tags. Main entries: `Tags`, `is_opaque`, `is_waiting`.
+"""Actions of a rank of another program's trace: lines of text, and collectives as records.
 
-All counts are in bytes (type 6), seconds of computation are flops at `SPEED`.
+Collectives become text where a trace is written (`as_text`), and not where one is replayed (`as_piece`). All counts
+are in bytes (type 6), seconds of computation are flops at `SPEED`. Main entries: `Action`, `as_text`, `as_piece`,
+`Tags`.
 """
 
 import re
+from collections.abc import Iterable
+from typing import NamedTuple
 
-__all__ = ["SPEED", "Tags", "is_opaque", "is_polling", "is_waiting"]
+from commmodel.collectives.call import CollectiveCall
+from commmodel.simulate.work.communicators import Definition, ranks_text
+
+__all__ = [
+    "SPEED", "Action", "MemberCall", "Piece", "Tags", "as_piece", "as_text", "is_opaque", "is_polling", "is_waiting",
+]  # fmt: skip
 
 SPEED = 1e9
 """Flops per second: a second of computation becomes so many flops."""
@@ -59,3 +68,57 @@ class Tags:
         if tag == -1 or (communicator == 0 and 0 <= tag < _FIRST_TAG):
             return tag
         return self._numbers.setdefault((communicator, tag), _FIRST_TAG + len(self._numbers))
+
+
+class MemberCall(NamedTuple):
+    """A collective of a communicator of so many processes."""
+
+    call: CollectiveCall
+    processes: int
+
+
+Action = str | MemberCall | Definition
+"""What a rank does: a line of a trace without the rank, a collective, or the definition of a communicator."""
+Piece = tuple[bytes, list[CollectiveCall | Definition]]
+"""Lines for the parser, and the records that its lines ``collective NUMBER COMMUNICATOR`` name."""
+
+
+def _text(action: Action) -> str:
+    if isinstance(action, Definition):
+        return f"communicator {action.number} {ranks_text(action.members)}"
+    return action.call.text(action.processes) if isinstance(action, MemberCall) else action
+
+
+def as_text(rank: int, actions: Iterable[Action]) -> str:
+    r"""Return actions as lines of a trace.
+
+    >>> as_text(3, ["init", MemberCall(CollectiveCall("bcast", 8), 4)])
+    '3 init\n3 bcast 8 0 6\n'
+    """
+    return "".join([f"{rank} {_text(action)}\n" for action in actions])
+
+
+def as_piece(rank: int, actions: Iterable[Action]) -> Piece:
+    r"""Return actions for a replay; a call that comes again as the same object is one record.
+
+    >>> barrier = MemberCall(CollectiveCall("barrier"), 4)
+    >>> as_piece(3, ["init", barrier, barrier])[0]
+    b'3 init\n3 collective 0 0\n3 collective 0 0\n'
+    """
+    records: list[CollectiveCall | Definition] = []
+    call_lines: dict[int, str] = {}  # by the identity of a call
+    lines = []
+    for action in actions:
+        if isinstance(action, str):
+            lines.append(f"{rank} {action}\n")
+        elif isinstance(action, Definition):
+            lines.append(f"{rank} collective {len(records)} -1\n")
+            records.append(action)
+        else:
+            line = call_lines.get(id(action.call))
+            if line is None:
+                line = f"{rank} collective {len(records)} {action.call.communicator}\n"
+                call_lines[id(action.call)] = line
+                records.append(action.call)
+            lines.append(line)
+    return "".join(lines).encode("ascii"), records

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from commmodel.collectives.call import CollectiveCall
 from commmodel.errors import DamagedFileError
-from commmodel.simulate.traces.action_text import Tags
+from commmodel.simulate.traces.action_text import Action, Tags
 from commmodel.simulate.traces.files import chunks
 from commmodel.simulate.traces.rank_actions import WORLD, ForeignTrace, RankActions
 
@@ -237,7 +237,7 @@ def load(path: Path, files: Sequence[Path]) -> ForeignTrace:
     tags = Tags()
     left_out: dict[int, int] = {}
 
-    def text(rank: int, not_carried: Counter[str]) -> Iterator[str]:
+    def parts(rank: int, not_carried: Counter[str]) -> Iterator[list[Action]]:
         actions = RankActions(rank, groups.members, tags, not_carried)
         writer = _NodeWriter(actions, files[rank], groups)
         nodes, left_out[rank] = _with_known_dependencies([*_nodes(files[rank])])
@@ -252,7 +252,7 @@ def load(path: Path, files: Sequence[Path]) -> ForeignTrace:
         count = sum(left_out.values())
         return [f"left out: {count} dependencies on nodes that the trace does not have"] if count else []
 
-    return ForeignTrace(path, len(files), text, remarks)
+    return ForeignTrace(path, len(files), parts, remarks)
 
 
 def _with_known_dependencies(nodes: list[_Node]) -> tuple[list[_Node], int]:

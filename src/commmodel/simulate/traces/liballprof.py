@@ -15,7 +15,7 @@ from typing import Any
 
 from commmodel.collectives.call import MOVED, CollectiveCall
 from commmodel.errors import DamagedFileError
-from commmodel.simulate.traces.action_text import Tags, is_opaque, is_polling, is_waiting
+from commmodel.simulate.traces.action_text import Action, Tags, is_opaque, is_polling, is_waiting
 from commmodel.simulate.traces.files import pieces
 from commmodel.simulate.traces.handles import Event, Made, Members, Use, resolved
 from commmodel.simulate.traces.rank_actions import ForeignTrace, RankActions
@@ -78,7 +78,7 @@ def load(path: Path, files: Sequence[Path]) -> ForeignTrace:
     members, numbers = resolved([[*_events(file)] for file in files])
     tags = Tags()
 
-    def text(rank: int, not_carried: Counter[str]) -> Iterator[str]:
+    def parts(rank: int, not_carried: Counter[str]) -> Iterator[list[Action]]:
         actions = RankActions(rank, members, tags, not_carried)
         writer = _CallWriter(actions, numbers[rank], members)
         for calls in _calls(files[rank]):
@@ -88,7 +88,7 @@ def load(path: Path, files: Sequence[Path]) -> ForeignTrace:
         actions.complete_all()
         yield actions.take()
 
-    return ForeignTrace(path, len(files), text)
+    return ForeignTrace(path, len(files), parts)
 
 
 class _Call:

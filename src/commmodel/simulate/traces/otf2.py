@@ -15,7 +15,7 @@ from typing import Any
 
 from commmodel.collectives.call import CollectiveCall
 from commmodel.errors import DamagedFileError, InputError, MissingPackageError
-from commmodel.simulate.traces.action_text import Tags, is_opaque, is_waiting
+from commmodel.simulate.traces.action_text import Action, Tags, is_opaque, is_waiting
 from commmodel.simulate.traces.rank_actions import WORLD, ForeignTrace, RankActions
 
 __all__ = ["load", "recognise"]
@@ -109,7 +109,7 @@ def load(path: Path, files: Sequence[Path]) -> ForeignTrace:
         communicators = _Communicators(anchor, reader.definitions, package)
     tags = Tags()
 
-    def text(rank: int, not_carried: Counter[str]) -> Iterator[str]:
+    def parts(rank: int, not_carried: Counter[str]) -> Iterator[list[Action]]:
         actions = RankActions(rank, communicators.members, tags, not_carried)
         with _reader(anchor) as reader:
             location = reader.definitions.locations[communicators.locations[rank]]
@@ -122,7 +122,7 @@ def load(path: Path, files: Sequence[Path]) -> ForeignTrace:
         actions.complete_all()
         yield actions.take()
 
-    return ForeignTrace(path, len(communicators.locations), text)
+    return ForeignTrace(path, len(communicators.locations), parts)
 
 
 def _with_receives(events: Iterator[Any]) -> Iterator[tuple[Any, Any]]:

@@ -12,12 +12,14 @@ from commmodel.arguments import finite
 from commmodel.collectives.call import CollectiveCall
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.simulate.operations import Program
-from commmodel.simulate.traces.action_text import SPEED, Tags
+from commmodel.simulate.traces.action_text import SPEED, Action, MemberCall, Piece, Tags, as_piece, as_text
 from commmodel.simulate.traces.reader import replay_texts
-from commmodel.simulate.work.communicators import ranks_text
+from commmodel.simulate.work.communicators import Definition
 
-__all__ = ["ForeignTrace", "RankActions", "RankText"]
+__all__ = ["ForeignTrace", "RankActions", "RankReader"]
 
+_REMEMBERED = 512
+"""Calls of a rank: few, as each may have counts for thousands of ranks."""
 WORLD = 0
 """Number of MPI_COMM_WORLD."""
 
@@ -39,21 +41,21 @@ class RankActions:
     def __init__(self, rank: int, members: Mapping[int, Sequence[int]], tags: Tags, not_carried: Counter[str]) -> None:
         self.rank = rank
         self._members, self._tags, self._not_carried = members, tags, not_carried
-        self._lines = ["init"]
+        self._actions: list[Action] = ["init"]
         self._defined: set[int] = set()
+        self._alike: dict[tuple[int, CollectiveCall], Action] = {}
         self._end: float | None = None
-        self._waits: dict[object, str] = {}
+        self._waits: dict[object, Action] = {}
 
-    def take(self) -> str:
-        """Return the lines since the last call."""
-        text = "".join([f"{self.rank} {line}\n" for line in self._lines])
-        self._lines.clear()
-        return text
+    def take(self) -> list[Action]:
+        """Return the actions since the last call."""
+        actions, self._actions = self._actions, []
+        return actions
 
     def compute(self, seconds: float) -> None:
         """Write computation."""
         if seconds > 0:
-            self._lines.append(f"compute {seconds * SPEED:.12g}")
+            self._actions.append(f"compute {seconds * SPEED:.12g}")
 
     def call(self, begin: float | None, end: float | None, *, polls: bool = False) -> None:
         """Write the computation before a call; none between two calls that poll."""
@@ -66,18 +68,18 @@ class RankActions:
         """Write a call that has no action as the time that it took."""
         self._not_carried[name] += 1
         if seconds > 0:
-            self._lines.append(f"sleep {seconds:.12g}")
+            self._actions.append(f"sleep {seconds:.12g}")
 
     def send(self, communicator: int, peer: int, tag: int, size: int, request: object = None) -> None:
         """Write a send of `size` bytes to a rank in a communicator; `request` makes it one that does not block."""
         target, number = self._members[communicator][peer], self._tags(communicator, tag)
-        self._lines.append(f"{'send' if request is None else 'isend'} {target} {number} {size} 6")
+        self._actions.append(f"{'send' if request is None else 'isend'} {target} {number} {size} 6")
         self._post(request, f"wait {self.rank} {target} {number}")
 
     def receive(self, communicator: int, peer: int, tag: int, size: int, request: object = None) -> None:
         """Write a receive of at most `size` bytes; a negative rank or tag is any."""
         source, number = -1 if peer < 0 else self._members[communicator][peer], self._tags(communicator, tag)
-        self._lines.append(f"{'recv' if request is None else 'irecv'} {source} {number} {size} 6")
+        self._actions.append(f"{'recv' if request is None else 'irecv'} {source} {number} {size} 6")
         self._post(request, f"wait {source} {self.rank} {number}")
 
     def _post(self, request: object, wait: str) -> None:
@@ -91,9 +93,9 @@ class RankActions:
 
     def complete(self, request: object) -> None:
         """Write that a request has been completed; nothing of one that is not open."""
-        line = self._waits.pop(request, None)
-        if line:
-            self._lines.append(line)
+        action = self._waits.pop(request, None)
+        if action:
+            self._actions.append(action)
 
     def complete_all(self) -> None:
         """Write that all open requests have been completed."""
@@ -105,21 +107,27 @@ class RankActions:
         members = self._members[communicator]
         if communicator != WORLD and len(members) > 1 and communicator not in self._defined:
             self._defined.add(communicator)
-            self._lines.append(f"communicator {communicator} {ranks_text(list(members))}")
+            self._actions.append(Definition(communicator, members))
         is_alone = communicator != WORLD and len(members) == 1
-        text = "" if is_alone else call._replace(communicator=communicator).text(len(members))
+        action: Action = ""
+        if not is_alone:
+            key = communicator, call
+            action = self._alike.get(key) or MemberCall(call._replace(communicator=communicator), len(members))
+            if len(self._alike) >= _REMEMBERED:
+                self._alike.clear()
+            self._alike[key] = action
         if request is not None:
             self.complete(request)
-            self._waits[request] = text
-        elif text:
-            self._lines.append(text)
+            self._waits[request] = action
+        elif action:
+            self._actions.append(action)
 
 
-class RankText(Protocol):
-    """Makes the text of a rank, from the beginning; counts calls that have no action."""
+class RankReader(Protocol):
+    """Reads the actions of a rank, from the beginning; counts calls that have no action."""
 
-    def __call__(self, rank: int, not_carried: Counter[str], /) -> Iterator[str]:
-        """Yield lines."""
+    def __call__(self, rank: int, not_carried: Counter[str], /) -> Iterator[list[Action]]:
+        """Yield actions in parts."""
 
 
 class ForeignTrace:
@@ -131,7 +139,7 @@ class ForeignTrace:
         What it was read from.
     processes : int
         P.
-    rank_text : RankText
+    rank_reader : RankReader
     remarks : callable
         Returns further sentences on what has been read.
 
@@ -147,19 +155,22 @@ class ForeignTrace:
         self,
         path: str | os.PathLike[str],
         processes: int,
-        rank_text: RankText,
+        rank_reader: RankReader,
         remarks: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self.path: str | os.PathLike[str] = path
         self.processes: int = processes
-        self._rank_text, self._remarks = rank_text, remarks
+        self._rank_reader, self._remarks = rank_reader, remarks
         self._not_carried: dict[int, Counter[str]] = {}
 
     def text(self, rank: int) -> Iterator[str]:
         """Yield the lines of a rank."""
-        not_carried = self._not_carried[rank] = Counter()  # anew: a text may be read more than once
-        yield from self._rank_text(rank, not_carried)
-        yield f"{rank} finalize\n"
+        return (as_text(rank, actions) for actions in self._parts(rank))
+
+    def _parts(self, rank: int) -> Iterator[list[Action]]:
+        not_carried = self._not_carried[rank] = Counter()  # anew: a trace may be read more than once
+        yield from self._rank_reader(rank, not_carried)
+        yield ["finalize"]
 
     def notes(self) -> list[str]:
         """Return sentences on what has been read and not carried over; complete when all ranks have been read."""
@@ -179,8 +190,8 @@ class ForeignTrace:
         """Return the program that does what the ranks did; see `commmodel.simulate.traces.replay`."""
         finite("faster", faster, above=0)
 
-        def opened(rank: int) -> Iterator[bytes]:
-            return (text.encode("ascii") for text in self.text(rank) if text)
+        def opened(rank: int) -> Iterator[Piece]:
+            return (as_piece(rank, actions) for actions in self._parts(rank) if actions)
 
         names = [f"{self.path}, rank {rank}" for rank in range(self.processes)]
         return replay_texts(opened, names, speeds=SPEED * faster, settings=settings, title=os.path.basename(self.path))

@@ -18,6 +18,7 @@ from commmodel.arguments import occurring_ranks, rank_count
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.operations import Operations, Program
+from commmodel.simulate.traces.action_text import Piece
 from commmodel.simulate.traces.files import pieces
 from commmodel.simulate.work.actions import each_speed
 from commmodel.simulate.work.block_streams import NOTHING, Block, BlockStream
@@ -44,7 +45,7 @@ class _Texts:
 
     def __init__(
         self,
-        opened: Callable[[int], Iterator[bytes]],
+        opened: Callable[[int], Iterator[bytes] | Iterator[Piece]],
         names: Sequence[object],
         expander: Expander,
         speeds: Speeds,
@@ -60,7 +61,7 @@ class _Texts:
         processes = len(self._names)
         self._parser_before, self._parser = self._parser, Parser(processes, self._speeds)
         self._caller = Caller(processes, self._expander, self._damaged)
-        self._pieces: list[Iterator[bytes] | None] = [None] * processes
+        self._pieces: list[Iterator[bytes] | Iterator[Piece] | None] = [None] * processes
         self._lines = [0] * processes
         self._ended = 0
 
@@ -85,14 +86,19 @@ class _Texts:
         parser, source = self._parser, self._pieces[rank]
         if source is None:
             source = self._pieces[rank] = self._opened(rank)
-        for text in source:
+        for piece in source:
+            text, records = (piece, None) if isinstance(piece, bytes) else piece
             try:
-                parsed, calls, self._lines[rank] = parser.parse(text, rank, self._lines[rank])
+                parsed, calls, line = parser.parse(text, rank, self._lines[rank], len(records or ()))
             except TraceError as error:
                 raise self._damaged(error.line, rank, error.problem) from None
             if parser.splits:
                 self._remarks.add(_SPLITS)
-            operations = self._caller.put(rank, parsed, calls)
+            self._lines[rank] = line
+            if records is None:
+                operations = self._caller.put(rank, parsed, calls)
+            else:
+                operations = self._caller.put_records(rank, parsed, records, line)
             if operations.size:
                 return operations
         self._ended += 1
@@ -229,7 +235,7 @@ class TimeIndependentTrace:
 
 
 def replay_texts(
-    opened: Callable[[int], Iterator[bytes]],
+    opened: Callable[[int], Iterator[bytes] | Iterator[Piece]],
     names: Sequence[object],
     *,
     speeds: float | Sequence[float] = 1e9,
@@ -241,7 +247,8 @@ def replay_texts(
     Parameters
     ----------
     opened : callable
-        Rank -> its text in pieces of whole lines, each time from the beginning.
+        Rank -> its text in pieces of whole lines, each time from the beginning; or pieces whose collectives are records
+        (`commmodel.simulate.traces.action_text.Piece`).
     names : sequence
         What each rank's text is called where it is damaged.
     title : str

@@ -15,6 +15,7 @@ from commmodel.errors import InputError
 from commmodel.simulate.operations import COLLECTIVE_TAG, Operations, Program
 from commmodel.simulate.work.block_streams import NOTHING, fresh
 from commmodel.simulate.work.collective_expansion import Expander, LargeCall
+from commmodel.simulate.work.communicators import Definition
 
 __all__ = ["Call", "Caller"]
 
@@ -120,6 +121,23 @@ class Caller:
                     self._parsed.clear()
                 self._parsed[key] = call
         return self._expander.expand(call, rank)
+
+    def put_records(
+        self, rank: int, operations: Operations, records: Sequence[CollectiveCall | Definition], line: int
+    ) -> Operations:
+        """Take a piece of a rank's trace whose markers name records, and return its first operations; see `put`."""
+        expansions: list[Expansion] = []
+        try:
+            for record in records:
+                if isinstance(record, Definition):
+                    members = np.asarray(record.members, dtype=np.int64)
+                    self._expander.communicators.define(record.number, members, rank)
+                    expansions.append((NOTHING, NOTHING))
+                else:
+                    expansions.append(self._expander.expand(record, rank))
+        except InputError as error:
+            raise self._damaged(line, rank, str(error)) from None
+        return self.insert(rank, operations, expansions)
 
     def insert(self, stream: int, operations: Operations, expansions: Sequence[Expansion]) -> Operations:
         """Put expanded calls in the places of their markers and return the first operations; `next` returns the others.

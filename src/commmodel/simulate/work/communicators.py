@@ -8,6 +8,7 @@ into ranks of the whole program. Main entry: `Communicators`.
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,19 @@ from commmodel.collectives.call import parse_definition
 from commmodel.errors import InputError
 from commmodel.simulate.operations import Code, Operations
 
-__all__ = ["CommunicatorRanks", "Communicators", "parse_ranks", "ranks_text", "translated"]
+__all__ = ["CommunicatorRanks", "Communicators", "Definition", "parse_ranks", "ranks_text", "translated"]
 
 Ranks = NDArray[np.int64]
 _RUN = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 _WITH_PEER = np.isin(list(Code), (Code.SEND, Code.ISEND, Code.RECV, Code.IRECV))
 """Code -> whether it has a peer."""
+
+
+class Definition(NamedTuple):
+    """The definition of a communicator: its number, and its ranks in their order."""
+
+    number: int
+    members: Sequence[int] | NDArray[np.integer]
 
 
 class CommunicatorRanks:
@@ -140,7 +148,7 @@ def parse_ranks(text: str, processes: int) -> Ranks:
     return ranks
 
 
-def ranks_text(ranks: Sequence[int] | Ranks) -> str:
+def ranks_text(ranks: Sequence[int] | NDArray[np.integer]) -> str:
     """Return ranks as numbers and runs, as `parse_ranks` reads them.
 
     >>> ranks_text([5, 0, 3, 6])
