@@ -6,12 +6,10 @@ exchanges messages with all of the other group.
 
 from typing import NamedTuple
 
+from commmodel._core.common.codes import IS_ROOT, NO_PROCESS
 from commmodel.collectives.call import CollectiveCall
 
-__all__ = ["NO_PROCESS", "ROOT", "GroupExchange", "between_groups"]
-
-NO_PROCESS, ROOT = -2, -3
-"""Roots: of ranks beside the root in its group (MPI_PROC_NULL), and of the root (MPI_ROOT)."""
+__all__ = ["GroupExchange", "between_groups"]
 
 
 class GroupExchange(NamedTuple):
@@ -68,23 +66,23 @@ def between_groups(call: CollectiveCall, local: int, remote: int, rank: int) -> 
             total = sum(counts)
             scattering = CollectiveCall("scatterv", received=counts[rank], sent_counts=counts)
             return _of_leaders(first, total, total, CollectiveCall("reduce", total), scattering)
-        case "bcast" | "scatter" if root == ROOT:
+        case "bcast" | "scatter" if root == IS_ROOT:
             return GroupExchange([(0, size * (remote if operation == "scatter" else 1))], [])
         case "bcast":
             return GroupExchange([], [(root, size)] * first, after=CollectiveCall("bcast", size))
         case "scatter":
             return GroupExchange([], [(root, room * local)] * first, after=CollectiveCall("scatter", room, room))
-        case "gather" | "reduce" if root == ROOT:
+        case "gather" | "reduce" if root == IS_ROOT:
             return GroupExchange([], [(0, room * remote if operation == "gather" else size)])
         case "gather":
             return GroupExchange([(root, size * local)] * first, [], before=CollectiveCall("gather", size, size))
         case "reduce":
             return GroupExchange([(root, size)] * first, [], before=CollectiveCall("reduce", size))
-        case "scatterv" if root == ROOT:
+        case "scatterv" if root == IS_ROOT:
             return GroupExchange(_to_each(call.sent_counts, remote), [])
         case "scatterv":
             return GroupExchange([], [(root, room)])
-        case "gatherv" if root == ROOT:
+        case "gatherv" if root == IS_ROOT:
             return GroupExchange([], _to_each(call.received_counts, remote))
         case "gatherv":
             return GroupExchange([(root, size)], [])

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from commmodel._core.common.codes import DataFlag
+from commmodel._core.common.codes import ANY, NO_PROCESS, DataFlag
 from commmodel._core.recordings.logs import CALL
 from commmodel.collectives.between_groups import GroupExchange, between_groups
 from commmodel.collectives.call import MOVED, CollectiveCall
@@ -45,7 +45,6 @@ __all__ = ["RecordedActions"]
 
 NAMES = {call.code: call.name for call in CALLS}
 _GROUPS = {call.code: call.group for call in CALLS}
-_ANY, _NO_PROCESS = -1, -2
 _ROOM = 1 << 30  # bytes that a matched probe with wildcards has room for: no call says so
 _REMEMBERED = 512  # calls of a rank; few, as each may have counts for thousands of ranks
 _WORLD = 1  # MPI_COMM_WORLD in each log
@@ -286,7 +285,7 @@ class _Rank:
         if group == "point-to-point":
             return self._message(verb, call)
         if group == "probe":
-            if call.message and call.peer != _NO_PROCESS:  # a matched probe that has found its message is the receive
+            if call.message and call.peer != NO_PROCESS:  # a matched probe that has found its message is the receive
                 self._receive(call)
             return True
         if group in ("collective", "neighbourhood"):
@@ -313,7 +312,7 @@ class _Rank:
         if verb in _SENDS or verb.removeprefix("i") in _SENDS:
             self._post_send("isend" if verb.startswith("i") else "send", call)
         elif verb == "recv":
-            if call.peer != _NO_PROCESS:
+            if call.peer != NO_PROCESS:
                 self._receive(call)
         elif verb == "irecv":
             self._post_receive(call, call.peer, call.tag)
@@ -339,12 +338,12 @@ class _Rank:
             self._add(f"wait {self._world(call, call.source)} {self._rank} {self._tag(call, call.received_tag)}")
         else:
             size = call.received_bytes
-            if _ANY in (call.peer, call.tag):  # a replay may have another, longer message for it
+            if ANY in (call.peer, call.tag):  # a replay may have another, longer message for it
                 size = max(size, call.bytes or _ROOM)
             self._add(f"recv {peer} {tag} {size} 6")
 
     def _post_partitioned(self, call: Any, *, is_send: bool) -> None:
-        if call.peer == _NO_PROCESS:
+        if call.peer == NO_PROCESS:
             return
         message = [(self._world(call, call.peer), call.bytes)]
         tag = self._tag(call, _PARTITIONED - call.tag)
@@ -357,7 +356,7 @@ class _Rank:
         self._waits.setdefault(request, []).extend((lambda *_, action=action: action) for action in actions)
 
     def _post_send(self, action: str, call: Any) -> None:
-        if call.peer == _NO_PROCESS:
+        if call.peer == NO_PROCESS:
             return
         peer, tag = self._world(call, call.peer), self._tag(call, call.tag)
         self._add(f"{action} {peer} {tag} {call.bytes} 6")
@@ -365,7 +364,7 @@ class _Rank:
             self._wait_later(call.request, [f"wait {self._rank} {peer} {tag}"])
 
     def _post_receive(self, call: Any, peer: int, tag: int) -> None:
-        if peer == _NO_PROCESS:
+        if peer == NO_PROCESS:
             return
         key = self._world(call, peer), self._tag(call, tag)
         if self._cancelled[key]:
@@ -488,7 +487,7 @@ class _Rank:
             return self._collective("barrier", call)
         if operation is None:
             return False
-        if call.target != _NO_PROCESS:
+        if call.target != NO_PROCESS:
             parts = [(GroupExchange([(call.target, operation.sent)], []), _TO_WINDOW)]
             if operation.answer is not None:
                 parts.append((GroupExchange([], [(call.target, operation.answer)]), _FROM_WINDOW))

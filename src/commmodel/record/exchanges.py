@@ -2,12 +2,11 @@
 
 from typing import Any
 
+from commmodel._core.common.codes import NO_PROCESS
 from commmodel.collectives.between_groups import GroupExchange
 from commmodel.record.communicators import View
 
 __all__ = ["lines", "of_neighbours"]
-
-_NO_PROCESS = -2
 
 
 def lines(rank: int, tag: int, sends: list[tuple[int, int]], receives: list[tuple[int, int]]) -> list[list[str]]:
@@ -34,8 +33,8 @@ def of_neighbours(call: Any, view: View, *, is_cartesian: bool) -> GroupExchange
     receives = _messages(view.sources, call.received_counts, call.room)
     if is_cartesian:
         sends = [sends[number ^ 1] for number in range(len(sends))]
-    without = [message for message in sends if message[0] != _NO_PROCESS]
-    return GroupExchange(without, [message for message in receives if message[0] != _NO_PROCESS])
+    without = [message for message in sends if message[0] != NO_PROCESS]
+    return GroupExchange(without, [message for message in receives if message[0] != NO_PROCESS])
 
 
 def _messages(peers: tuple[int, ...], counts: list[int] | int, size: int) -> list[tuple[int, int]]:

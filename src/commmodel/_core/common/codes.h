@@ -28,6 +28,8 @@
 
 namespace commmodel {
 constexpr int32_t ANY = -1;
+constexpr int32_t NO_PROCESS = -2;
+constexpr int32_t IS_ROOT = -3;
 constexpr int32_t UNNAMED = -1;
 constexpr int32_t EVERY_NAMED = -2;
 constexpr int32_t COLLECTIVE_TAG = -2;
@@ -37,6 +39,6 @@ constexpr int32_t ANY_OF_COMMUNICATOR = -4194304;
 constexpr int32_t FIRST_REPORTED = 1073741824;
 }  // namespace commmodel
 #else
-enum { ANY = -1, UNNAMED = -1, EVERY_NAMED = -2, COLLECTIVE_TAG = -2, COLLECTIVE_TAGS = 1048576, TAG_BITS = 20,
-    ANY_OF_COMMUNICATOR = -4194304, FIRST_REPORTED = 1073741824 };
+enum { ANY = -1, NO_PROCESS = -2, IS_ROOT = -3, UNNAMED = -1, EVERY_NAMED = -2, COLLECTIVE_TAG = -2,
+    COLLECTIVE_TAGS = 1048576, TAG_BITS = 20, ANY_OF_COMMUNICATOR = -4194304, FIRST_REPORTED = 1073741824 };
 #endif

@@ -11,8 +11,8 @@ from textwrap import wrap
 
 __all__ = [
     "ANY", "ANY_OF_COMMUNICATOR", "COLLECTIVE_TAG", "COLLECTIVE_TAGS", "EVERY_NAMED", "FIELDS", "FIRST_REPORTED",
-    "TAG_BITS", "TYPE_SIZES", "UNNAMED", "Code", "CommunicatorKind", "DataFlag", "Ending", "GoalKind", "LogRecord",
-    "Reason", "Role", "Rule", "Share", "State", "Volume", "header",
+    "IS_ROOT", "NO_PROCESS", "TAG_BITS", "TYPE_SIZES", "UNNAMED", "Code", "CommunicatorKind", "DataFlag",
+    "Ending", "GoalKind", "LogRecord", "Reason", "Role", "Rule", "Share", "State", "Volume", "header",
 ]  # fmt: skip
 
 
@@ -197,6 +197,10 @@ FIELDS = (
 
 ANY = -1
 """MPI_ANY_SOURCE and MPI_ANY_TAG. MPI_ANY_TAG matches tags from 0 on only."""
+NO_PROCESS = -2
+"""MPI_PROC_NULL in recordings; as a root, that of ranks beside the root in its group."""
+IS_ROOT = -3
+"""MPI_ROOT in recordings."""
 UNNAMED = -1
 """A request that only WAITALL waits for, with all the others that have no name."""
 EVERY_NAMED = -2

@@ -142,7 +142,11 @@ void request_kept(const struct request *request);
 /* Numbers that calls have. */
 
 static inline int64_t peer_number(int rank) {
-    return rank >= 0 ? rank : rank == MPI_ANY_SOURCE ? -1 : rank == MPI_PROC_NULL ? -2 : rank == MPI_ROOT ? -3 : -4;
+    return rank >= 0                ? rank
+           : rank == MPI_ANY_SOURCE ? ANY
+           : rank == MPI_PROC_NULL  ? NO_PROCESS
+           : rank == MPI_ROOT       ? IS_ROOT
+                                    : -4;
 }
 
 static inline int64_t tag_number(int tag) { return tag == MPI_ANY_TAG ? -1 : tag; }

@@ -120,7 +120,7 @@ class Analysis {
   private:
     struct Request {
         Role role = PLAIN;
-        int32_t row = 0, communicator = 0, peer = PROC_NULL, tag = 0, code = 0;
+        int32_t row = 0, communicator = 0, peer = NO_PROCESS, tag = 0, code = 0;
         int64_t bytes = 0;
         bool is_persistent = false;
         Shared<Message> message;
@@ -372,7 +372,7 @@ class Analysis {
         }
 
         void post(Request &request, int32_t communicator, int32_t peer, int32_t tag) {
-            if (peer == PROC_NULL || view(communicator).peers == nullptr) return;
+            if (peer == NO_PROCESS || view(communicator).peers == nullptr) return;
             request.receive = all_.matching.new_receive();
             request.receive->posted = call_.begin;
             request.receive->communicator = view(communicator).communicator;
@@ -517,7 +517,7 @@ class Analysis {
 
         Instance::Entry entry() const {
             const bool is_root = view_.is_inter ? call_.root == -3 : call_.root == view_.place;
-            return {call_.begin, view_.place, rank_, is_root, view_.is_inter && call_.root == PROC_NULL};
+            return {call_.begin, view_.place, rank_, is_root, view_.is_inter && call_.root == NO_PROCESS};
         }
 
         Shared<Instance> join(int32_t communicator, int32_t code, const Instance::Entry &entry) {

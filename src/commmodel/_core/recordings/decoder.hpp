@@ -17,7 +17,6 @@
 
 namespace commmodel::recordings {
 
-constexpr int32_t PROC_NULL = -2;
 constexpr int64_t LONGEST_LIST = 1 << 22;  // entries
 constexpr int64_t LONGEST_TEXT = 1 << 16;  // bytes
 constexpr int64_t LONGEST_NUMBER = 10;     // bytes
@@ -31,10 +30,10 @@ struct Call {
     int64_t requests_at = 0, completed_at = 0, sent_counts_at = 0, received_counts_at = 0;  // offsets into the lists
     int32_t requests = 0, completed = 0, sent_counts = 0, received_counts = 0;              // lengths
     int32_t code = 0, thread = 0, site = 0, communicator = 0;
-    int32_t peer = PROC_NULL, tag = 0, root = PROC_NULL, operation = 0;
-    int32_t source = PROC_NULL, received_tag = 0, flag = 0, new_communicator = 0;
-    int32_t window = 0, target = PROC_NULL, level = 0, given = 0;
-    int32_t receive_peer = PROC_NULL, receive_tag = 0;
+    int32_t peer = NO_PROCESS, tag = 0, root = NO_PROCESS, operation = 0;
+    int32_t source = NO_PROCESS, received_tag = 0, flag = 0, new_communicator = 0;
+    int32_t window = 0, target = NO_PROCESS, level = 0, given = 0;
+    int32_t receive_peer = NO_PROCESS, receive_tag = 0;
 };
 
 // A request that has completed, and what it received.
