@@ -308,7 +308,7 @@ static uint64_t described(const struct collective *of) {
     if (!reduced && (verb != GATHER || root)) call->received = received;
     if (verb == SCATTER && a->recvbuf == MPI_IN_PLACE) call->received = sent;
     if (verb == SCATTERV && a->recvbuf == MPI_IN_PLACE) call->received = bytes_of(a->sendcounts[rank], a->sendtype);
-    if (has_root(verb)) call->root = of->communicator->remote && root ? ONLINE_ROOT : a->root;
+    if (has_root(verb)) call->root = of->communicator->remote && root ? IS_ROOT : a->root;
     if (reduced) call->element = bytes_of(1, a->recvtype);
     if (reduces(verb) && !is_built_in(a->op)) call->operator_kind = is_commutative(operation_of(a->op)) ? 1 : 2;
     call->in_place = verb == ALLTOALL && in_place;

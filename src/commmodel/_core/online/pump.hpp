@@ -206,7 +206,7 @@ class Pump final : public Live {
     static void enter_collective(Place &place, const online_operation &operation) {
         place.in_collective = true;
         place.tag = operation.tag;
-        place.call = static_cast<uint64_t>(operation.value);
+        place.call = operation.offset;
     }
 
     // The next operations of a strand, none at its end.
@@ -278,7 +278,7 @@ class Pump final : public Live {
         if (next.code == ONLINE_BESIDE) {
             queue_batches(place.rank);
         } else if (next.code == ONLINE_BATCH) {
-            place.batch = static_cast<uint64_t>(next.value);
+            place.batch = next.offset;
             enter_batch(me, place, begin, count);
         } else {
             enter_collective(place, next);

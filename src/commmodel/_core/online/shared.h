@@ -21,8 +21,8 @@
 #define ONLINE_TAG_BITS 20  // of the tags in a communicator; above them stands its context
 #define ONLINE_CONTEXTS 2048
 #define ONLINE_REPORTED (1 << 30)  // receives from here on are reported when they are matched
-#define ONLINE_COLLECTIVE 100      // code: a collective whose call stands at `value`
-#define ONLINE_BATCH 101           // code: wait for the batch that stands at `value`
+#define ONLINE_COLLECTIVE 100      // code: a collective whose call stands at `offset`
+#define ONLINE_BATCH 101           // code: wait for the batch that stands at `offset`
 #define ONLINE_BESIDE 102          // code: begin all batches beside what the rank does
 #define ONLINE_CLASSES 40
 #define ONLINE_NAME 128
@@ -35,11 +35,13 @@ enum online_stage { ONLINE_PENDING, ONLINE_QUEUED, ONLINE_BEGUN, ONLINE_OVER };
 
 struct online_operation {  // as program.hpp's Operation
     int32_t code, peer, tag, request;
-    double value;
+    union {
+        double value;
+        uint64_t offset;  // of a call or a batch
+    };
 };
 
 #define ONLINE_DEFINITION (-1)  // in place of an operation
-#define ONLINE_ROOT (-3)        // of an intercommunicator: this rank
 
 // A collective as a rank calls it: `CollectiveCall` of commmodel.collectives.call, with sizes in bytes; or, as
 // ONLINE_DEFINITION, the ranks of a communicator, and of the other group of an intercommunicator.

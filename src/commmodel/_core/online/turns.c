@@ -112,9 +112,12 @@ static void put_in_batch(struct online_operation operation) {
     ((struct online_operation *)online_at(world, of->operations))[of->count++] = operation;
 }
 
-static void put(int code, int peer, int tag, int request, double value) {
-    const struct online_operation operation = {code, peer, tag, request, value};
+static void put_operation(struct online_operation operation) {
     batch ? put_in_batch(operation) : put_in_ring(operation);
+}
+
+static void put(int code, int peer, int tag, int request, double value) {
+    put_operation((struct online_operation){code, peer, tag, request, {.value = value}});
 }
 
 void act(int code, int peer, int tag, int request, double value) {
@@ -123,17 +126,23 @@ void act(int code, int peer, int tag, int request, double value) {
     put(code, peer, tag, request, value);
 }
 
-void act_collective(int tag, uint64_t call) { act(ONLINE_COLLECTIVE, 0, tag, NONE, (double)call); }
+static void act_at(int code, int peer, int tag, uint64_t offset) {
+    idle_clocks = 0;
+    pause_seconds = 0.0;
+    put_operation((struct online_operation){code, peer, tag, NONE, {.offset = offset}});
+}
+
+void act_collective(int tag, uint64_t call) { act_at(ONLINE_COLLECTIVE, 0, tag, call); }
 
 // Before all of its collectives, in a batch or not.
 void define_communicator(uint64_t call) {
-    put_in_ring((struct online_operation){ONLINE_COLLECTIVE, 0, NONE, NONE, (double)call});
+    put_in_ring((struct online_operation){ONLINE_COLLECTIVE, 0, NONE, NONE, {.offset = call}});
 }
 
 void begin_batch(void) {
     batch = online_allocate(world, sizeof(struct online_batch));
     *(struct online_batch *)online_at(world, batch) =
-        (struct online_batch){.place = place, .wait = {WAIT, NONE, NONE, next_name(), 0.0}};
+        (struct online_batch){.place = place, .wait = {WAIT, NONE, NONE, next_name(), {.value = 0.0}}};
 }
 
 uint64_t end_batch(void) {
@@ -152,7 +161,7 @@ uint64_t end_batch(void) {
 
 bool is_batch_over(uint64_t at) { return ((struct online_batch *)online_at(world, at))->stage == ONLINE_OVER; }
 
-void wait_for_batch(uint64_t at) { act(ONLINE_BATCH, NONE, NONE, NONE, (double)at); }
+void wait_for_batch(uint64_t at) { act_at(ONLINE_BATCH, NONE, NONE, at); }
 
 void progress(void) {
     if (me->first_batch != 0) put(ONLINE_BESIDE, NONE, NONE, NONE, 0.0);
