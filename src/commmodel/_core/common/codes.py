@@ -11,7 +11,7 @@ from textwrap import wrap
 
 __all__ = [
     "ANY", "ANY_OF_COMMUNICATOR", "COLLECTIVE_TAG", "COLLECTIVE_TAGS", "EVERY_NAMED", "FIELDS", "FIRST_REPORTED",
-    "IS_ROOT", "NO_PROCESS", "TAG_BITS", "TYPE_SIZES", "UNNAMED", "Code", "CommunicatorKind", "DataFlag",
+    "IS_ROOT", "LARGEST_TAG", "NO_PROCESS", "TAG_BITS", "TYPE_SIZES", "UNNAMED", "Code", "CommunicatorKind", "DataFlag",
     "Ending", "GoalKind", "LogRecord", "Reason", "Role", "Rule", "Share", "State", "Volume", "header",
 ]  # fmt: skip
 
@@ -210,6 +210,8 @@ COLLECTIVE_TAGS = 1 << 20
 """Tags that calls of collectives take in turn."""
 TAG_BITS = 20
 """Bits of a tag that are the program's; above them stands the number of its communicator. Only of programs that run."""
+LARGEST_TAG = (1 << TAG_BITS) - 1
+"""MPI_TAG_UB."""
 ANY_OF_COMMUNICATOR = -(1 << 22)
 """A receive with this minus the number of a communicator takes any tag of it; the first communicator has `ANY`."""
 FIRST_REPORTED = 1 << 30

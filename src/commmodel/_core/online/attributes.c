@@ -169,7 +169,7 @@ EXPORT int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_de
 EXPORT int MPI_Comm_free_keyval(int *keyval) { return free_keyval(keyval); }
 
 static bool predefined(int keyval, void *value, int *flag, enum value_type type) {
-    static int tag_limit = (1 << ONLINE_TAG_BITS) - 1, host = MPI_PROC_NULL, input = MPI_ANY_SOURCE, global = 1;
+    static int tag_limit = LARGEST_TAG, host = MPI_PROC_NULL, input = MPI_ANY_SOURCE, global = 1;
     static int universe, program_number, last;
     int *of = NULL;
     *flag = 1;

@@ -25,7 +25,7 @@ static int last_name;
 static uint64_t sent;  // messages
 
 int next_name(void) {
-    last_name = last_name + 1 < ONLINE_REPORTED ? last_name + 1 : 0;
+    last_name = last_name + 1 < FIRST_REPORTED ? last_name + 1 : 0;
     return last_name;
 }
 
@@ -33,8 +33,8 @@ int world_rank(const struct communicator *communicator, int peer) { return peers
 
 int wide_tag(const struct communicator *communicator, int tag) {
     if (tag < MPI_ANY_TAG) return tag;  // of a collective of neighbours: the simulator's already
-    if (tag == MPI_ANY_TAG) return communicator->context == 0 ? -1 : -(1 << 22) - communicator->context;
-    return (communicator->context << ONLINE_TAG_BITS) | tag;
+    if (tag == MPI_ANY_TAG) return communicator->context == 0 ? ANY : ANY_OF_COMMUNICATOR - communicator->context;
+    return (communicator->context << TAG_BITS) | tag;
 }
 
 // The place of the link to a channel, or to the end of its bucket's list.
@@ -81,7 +81,7 @@ static uint64_t *find_any_tag(int source, int context) {
         for (uint64_t *link = &me->buckets[bucket]; *link != 0; link = &channel->next) {
             channel = online_at(world, *link);
             if (channel->source != source || channel->of_receives || channel->tag < 0) continue;
-            if (channel->tag >> ONLINE_TAG_BITS != context) continue;
+            if (channel->tag >> TAG_BITS != context) continue;
             const struct message *message = online_at(world, channel->first);
             if (first != NULL && message->number > least) continue;
             first = link;
@@ -151,10 +151,10 @@ uint64_t take_message(int source, int tag) { return take_from(find(me, source, t
 // Source and tag are the simulator's.
 void post_receive(struct request *request, int source, int tag) {
     int *const open = &waiting_of_context[request->communicator->context];
-    const bool is_any = tag == -1 || tag <= -(1 << 22);
+    const bool is_any = tag == ANY || tag <= ANY_OF_COMMUNICATOR;
     const bool is_alone = request->is_blocking && waiting == NULL && me->open_receives == 0;
     if (source == NONE || (is_any && !is_alone) || (*open > 0 && tag >= 0)) {
-        request->name = next_name() | ONLINE_REPORTED;
+        request->name = next_name() | FIRST_REPORTED;
         request->next = waiting;
         waiting = request;
         ++*open;
@@ -236,7 +236,7 @@ static struct request *next_like(const struct request *request) {
     for (int index = 0; (other = next_object(REQUEST, &index)) != NULL;) {
         if (other->kind == IS_RECEIVE && other->is_active && other->communicator == request->communicator &&
             other->peer == request->peer && other->tag == request->tag && other->name > request->name &&
-            !(other->name & ONLINE_REPORTED) && (first == NULL || other->name < first->name))
+            !(other->name & FIRST_REPORTED) && (first == NULL || other->name < first->name))
             first = other;
     }
     return first;
@@ -244,7 +244,7 @@ static struct request *next_like(const struct request *request) {
 
 // A receive is cancelled. Its message goes to the next one like it, whose own goes to the one after that.
 void forget_receive(struct request *request) {
-    if (request->name & ONLINE_REPORTED) {
+    if (request->name & FIRST_REPORTED) {
         unlink_request(request->name);
     } else if (!has_message(request)) {
         unlink_receive(request);

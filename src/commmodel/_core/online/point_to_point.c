@@ -11,7 +11,7 @@ int check_message(struct communicator *communicator, int peer, int tag, MPI_Coun
         (peer < 0 || peer >= peers(communicator)->size)) {
         return MPI_ERR_RANK;
     }
-    if (!(receives && tag == MPI_ANY_TAG) && (tag < 0 || tag >= 1 << ONLINE_TAG_BITS)) return MPI_ERR_TAG;
+    if (!(receives && tag == MPI_ANY_TAG) && (tag < 0 || tag > LARGEST_TAG)) return MPI_ERR_TAG;
     return MPI_SUCCESS;
 }
 
@@ -167,7 +167,7 @@ static void receive_now(struct request *request) {
     request->is_blocking = true;
     const int source = simulated_source(request), tag = wide_tag(request->communicator, request->tag);
     post_receive(request, source, tag);
-    act(RECV, source, tag, request->name & ONLINE_REPORTED ? request->name : NONE, -1.0);
+    act(RECV, source, tag, request->name & FIRST_REPORTED ? request->name : NONE, -1.0);
     if (has_message(request)) return;
     me->missing = 0;
     expect_message(request);
@@ -322,8 +322,7 @@ static const struct message *message_at(uint64_t place) { return online_at(world
 static void probed(struct communicator *communicator, int source, int tag, MPI_Status *status) {
     const uint64_t place = first_message(source, tag);
     if (place == 0) abort_all(2, "a fault of the simulation: rank %d has probed nothing", my_rank);
-    set_status(status, rank_in(peers(communicator), source), tag & ((1 << ONLINE_TAG_BITS) - 1),
-               message_at(place)->bytes);
+    set_status(status, rank_in(peers(communicator), source), tag & LARGEST_TAG, message_at(place)->bytes);
 }
 
 // Look for a message; wait for it where that is wanted.
@@ -361,12 +360,12 @@ static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_
             return MPI_SUCCESS;
         }
         request->peer = rank_in(peers(communicator), from);
-        request->tag = with & ((1 << ONLINE_TAG_BITS) - 1);
+        request->tag = with & LARGEST_TAG;
     }
     receive_now(request);  // a matched probe is the receive
     has_message(request);
     const struct message *got = message_at(request->message);
-    set_status(status, rank_in(peers(communicator), got->source), got->tag & ((1 << ONLINE_TAG_BITS) - 1), got->bytes);
+    set_status(status, rank_in(peers(communicator), got->source), got->tag & LARGEST_TAG, got->bytes);
     *message = new_handle(MESSAGE, request);
     return MPI_SUCCESS;
 }

@@ -35,7 +35,7 @@ class Pump final : public Live {
     Pump(int32_t ranks, int descriptor)
         : expansions_(static_cast<size_t>(ranks)), names_(static_cast<size_t>(ranks), 2 * EXPANDED_NAMES) {
         for (int32_t rank = 0; rank < ranks; ++rank) places_.emplace_back(rank);
-        tag_bits = ONLINE_TAG_BITS;
+        tag_bits = TAG_BITS;
         const uint64_t size = sizeof(online_world) + sizeof(online_rank) * static_cast<uint64_t>(ranks);
         if (ftruncate(descriptor, static_cast<off_t>(ONLINE_MEMORY)) != 0) throw std::runtime_error("no memory");
         void *memory = mmap(nullptr, ONLINE_MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);

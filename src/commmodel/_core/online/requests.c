@@ -52,7 +52,7 @@ static int take_data(struct request *request, MPI_Status *status) {
     const int error = message->bytes > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
     unpack(request->buffer, request->count, request->type, message->data, bytes);
     set_status(status, rank_in(peers(request->communicator), message->source),
-               request->is_partitioned ? request->program_tag : message->tag & ((1 << ONLINE_TAG_BITS) - 1), bytes);
+               request->is_partitioned ? request->program_tag : message->tag & LARGEST_TAG, bytes);
     online_free(world, request->message);
     request->message = 0;
     return error;
@@ -391,8 +391,8 @@ static void kept_status(MPI_Request handle, MPI_Status *status) {
     if (request == NULL || status == MPI_STATUS_IGNORE) return;
     if (request->kind == IS_RECEIVE && request->message != 0) {
         const struct message *message = online_at(world, request->message);
-        set_status(status, rank_in(peers(request->communicator), message->source),
-                   message->tag & ((1 << ONLINE_TAG_BITS) - 1), message->bytes);
+        set_status(status, rank_in(peers(request->communicator), message->source), message->tag & LARGEST_TAG,
+                   message->bytes);
     } else if (request->is_cancelled) {
         status->count_hi_and_cancelled |= 1;
     }

@@ -14,16 +14,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/codes.h"
+
 #define ONLINE_MEMORY (1ull << 38)  // reserved addresses; what is not touched takes no memory
 #define ONLINE_MAGIC 0x636f6d6d6d6f6401ull
 #define ONLINE_RING 512     // operations of a rank that the simulator has yet to carry out
 #define ONLINE_BUCKETS 256  // of a rank's channels
-#define ONLINE_TAG_BITS 20  // of the tags in a communicator; above them stands its context
 #define ONLINE_CONTEXTS 2048
-#define ONLINE_REPORTED (1 << 30)  // receives from here on are reported when they are matched
-#define ONLINE_COLLECTIVE 100      // code: a collective whose call stands at `offset`
-#define ONLINE_BATCH 101           // code: wait for the batch that stands at `offset`
-#define ONLINE_BESIDE 102          // code: begin all batches beside what the rank does
+#define ONLINE_COLLECTIVE 100  // code: a collective whose call stands at `offset`
+#define ONLINE_BATCH 101       // code: wait for the batch that stands at `offset`
+#define ONLINE_BESIDE 102      // code: begin all batches beside what the rank does
 #define ONLINE_CLASSES 40
 #define ONLINE_NAME 128
 #define ONLINE_KEPT (1ull << 27)  // bytes of large blocks that keep their memory while they are free
