@@ -48,6 +48,21 @@ def test_no_function_has_more_than_eight_parameters():
                 assert count <= 8, f"{path.relative_to(ROOT)}: {node.name} has {count} parameters"
 
 
+def test_only_packages_and_modules_of_the_reference_list_their_names():
+    reference = "".join(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))
+    listing = set()
+    for path in ROOT.glob("src/commmodel/*/**/*.py"):
+        module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+        if (
+            path.name != "__init__.py"
+            and f"automodule:: {module}\n" not in reference
+            and "\n__all__ = " in path.read_text()
+        ):
+            listing.add(module)
+    # The first offers all that it lists to its package, the second writes the numbers that it lists for C.
+    assert listing == {"commmodel.simulate.platform.topologies", "commmodel._core.common.codes"}
+
+
 def test_every_helper_of_support_is_used():
     names = {name for path in TESTS.rglob("*.py") for name in imported(path)}
     assert {f"support.{path.stem}" for path in TESTS.glob("support/*.py")} - names == set()

@@ -12,8 +12,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-__all__ = ["make"]
-
 SIZES = (0, 1, 64, 1024, 4096, 8116, 8192, 65536, 262144, 1 << 20)
 TRAIN_SIZES = (1, *(2**power for power in range(1, 15)))
 PROCESSES = (2, 4, 8, 16, 32, 64)

@@ -20,8 +20,6 @@ from commmodel.results.configurations import Burst, Collective, PingPong, Queue
 from commmodel.scaling import check, load
 from commmodel.scaling.overview import overview
 
-__all__ = ["PAGES", "write_pages"]
-
 _SECOND = 10**9
 _VOLUME = 1 << 20
 

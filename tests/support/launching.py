@@ -11,8 +11,6 @@ from pathlib import Path
 
 from support.ranks import Ranks
 
-__all__ = ["ENVIRONMENT", "error_lines", "find", "launch"]
-
 LAUNCHERS = tempfile.mkdtemp(prefix="launchers-")
 """Where launchers keep their files. Those of Open MPI's are named after its process: where one was killed, they stay,
 and a later one of the same number cannot start."""

@@ -18,8 +18,6 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["Ranks"]
-
 SECONDS = 900
 STARTS = 3
 """Open MPI's launcher gives up where one with its process number was killed."""

@@ -27,11 +27,6 @@ from commmodel.simulate.platform.xml import read_xml_bytes
 from commmodel.simulate.smpi_collectives import ALGORITHMS, RankCall, calls
 from commmodel.simulate.work import mark, sequence
 
-__all__ = [
-    "OPERATIONS", "ORACLES", "ORACLE_SIZES", "Change", "Deployment", "PeerCollectives", "our_replay", "our_times",
-    "selection_of", "shaken",
-]  # fmt: skip
-
 SOURCE = Path(__file__).with_name("collectives.c")
 OPERATIONS = (
     "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "allgatherv", "alltoall", "alltoallv",

@@ -12,8 +12,6 @@ from tools.peers.random_platforms import CORES, HEADER, elements_of, host_names,
 from tools.peers.random_programs import Phase, random_program, traces
 from tools.peers.replays import Case, PeerReplays, our_seconds
 
-__all__ = ["Comparison", "Experiment", "compare", "random_experiment", "shrunk"]
-
 _PLAIN = {"bandwidth": "125MBps", "bw": "125MBps", "latency": "0", "lat": "0", "speed": "1Gf", "core": CORES}
 """Attributes and what is the simplest that they can be."""
 _OPTIONAL = (

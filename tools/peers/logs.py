@@ -6,8 +6,6 @@ Main entry: `messages`.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["Message", "messages"]
-
 
 class Message(NamedTuple):
     """A message as the trace tells of it."""

@@ -5,8 +5,6 @@ Hosts have links of 125 MB/s and 15 µs each way, and a loopback of 5 GB/s. Main
 
 from collections.abc import Callable
 
-__all__ = ["KINDS", "UNRECORDED", "hostfile", "platform"]
-
 HOST = 'speed="1Gf" bw="125MBps" lat="15us" loopback_bw="5GBps" loopback_lat="0"'
 LIMITER = 'limiter_link="187.5MBps"'
 CABINETS = 4

@@ -10,8 +10,6 @@ from typing import Any
 
 from tools.peers import platforms, smpi
 
-__all__ = ["EXACT", "PROGRAMS", "Simulated", "Twins", "compiled", "simulate"]
-
 SOURCES = {name: Path(__file__).with_name(f"{name}.c") for name in ("operations", "programs")}
 PROGRAMS = {
     "halo": (10000, 3), "transpose": (1000, 3), "conjugate_gradient": (10000, 6), "objects": (20000, 3),

@@ -12,8 +12,6 @@ from math import prod
 from random import Random
 from xml.etree.ElementTree import Element, SubElement, fromstring, tostring
 
-__all__ = ["KINDS", "elements_of", "host_names", "random_platform"]
-
 HEADER = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
 MOST_HOSTS = 16
 CORES = "16"

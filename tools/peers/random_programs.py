@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import NamedTuple, Protocol
 
-__all__ = ["Collective", "Computation", "Exchange", "Message", "Phase", "random_program", "traces"]
-
 TYPES = (0, 1, 2, 3, 4, 5, 6, 6, 6, 6)
 """Numbers of types, as SMPI numbers them; 6 is a byte."""
 _LIMITS = (1, 241, 242, 1410, 1411, 5760, 65456, 65457, 65519, 65520, 65535, 65536, 65537)

@@ -17,8 +17,6 @@ from commmodel.simulate.platform import Platform
 from commmodel.simulate.platform.xml import read_xml_bytes
 from commmodel.simulate.traces.reader import replay_texts
 
-__all__ = ["Case", "PeerReplays", "our_seconds", "read_cases"]
-
 EXACT = ("surf/precision:1e-12", "network/model:SMPI", "network/optim:Full")
 """All rates are worked out anew at each event, and times are told apart down to 1e-12 s."""
 

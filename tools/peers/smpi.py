@@ -14,8 +14,6 @@ from pathlib import Path
 
 from tools.peers import platforms
 
-__all__ = ["Peer", "Run", "available", "measured", "version"]
-
 SOURCE = Path(__file__).with_name("operations.c")
 OPTIONS = ("smpi/shared-malloc:local",)
 NOT_MEASURED = ("smpi/simulate-computation:no",)

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-__all__ = ["TRACES", "halo", "mixed", "write"]
-
 BYTES = 6
 """The type id of a byte."""
 

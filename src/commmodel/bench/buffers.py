@@ -12,8 +12,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HugePages", "allocate", "available_memory", "huge_bytes"]
-
 HugePages = Literal["never", "always", "system"]
 _HUGE_PAGE = 2 << 20
 _ADVICE = {"never": "MADV_NOHUGEPAGE", "always": "MADV_HUGEPAGE"}

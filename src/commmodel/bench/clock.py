@@ -11,8 +11,6 @@ import numpy as np
 from commmodel._core.clock import processor_clock as core
 from commmodel.results import Clock
 
-__all__ = ["choose", "describe", "kind_number", "read_clocksource"]
-
 _CALIBRATION_SECONDS = 0.1
 _CHECK_SECONDS = 0.02
 _TOLERANCE = 1e-3  # NTP may slew a clock by 500 ppm; a wrong nominal frequency is off by far more

@@ -43,8 +43,6 @@ from commmodel.units import format_ratio, format_time
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["run"]
-
 _SCALES_OF_GROWTH = 3  # with fewer, no growth can be seen
 _Value = TypeVar("_Value")
 _Parsed = CommandLine | HelpRequest | CommModelError

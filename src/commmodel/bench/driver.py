@@ -29,8 +29,6 @@ from commmodel.units import format_size
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["Runner", "check_memory"]
-
 _SLEEP_SECONDS = 2e-3
 _TAG_TURN = 7
 _REFINING_SHARE = 0.25  # of the time, kept for what turns out to be worth measuring

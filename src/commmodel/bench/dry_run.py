@@ -13,9 +13,6 @@ from commmodel.bench.plan import in_rounds, make_plan
 from commmodel.errors import InputError
 from commmodel.units import format_rate, format_size, format_time
 
-__all__ = ["Forecast", "forecast"]
-
-
 _MIB = 1 << 20
 _SLOWER = 10  # than the slowest network on which the time is kept: an example
 

@@ -8,8 +8,6 @@ from collections.abc import Callable
 
 from commmodel.bench.session import Session
 
-__all__ = ["LARGEST", "PROBES_OF_LARGEST", "SECONDS", "search", "send_blocks"]
-
 LARGEST = 4 << 20
 """Largest message that is tried; no MPI library sends larger ones eagerly by default."""
 PROBES_OF_LARGEST = 2

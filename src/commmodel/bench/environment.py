@@ -21,7 +21,6 @@ from commmodel.results import (
     Host,
     Library,
     Rank,
-    is_oversubscribed,
     oversubscription_warnings,
     thread_level,
 )  # fmt: skip
@@ -31,8 +30,6 @@ from commmodel.results.records import ThreadLevel
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-
-__all__ = ["advice", "data_caches", "describe_launch", "host_indices", "is_oversubscribed", "socket_of"]
 
 _WTIME_SECONDS = 0.05
 _WTIME_TOLERANCE = 1e-3

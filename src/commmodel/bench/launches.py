@@ -22,8 +22,6 @@ from commmodel.results import load, whole_launches
 from commmodel.results.file import claim, existing
 from commmodel.units import format_time
 
-__all__ = ["is_launched", "measure_repeatedly"]
-
 _LAUNCHED = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_STEP_ID")
 """What MPICH's, Open MPI's and Slurm's launchers tell each rank."""
 _PIECE = 1 << 20  # bytes that are copied at a time

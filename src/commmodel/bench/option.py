@@ -15,11 +15,6 @@ from commmodel.errors import InputError, choice_of
 from commmodel.results import BenchOptions
 from commmodel.units import format_size, parse_counts, parse_whole
 
-__all__ = [
-    "Option", "doubling", "flag_of", "list_of", "more_than_zero", "number_list", "percent", "positive",
-    "seconds", "sizes", "with_step",
-]  # fmt: skip
-
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in msgspec.structs.fields(BenchOptions)}
 """Field of `BenchOptions` -> its default; `msgspec.NODEFAULT` where it has none."""
 

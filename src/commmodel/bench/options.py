@@ -26,8 +26,6 @@ from commmodel.units import (
     parse_whole,
 )
 
-__all__ = ["KERNELS", "CommandLine", "HelpRequest", "parse", "parse_processes"]
-
 KERNELS = tuple(REGISTRY)
 _MOST_RANKS = 2**31 - 1  # that MPI can have
 _QUICK = {"time": 10.0, "ci": 0.05}

@@ -14,8 +14,6 @@ from commmodel.bench.kernels import kernel_of
 from commmodel.bench.session import Session
 from commmodel.results import Configuration
 
-__all__ = ["NO_OUTLOOK", "Outlook", "PathTimes", "look", "sent_bytes"]
-
 _LOOKS = 3
 _ENOUGH_SECONDS = 30e-3  # of a message: its time is that of its bytes
 _STEP = 8  # from one size to the next

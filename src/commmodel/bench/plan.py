@@ -13,8 +13,6 @@ from commmodel.bench.kernels import REGISTRY, kernel_of, on_several_nodes
 from commmodel.bench.placement import FurtherNodes, Placement
 from commmodel.results import BenchOptions, Configuration, Record
 
-__all__ = ["Rounds", "in_rounds", "latest", "make_plan", "shuffled"]
-
 _LEAST_VISIT_SECONDS = 20e-3  # some time slices of a scheduler; where there is less for each, there are fewer visits
 _LEAST_VISIT_SAMPLES = 50
 _PATIENCE_SECONDS = 120.0

@@ -12,8 +12,6 @@ from commmodel.results import BenchOptions, Clock
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["check_one_sided", "prepare"]
-
 _PROBE_BYTES = 64
 
 

@@ -12,8 +12,6 @@ from commmodel.bench.buffers import allocate
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["ROLLUP", "Measure", "Stage", "after_init", "after_use", "before_mpi", "grown", "ranks", "read"]
-
 Measure = Literal["private", "pss"]
 Stage = Literal["init", "use"]
 

@@ -15,8 +15,6 @@ from rich.progress import Progress as RichProgress
 from commmodel.results import Record, configuration_words
 from commmodel.units import format_quantity
 
-__all__ = ["ProgressBar"]
-
 _LAUNCHERS = ("mpiexec", "mpirun", "orterun", "prterun")
 _TERMINALS = ("/dev/pts/", "/dev/tty")
 _WIDTH = 80

@@ -13,8 +13,6 @@ from commmodel.results import BenchOptions, Clock
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["Session"]
-
 
 @dataclass(frozen=True)
 class Session:

@@ -24,8 +24,6 @@ from commmodel.cli.parsers import (
 )
 from commmodel.errors import InputError, MissingPackageError
 
-__all__ = ["add"]
-
 
 def add(verbs: Any) -> None:
     """Add the verb."""

@@ -20,8 +20,6 @@ from commmodel.cli.parsers import (
 )
 from commmodel.errors import InputError
 
-__all__ = ["add"]
-
 _CHANGES = ("slower", "faster", "larger", "smaller", "same", "unclear")
 
 

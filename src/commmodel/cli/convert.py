@@ -10,8 +10,6 @@ from typing import Any
 from commmodel.cli.parsers import add_format, add_output, new_verb, note, print_json
 from commmodel.errors import InputError, choice_of
 
-__all__ = ["add"]
-
 
 def add(verbs: Any) -> None:
     """Add the verb."""

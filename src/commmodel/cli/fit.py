@@ -19,8 +19,6 @@ from commmodel.cli.parsers import (
     whole,
 )
 
-__all__ = ["add"]
-
 
 def add(verbs: Any) -> None:
     """Add the verb."""

@@ -7,8 +7,6 @@ from typing import Any
 from commmodel.cli.parsers import new_verb, print_json
 from commmodel.errors import MPIEnvironmentError
 
-__all__ = ["add"]
-
 Row = dict[str, Any]
 """First its name, last what people want to know of it."""
 

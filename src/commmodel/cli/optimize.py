@@ -25,8 +25,6 @@ from commmodel.cli.parsers import (
 )
 from commmodel.errors import InputError, MissingPackageError
 
-__all__ = ["add"]
-
 _PATTERNS = (
     "point-to-point", "multiple-end-points-contiguous", "multiple-end-points-interleaved", "end-point-congestion",
     "all-to-all-same-order", "all-to-all-contiguous", "all-to-all-interleaved",

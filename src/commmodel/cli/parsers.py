@@ -22,15 +22,6 @@ from commmodel.units import (
     parse_whole,
 )
 
-__all__ = [
-    "CALL_OPTIONS", "Parser", "add_byte_times", "add_format", "add_machine", "add_output", "add_processes", "add_root",
-    "add_segment_size", "add_size", "add_thread_level", "byte_time", "check_folder", "choices", "collective_parents",
-    "confidence", "counts", "duration", "flop_rate",
-    "known_machine", "new_verb", "note", "number", "output_path", "page_writer", "parent", "plain_number", "print_json",
-    "refuse_functions", "refuse_other_levels", "refuse_outputs", "share", "show", "size", "sizes", "typed",
-    "warn_of", "warn_of_launches", "whole", "wrote_page",
-]  # fmt: skip
-
 _MOST_OF_A_LIST = 1 << 24
 _OUTPUTS = {"output": "-o", "trace": "--trace"}
 _INPUTS = (

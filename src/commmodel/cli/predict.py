@@ -31,8 +31,6 @@ from commmodel.cli.parsers import (
 from commmodel.errors import InputError, MissingPackageError, MissingParameterError
 from commmodel.units import parse_whole
 
-__all__ = ["add"]
-
 _OF_COLLECTIVES = "plogp, loggp or logp (default: plogp, else loggp)"
 
 

@@ -8,8 +8,6 @@ from typing import Self
 
 from commmodel.units import format_time
 
-__all__ = ["ProgressLine"]
-
 _FIRST, _BETWEEN = 2.0, 0.5
 """Seconds until the first line, and between two."""
 

@@ -5,8 +5,6 @@ from typing import Any
 
 from commmodel.errors import CommModelError, InputError
 
-__all__ = ["add"]
-
 _EXAMPLE = "mpiexec -n 4 commmodel record -o recording -- python app.py"
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from commmodel.cli.parsers import add_format, add_output, new_verb, note, output_path, print_json, show, wrote_page
 from commmodel.errors import InputError, MissingPackageError
 
-__all__ = ["add"]
-
 
 def add(verbs: Any) -> None:
     """Add the verb."""

@@ -35,8 +35,6 @@ from commmodel.cli.parsers import (
 )
 from commmodel.errors import InputError, MissingPackageError
 
-__all__ = ["add"]
-
 _DEADLOCK = 2
 _DELAYS = ("loggps", "loggp", "logp")
 _PROGRAM_MODELS, _SCHEDULE_MODELS = ("hybrid", "fluid", "smpi", *_DELAYS), ("loggops", *_DELAYS)

@@ -23,8 +23,6 @@ from commmodel.cli.parsers import (
 from commmodel.errors import InputError
 from commmodel.units import parse_counts
 
-__all__ = ["add"]
-
 _EXAMPLE = "commmodel sweep make s -p 2:64 --launches 10 -- collective --quick"
 
 _BATCH = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PJM_JOBID")

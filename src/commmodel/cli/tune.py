@@ -22,8 +22,6 @@ from commmodel.cli.parsers import (
 )
 from commmodel.errors import InputError, choice_of
 
-__all__ = ["add"]
-
 _LIBRARIES = ("openmpi", "openmpi-6", "mpich")
 
 

@@ -21,8 +21,6 @@ from commmodel.errors import InputError, MissingPackageError
 from commmodel.files import refuse_inputs
 from commmodel.units import parse_whole
 
-__all__ = ["is_what_if", "options", "run"]
-
 _DEADLOCK = 2
 _MPI = "mpi"
 

@@ -9,8 +9,6 @@ from typing import NamedTuple
 from commmodel._core.common.codes import IS_ROOT, NO_PROCESS
 from commmodel.collectives.call import CollectiveCall
 
-__all__ = ["GroupExchange", "between_groups"]
-
 
 class GroupExchange(NamedTuple):
     """Messages of one rank with the other group, and what its own group does before and after them.

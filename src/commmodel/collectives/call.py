@@ -18,8 +18,6 @@ from commmodel.collectives.operation import OPERATIONS, OPERATORS, Operator
 from commmodel.errors import InputError
 from commmodel.units import parse_number
 
-__all__ = ["MOVED", "CollectiveCall", "parse", "parse_definition"]
-
 _BYTE = 6
 _ELEMENT, _IN_PLACE, _BLOCK = "element=", "in-place", "block"
 """Words behind the arguments: bytes of an element, MPI_IN_PLACE, and of a reducescatter MPI_Reduce_scatter_block."""

@@ -9,11 +9,6 @@ from typing import Literal, get_args
 
 from commmodel.errors import InputError, choice_of
 
-__all__ = [
-    "ELEMENT_SIZE", "OPERATIONS", "OPERATORS", "SCHEDULED", "CollectiveName", "Group", "Operation", "Operator",
-    "ScheduledName", "operation",
-]  # fmt: skip
-
 ScheduledName = Literal[
     "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter_block",
     "reduce_scatter", "scan",

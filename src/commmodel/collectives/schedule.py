@@ -21,21 +21,6 @@ from commmodel.arguments import enough_memory, whole
 from commmodel.collectives.operation import ELEMENT_SIZE, OPERATORS, Operator
 from commmodel.errors import InputError, choice_of
 
-__all__ = [
-    "ELEMENT_SIZE",
-    "OPERATORS",
-    "Access",
-    "Integers",
-    "Nodes",
-    "Operator",
-    "Problem",
-    "Round",
-    "Schedule",
-    "Scheduler",
-    "flatten",
-    "messages_at_once",
-]
-
 Integers = NDArray[np.int64]
 NONE: Integers = np.empty(0, dtype=np.int64)
 NONE.flags.writeable = False

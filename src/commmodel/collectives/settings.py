@@ -16,8 +16,6 @@ from commmodel.collectives.library.selection import load, picker
 from commmodel.collectives.library.smpi_selection import Selection, smpi_selection
 from commmodel.collectives.schedule import Nodes, Problem
 
-__all__ = ["CollectiveSettings"]
-
 
 @dataclass(frozen=True)
 class CollectiveSettings:

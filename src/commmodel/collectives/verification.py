@@ -15,8 +15,6 @@ from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Problem, Round
 from commmodel.errors import InputError
 
-__all__ = ["ScheduleError", "verify"]
-
 Held = dict[int, int]
 """Id of a block -> whose data are in it: bit r is set for process r."""
 

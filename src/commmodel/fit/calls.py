@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import MessagePath, RandomPing, RandomPingPong
 
-__all__ = ["Call", "CallTimes", "Curve", "collect_series"]
-
 Array = NDArray[np.float64]
 Call = Literal["send", "isend", "receive", "round-trip"]
 

@@ -14,8 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["NEAR", "FoundLimit", "find_limits", "medians", "robust_lines", "split_in_two", "weighted_lines"]
-
 Array = NDArray[np.float64]
 
 NEAR = 0.1

@@ -13,8 +13,6 @@ from commmodel.fit.points import NO_POINTS, between, collect
 from commmodel.machine import LogGP, Machine
 from commmodel.results import Measurements
 
-__all__ = ["Agreement", "consistency"]
-
 
 class Agreement(NamedTuple):
     """Parameters of one segment from trains and from pLogP, and the error of each against the ping-pong."""

@@ -29,8 +29,6 @@ from commmodel.machine.hybrid import answers_wait
 from commmodel.results import Measurements
 from commmodel.units import format_ratio
 
-__all__ = ["fit_hybrid", "mode_warnings"]
-
 Array = NDArray[np.float64]
 
 _LEAST_SIZES = 16

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from commmodel.fit.least_squares import fit_max_rate, merge_cells
 
-__all__ = ["LatencyAwareFit", "fit_latency_aware"]
-
 Array = NDArray[np.float64]
 
 _MOST_ROUNDS = 50

@@ -17,8 +17,6 @@ from commmodel.machine.parameters import MODELS
 from commmodel.results import Measurements, launch_count, whole_launches
 from commmodel.statistics import log_half_width
 
-__all__ = ["over_launches"]
-
 MOST_LAUNCHES = 100
 """Launches that are fitted by themselves, of more those with the most records: they tell a deviation to 7 %."""
 

@@ -11,8 +11,6 @@ from commmodel.fit.robust import minimise
 from commmodel.fit.segment import FitSettings
 from commmodel.machine import Parameter
 
-__all__ = ["LinearFit", "fit_linear", "nonnegative"]
-
 Array = NDArray[np.float64]
 
 _LEAST_SHARE = 1e-3  # of a measured time: no time is 0

@@ -17,8 +17,6 @@ from commmodel.machine import Parameter
 from commmodel.results import Measurements
 from commmodel.results.configurations import Local
 
-__all__ = ["fit_local"]
-
 _LEAST_SIZES = 3
 _LARGE = 64 << 10
 

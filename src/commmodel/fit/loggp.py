@@ -23,8 +23,6 @@ from commmodel.machine import LogGP
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import SendMode, Train
 
-__all__ = ["NO_TRAINS", "Trains", "collect_trains", "fit_loggp_model"]
-
 Array = NDArray[np.float64]
 
 _SIZES_DIFFER = 1.5  # from here on a byte costs clearly more in a lone message than in a train

@@ -25,8 +25,6 @@ from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, model_of, seconds
 from commmodel.results import Header, Launch, Measurements, kernel_name, oversubscription_warnings, whole_launches
 from commmodel.results.oversubscription import load_warnings
 
-__all__ = ["measured", "most_processes", "warnings"]
-
 Array = NDArray[np.float64]
 _SLOWER = 1.2  # times as long, at least, is worth a word
 _UNDERCUT = 1.1  # times as long as a larger message

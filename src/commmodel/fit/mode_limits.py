@@ -22,8 +22,6 @@ from commmodel.machine.hybrid import LIKELY
 from commmodel.results import Measurements
 from commmodel.results.configurations import Threshold
 
-__all__ = ["LEAST_IN_MODE", "Kind", "call_limits", "divided", "faint_limits", "find_parts", "probed"]
-
 Array = NDArray[np.float64]
 Kind = Literal["asynchronous", "detached", "synchronous"]
 Part = tuple[Kind, Edge | None]

@@ -13,8 +13,6 @@ from commmodel.fit.segment import FitSettings, postal_times
 from commmodel.machine import Machine
 from commmodel.results import Measurements
 
-__all__ = ["ErrorSums", "error_sums"]
-
 
 class ErrorSums(NamedTuple):
     """Σ |T_model − T| / T over all points of a segment, by model."""

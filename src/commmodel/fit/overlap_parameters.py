@@ -20,8 +20,6 @@ from commmodel.results import Launch, Measurements, Record
 from commmodel.results.configurations import Bandwidth, Burst, PingPong, PLogPParameter, Progress, Queue, Train
 from commmodel.statistics import summarise
 
-__all__ = ["fit_bandwidth", "fit_overlap", "full_at"]
-
 Operation = Literal["two-sided", "put", "get"]
 Pattern = Literal["nearest-neighbour", "cross"]
 Direction = Literal["one-way", "both-ways"]

@@ -2,8 +2,6 @@
 
 from commmodel.results import Record
 
-__all__ = ["overlap_share"]
-
 
 def overlap_share(record: Record) -> tuple[float, float, float] | None:
     """Return the share of a collective that overlapped with computation of equal length, and its interval.

@@ -15,8 +15,6 @@ from commmodel.results.configurations import Pairs, Stream
 from commmodel.statistics import Summary
 from commmodel.units import format_ratio, format_size
 
-__all__ = ["NetworkOversubscription", "NodeShare", "network_oversubscription", "share_words"]
-
 _MARGIN = 0.05  # what two measurements of one configuration may differ by on a quiet network
 
 

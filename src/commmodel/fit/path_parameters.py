@@ -14,8 +14,6 @@ from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Answer, Contention, Unexpected
 from commmodel.results.parameters import kernel_name
 
-__all__ = ["fit_answers", "fit_contention", "fit_unexpected", "resampled_parameter", "without_eager"]
-
 Array = NDArray[np.float64]
 
 _TURNS = 1.6  # transfers both ways over one way, or over the fastest both ways, where ranks may have taken turns

@@ -19,8 +19,6 @@ from commmodel.machine import LogGP, Parameter, PLogP
 from commmodel.results import Measurements
 from commmodel.results.configurations import PLogPParameter, SendMode
 
-__all__ = ["as_loggp", "fit_plogp", "plogp_paths"]
-
 _TINY = 1e-12  # seconds
 _PEAK = 2.0  # times both neighbours is no property of a network
 

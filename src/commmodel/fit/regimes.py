@@ -20,8 +20,6 @@ from commmodel.fit.points import Points
 from commmodel.fit.robust import minimise
 from commmodel.fit.trust import BEYOND, LEAST_SCATTER, NORMAL, TO_DEVIATION
 
-__all__ = ["regimes"]
-
 Array = NDArray[np.float64]
 
 _LEAST_SIZES = 4  # of the line that remains

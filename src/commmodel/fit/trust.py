@@ -20,24 +20,6 @@ from commmodel.results.oversubscription import crowded_hosts
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio, format_size, format_time
 
-__all__ = [
-    "BEYOND",
-    "FAR",
-    "FLAT",
-    "LEAST_SCATTER",
-    "MOST_CONTRADICTING",
-    "NORMAL",
-    "TO_DEVIATION",
-    "doubted",
-    "judge",
-    "mean_error",
-    "modes_remark",
-    "recommend",
-    "rounded",
-    "scatter_of",
-    "times_words",
-]
-
 Array = NDArray[np.float64]
 
 FLAT = 1e-30

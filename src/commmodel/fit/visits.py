@@ -20,8 +20,6 @@ from commmodel.fit.undisturbed import APART, LEAST_SAMPLES, TimeMode, Undisturbe
 from commmodel.results import Record, visit_samples
 from commmodel.statistics import CONFIDENCE
 
-__all__ = ["drift", "time_of", "visit_scatter", "visit_times"]
-
 Array = NDArray[np.float64]
 
 _QUARTER = 0.3186  # quantile of absolute normal numbers

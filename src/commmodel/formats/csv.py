@@ -19,8 +19,6 @@ from commmodel.results import Configuration, Measurements, Record
 from commmodel.results.configurations import MessagePath, Pairs, PingPong, Stream
 from commmodel.units import parse_counts, parse_rate, parse_size, parse_time
 
-__all__ = ["can_hold", "parse", "recognise", "render"]
-
 _COLUMNS = ("message_size", "seconds", "bandwidth", "pairs", "path", "kernel")
 _SEPARATORS = ",;\t"
 _ONE_BUFFER = "stream-one-buffer"

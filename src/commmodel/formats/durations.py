@@ -14,8 +14,6 @@ from commmodel.formats.lines import Text, launch, measurable, real, shown, whole
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import RandomPing, RandomPingPong
 
-__all__ = ["parse", "recognise"]
-
 _CALLS: dict[str, Literal["send", "isend", "receive"]] = {
     "MPI_Send": "send", "MPI_Isend": "isend", "MPI_Recv": "receive",
 }  # fmt: skip

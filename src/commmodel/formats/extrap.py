@@ -12,8 +12,6 @@ from commmodel.formats.lines import Text, launch, shown
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Function
 
-__all__ = ["DEFAULT_METRIC", "ROOT", "FunctionRecords", "metric_and_unit", "written_metric"]
-
 ROOT = "<root>"
 """Name of a function where a file has none, as Extra-P shows it."""
 DEFAULT_METRIC = "<default>"

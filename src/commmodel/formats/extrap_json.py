@@ -21,8 +21,6 @@ from commmodel.formats.interchange import SampleTable
 from commmodel.formats.lines import Text, measurable, shown
 from commmodel.results import Measurements
 
-__all__ = ["parse", "recognise", "render"]
-
 _DECODER = msgspec.json.Decoder()
 _KEYS = {"params", "value", "callpath", "metric"}
 _PARAMETERS = re.compile(r'"params"\s*:')

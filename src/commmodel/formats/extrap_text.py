@@ -23,8 +23,6 @@ from commmodel.formats.lines import Text, measurable, real, shown
 from commmodel.results import Measurements
 from commmodel.results.parameters import shortest
 
-__all__ = ["KEYWORDS", "MOST_PARAMETERS", "parse", "recognise", "render"]
-
 KEYWORDS = ("PARAMETER", "POINTS", "METRIC", "REGION", "DATA")
 MOST_PARAMETERS = 4
 """That Extra-P reads of this format."""

@@ -14,8 +14,6 @@ from commmodel.formats.lines import Text, launch, real, record, shown, whole
 from commmodel.results import Host, Launch, Measurements, Record
 from commmodel.results.configurations import Pairs, PingPong
 
-__all__ = ["parse", "recognise"]
-
 _BANNER = re.compile(r"#\s*Intel ?\(R\) MPI Benchmark(?: Suite V|s )(?P<version>[^\s,]+), (?P<part>\S+) part")
 _BENCHMARK = re.compile(r"#\s*Benchmarking\s+(?P<name>\S+)")
 _PROCESSES = re.compile(r"#\s*#processes\s*=\s*(?P<count>\S+)")

@@ -14,8 +14,6 @@ from commmodel.results import Measurements, Record, describe, with_labels
 from commmodel.results.configurations import Function, Queue
 from commmodel.results.parameters import METRICS
 
-__all__ = ["LeftOut", "Row", "SampleTable", "tabulate"]
-
 Point = tuple[float, ...]
 MOST_PARAMETERS = 4
 """Of a table: what Extra-P reads of its text format."""

@@ -17,8 +17,6 @@ from commmodel.errors import DamagedFileError
 from commmodel.results import Configuration, Header, Host, Launch, Library, Record
 from commmodel.results.configurations import MessagePath
 
-__all__ = ["Text", "launch", "measurable", "read_lines", "real", "record", "shown", "whole"]
-
 LARGEST_FILE = 1 << 24
 """Bytes; the output of a benchmark suite has thousands of lines, not millions."""
 LONGEST_LINE = 20_000

@@ -14,8 +14,6 @@ from commmodel.formats.lines import Text, launch, real, record, shown, whole
 from commmodel.results import Launch, Measurements, Record
 from commmodel.results.configurations import Pairs
 
-__all__ = ["parse", "recognise"]
-
 _TITLE = re.compile(r"(?P<test>[A-Z][\w -]*) for")
 _PARTNERS = re.compile(r"(?P<side>master|partner)\s*:(?P<ranks>.*)")
 INTEGER = 4

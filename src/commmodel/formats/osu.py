@@ -14,8 +14,6 @@ from commmodel.formats.lines import Text, launch, real, record, shown, whole
 from commmodel.results import Launch, Measurements, Record
 from commmodel.results.configurations import PingPong, Stream
 
-__all__ = ["parse", "recognise"]
-
 _TITLE = re.compile(r"#\s*OSU (?P<name>\S.*?)(?: v(?P<version>[0-9]\S*))?")
 _TESTS = {
     "Latency Test": "osu_latency",

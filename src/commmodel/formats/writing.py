@@ -11,8 +11,6 @@ from commmodel.formats.interchange import LeftOut, Row, SampleTable, tabulate
 from commmodel.results import Measurements
 from commmodel.results.file import encoded
 
-__all__ = ["WRITTEN", "dump"]
-
 
 class _Content(NamedTuple):
     """The content of the file."""

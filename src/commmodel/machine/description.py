@@ -24,8 +24,6 @@ from commmodel.machine.parameters import (
 )
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile
 
-__all__ = ["FORMAT", "VERSION", "Limit", "Machine", "MeasuredPairs", "MeasuredTimes", "Origin", "Segment"]
-
 FORMAT: Literal["commmodel-machine"] = "commmodel-machine"
 VERSION = 1
 # History of the format: 1, first version.

@@ -19,8 +19,6 @@ from commmodel.machine.description import FORMAT, VERSION, Machine, MeasuredPair
 from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, UNITS, Parameter, PLogP
 from commmodel.machine.tables import ParameterTable
 
-__all__ = ["dump", "dumps", "load", "published"]
-
 _UNITS = UNITS | hybrid.HYBRID_UNITS
 _OF_THE_MACHINE = {"queue_search", "link_contention", "memory_copy", "reduction"}
 _TABLES = {"overlap": {"overhead", "progress"}, "bandwidth": {"byte_time", "fastest"}}

@@ -14,8 +14,6 @@ from commmodel.errors import DamagedFileError
 from commmodel.machine.parameters import Parameter
 from commmodel.units import format_ratio, format_size
 
-__all__ = ["HYBRID_UNITS", "LIKELY", "Edge", "Hybrid", "Mode", "answers_wait", "check"]
-
 HYBRID_UNITS = {
     "o_s": "s", "O_s": "s/B", "o_is": "s", "O_is": "s/B", "o_r": "s", "O_r": "s/B", "L": "s", "B": "B/s",
     "contention": "1", "send_buffer": "B", "unexpected": "1", "answer_delay": "1", "answer_latency": "s",

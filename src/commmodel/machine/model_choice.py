@@ -10,20 +10,6 @@ from typing import NamedTuple
 from commmodel.machine.description import MeasuredTimes, Segment
 from commmodel.machine.parameters import Extended, LatencyAware, MaxRate, Postal
 
-__all__ = [
-    "DESCRIBES",
-    "MEASURED",
-    "ONE_WAY",
-    "Model",
-    "ModelChoice",
-    "choose_model",
-    "knows_several",
-    "model_of",
-    "recommended_model",
-    "seconds",
-    "two_way",
-]  # fmt: skip
-
 Model = Postal | MaxRate | Extended | LatencyAware
 
 ONE_WAY = "one-way"

@@ -7,11 +7,6 @@ from msgspec import Meta, Struct
 
 from commmodel.errors import InputError
 
-__all__ = [
-    "MODELS", "PLOGP_COLUMNS", "UNITS", "Extended", "LatencyAware", "LogGP", "MaxRate", "PLogP", "Parameter", "Postal",
-    "Quality",
-]  # fmt: skip
-
 UNITS = {
     "alpha": "s", "beta": "s/B", "R_C": "B/s", "R_N": "B/s", "R_Cb": "B/s", "R_Ci": "B/s",
     "queue_search": "s", "link_contention": "s/B", "memory_copy": "s/B", "reduction": "s/B",

@@ -9,8 +9,6 @@ from commmodel.machine.description import Segment
 from commmodel.machine.model_choice import recommended_model, two_way
 from commmodel.machine.parameters import Parameter
 
-__all__ = ["bandwidth", "duplex_factor", "node_rate"]
-
 _FULL_DUPLEX = (1.0, 2.0)
 """Least and largest duplex factor of a link that carries both directions at once."""
 

@@ -13,8 +13,6 @@ from msgspec import Meta, Struct
 from commmodel.errors import InputError
 from commmodel.machine.parameters import Parameter
 
-__all__ = ["BandwidthProfile", "OverlapProfile", "ParameterTable"]
-
 
 class ParameterTable(Struct, frozen=True, forbid_unknown_fields=True):
     """Measured values over sizes and counts, interpolated bilinearly in logarithms; constant beyond the edges.

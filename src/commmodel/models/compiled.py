@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 from zlib import crc32
 
-__all__ = ["Compiled", "compile_cached", "compiled"]
-
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 

@@ -14,8 +14,6 @@ import numpy as np
 from commmodel.models.compiled import compile_cached
 from commmodel.models.surface import Array, is_worthwhile, over_grid, takes_grid
 
-__all__ = ["Formula", "formula"]
-
 
 class Formula:
     """A formula that takes numbers or arrays that broadcast.

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from commmodel.models.compiled import compile_cached
 
-__all__ = ["Array", "is_worthwhile", "over_grid", "takes_grid"]
-
 Array = NDArray[np.float64]
 
 _LARGE = 1_000_000

@@ -29,9 +29,6 @@ from commmodel.optimize.parameters import MessageCosts
 from commmodel.optimize.problem import Candidates, DecompositionSearch, Implementation, SearchResult, TransferProblem
 from commmodel.results.configurations import Pattern
 
-__all__ = ["LIMITS", "Choice", "RejectedCandidate", "choose"]
-
-
 LIMITS = {
     "initiation": "the overhead of all messages must fit into what the transfer takes longer than computation (Eq 2)",
     "burst-overhead": "the first message of a burst must hide the overhead of the others (Eq 3)",

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from commmodel.arguments import integer
 from commmodel.errors import InputError
 
-__all__ = ["MOST_MESSAGES", "Decompositions", "Kind", "decompositions"]
-
 Kind = Literal["powers-of-two", "fine"]
 
 MOST_MESSAGES, LONGEST_BURST = 8192, 64

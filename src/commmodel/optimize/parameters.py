@@ -19,8 +19,6 @@ from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, 
 from commmodel.optimize.search import interpolate, look_up
 from commmodel.optimize.smoothing import steady_costs, steady_shares
 
-__all__ = ["MessageCosts", "ProblemParameters", "problem_parameters", "profile"]
-
 Array = NDArray[np.float64]
 CostValue = float | Callable[[int, int], float] | ParameterTable | None
 Quantity = Callable[[Array, Array], Array]

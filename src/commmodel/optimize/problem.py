@@ -21,20 +21,6 @@ from commmodel.optimize.decompositions import Decompositions, Kind, decompositio
 from commmodel.optimize.parameters import MessageCosts, problem_parameters, profile
 from commmodel.results.configurations import Pattern
 
-__all__ = [
-    "MODELS",
-    "OWN_ERROR",
-    "Candidates",
-    "DecompositionSearch",
-    "Implementation",
-    "SearchResult",
-    "Shape",
-    "TransferProblem",
-    "check_peers",
-    "one_of",
-    "shape",
-]
-
 Array = NDArray[np.float64]
 Implementation = Literal["pipelined", "tight"]
 Operation = Literal["two-sided", "put", "get"]

@@ -8,8 +8,6 @@ from commmodel.machine import OverlapProfile
 from commmodel.optimize.smoothing import steady_shares
 from commmodel.units import format_ratio, format_size
 
-__all__ = ["ALL_MOVES", "LITTLE_MOVES", "NOTHING_MOVES", "progress_sentence"]
-
 NOTHING_MOVES, LITTLE_MOVES, ALL_MOVES = 0.1, 0.5, 0.9
 """Shares of a transfer: below the first nothing moves by itself, below the second little, from the third on all."""
 _MOST_CLAUSES = 3

@@ -12,8 +12,6 @@ from commmodel.models import overlap
 from commmodel.optimize.parameters import MessageCosts
 from commmodel.optimize.problem import Candidates, DecompositionSearch, TransferProblem
 
-__all__ = ["Sensitivity", "misdiagnosis", "sensitivity"]
-
 _FURTHEST = 128.0
 """Factor up to which `sensitivity` looks."""
 _STEP = 1.05

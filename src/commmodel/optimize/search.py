@@ -33,12 +33,6 @@ from commmodel.models.overlap import (
     turns_least_time,
 )
 
-__all__ = [
-    "ALONE", "BOUNDED", "BURST_OVERHEAD", "COMMUNICATION", "COMPUTATION", "CONGESTED", "CONTIGUOUS", "EITHER", "EQUAL",
-    "INDEPENDENT_PROGRESS", "INITIATION", "INTERLEAVED", "OUTSTANDING_VOLUME", "PAPER", "PIPELINED",
-    "QUEUE_DEPTH", "TIGHT", "CostsOfMessage", "Cut", "Method", "fill", "interpolate", "look_up", "search", "whole_time",
-]  # fmt: skip
-
 Array = NDArray[np.float64]
 
 PAPER, BOUNDED = 0, 1

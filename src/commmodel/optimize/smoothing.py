@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from commmodel.machine import ParameterTable
 
-__all__ = ["Steady", "steady_costs", "steady_shares"]
-
 Array = NDArray[np.float64]
 
 _REACH = 2

@@ -13,8 +13,6 @@ from commmodel.optimize import search
 from commmodel.optimize.parameters import MessageCosts, problem_parameters
 from commmodel.optimize.problem import MODELS, check_peers, one_of, shape
 
-__all__ = ["SurfaceAxes", "surface"]
-
 Array = NDArray[np.float64]
 
 _CODES = {"pipelined": search.PIPELINED, "tight": search.TIGHT}

@@ -25,19 +25,6 @@ from commmodel.results.configurations import Overlap
 from commmodel.statistics import summarise
 from commmodel.units import format_ratio
 
-__all__ = [
-    "MISESTIMATES",
-    "Case",
-    "Misestimate",
-    "Sweep",
-    "Timed",
-    "Validation",
-    "ValidationSummary",
-    "required_sweeps",
-    "sweeps",
-    "validate",
-]  # fmt: skip
-
 MISESTIMATES = (0.5, 0.8, 1.2, 1.5)
 """Estimates of the computation over the truth, with which choices are made again (Iancu 2007, Table 2)."""
 _LITTLE = 0.1

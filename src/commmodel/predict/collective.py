@@ -33,10 +33,6 @@ from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.nodes import exchange_remark, node_gaps, node_remarks, path_remark, schedule_costs
 from commmodel.predict.seconds import Seconds, end_of
 
-__all__ = [
-    "CollectivePrediction", "algorithm_seconds", "algorithms", "chosen_rule", "collective", "with_byte_times",
-]  # fmt: skip
-
 BEST = "best"
 """Instead of an algorithm: the fastest."""
 _MOST_MESSAGES = 20_000_000  # some ten seconds, and three GB

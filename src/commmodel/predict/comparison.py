@@ -26,8 +26,6 @@ from commmodel.predict.seconds import Seconds
 from commmodel.results import Header, Measurements, Record, message_buffers, thread_level
 from commmodel.results.configurations import Collective, PingPong
 
-__all__ = ["SEND", "ComparedTime", "Comparison", "ErrorSummary", "compare", "summarise"]
-
 SEND = "send"
 """The operation of a ping-pong."""
 

@@ -31,11 +31,6 @@ from commmodel.machine import LogGP, Machine, Parameter, PLogP
 from commmodel.predict.seconds import end_of
 from commmodel.results.configurations import MessagePath
 
-__all__ = [
-    "MODELS", "Costs", "End", "awaited_from", "check_machine", "check_path", "default_model", "known_models",
-    "loggp_at", "message_costs", "plogp_table",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 End = Literal["low", "value", "high"]

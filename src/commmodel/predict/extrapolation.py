@@ -8,8 +8,6 @@ from commmodel.machine import Machine, MeasuredPairs, MeasuredTimes, Segment, ch
 from commmodel.machine.model_choice import DESCRIBES, MEASURED, ONE_WAY, model_of, two_way
 from commmodel.units import format_size, format_time
 
-__all__ = ["Reach", "collective_reach", "reach_of"]
-
 
 class Reach(NamedTuple):
     """The quantities of a prediction that lie beyond what was measured."""

@@ -14,8 +14,6 @@ from commmodel.machine.rates import node_rate
 from commmodel.predict.costs import Costs, End, Floats, Integers, awaited_from, message_costs, plogp_table
 from commmodel.units import format_size
 
-__all__ = ["exchange_remark", "node_gaps", "node_remarks", "path_remark", "schedule_costs", "within_path"]
-
 
 def within_path(machine: Machine) -> str | None:
     """Return the machine's path within a node, the longer one of two; None where it has none."""

@@ -25,8 +25,6 @@ from commmodel.predict.extrapolation import Reach, reach_of
 from commmodel.predict.seconds import Seconds, end_of, with_scatter
 from commmodel.units import format_size, format_time
 
-__all__ = ["MODELS", "Prediction", "halo", "send"]
-
 Model = SeveralModel | LogGP
 
 

@@ -6,8 +6,6 @@ from msgspec import Struct
 
 from commmodel.machine import Parameter
 
-__all__ = ["Seconds", "end_of", "with_scatter"]
-
 
 class Seconds(Struct, frozen=True):
     """A time with its interval; the ends are None where no parameter has an interval.

@@ -28,7 +28,7 @@ from commmodel._core.common.codes import ANY, NO_PROCESS, DataFlag
 from commmodel._core.recordings.logs import CALL
 from commmodel.collectives.between_groups import GroupExchange, between_groups
 from commmodel.collectives.call import MOVED, CollectiveCall
-from commmodel.collectives.schedule import Operator
+from commmodel.collectives.operation import Operator
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.record.calls import CALLS

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
-__all__ = ["CALLS", "FINGERPRINTS", "Call"]
-
 _TABLE = Path(__file__).parents[1] / "_core/record/calls.toml"
 
 

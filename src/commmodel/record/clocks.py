@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from commmodel._core.recordings.logs import Clock
 
-__all__ = ["ClockComparison", "rank_clock"]
-
 
 @dataclass(frozen=True)
 class ClockComparison:

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from commmodel._core.common.codes import CommunicatorKind
 
-__all__ = ["Communicator", "LocalCommunicator", "Runs", "View", "expand", "unify"]
-
 Runs = tuple[tuple[int, int, int], ...]
 """Ranks in their order as runs of (first, stride, count)."""
 KINDS = tuple(kind.value for kind in CommunicatorKind)

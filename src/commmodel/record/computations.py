@@ -8,8 +8,6 @@ from commmodel.record.calls import CALLS
 from commmodel.record.files import CallBlock, Recording
 from commmodel.simulate.online import RecordedComputation
 
-__all__ = ["computation"]
-
 _GROUPS = {"point-to-point", "completion", "probe", "collective", "neighbourhood"}
 _POLLS = ("MPI_Test", "MPI_Iprobe", "MPI_Improbe", "MPI_Request_get_status", "MPI_Parrived")
 _PARTITIONED = ("MPI_Psend", "MPI_Precv", "MPI_Pready")

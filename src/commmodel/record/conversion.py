@@ -11,8 +11,6 @@ from commmodel.record.timelines import timeline
 from commmodel.simulate import goal, traces
 from commmodel.simulate.timeline import WRITERS
 
-__all__ = ["convert"]
-
 
 def convert(recording: Recording, output: str | os.PathLike[str]) -> Counter[str]:
     """Write a recording in the format that the name of the output tells.

@@ -16,8 +16,6 @@ from commmodel.record.files import Recording
 from commmodel.simulate import DelayModel, run
 from commmodel.simulate.delays import DelayParameters
 
-__all__ = ["Efficiency", "efficiency"]
-
 _FINALIZE = next(call.code for call in CALLS if call.name == "MPI_Finalize")
 _MOST_CALLS = 3_000_000
 """A replay of so many takes about a minute."""

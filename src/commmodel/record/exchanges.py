@@ -6,8 +6,6 @@ from commmodel._core.common.codes import NO_PROCESS
 from commmodel.collectives.between_groups import GroupExchange
 from commmodel.record.communicators import View
 
-__all__ = ["lines", "of_neighbours"]
-
 
 def lines(rank: int, tag: int, sends: list[tuple[int, int]], receives: list[tuple[int, int]]) -> list[list[str]]:
     """Return the lines that post messages with ranks of the program, and those that wait for them.

@@ -25,8 +25,6 @@ from commmodel.record.clocks import ClockComparison, rank_clock
 from commmodel.record.communicators import Communicator, LocalCommunicator, Runs, View, unify
 from commmodel.sites import Site, resolve
 
-__all__ = ["CallBlock", "LogHeader", "Recording", "is_recording", "load"]
-
 HEADER = struct.Struct("<8sIIIIdQqIIQ")
 MAGIC = b"CMRECORD"
 _VERSION = 1

@@ -23,8 +23,6 @@ from commmodel.errors import CommModelError, InputError, MPIEnvironmentError, Pr
 from commmodel.files import unwritable, write_text
 from commmodel.record import mpi4py_library
 
-__all__ = ["launch", "rank"]
-
 FORMAT, VERSION = "commmodel-recording", 1
 _LIBRARIES = Path(__file__).parents[1] / "_core/record"
 _RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID", "SLURM_PROCID")

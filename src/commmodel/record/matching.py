@@ -8,8 +8,6 @@ from commmodel._core.recordings.logs import Analysis, Decoder
 from commmodel.record.files import Recording
 from commmodel.record.roles import kinds
 
-__all__ = ["analyse"]
-
 _MOST_CALLS = 1 << 20
 """In memory at a time, of all ranks together; of a rank, what a cache of the processor holds."""
 _LEAST, _MOST = 256, 2048

@@ -7,8 +7,6 @@ import re
 import sys
 from importlib.util import find_spec
 
-__all__ = ["find"]
-
 
 def find() -> tuple[str | None, str | None]:
     """Return the paths of the module ``mpi4py.MPI`` and of the MPI library that it has opened to choose it.

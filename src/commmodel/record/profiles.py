@@ -27,12 +27,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from commmodel._core.common.codes import Share
 from commmodel.record.calls import CALLS
 from commmodel.record.communicators import names
 from commmodel.record.files import Recording
 from commmodel.record.matching import analyse
 from commmodel.record.matrices import Matrix, matrix_of
-from commmodel.record.roles import REASONS, Share, is_communication
+from commmodel.record.roles import REASONS, is_communication
 
 __all__ = ["CallProfile", "CommunicatorProfile", "Profile", "RankProfile", "SiteProfile", "SizeProfile", "profile"]
 

@@ -11,8 +11,6 @@ from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario import Place, Workload
 from commmodel.simulate.scenario.workloads import on_hosts
 
-__all__ = ["workload"]
-
 
 def workload(
     place: Place,

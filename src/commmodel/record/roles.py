@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from commmodel._core.common.codes import Reason, Role, Rule, Share, Volume
 from commmodel.record.calls import CALLS, Call
 
-__all__ = ["REASONS", "Role", "Rule", "Share", "Volume", "is_communication", "kinds"]
-
 REASONS = tuple(reason.value for reason in Reason)
 """Why a call waits, in words."""
 _ROLES = {

@@ -6,16 +6,14 @@ Main entry: `timeline`.
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel._core.common.codes import Share, State
 from commmodel.arguments import enough_memory
 from commmodel.record.calls import CALLS
 from commmodel.record.files import CallBlock, Recording
 from commmodel.record.matching import analyse
-from commmodel.record.roles import Share, kinds
+from commmodel.record.roles import kinds
 from commmodel.simulate.result import INTERVAL, MESSAGE
-from commmodel.simulate.states import State
 from commmodel.simulate.timeline.record import Timeline
-
-__all__ = ["timeline"]
 
 _BYTES_OF_A_CALL = 6 * INTERVAL.itemsize  # three intervals, and a copy that is sorted
 _SENDS = ("MPI_Send", "MPI_Bsend", "MPI_Ssend", "MPI_Rsend", "MPI_Isend", "MPI_Ibsend", "MPI_Issend", "MPI_Irsend")

@@ -14,8 +14,6 @@ from commmodel.record.calls import CALLS
 from commmodel.record.communicators import View
 from commmodel.record.files import Recording
 
-__all__ = ["Epochs", "WindowAccess", "Windows"]
-
 _NAMES = {call.code: call.name.removeprefix("MPI_") for call in CALLS if call.group in {"one-sided", "synchronisation"}}
 _PUTS = {"Put", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap"}
 _GETS = {"Get", "Get_accumulate", "Fetch_and_op", "Compare_and_swap"}

@@ -48,8 +48,6 @@ from commmodel.scaling.overview import Overview, overview
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
-__all__ = ["render", "write_html"]
-
 _BELOW = f"Below each median its {format_ratio(CONFIDENCE)} interval."
 _RATES = (
     "Bytes per second of all k pairs together, k n / T; below it T, the median time of one message of the slowest pair."

@@ -29,8 +29,6 @@ from commmodel.report.measurements.point_to_point import PathTables, path_tables
 from commmodel.report.overlap.measurements import overlap_tables, overlap_verdicts
 from commmodel.results import Header, Measurements
 
-__all__ = ["environment_table", "machine_blocks", "machine_table", "measurements_table"]
-
 
 def _list(title: str, lines: Sequence[str]) -> Iterable[RenderableType]:
     if lines:

@@ -21,8 +21,6 @@ from commmodel.results.launches import whole_launches, without_duplicates
 from commmodel.results.records import Header, Launch, Measurements, Record
 from commmodel.results.visits import join_visits
 
-__all__ = ["FORMAT", "VERSION", "Writer", "claim", "dump", "encoded", "load", "load_all", "schema"]
-
 FORMAT: Literal["commmodel-results"] = "commmodel-results"
 VERSION = 1
 # History of the format: 1, first version.

@@ -7,8 +7,6 @@ import msgspec
 from commmodel.results.configurations import Configuration
 from commmodel.results.records import Header, Launch, Measurements, Record
 
-__all__ = ["launch_count", "library_name", "whole_launches", "without_duplicates"]
-
 _encoder = msgspec.json.Encoder(order="deterministic")
 
 

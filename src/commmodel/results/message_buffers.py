@@ -10,8 +10,6 @@ from commmodel.errors import InputError
 from commmodel.results.configurations import MessageBuffers
 from commmodel.results.records import Header, Launch
 
-__all__ = ["WORDS", "known_buffers", "refuse_different", "remarks"]
-
 WORDS: dict[str, str] = {
     "touched": "touched: written before each send, read after each receive",
     "untouched": "untouched: never written or read",

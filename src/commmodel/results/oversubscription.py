@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from commmodel.results.records import Header, Host
 
-__all__ = ["crowded_hosts", "is_oversubscribed", "load_warnings", "oversubscription_warnings", "some_names"]
-
 CROWDED = 1.25
 """Processes over processors beyond which other programs must have shared them: ranks alone make it 1."""
 _MOST_NAMES = 3

@@ -18,8 +18,6 @@ from commmodel.results.configurations import (
 )
 from commmodel.units import format_size, format_time
 
-__all__ = ["METRICS", "PARAMETERS", "Bytes", "columns", "describe", "kernel_name", "with_labels"]
-
 
 class Bytes(float):
     """A parameter in bytes; those of other programs have no unit, whatever their name."""

@@ -26,8 +26,6 @@ from commmodel.results.configurations import (
 from commmodel.results.records import Launch, Measurements, Record
 from commmodel.results.visits import as_one
 
-__all__ = ["MOST_REPEATS", "PLAIN", "TABLED", "pool", "stops"]
-
 MOST_REPEATS = 40
 """Records of one configuration that are kept apart."""
 PLAIN = PingPong | Pairs | Stream | Ping | Train | PLogPParameter

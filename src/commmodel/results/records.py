@@ -10,12 +10,6 @@ from commmodel.results.configurations import BenchOptions, Bytes, Configuration,
 from commmodel.results.words import configuration_words
 from commmodel.statistics import Summary, summarise
 
-__all__ = [
-    "Buffers", "Clock", "Header", "Host", "Launch", "Library", "Measurements", "Rank", "Record",
-    "ThreadLevel",
-]  # fmt: skip
-
-
 ThreadLevel = Literal["single", "funneled", "serialized", "multiple"]
 """What threads of a process may do, as MPI_Init_thread names it: MPI_Init gives ``single``."""
 

@@ -10,8 +10,6 @@ from typing import Literal, get_args
 from commmodel.errors import InputError
 from commmodel.results.records import Header, Launch, ThreadLevel
 
-__all__ = ["LEVELS", "known_level", "refuse_different", "remarks", "words"]
-
 LEVELS: tuple[ThreadLevel, ...] = get_args(ThreadLevel)
 """In MPI's order: each allows all that those before it allow."""
 

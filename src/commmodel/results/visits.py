@@ -12,8 +12,6 @@ import numpy as np
 from commmodel.results.configurations import Configuration
 from commmodel.results.records import Record
 
-__all__ = ["STOPS", "as_one", "join_visits", "visit_samples"]
-
 STOPS = ("found", "interval", "repetitions", "time")
 """Why records end, the worst last."""
 

@@ -9,8 +9,6 @@ from commmodel.results.configurations import Configuration, Function
 from commmodel.results.parameters import PARAMETERS, Bytes, kernel_name
 from commmodel.units import format_size, format_time
 
-__all__ = ["SYMBOLS", "WORDS", "configuration_words", "parameter_words"]
-
 SYMBOLS = PARAMETERS | {"node_pairs": "h", "burst": "b"}
 """Field of a configuration -> its symbol in tables, plots and sentences; other fields keep their names."""
 _SIZES = {"message_size", "volume"}

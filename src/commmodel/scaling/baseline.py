@@ -15,8 +15,6 @@ from commmodel.scaling.search_space import default_deviation, default_space
 from commmodel.scaling.series import Fixed, Series
 from commmodel.scaling.verdict import Judgement, Verdict, divergence
 
-__all__ = ["TOGETHER", "Slowdown", "modelled", "slower", "status_quo"]
-
 TOGETHER = "all times together"
 """What a `Slowdown` is called that is of no value alone."""
 _EVEN = 0.5

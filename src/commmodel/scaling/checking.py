@@ -29,8 +29,6 @@ from commmodel.scaling.search_space import judged_space
 from commmodel.scaling.series import Key, Series, series_over
 from commmodel.scaling.verdict import Judgement, Verdict, judge_models
 
-__all__ = ["CheckResult", "CheckedSeries", "MemoryLimit", "Room", "Slowdown", "check"]
-
 _NEEDED = ": measure a function at three scales or more, as with mpiexec -n 8 python -m commmodel.bench collective"
 
 

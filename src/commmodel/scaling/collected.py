@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from commmodel.results import Configuration, Launch, Measurements, whole_launches
 
-__all__ = ["CollectedSeries", "Samples", "collect"]
-
 Array = NDArray[np.float64]
 
 

@@ -23,8 +23,6 @@ from commmodel.scaling.environment import changed_environment
 from commmodel.scaling.permutation import FEWEST_PLAIN, Shifts, fewest_launches, fewest_pairs, paired, unpaired
 from commmodel.scaling.samples import STATISTICS, reduce
 
-__all__ = ["Change", "Difference", "Differences", "JointVerdict", "differences"]
-
 Array = NDArray[np.float64]
 Change = Literal["slower", "faster", "larger", "smaller", "same", "unclear"]
 

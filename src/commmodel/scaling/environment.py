@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 from commmodel.results import Header, thread_level
 
-__all__ = ["changed_environment"]
-
 
 def _facts(header: Header) -> dict[str, str]:
     """Return properties of the environment that may change times, as text."""

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from commmodel.scaling.growth import ONE, Growth, parse_growth
 
-__all__ = ["exact_sums"]
-
 Array = NDArray[np.float64]
 Sum = tuple[tuple[float, Growth], ...]
 """(coefficient, term), the leading term first, a constant last."""

@@ -18,8 +18,6 @@ from commmodel.scaling.growth import ONE, Growth, parse_growth, parse_product
 from commmodel.scaling.rules import FunctionRule, parse_rule
 from commmodel.units import parse_size, parse_time
 
-__all__ = ["FORMAT", "VERSION", "Expectation", "Expectations", "Guideline", "Where", "load", "published"]
-
 FORMAT: Literal["commmodel-expectations"] = "commmodel-expectations"
 VERSION = 1
 # History of the format: 1, first version.

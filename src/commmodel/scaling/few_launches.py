@@ -19,8 +19,6 @@ from commmodel.scaling.search_space import default_space
 from commmodel.scaling.series import Series
 from commmodel.scaling.verdict import Judgement
 
-__all__ = ["confirmed", "scatter_of"]
-
 _EVEN = 0.5
 _MORE = f"measure {FEWEST_PLAIN} launches or more"
 

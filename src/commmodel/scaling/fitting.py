@@ -21,8 +21,6 @@ from commmodel.scaling.exact import exact_sums
 from commmodel.scaling.growth import ONE, Growth, check_growths
 from commmodel.scaling.search_space import prior_odds
 
-__all__ = ["FEWEST_SCALES", "Fits", "Model", "check_scales", "fit", "fit_term"]
-
 Array = NDArray[np.float64]
 Criterion = Literal["residuals", "cross-validation"]
 Prior = Callable[[Growth], float]

@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from commmodel.arguments import numbers
 from commmodel.errors import InputError
 
-__all__ = ["ONE", "Growth", "check_growths", "parse_growth", "parse_product"]
-
 _LONGEST = 200
 _LARGEST_EXPONENT = 1000
 _LOGARITHMS = {"log", "log2", "lg", "ln", "log10"}  # their bases differ by a constant factor

@@ -20,8 +20,6 @@ from commmodel.scaling.rules import FunctionRule, class_violation, measured_viol
 from commmodel.scaling.samples import STATISTIC, reduce
 from commmodel.scaling.series import Fixed, Series
 
-__all__ = ["BrokenRule", "CheckSettings", "broken_guidelines", "usable"]
-
 Array = NDArray[np.float64]
 
 _DRAWS = 1000

@@ -12,8 +12,6 @@ from commmodel.errors import InputError
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.fitting import Model
 
-__all__ = ["ScalePrediction", "largest_scale", "predict_at"]
-
 _LARGEST = 2.0**64
 _BISECTIONS = 80
 

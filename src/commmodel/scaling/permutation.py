@@ -21,8 +21,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FEWEST_PLAIN", "PLAIN", "Shifts", "fewest_launches", "fewest_pairs", "paired", "unpaired"]
-
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 

@@ -19,8 +19,6 @@ from commmodel.scaling.fitting import Model
 from commmodel.scaling.growth import Growth, check_growths
 from commmodel.scaling.samples import STATISTIC, check_samples, reduce, resample
 
-__all__ = ["FunctionRule", "Violation", "class_violation", "measured_violation", "modelled_violation", "parse_rule"]
-
 _PART = re.compile(r"\s*(?:(?P<factor>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*\*?\s*)?(?P<name>[^\W\d][\w.-]*)\s*")
 _DOUBLINGS = 64  # up to which multiple of the largest scale models are compared: 2^64
 _BISECTIONS = 60

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from commmodel.arguments import numbers
 from commmodel.errors import InputError, choice_of
 
-__all__ = ["STATISTIC", "STATISTICS", "check_samples", "reduce", "resample"]
-
 Array = NDArray[np.float64]
 
 

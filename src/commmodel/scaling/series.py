@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from commmodel.results import Measurements, describe
 from commmodel.results.parameters import METRICS
 
-__all__ = ["Fixed", "Key", "Series", "series_over"]
-
 Array = NDArray[np.float64]
 Fixed = tuple[tuple[str, float | str], ...]
 Key = tuple[str, str, str, Fixed]

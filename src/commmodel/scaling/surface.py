@@ -18,8 +18,6 @@ from commmodel.scaling.fitting import evidence, needed_evidence, normalised, sea
 from commmodel.scaling.growth import ONE, Growth, check_growths
 from commmodel.scaling.search_space import prior_odds
 
-__all__ = ["SurfaceModel", "fit_surface"]
-
 Array = NDArray[np.float64]
 
 FEWEST_POINTS = 9

@@ -20,8 +20,6 @@ from commmodel.scaling.growth import ONE, Growth, check_growths
 from commmodel.scaling.samples import STATISTIC
 from commmodel.scaling.search_space import default_deviation, deviation_limits, judged_space
 
-__all__ = ["Judgement", "Verdict", "divergence", "judge", "published_verdict", "rank"]
-
 Verdict = Literal["match", "approximate", "mismatch", "uncertain"]
 """Whether a model grows as expected."""
 LEAST_ADJUSTED_R2 = 0.5

@@ -6,8 +6,6 @@ from pathlib import Path
 from commmodel.errors import InputError
 from commmodel.simulate import goal, traces
 
-__all__ = ["convert", "is_convertible"]
-
 _SUFFIXES = (".goal", ".bin")
 
 

@@ -22,8 +22,6 @@ from commmodel.simulate.result import SimulationResult, from_record
 if TYPE_CHECKING:
     from commmodel.simulate.platform import Platform
 
-__all__ = ["simulated"]
-
 
 def simulated(
     program: Program,

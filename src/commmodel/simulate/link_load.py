@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COLUMNS", "LinkLoad", "link_loads", "spread"]
-
 COLUMNS = 480
 """Parts of the time axis in which a load is told."""
 _MOST_ROUTES = 50_000

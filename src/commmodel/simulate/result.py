@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel._core.common.codes import State
 from commmodel.simulate.operations import Code
-from commmodel.simulate.states import SIMULATED, State
+from commmodel.simulate.states import SIMULATED
 
 __all__ = ["INTERVAL", "MARK", "MESSAGE", "BlockedRank", "SimulationResult", "from_record"]
 

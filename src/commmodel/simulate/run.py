@@ -20,8 +20,6 @@ from commmodel.simulate.result import SimulationResult
 if TYPE_CHECKING:
     from commmodel.simulate.platform import Platform
 
-__all__ = ["run"]
-
 
 def run(
     program: Program,

@@ -26,8 +26,6 @@ The engines tell waits from transfers while they simulate; in timelines of other
 
 from commmodel._core.common.codes import State
 
-__all__ = ["IDLE", "SIMULATED", "STATE_NAMES", "State"]
-
 SIMULATED = tuple(State)[: State.FILES]
 """States of simulated ranks."""
 STATE_NAMES = tuple(state.name.lower().replace("_", " ") for state in State)

@@ -17,11 +17,6 @@ from commmodel.simulate.timeline import Timeline
 if TYPE_CHECKING:
     from commmodel.simulate.link_load import LinkLoad
 
-__all__ = [
-    "LinkUse", "RunSummary", "StateTime", "breakdown", "busiest_links", "deadlock_lines", "idle_times", "loads_of",
-    "summary_as_json", "summary_of",
-]  # fmt: skip
-
 _MOST_LINKS = 8
 _MOST_BLOCKED = 8
 _MOST_NAMED = 10_000

@@ -10,8 +10,6 @@ from commmodel.errors import InputError
 from commmodel.files import refuse_inputs, write_bytes
 from commmodel.sweep.plan import FILE, Job, Plan, load
 
-__all__ = ["GatherResult", "JobState", "gather", "states"]
-
 
 @dataclass(frozen=True)
 class JobState:

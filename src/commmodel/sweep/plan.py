@@ -15,8 +15,6 @@ from commmodel.documents import check_format, convert, read_toml
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
 
-__all__ = ["FILE", "FORMAT", "VERSION", "Job", "Plan", "Slurm", "dump", "launcher_words", "load"]
-
 FILE = "sweep.toml"
 FORMAT: Literal["commmodel-sweep"] = "commmodel-sweep"
 VERSION = 1

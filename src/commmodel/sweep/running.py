@@ -16,8 +16,6 @@ from commmodel.errors import InputError
 from commmodel.sweep.gathering import states
 from commmodel.sweep.plan import Job, Plan, load
 
-__all__ = ["Failure", "run"]
-
 _BENCH = "commmodel.bench: "
 _GRACE = 10.0  # seconds that a launcher gets to end its ranks
 _LOOK = 0.05  # seconds between two looks whether it has

@@ -12,8 +12,6 @@ from commmodel.errors import InputError
 from commmodel.files import write_text
 from commmodel.sweep.plan import FILE, Job, Plan, Slurm, check, dump
 
-__all__ = ["job_script", "make"]
-
 _OURS = ("-n", "--ntasks", "-N", "--nodes", "--ntasks-per-node", "-o", "--output", "-a", "--array", "-D", "--chdir")
 """Options of sbatch that follow from the plan."""
 

@@ -16,8 +16,6 @@ from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Answer, Exchange
 
-__all__ = ["KERNELS"]
-
 _SIZE = 1 << 20
 """Bytes of the larger message, whatever sizes are asked for: an eighth is above libraries' eager limits over TCP."""
 _BEGUN = 0.25

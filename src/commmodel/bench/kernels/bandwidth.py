@@ -18,8 +18,6 @@ from commmodel.errors import MPIEnvironmentError
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Bandwidth
 
-__all__ = ["KERNELS"]
-
 _Pattern = Literal["nearest-neighbour", "cross"]
 _Direction = Literal["one-way", "both-ways"]
 _DECIMALS = 11  # of samples, as of all kernels

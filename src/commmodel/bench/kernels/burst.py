@@ -25,11 +25,6 @@ from commmodel.units import format_size
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = [
-    "BURSTS", "KERNELS", "OPERATIONS", "few", "fits", "initiations", "locked_window", "origin_buffer", "row_room",
-    "rows_left_out",
-]  # fmt: skip
-
 OPERATIONS = Option(
     "operations",
     f"operations, of {', '.join(get_args(MessageOperation))}; all",

@@ -13,8 +13,6 @@ from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Clocks
 from commmodel.units import parse_time
 
-__all__ = ["KERNELS"]
-
 _METHODS: tuple[Literal["hca3", "offset"], ...] = get_args(Literal["hca3", "offset"])
 _MOST_RANKS = 64  # looked at, spread over all
 

@@ -23,8 +23,6 @@ from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Collective, CollectiveMode, CollectiveName, SendMode, Start
 from commmodel.units import format_size
 
-__all__ = ["GROUPS", "KERNELS", "imb_repetitions"]
-
 GROUPS: dict[str, tuple[CollectiveName, ...]] = {
     "all": tuple(operation.name for operation in OPERATIONS.values()),
     **{

@@ -18,8 +18,6 @@ from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Contention, Direction
 
-__all__ = ["KERNELS"]
-
 _LARGE = 4 << 20
 """Bytes; as in the paper: its time is that of its bytes."""
 

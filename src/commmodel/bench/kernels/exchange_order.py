@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from commmodel.bench.kernels.kernel import stride
 from commmodel.results.configurations import Overlap
 
-__all__ = ["Order", "largest_share", "longest_burst", "order", "room"]
-
 Integers = NDArray[np.int64]
 _FLOAT_BYTES = 8
 

@@ -15,8 +15,6 @@ from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Halo
 
-__all__ = ["KERNELS", "steps"]
-
 
 def steps(neighbours: int) -> NDArray[np.int32]:
     """Return the distances to the neighbours in the ring.

@@ -17,12 +17,6 @@ from commmodel.results.configurations import Batch, SendMode
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = [
-    "LOOKS", "MODE", "NO_MESSAGES", "WINDOW", "Effort", "Kernel", "Room", "all_processes", "always", "exchange_seconds",
-    "message_room", "modes", "pair_or_all", "pause_ticks", "round_trip", "sampled", "stride", "undisturbed_seconds",
-    "window", "window_room",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 Room = tuple[int, int]
 """Bytes that the send buffer and the receive buffer need."""

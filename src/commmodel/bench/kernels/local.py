@@ -15,8 +15,6 @@ from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Local
 
-__all__ = ["KERNELS"]
-
 _OPERATIONS: tuple[Literal["copy", "reduction"], ...] = get_args(Literal["copy", "reduction"])
 
 

@@ -27,8 +27,6 @@ from commmodel.results.configurations import Memory, MemoryOperation
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["KERNELS", "LIBRARY"]
-
 LIBRARY = Path(_core.__file__).parent / "preload" / "libcommmodel-allocations.so"
 """The library that counts allocations; there on Linux only."""
 

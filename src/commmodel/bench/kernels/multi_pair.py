@@ -31,8 +31,6 @@ from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Contention, MessagePath, Pairs, Stream, StreamBuffers
 from commmodel.units import parse_counts
 
-__all__ = ["KERNELS", "several_pairs"]
-
 
 def several_pairs(configuration: Pairs | Stream | Contention, placement: Placement, further: FurtherNodes) -> list[int]:
     """Return the ranks of the first pairs, the same number in each pair of nodes."""

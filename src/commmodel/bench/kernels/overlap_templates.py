@@ -29,8 +29,6 @@ from commmodel.units import parse_sizes
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["KERNELS"]
-
 Floats = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 

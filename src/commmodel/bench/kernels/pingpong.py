@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from commmodel.fit.protocol_limits import Evidence
     from commmodel.fit.undisturbed import Undisturbed
 
-__all__ = ["KERNELS"]
-
 _JUMP = 1.3  # over the line through the two sizes before: more than noise makes of several visits
 _LEAST_REFINED = 64  # bytes
 _PARTS = 4  # of the span in which a jump lies

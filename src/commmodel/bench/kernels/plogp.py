@@ -34,8 +34,6 @@ from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import MessagePath, PLogPParameter, SendMode
 from commmodel.statistics import Summary, summarise
 
-__all__ = ["KERNELS", "refine"]
-
 Quantity = Literal["send", "receive", "gap", "round-trip"]
 _QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
 

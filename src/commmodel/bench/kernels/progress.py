@@ -28,8 +28,6 @@ from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Progress
 
-__all__ = ["KERNELS"]
-
 Exchange = Callable[[int, int], NDArray[np.uint64]]
 """(delay in ticks, repetitions) -> ticks."""
 

@@ -22,8 +22,6 @@ from commmodel.errors import InputError
 from commmodel.results import BenchOptions, Record
 from commmodel.results.configurations import RandomPing, RandomPingPong
 
-__all__ = ["OPTION", "drawn_sizes", "effort", "measure_ping", "measure_pingpong", "plan_ping", "plan_pingpong", "room"]
-
 Floats = NDArray[np.float64]
 _Measure = Callable[[int, int], Floats]
 """(size, repetitions) -> seconds, 0 where this rank does not time."""

@@ -22,8 +22,6 @@ from commmodel.units import format_size
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["Pace", "measure_started"]
-
 _LOOKS = 10  # repetitions after a barrier, for a first idea of the time, unless they take more than
 _LOOK_SHARE = 0.05  # this of the time
 _BROADCASTS = 20
@@ -52,11 +50,18 @@ class Repetitions(NamedTuple):
 class Starts(Protocol):
     """One way to begin repetitions. All ranks call it alike."""
 
-    def run(self, repetitions: int) -> Repetitions: ...
-    def adapt(self, local: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None: ...
-    def check(self, typical: float) -> float | None: ...
+    def run(self, repetitions: int) -> Repetitions:
+        """Return what so many repetitions took."""
+
+    def adapt(self, local: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None:
+        """Go by the last repetitions in the next ones."""
+
+    def check(self, typical: float) -> float | None:
+        """Return the largest error of the common clock in seconds, where there is one."""
+
     @property
-    def window(self) -> float | None: ...
+    def window(self) -> float | None:
+        """Seconds between starts, where they are fixed."""
 
 
 class Pace:

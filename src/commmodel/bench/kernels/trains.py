@@ -27,8 +27,6 @@ from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import SendMode, Train
 
-__all__ = ["KERNELS", "messages", "time_trains"]
-
 _MESSAGES = 16
 _TRAIN_BYTES = 4 << 20  # in flight
 _FEWEST_MESSAGES = 2  # with one there is no distance between two

@@ -15,8 +15,6 @@ from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Receive, Unexpected
 
-__all__ = ["KERNELS"]
-
 _SIZE = 1 << 20
 """Bytes, whatever sizes are asked for: above libraries' eager limits, and no window of a socket holds most of it."""
 _PATIENCE = 2.0

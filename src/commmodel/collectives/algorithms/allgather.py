@@ -15,8 +15,6 @@ from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
 from commmodel.errors import InputError
 
-__all__ = ["bruck", "neighbor_exchange", "recursive_doubling", "ring"]
-
 
 @register("allgather", "ring")
 def ring(problem: Problem) -> Iterator[Round]:

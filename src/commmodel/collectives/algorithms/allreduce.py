@@ -16,11 +16,6 @@ from commmodel.collectives.algorithms.patterns import Fold, halving
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
 
-__all__ = [
-    "linear", "recursive_doubling", "reduce_broadcast", "reduce_scatter_allgather", "reduce_scatter_allgather_halves",
-    "ring",
-]  # fmt: skip
-
 
 @register("allreduce", "recursive-doubling")
 def recursive_doubling(problem: Problem) -> Iterator[Round]:

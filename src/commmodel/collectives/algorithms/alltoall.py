@@ -14,8 +14,6 @@ from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round, messages_at_once
 from commmodel.errors import InputError
 
-__all__ = ["at_once", "bruck", "linear", "pairwise", "pairwise_in_place", "pairwise_xor", "shift_in_place"]
-
 
 @register("alltoall", "linear", all_pairs_at_once=True)
 def linear(problem: Problem) -> Iterator[Round]:

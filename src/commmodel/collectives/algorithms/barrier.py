@@ -14,8 +14,6 @@ from commmodel.collectives.algorithms.patterns import Fold, binomial_tree, other
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
 
-__all__ = ["binomial", "dissemination", "linear", "recursive_doubling"]
-
 
 @register("barrier", "linear")
 def linear(problem: Problem) -> Iterator[Round]:

@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike
 from commmodel.collectives.schedule import NONE, Integers, Problem, Round
 from commmodel.errors import InputError
 
-__all__ = ["block_round", "border", "circular", "cuts", "piece_sizes", "power_below", "segments", "vector_round"]
-
 USUAL_SEGMENT = 1 << 16
 """Bytes that an algorithm in two levels sends at once where no segment size is given: Open MPI 5's."""
 

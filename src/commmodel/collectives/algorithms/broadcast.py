@@ -16,8 +16,6 @@ from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
 from commmodel.errors import InputError
 
-__all__ = ["binary", "binomial", "binomial_at_once", "chain", "linear", "scatter_recursive_doubling", "scatter_ring"]
-
 MOST_SEGMENTS = 1 << 18
 """Of a message: each is a round of messages."""
 

@@ -14,8 +14,6 @@ from commmodel.collectives.algorithms.patterns import binomial_tree, from_root, 
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
 
-__all__ = ["gather_binomial", "gather_linear", "scatter_binomial", "scatter_linear"]
-
 
 @register("gather", "linear")
 def gather_linear(problem: Problem) -> Iterator[Round]:

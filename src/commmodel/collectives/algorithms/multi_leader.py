@@ -26,8 +26,6 @@ from commmodel.collectives.algorithms.two_level import (
 from commmodel.collectives.operation import ScheduledName
 from commmodel.collectives.schedule import Access, Integers, Problem, Round
 
-__all__ = ["MULTI_LEADER", "STEPS", "allgather", "alltoall", "alltoall_in_steps", "control"]
-
 MULTI_LEADER, STEPS = "two-level-multi-leader", "two-level-steps"
 _ADDRESSES = 24
 # Bytes that processes of a node tell each other in han: an address and two flags, of 8 bytes each.

@@ -12,17 +12,6 @@ import numpy as np
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.schedule import Integers, Problem
 
-__all__ = [
-    "BlockExchange",
-    "Fold",
-    "binomial_tree",
-    "doubling",
-    "doubling_steps",
-    "from_root",
-    "halving",
-    "other_ranks",
-]
-
 
 @dataclass(frozen=True)
 class BlockExchange:

@@ -23,11 +23,6 @@ from commmodel.collectives.algorithms.patterns import (
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
 
-__all__ = [
-    "binary_in_order", "binomial", "binomial_in_order", "fold_in", "fold_in_halves", "hypercube_round", "linear",
-    "reduce_scatter_gather", "reduce_scatter_gather_halves",
-]  # fmt: skip
-
 
 @register("reduce", "linear")
 def linear(problem: Problem) -> Iterator[Round]:

@@ -20,8 +20,6 @@ from commmodel.collectives.algorithms.reduce import linear as reduce_linear
 from commmodel.collectives.algorithms.registry import ALGORITHMS, register
 from commmodel.collectives.schedule import Access, Integers, Problem, Round
 
-__all__ = ["butterfly", "butterfly_exchange", "pairwise", "recursive_doubling", "recursive_halving", "ring"]
-
 
 @register("reduce_scatter", "recursive-halving")
 def recursive_halving(problem: Problem) -> Iterator[Round]:

@@ -11,8 +11,6 @@ from commmodel.collectives.operation import SCHEDULED, ScheduledName, operation
 from commmodel.collectives.schedule import Problem, Round, Schedule, Scheduler, flatten
 from commmodel.errors import InputError, choice_of
 
-__all__ = ["ALGORITHMS", "Algorithm", "Stage", "algorithm", "build", "register", "summary"]
-
 
 class Stage(NamedTuple):
     """An operation within an algorithm in two levels."""

@@ -14,8 +14,6 @@ from commmodel.collectives.algorithms.blocks import piece_sizes, vector_round
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
 
-__all__ = ["linear", "recursive_doubling"]
-
 
 @register("scan", "linear")
 def linear(problem: Problem) -> Iterator[Round]:

@@ -26,8 +26,6 @@ from commmodel.collectives.operation import OPERATIONS, ScheduledName
 from commmodel.collectives.schedule import Integers, Nodes, Problem, Round
 from commmodel.errors import InputError
 
-__all__ = ["PIPELINED", "TWO_LEVEL", "USUAL", "Carried", "node_layout", "placed", "stage_problem", "vector_pieces"]
-
 TWO_LEVEL, PIPELINED = "two-level", "two-level-pipelined"
 USUAL: dict[str, str] = {
     "allgather": "ring", "allreduce": "recursive-doubling", "alltoall": "pairwise", "barrier": "recursive-doubling",

@@ -22,8 +22,6 @@ from commmodel.collectives.algorithms.two_level import (
 )
 from commmodel.collectives.schedule import Access, Integers, Problem, Round
 
-__all__ = ["scan"]
-
 _WITHIN, _BETWEEN, _BACK = Stage("scan", "within"), Stage("scan", "between"), Stage("bcast", "within")
 _FLAG = Stage("bcast", "within", 4)
 # Whether anything comes from nodes before; the broadcast takes the same algorithm as that of the vector.

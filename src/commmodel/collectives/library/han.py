@@ -20,8 +20,6 @@ from commmodel.collectives.library.openmpi import COLLECTIVES, IDS, RuleWords, a
 from commmodel.collectives.library.rules import SEVERAL, SelectionRule, Selector, unknown, usual
 from commmodel.collectives.operation import OPERATIONS
 
-__all__ = ["FORMS", "NEW_IN_6", "SUFFIX", "dumps", "is_han", "parse"]
-
 SUFFIX = ".han"
 """Behind the name of the file of ``tuned`` that goes with one."""
 

@@ -24,8 +24,6 @@ from commmodel.collectives.library.rules import SEVERAL, SelectionRule, Selector
 from commmodel.collectives.operation import SCHEDULED
 from commmodel.errors import DamagedFileError, InputError
 
-__all__ = ["DEFAULT_SELECTOR", "FORMS", "NO_SIZES", "OFFERS", "dumps", "parse"]
-
 DEFAULT_SELECTOR = "mpich-5.0"
 """The published selector of what MPICH 5.0 does by itself."""
 

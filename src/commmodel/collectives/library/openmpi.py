@@ -18,7 +18,6 @@ from msgspec import Meta, Struct, structs
 
 from commmodel.collectives.library.rules import (
     DEFAULT,
-    ELEMENT_SIZE,
     SEVERAL,
     SINGLE,
     SPREAD,
@@ -28,15 +27,10 @@ from commmodel.collectives.library.rules import (
     power_of_two_up_to,
     unknown,
     usual,
-)  # fmt: skip
-from commmodel.collectives.operation import OPERATIONS
+)
+from commmodel.collectives.operation import ELEMENT_SIZE, OPERATIONS
 from commmodel.documents import convert
 from commmodel.errors import DamagedFileError, InputError
-
-__all__ = [
-    "COLLECTIVES", "IDS", "NO_SIZES", "OFFERS", "RuleWords", "ascending", "dumps", "dumps_json", "parse",
-    "parse_json", "starts",
-]  # fmt: skip
 
 IDS = {
     "allgather": 0, "allreduce": 2, "alltoall": 3, "barrier": 6, "bcast": 7,

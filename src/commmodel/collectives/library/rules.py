@@ -9,13 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, structs
 
-from commmodel.collectives.operation import ScheduledName
-from commmodel.collectives.schedule import ELEMENT_SIZE, Operator
-
-__all__ = [
-    "DEFAULT", "ELEMENT_SIZE", "FORMAT", "NON_BLOCKING", "SEVERAL", "SINGLE", "SPREAD", "UNKNOWN", "VERSION",
-    "Distribution", "SelectionRule", "Selector", "distribution", "power_of_two_up_to", "unknown", "usual",
-]  # fmt: skip
+from commmodel.collectives.operation import ELEMENT_SIZE, Operator, ScheduledName
 
 FORMAT: Literal["commmodel-selector"] = "commmodel-selector"
 VERSION = 1

@@ -21,16 +21,8 @@ from commmodel.collectives.algorithms.blocks import segments
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
 from commmodel.collectives.algorithms.two_level import PIPELINED, stage_problem
-from commmodel.collectives.library.rules import (
-    DEFAULT,
-    ELEMENT_SIZE,
-    FORMAT,
-    NON_BLOCKING,
-    UNKNOWN,
-    VERSION,
-    SelectionRule,
-    Selector,
-)  # fmt: skip
+from commmodel.collectives.library.rules import DEFAULT, FORMAT, NON_BLOCKING, UNKNOWN, VERSION, SelectionRule, Selector
+from commmodel.collectives.operation import ELEMENT_SIZE
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Nodes, Problem
 from commmodel.documents import check_format, convert, decode_json, locate, parse_toml, quantity, read_text

@@ -14,7 +14,6 @@ from msgspec import structs
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.library import han, mpich, openmpi
 from commmodel.collectives.library.rules import (
-    ELEMENT_SIZE,
     SEVERAL,
     SINGLE,
     SPREAD,
@@ -25,7 +24,7 @@ from commmodel.collectives.library.rules import (
     power_of_two_up_to,
 )
 from commmodel.collectives.library.selection import select, with_levels
-from commmodel.collectives.operation import OPERATIONS
+from commmodel.collectives.operation import ELEMENT_SIZE, OPERATIONS
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Nodes, Problem
 from commmodel.errors import InputError, choice_of

@@ -21,12 +21,6 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 from commmodel.units import format_quantity, format_ratio, format_size
 
-__all__ = [
-    "FIXED_COLOURS", "GRID", "INK", "MARKERS", "PAPER", "count_axis", "error_colours", "legend", "limit_label",
-    "linear_axis", "log_axis", "new_axes", "pair_colours", "path_colour", "ratio_axis", "size_axis", "style",
-    "vertical_size_axis",
-]  # fmt: skip
-
 INK = "#22262b"
 GRID = "#dde1e6"
 PAPER = "#ffffff"

@@ -5,11 +5,6 @@ from typing import ClassVar
 
 from commmodel.report.kit.tables import Cell, Table
 
-__all__ = [
-    "Block", "Bullets", "CodeBlock", "Fact", "Facts", "Figures", "Folded", "Heading", "NameList", "Plot", "Section",
-    "Words", "folded",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Words:

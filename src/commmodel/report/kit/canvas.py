@@ -12,8 +12,6 @@ from commmodel.report.kit import axes as look
 from commmodel.report.kit import svg
 from commmodel.report.kit.blocks import Plot
 
-__all__ = ["Canvas", "Dashes", "SeriesStyle", "draw_series", "legend_of", "new_canvas"]
-
 _MOST_LEGEND_ENTRIES = 8
 
 Dashes = Literal["-", ""] | tuple[float, Sequence[float]]

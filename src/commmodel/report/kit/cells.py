@@ -13,17 +13,6 @@ from commmodel.report.kit.tables import Cell
 from commmodel.results import Record
 from commmodel.units import format_interval, format_quantity, format_size
 
-__all__ = [
-    "CALLS",
-    "error_words",
-    "factor_cell",
-    "measured_cell",
-    "parameter_cell",
-    "record_cell",
-    "size_rows",
-    "starred",
-]
-
 CALLS = {"isend": "MPI_Isend", "irecv": "MPI_Irecv", "put": "MPI_Put", "get": "MPI_Get"}
 """Operation of the kernels burst and queue -> the call that begins a message."""
 _EARLY = {"time", "repetitions"}

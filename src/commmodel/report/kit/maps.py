@@ -13,8 +13,6 @@ from commmodel.report.kit import axes as look
 from commmodel.report.kit.canvas import Canvas
 from commmodel.units import format_ratio
 
-__all__ = ["STEPS", "Corners", "borders", "draw_cells", "step_names", "step_of"]
-
 STEPS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Upper ends of the classes of errors; above the last one is one more."""
 _OCTAVE = 2.0

@@ -15,8 +15,6 @@ from markupsafe import Markup
 from commmodel.report.kit import svg
 from commmodel.report.kit.blocks import Block, Figures, Folded, Plot, Section
 
-__all__ = ["render_page", "template_text"]
-
 
 def template_text(name: str) -> str:
     """Return the content of a file in the folder of templates."""

@@ -13,8 +13,6 @@ from xml.etree import ElementTree
 import matplotlib
 from matplotlib.figure import Figure
 
-__all__ = ["inline", "variable"]
-
 _NAMESPACE = re.compile(r"\{[^}]*\}")
 _REFERENCE = re.compile(r"(?:(?<=url\()|^)#")
 _UNUSED = {"metadata", "style"}

@@ -13,20 +13,6 @@ from rich.console import Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
-__all__ = [
-    "NOTHING",
-    "Cell",
-    "Column",
-    "Style",
-    "Table",
-    "common_notes",
-    "left",
-    "plain_rows",
-    "right",
-    "stack",
-    "text",
-]
-
 Style = Literal["", "strong", "good", "bad", "uncertain", "quiet"]
 """What a cell stands for: the fastest choice, a verdict, a number that is not trusted."""
 _RICH_STYLES: dict[Style, str] = {

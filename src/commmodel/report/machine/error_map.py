@@ -22,8 +22,6 @@ from commmodel.report.machine.model_curves import RECOMMENDED, prediction
 from commmodel.report.machine.series import PathSeries, pairs_word
 from commmodel.units import format_ratio, format_size, format_time
 
-__all__ = ["error_maps"]
-
 _MOST_ROW_LABELS = 12
 _MOST_IN_A_ROW = 4  # classes in the legend
 

@@ -23,8 +23,6 @@ from commmodel.results.configurations import PointToPoint, Threshold
 from commmodel.statistics import log_half_width
 from commmodel.units import format_rate, format_size
 
-__all__ = ["Headline", "headlines"]
-
 _FOUND_BY = {
     "threshold": "larger messages wait for their receiver: a blocking send showed it",
     "user": "as told to the fit",

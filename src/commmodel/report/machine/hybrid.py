@@ -5,8 +5,6 @@ from commmodel.report.kit.cells import factor_cell, parameter_cell
 from commmodel.report.kit.tables import NOTHING, Cell, Table, left, right
 from commmodel.units import format_quantity, format_ratio, format_size
 
-__all__ = ["hybrid_remarks", "hybrid_tables"]
-
 _NOTE = (
     "One way takes L + k / B + o_r + k O_r, MPI_Send o_s + k O_s. Asynchronous: a message leaves before its receive is "
     "posted; detached: when it is, and the sender goes on; synchronous: the sender waits for the transfer. "

@@ -19,8 +19,6 @@ from commmodel.report.kit.canvas import Canvas, new_canvas
 from commmodel.results import Measurements
 from commmodel.units import format_size, format_time
 
-__all__ = ["hybrid_plots"]
-
 _CALLS: dict[Call, tuple[str, str, str]] = {
     "send": ("MPI_Send", "#0072b2", "o"),
     "isend": ("MPI_Isend", "#009e73", "^"),

@@ -12,10 +12,6 @@ from commmodel.report.kit.tables import NOTHING, Cell, Column, Table, left, righ
 from commmodel.report.machine.parameters import message_words
 from commmodel.units import format_interval, format_rate, format_ratio, format_size
 
-__all__ = [
-    "agreement_table", "has_other_models", "loggp_remarks", "loggp_table", "logp_tables", "plogp_table",
-]  # fmt: skip
-
 _NAMES = ("L", "o", "g", "G")
 _FROM_TRAINS, _FROM_TABLE = "trains", "pLogP"
 

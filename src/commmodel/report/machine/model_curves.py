@@ -19,8 +19,6 @@ from commmodel.machine.model_choice import ONE_WAY, Model, model_of
 from commmodel.machine.rates import bandwidth
 from commmodel.models import Formula, maxrate
 
-__all__ = ["RECOMMENDED", "Line", "limits", "lines", "prediction"]
-
 RECOMMENDED = "recommended"
 """Stands for the model that each segment recommends."""
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from commmodel.fit.model_errors import ErrorSums
 from commmodel.report.kit.tables import Column, Table, left, plain_rows
 
-__all__ = ["error_sums_table"]
-
 
 def error_sums_table(rows: Sequence[ErrorSums]) -> Table:
     """Return the sums of relative errors of each model, a row for each segment with several numbers of pairs."""

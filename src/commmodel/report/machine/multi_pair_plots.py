@@ -23,8 +23,6 @@ from commmodel.report.machine.series import (
 )
 from commmodel.units import format_rate, format_ratio
 
-__all__ = ["aggregate", "residuals"]
-
 
 def _node_rate(canvas: Canvas, series: PathSeries) -> None:
     """Draw R_N of the largest messages, where it is limiting."""

@@ -27,11 +27,6 @@ from commmodel.report.kit.cells import factor_cell, parameter_cell
 from commmodel.report.kit.tables import NOTHING, Cell, Column, Table, left, stack
 from commmodel.units import format_ratio, format_size
 
-__all__ = [
-    "DUPLEX", "STREAMS", "further_remarks", "interval_words", "limit_words", "message_words", "parameter_table",
-    "remarks", "segments_on",
-]  # fmt: skip
-
 STREAMS = "one way, streams"
 """How the model of streams is called."""
 DUPLEX = "R_N of ping-pongs over R_N of streams: between 1 and 2 on a full-duplex link"

@@ -25,8 +25,6 @@ from commmodel.results.configurations import Threshold
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
-__all__ = ["draw"]
-
 _MOST_WITH_LINES = 2  # paths whose lines have a legend of their own
 _BARS = f"bars, where longer than the point: {format_ratio(CONFIDENCE)} intervals of the medians"
 

@@ -16,11 +16,6 @@ from commmodel.report.kit.cells import measured_cell
 from commmodel.report.machine.model_curves import RECOMMENDED, Line, lines
 from commmodel.units import format_rate, format_size
 
-__all__ = [
-    "MEDIANS", "PathSeries", "bars", "caption", "legend_of_pairs", "limit_lines", "mark", "pair_styles", "pairs_word",
-    "tips",
-]  # fmt: skip
-
 MEDIANS = "medians, of the undisturbed samples where some were disturbed"
 """What the points are."""
 

@@ -10,8 +10,6 @@ from commmodel.results.configurations import Burst, Queue
 from commmodel.statistics import summarise
 from commmodel.units import format_size, format_time
 
-__all__ = ["burst_tables"]
-
 
 def burst_tables(records: Iterable[Record]) -> tuple[Table, ...]:
     """Return o(S, b) of each operation, and the times of the first and the later initiations of a long row."""

@@ -13,8 +13,6 @@ from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Clocks, Collective, CollectiveMode, Local, Start
 from commmodel.units import format_size, format_time
 
-__all__ = ["collective_tables"]
-
 _MODES: tuple[CollectiveMode, ...] = get_args(CollectiveMode)
 _OVERLAPPED = (
     "Overlapped, processes compute for d, the time of the operation alone; overlap is 2 - T / d of the time T of both, "

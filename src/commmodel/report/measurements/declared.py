@@ -28,8 +28,6 @@ from commmodel.results.configurations import (
     Train,
 )
 
-__all__ = ["declared_tables"]
-
 _WITH_TABLES = (
     PingPong | Pairs | Stream | Ping | Threshold | Train | PLogPParameter | Burst | Queue | RandomPing | RandomPingPong
     | Bandwidth | Overlap | Collective | Local | Clocks | Memory | Function

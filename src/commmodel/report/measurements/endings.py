@@ -8,8 +8,6 @@ from commmodel.results import Measurements, Record, kernel_name
 from commmodel.results.configurations import Bandwidth, Clocks, Function, Memory, Overlap, PointToPoint
 from commmodel.results.pooling import stops
 
-__all__ = ["collective_endings", "endings", "overlap_endings"]
-
 _ENDINGS = {
     "interval": "interval narrow enough",
     "time": "time spent",

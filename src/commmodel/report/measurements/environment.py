@@ -10,8 +10,6 @@ from itertools import groupby
 from commmodel.results import BenchOptions, Clock, Header, Host, Rank, library_name, message_buffers, thread_level
 from commmodel.units import format_ratio, format_size, format_time
 
-__all__ = ["command_line", "environment_rows"]
-
 _LAUNCHERS = {"mpiexec", "mpirun", "srun"}
 
 

@@ -12,8 +12,6 @@ from commmodel.report.kit.tables import Cell, Table, left, right
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Memory, MemoryOperation
 
-__all__ = ["memory_tables"]
-
 _OPERATIONS: tuple[str, ...] = get_args(MemoryOperation)
 _HINT = (
     "Bytes that the rank with the most of them keeps. Of a call: what the allocator gave, and in a row of its own what "

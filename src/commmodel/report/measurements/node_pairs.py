@@ -8,8 +8,6 @@ from commmodel.fit.oversubscription import NodeShare, share_words
 from commmodel.report.kit.tables import Cell, Table, left, right
 from commmodel.units import format_rate, format_size
 
-__all__ = ["node_share_table"]
-
 
 def node_share_table(shares: Sequence[NodeShare]) -> Table:
     """Return a row for each kernel, size, number of pairs and run, a column for each number of pairs of nodes."""

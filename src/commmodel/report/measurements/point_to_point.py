@@ -17,8 +17,6 @@ from commmodel.results import Measurements, Record
 from commmodel.results.configurations import MessagePath, Pairs, Ping, PingPong, PointToPoint, Stream, Threshold
 from commmodel.units import format_quantity, format_rate, format_size, format_time
 
-__all__ = ["BUFFER_WORDS", "PathTables", "path_tables"]
-
 BUFFER_WORDS = {"each": "a buffer of its own each", "one": "one buffer, as OSU's do"}
 """Where messages of a stream's window arrive, in words."""
 

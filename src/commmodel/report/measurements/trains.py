@@ -10,8 +10,6 @@ from commmodel.results import Record
 from commmodel.results.configurations import PLogPParameter, SendMode, Train
 from commmodel.units import format_quantity, format_size
 
-__all__ = ["train_tables"]
-
 _QUANTITIES = {"send": "o_s, send", "receive": "o_r, receive", "gap": "g, gap", "round-trip": "RTT"}
 
 

@@ -10,8 +10,6 @@ from commmodel.optimize.progress import LITTLE_MOVES, NOTHING_MOVES
 from commmodel.report.kit.tables import Cell, Table, left, right, text
 from commmodel.units import format_ratio, format_size, format_time
 
-__all__ = ["choice_lines", "choices_table"]
-
 
 def choices_table(volume: int, computation: float, choices: Sequence[Choice], peers: int = 1) -> Table:
     """Return the choice for each pattern and implementation, the fastest first."""

@@ -18,8 +18,6 @@ from commmodel.results.configurations import Bandwidth, Queue
 from commmodel.statistics import summarise
 from commmodel.units import format_rate, format_ratio, format_size, format_time
 
-__all__ = ["decomposition_words", "overlap_tables", "overlap_verdicts", "problem_words"]
-
 _TEMPLATES = ("communication", "tight", "loose", "pipelined")
 _Key = tuple[str, ...]
 

@@ -16,8 +16,6 @@ from commmodel.results.configurations import Bandwidth, Burst
 from commmodel.statistics import summarise
 from commmodel.units import format_rate, format_size
 
-__all__ = ["profile_plots"]
-
 _PAIR_STYLES: dict[tuple[str, str], tuple[str, str, Dashes]] = {
     ("nearest-neighbour", "slowest"): ("#0072b2", "o", "-"),
     ("nearest-neighbour", "fastest"): ("#0072b2", "^", (0, (4, 2))),

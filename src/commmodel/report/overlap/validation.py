@@ -10,8 +10,6 @@ from commmodel.report.kit.tables import NOTHING, Cell, Table, common_notes, left
 from commmodel.report.overlap.measurements import decomposition_words, problem_words
 from commmodel.units import format_ratio, format_size, format_time
 
-__all__ = ["case_tables", "cost_tables", "validation_tables", "verdicts"]
-
 _NOTE = (
     "r: computation over communication, t_V / (T_blocking − t_V). hidden: share of the communication that the choice "
     "hides, and that the best hides. not split: the advice is one blocking message. loss: (T_chosen − T_best) / "

@@ -14,8 +14,6 @@ from commmodel.report.overlap.validation_plots import draw
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
-__all__ = ["render", "write_validation"]
-
 
 def render(name: str, validation: Validation) -> str:
     """Return the validation page of a machine as HTML."""

@@ -20,8 +20,6 @@ from commmodel.report.kit.maps import STEPS, Corners, borders, draw_cells, step_
 from commmodel.report.overlap.measurements import decomposition_words, problem_words
 from commmodel.units import format_ratio, format_size, format_time
 
-__all__ = ["draw"]
-
 _NO_FASTER = len(STEPS) + 1  # classes are those of `STEPS`, one above them, and this
 """Class of decompositions that are no faster than blocking."""
 _COLUMNS = 3

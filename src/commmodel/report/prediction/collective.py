@@ -8,8 +8,6 @@ from commmodel.predict import CollectivePrediction, Seconds
 from commmodel.report.kit.tables import Cell, Table, left, plain_rows, right, text
 from commmodel.units import format_interval, format_size, format_time
 
-__all__ = ["algorithms_table", "choice_table", "collective_table", "collective_words", "remark_lines"]
-
 
 def _time(time: Seconds) -> str:
     return format_interval(time.seconds, time.low, time.high, "s")

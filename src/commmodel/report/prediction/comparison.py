@@ -11,11 +11,6 @@ from commmodel.report.kit.cells import error_words, measured_cell
 from commmodel.report.kit.tables import Cell, Table, left, plain_rows, right, text
 from commmodel.units import format_size, format_time
 
-__all__ = [
-    "compared_tables", "factor_words", "mean_tables", "note_lines", "operation_tables", "summary_table",
-    "verdicts",
-]  # fmt: skip
-
 _TITLES = {"send": "send: a message between two processes"}
 
 

@@ -12,8 +12,6 @@ from commmodel.report.prediction.comparison_plots import draw
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
-__all__ = ["render", "write_comparison"]
-
 _FACTOR = "Factor: predicted / measured at the worst size on the most processes."
 
 

@@ -17,8 +17,6 @@ from commmodel.report.kit.cells import error_words, measured_cell
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio, format_size
 
-__all__ = ["draw"]
-
 _MOST_PLOTS = 4  # of an operation over size, and as many over the number of processes
 _LINES: dict[str, tuple[str, Dashes]] = {
     "plogp": ("#009e73", "-"),

@@ -8,8 +8,6 @@ from commmodel.predict import Prediction, Seconds
 from commmodel.report.kit.tables import Cell, Table, left, plain_rows, right, text
 from commmodel.units import format_interval, format_rate
 
-__all__ = ["prediction_lines", "prediction_table", "prediction_words"]
-
 
 def _time(time: Seconds) -> str:
     return format_interval(time.seconds, time.low, time.high, "s")

@@ -12,8 +12,6 @@ from commmodel.record.profiles import SiteProfile
 from commmodel.report.kit.tables import Cell, Style, Table, left, right
 from commmodel.units import format_rate, format_ratio, format_time
 
-__all__ = ["CostlySite", "costly_sites", "factors_table", "next_commands", "place", "verdict", "volume"]
-
 _MOST_SITES = 3
 _LEAST_SHARE = 0.02
 _LOW = 0.8

@@ -12,8 +12,6 @@ from commmodel.report.recording.plots import draw
 from commmodel.report.recording.tables import profile_tables
 from commmodel.units import format_ratio, format_time
 
-__all__ = ["render", "write_recording"]
-
 _HOW_TO_READ = (
     "Waiting: until another rank has begun its part of the operation: a late sender, a late receiver, the last rank of "
     "a collective. A faster network does not shorten it; balanced computing does.",

@@ -14,8 +14,6 @@ from commmodel.report.kit.maps import Corners, draw_cells
 from commmodel.report.recording.findings import volume
 from commmodel.units import format_quantity, format_time
 
-__all__ = ["draw"]
-
 _MOST_BINS = 64
 _CLASSES = 6
 _STEP = 4.0

@@ -10,8 +10,6 @@ from commmodel.report.kit.tables import Cell, Table, left, plain_rows, right, te
 from commmodel.report.recording.findings import costly_sites, factors_table, next_commands, place, verdict, volume
 from commmodel.units import format_ratio, format_size, format_time
 
-__all__ = ["profile_tables", "recording_blocks"]
-
 _MOST_ROWS = 20
 
 

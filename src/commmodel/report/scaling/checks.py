@@ -16,8 +16,6 @@ from commmodel.scaling.baseline import Slowdown
 from commmodel.scaling.checking import CheckedSeries, Room
 from commmodel.units import format_interval
 
-__all__ = ["NO_CLASS", "check_lines", "check_tables", "verdict_cell"]
-
 _LOOKS: dict[Verdict, tuple[str, Style]] = {
     "match": ("✓", "good"), "approximate": ("≈", "good"), "mismatch": ("✗", "bad"), "uncertain": ("?", "uncertain"),
 }  # fmt: skip

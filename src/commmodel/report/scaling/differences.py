@@ -13,8 +13,6 @@ from commmodel.scaling.difference import Change, Difference, Differences
 from commmodel.scaling.permutation import FEWEST_PLAIN
 from commmodel.units import format_interval, format_quantity, format_ratio
 
-__all__ = ["difference_blocks", "difference_table", "summary_words", "together_words"]
-
 _NOTE = (
     "Each ratio has the interval of its configuration alone, over launches. Of many, some lie off 1 by chance: slower "
     "or faster is what chance does not explain among all of them."

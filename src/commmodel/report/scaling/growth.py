@@ -17,10 +17,6 @@ from commmodel.scaling.growth import ONE
 from commmodel.scaling.overview import ModelledSeries, Overview, Surface
 from commmodel.units import format_quantity, format_ratio
 
-__all__ = [
-    "model_tables", "model_words", "overview_blocks", "quantity_words", "sentences", "surface_tables", "surface_words",
-]  # fmt: skip
-
 _MOST_OTHERS = 4
 
 

@@ -18,8 +18,6 @@ from commmodel.scaling import CheckResult
 from commmodel.scaling.overview import ModelledSeries, Overview, modelled_series
 from commmodel.scaling.samples import STATISTIC
 
-__all__ = ["render_check", "scaling_section", "write_check"]
-
 _NOTE = "note: "
 """Begins what can be read after the figures."""
 _MOST_MISMATCHES = 6

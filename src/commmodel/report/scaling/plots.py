@@ -22,8 +22,6 @@ from commmodel.scaling.growth import ONE
 from commmodel.scaling.overview import ModelledSeries
 from commmodel.scaling.search_space import deviation_limits
 
-__all__ = ["MOST_PLOTS", "divergence_plot", "draw", "growth_plot"]
-
 Array = NDArray[np.float64]
 
 MOST_PLOTS = 12

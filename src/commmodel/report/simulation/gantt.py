@@ -13,22 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel._core.common.codes import State
 from commmodel.simulate.link_load import LinkLoad, spread
-from commmodel.simulate.states import State
 from commmodel.simulate.timeline import Timeline
-
-__all__ = [
-    "COLOURS",
-    "LETTERS",
-    "MOST_INTERVALS",
-    "MOST_MESSAGES",
-    "Chart",
-    "Piece",
-    "chart",
-    "overview",
-    "shares",
-    "thinned",
-]
 
 MOST_INTERVALS = 1_000_000
 MOST_MESSAGES = 80_000

@@ -25,8 +25,6 @@ from commmodel.simulate.summary import RunSummary
 from commmodel.simulate.timeline import Timeline
 from commmodel.units import format_time
 
-__all__ = ["axis_seconds", "render", "write_gantt"]
-
 _WIDTH, _BAND, _TOP = 720, 9, 4
 _LEFT = 70
 

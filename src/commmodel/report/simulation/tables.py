@@ -10,8 +10,6 @@ from commmodel.simulate.summary import RunSummary, breakdown, busiest_links
 from commmodel.simulate.timeline import Timeline
 from commmodel.units import format_rate, format_ratio, format_time
 
-__all__ = ["rank_tables", "summary_tables", "verdict"]
-
 _MOST_RANKS = 128
 
 

@@ -9,8 +9,6 @@ from commmodel.simulate.scenario import Scale
 from commmodel.simulate.what_if import PredictedRun, RankTimes
 from commmodel.units import format_time
 
-__all__ = ["factor_names", "place_words", "prediction_table", "states_of", "verdicts"]
-
 _ALIKE = 1e-3
 """Share of a time in which ranks may differ and still be the same to people."""
 

@@ -19,8 +19,6 @@ from commmodel.simulate.states import IDLE, STATE_NAMES
 from commmodel.simulate.what_if import PredictedRun
 from commmodel.units import format_time
 
-__all__ = ["render_what_if", "write_what_if"]
-
 _MOST_BARS = 48
 _STATE_COLOURS = {STATE_NAMES[state]: pair for state, pair in COLOURS.items()} | {IDLE: ("#dfe3e7", "#3a4149")}
 

@@ -6,9 +6,10 @@ one another may happen in any order, on several processors and NICs. `docs/refer
 Main entries: `load`, `dump`; `from_collective`; `commmodel.simulate.delays.run_schedule` simulates a schedule.
 """
 
+from commmodel._core.common.codes import GoalKind as Kind
 from commmodel.simulate.goal.conversions import from_collective, from_program
 from commmodel.simulate.goal.files import dump, is_schedule, load
-from commmodel.simulate.goal.schedule import DEPENDENCY, GOAL_OPERATION, GoalSchedule, Kind
+from commmodel.simulate.goal.schedule import DEPENDENCY, GOAL_OPERATION, GoalSchedule
 from commmodel.simulate.goal.text_form import parse, text
 
 __all__ = [

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel._core.common.codes import GoalKind as Kind
 from commmodel.arguments import occurring_ranks, rank_count
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.simulate.goal.schedule import DEPENDENCY, GOAL_OPERATION, GoalSchedule, Kind
-
-__all__ = ["content", "is_binary", "load"]
+from commmodel.simulate.goal.schedule import DEPENDENCY, GOAL_OPERATION, GoalSchedule
 
 _COOKIE, _SPOILT = 4223, 2342
 _HEADER = np.dtype([("cookie", "<u8"), ("processes", "<u4"), ("cpu", "u1"), ("nic", "u1")])

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel._core.common.codes import GoalKind as Kind
 from commmodel.collectives import Schedule as CollectiveSchedule
-from commmodel.simulate.goal.schedule import DEPENDENCY, GOAL_OPERATION, GoalSchedule, Kind
+from commmodel.simulate.goal.schedule import DEPENDENCY, GOAL_OPERATION, GoalSchedule
 from commmodel.simulate.operations import EVERY_NAMED, Code, Operations, Program
 from commmodel.simulate.work.block_streams import fresh
-
-__all__ = ["from_collective", "from_program"]
 
 
 def from_collective(schedule: CollectiveSchedule, memory_copy: float = 0.0, reduction: float = 0.0) -> GoalSchedule:

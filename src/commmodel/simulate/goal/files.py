@@ -11,8 +11,6 @@ from commmodel.simulate.goal.schedule import GoalSchedule
 from commmodel.simulate.goal.text_form import parse_pieces, text
 from commmodel.simulate.traces.files import pieces
 
-__all__ = ["dump", "is_schedule", "load"]
-
 _PIECE = 1 << 22
 _BEGIN = re.compile(rb"(?>\s++|//[^\n]*\n|#[^\n]*\n|/\*.*?\*/)*+num_ranks\b", re.DOTALL)
 

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from commmodel._core.common.codes import GoalKind as Kind
 from commmodel.errors import InputError
 
-__all__ = ["DEPENDENCY", "GOAL_OPERATION", "GoalSchedule", "Kind"]
-
 GOAL_OPERATION = np.dtype(
     [
         *(("value", np.float64), ("peer", np.int32), ("tag", np.int32), ("kind", np.uint8), ("cpu", np.uint8)),

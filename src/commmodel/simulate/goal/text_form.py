@@ -5,12 +5,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel._core.common.codes import GoalKind as Kind
 from commmodel._core.delays.loggops import parse_goal
 from commmodel.arguments import occurring_ranks, rank_count
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.simulate.goal.schedule import DEPENDENCY, GOAL_OPERATION, GoalSchedule, Kind
-
-__all__ = ["parse", "parse_pieces", "text"]
+from commmodel.simulate.goal.schedule import DEPENDENCY, GOAL_OPERATION, GoalSchedule
 
 
 def parse(words: str) -> GoalSchedule:

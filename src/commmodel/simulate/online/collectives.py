@@ -15,8 +15,6 @@ from commmodel.simulate.work.collective_calls import Caller
 from commmodel.simulate.work.collective_expansion import Expander
 from commmodel.simulate.work.communicators import Ranks
 
-__all__ = ["Collectives"]
-
 _MARKER = -1
 _FIRST_NAME = 1 << 25
 """Of requests between groups, `EXPANDED_NAMES` of pump.hpp: far from those of programs and of SMPI's algorithms."""

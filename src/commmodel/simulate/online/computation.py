@@ -6,8 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RecordedComputation"]
-
 
 @dataclass(frozen=True)
 class RecordedComputation:

@@ -25,8 +25,6 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-__all__ = ["serve"]
-
 _MPI = "mpi4py.MPI"
 _PR_SET_PDEATHSIG = 1
 

@@ -16,8 +16,6 @@ from commmodel.simulate.online.processor import Processor
 from commmodel.simulate.operations import Operations
 from commmodel.sites import Site, resolve
 
-__all__ = ["LiveProgram", "Outlets"]
-
 _DIFFERENCE = re.compile(r"rank (\d+) calls \w+ where rank (\d+) does not")
 """What a rank says whose collective is not that of the ranks before it."""
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from commmodel.errors import InputError
 
-__all__ = ["MemoryWatch", "free_memory"]
-
 _RESERVE = 0.03
 """Share of the machine's memory that ranks leave free."""
 _KIB = 1024

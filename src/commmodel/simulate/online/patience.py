@@ -5,8 +5,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["Patience"]
-
 
 def _processor_seconds(process: int) -> float:
     """Return the processor time of a process, 0 where it has ended."""

@@ -20,8 +20,6 @@ from commmodel.errors import InputError, MPIEnvironmentError, RankEndedError
 from commmodel.simulate.online.memory import MemoryWatch
 from commmodel.simulate.online.patience import Patience
 
-__all__ = ["Processes", "executable", "library"]
-
 _LIBRARY = Path(__file__).parents[2] / "_core/online/libcommmodel-online.mpich.so"
 _FORK_SERVER = Path(__file__).with_name("fork_server.py")
 _PYTHON = re.compile(r"python[\d.]*")

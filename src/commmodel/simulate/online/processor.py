@@ -6,8 +6,6 @@ To wake a process on another processor takes ten times as long as to go on with 
 import ctypes
 import os
 
-__all__ = ["Processor"]
-
 
 class Processor:
     """The processor on which this process and those that it begins run."""

@@ -19,8 +19,6 @@ from commmodel.simulate.scenario import Place, Workload
 from commmodel.simulate.scenario.workloads import on_hosts
 from commmodel.simulate.work.block_streams import NOTHING
 
-__all__ = ["workload"]
-
 
 def workload(
     place: Place,

@@ -18,8 +18,6 @@ from commmodel._core.routing.routes import Routing
 from commmodel.arguments import enough_memory, integer, rank_count
 from commmodel.errors import InputError
 
-__all__ = ["MOST_HOSTS", "Assembly", "LazyNames", "Platform", "Sharing"]
-
 MOST_HOSTS = 2**22
 MOST_LINKS = 2**25
 """Each direction that has bandwidth for itself is one."""

@@ -17,8 +17,6 @@ from commmodel.simulate.platform.description import Platform
 from commmodel.simulate.platform.topologies import Description
 from commmodel.simulate.platform.topology import Topology
 
-__all__ = ["FORMAT", "VERSION", "dump", "dumps", "load", "loads", "published"]
-
 FORMAT, VERSION = "commmodel-platform", 1
 _UNITS = {"bandwidth": "B/s", "limiter": "B/s", "latency": "s", "speed": "flop/s"}
 

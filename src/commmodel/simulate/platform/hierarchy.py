@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from commmodel._core.routing.routes import Routing, shortest
 from commmodel.errors import InputError
 
-__all__ = ["Leaf", "Point", "Tree", "passages", "shortest_routes", "table_of"]
-
 Point = tuple[int, int]
 """Leaf zone and point in it; point −1 is its gateway."""
 _MOST_POINTS = 2048

@@ -16,8 +16,6 @@ from commmodel.arguments import finite, integer
 from commmodel.errors import InputError
 from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform, Sharing
 
-__all__ = ["Backbone", "Link", "Name", "Options", "Topology", "check_sizes", "make"]
-
 Name = Callable[[int], str]
 """Number of a host, switch or link -> its name."""
 

@@ -21,8 +21,6 @@ from commmodel.simulate.platform.topologies import Dragonfly, FatTree, Flat, Tor
 from commmodel.simulate.platform.topology import Backbone, Link, Name
 from commmodel.simulate.platform.xml_elements import Element, Ranges, parse, parse_bytes
 
-__all__ = ["read_xml", "read_xml_bytes"]
-
 _SHARING = {"SHARED": "shared", "SPLITDUPLEX": "split", "FULLDUPLEX": "split", "FATPIPE": "fatpipe"}
 _ROUTING = {name: name for name in ("Full", "Floyd", "Dijkstra", "DijkstraCache", "Cluster")}
 _YES = {word: word.lower() == "yes" for word in ("YES", "NO", "yes", "no")}

@@ -17,8 +17,6 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.platform.description import MOST_HOSTS
 from commmodel.units import parse_scaled, parse_whole
 
-__all__ = ["Element", "Ranges", "parse"]
-
 _MOST_BYTES = 2**26
 _MOST_ELEMENTS = 2**21
 _DEEPEST = 64

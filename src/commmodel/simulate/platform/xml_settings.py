@@ -14,8 +14,6 @@ from commmodel.errors import InputError
 from commmodel.simulate.network import SMPI, Factor, Network, Overhead
 from commmodel.units import parse_number
 
-__all__ = ["network"]
-
 _OLD_NAMES = {
     "network/bandwidth-factor": "smpi/bw-factor",
     "network/latency-factor": "smpi/lat-factor",

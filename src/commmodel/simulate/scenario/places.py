@@ -21,8 +21,6 @@ from commmodel.simulate.network import Network
 from commmodel.simulate.platform import Platform
 from commmodel.units import parse_size, parse_time
 
-__all__ = ["EXAMPLE", "Place", "are_parameters", "machine_of_parameters", "parse_parameters", "place"]
-
 EXAMPLE = "L=2500ns,o=1500ns,g=1us,G=6ps,S=64KiB"
 _SIZES = ("S", "small")
 _LOGGP = ("L", "o", "g", "G")

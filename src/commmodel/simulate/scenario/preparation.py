@@ -27,8 +27,6 @@ from commmodel.simulate.scenario.workloads import Workload
 if TYPE_CHECKING:
     from commmodel.simulate.goal import GoalSchedule
 
-__all__ = ["FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Scenario", "prepare"]
-
 FLOW_MODELS = ("hybrid", "fluid", "smpi")
 PROGRAM_MODELS = (*FLOW_MODELS, *delays.MODELS[::-1])
 SCHEDULE_MODELS = ("loggops", *delays.MODELS[::-1])

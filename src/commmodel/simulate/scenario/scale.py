@@ -11,8 +11,6 @@ from commmodel.simulate.delays import DelayParameters
 from commmodel.simulate.platform import Platform
 from commmodel.units import parse_factors
 
-__all__ = ["MOST_RUNS", "Scale", "parse_scales"]
-
 MOST_RUNS = 1000
 _EXAMPLE = "bandwidth=1,2,4,latency=0.5"
 

@@ -7,8 +7,6 @@ from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCal
 from commmodel.simulate.smpi_collectives.grids import over_cube, over_rectangle
 from commmodel.simulate.smpi_collectives.halving import double
 
-__all__ = ["ALLGATHER", "ALLGATHERV", "of_nodes"]
-
 _MOST_OF_RING = 32768 * 8
 """Bytes of a block up to which MPICH's ring of unequal blocks does not cut it."""
 

@@ -10,8 +10,6 @@ from commmodel.simulate.smpi_collectives.halving import RankFold
 from commmodel.simulate.smpi_collectives.reduce import reduce_all_or_to_root
 from commmodel.simulate.smpi_collectives.trees import down, up
 
-__all__ = ["ALLREDUCE", "two_level"]
-
 _PHASE = 4096
 _RING_SEGMENT = 1 << 20
 

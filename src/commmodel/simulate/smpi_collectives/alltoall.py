@@ -11,8 +11,6 @@ from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCal
 from commmodel.simulate.smpi_collectives.grids import over_cube, over_rectangle
 from commmodel.simulate.smpi_collectives.halving import double
 
-__all__ = ["ALLTOALL", "ALLTOALLV"]
-
 _THROTTLE = 4
 """Blocks that MVAPICH2 and MPICH have on the way at once."""
 _POINTER = 8

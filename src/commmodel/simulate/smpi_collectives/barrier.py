@@ -6,8 +6,6 @@ from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds
 
-__all__ = ["BARRIER"]
-
 _linear = by_rounds(barrier.linear)
 _dissemination = by_rounds(barrier.dissemination)
 

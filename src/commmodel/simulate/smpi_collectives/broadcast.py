@@ -11,8 +11,6 @@ from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCal
 from commmodel.simulate.smpi_collectives.rounds import scattering
 from commmodel.simulate.smpi_collectives.trees import TreePlace, binary, chains, down, knomial
 
-__all__ = ["BCAST", "inter_node", "segments"]
-
 SEGMENT = 8192
 _KNOMIAL = 4
 _PIPELINE = ((1.6134e-6, 2.1102, 128), (2.3679e-6, 1.1787, 64), (3.2118e-6, 8.7936, 16))

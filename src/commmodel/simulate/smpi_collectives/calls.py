@@ -18,8 +18,6 @@ from commmodel.simulate.work.block_streams import program_of
 from commmodel.simulate.work.communicators import translated
 from commmodel.simulate.work.rounds import blocks_of
 
-__all__ = ["Algorithm", "Member", "RankCall", "by_rounds", "power_of_two_only"]
-
 _FIRST_NAME = 1 << 24
 """Of requests, far from those of the application."""
 _INT = 4

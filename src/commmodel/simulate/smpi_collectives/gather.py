@@ -9,8 +9,6 @@ from commmodel.simulate.smpi_collectives.broadcast import segments
 from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds
 from commmodel.simulate.smpi_collectives.trees import in_order_binomial
 
-__all__ = ["GATHER", "SCATTER", "gather_two_level", "scatter_two_level"]
-
 _scatter_at_once = by_rounds(gather.scatter_linear)
 
 

@@ -5,8 +5,6 @@ from math import isqrt
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives.calls import Member
 
-__all__ = ["cube", "over_cube", "over_rectangle", "rectangle"]
-
 
 def rectangle(processes: int, name: str) -> tuple[int, int]:
     """Return the number of rows and their length, which is not smaller.

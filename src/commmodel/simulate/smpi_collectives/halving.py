@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.simulate.smpi_collectives.calls import Member
 
-__all__ = ["Halved", "RankFold", "borders", "double", "halve"]
-
 
 class RankFold:
     """A rank where P processes are folded onto 2^k: of the first P − 2^k pairs one rank stands aside.

@@ -25,8 +25,6 @@ from commmodel.simulate.smpi_collectives.selectors import SELECTORS
 from commmodel.simulate.work.block_streams import program_of
 from commmodel.simulate.work.rounds import blocks_of, collective_tag
 
-__all__ = ["ALGORITHMS", "calls", "member", "program", "reduce_scatter"]
-
 _OWN: dict[str, dict[str, Algorithm]] = {
     "barrier": BARRIER,
     "bcast": BCAST,

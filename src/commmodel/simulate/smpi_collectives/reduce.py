@@ -19,8 +19,6 @@ from commmodel.simulate.smpi_collectives.trees import (
     up,
 )
 
-__all__ = ["REDUCE", "reduce_all_or_to_root", "two_level"]
-
 _KNOMIAL = 4
 
 _at_once = by_rounds(reduce.linear)

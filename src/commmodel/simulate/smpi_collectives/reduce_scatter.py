@@ -12,8 +12,6 @@ from commmodel.simulate.smpi_collectives import rounds
 from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds
 from commmodel.simulate.smpi_collectives.halving import RankFold
 
-__all__ = ["REDUCE_SCATTER"]
-
 
 @dataclass(frozen=True)
 class _OfSizes:

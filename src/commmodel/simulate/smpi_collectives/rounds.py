@@ -19,12 +19,6 @@ from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.collectives.schedule import Problem, Round, Scheduler, messages_at_once
 from commmodel.simulate.smpi_collectives.tables import pick, tables
 
-__all__ = [
-    "ELEMENT", "PAIRWISE_ABOVE", "ROUNDS", "SizedScheduler", "alltoall_by_tables", "descending", "recursive_doubling",
-    "reduce_and_scatter", "reduce_broadcast", "reduce_scatter_allgather", "reduce_scatter_doubling",
-    "reduce_scatter_pairwise", "scattering",
-]  # fmt: skip
-
 ELEMENT = 8
 """Bytes of what is reduced: an MPI_DOUBLE."""
 PAIRWISE_ABOVE = 524288

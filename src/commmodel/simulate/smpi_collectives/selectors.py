@@ -16,8 +16,6 @@ from commmodel.simulate.smpi_collectives.gather import gather_two_level, scatter
 from commmodel.simulate.smpi_collectives.reduce import two_level as reduce_two_level
 from commmodel.simulate.smpi_collectives.tables import pick, tables
 
-__all__ = ["SELECTORS"]
-
 _IN_TWO_LEVELS = "*"
 
 

@@ -5,8 +5,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["pick", "tables"]
-
 
 @cache
 def tables() -> dict[str, Any]:

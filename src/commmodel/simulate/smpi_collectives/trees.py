@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from commmodel.simulate.smpi_collectives.calls import Member
 
-__all__ = ["TreePlace", "binary", "chains", "down", "in_order_binary", "in_order_binomial", "knomial", "up"]
-
 
 def down(me: Member, size: int, place: int, number: int, rank_at: Callable[[int], int]) -> None:
     """Receive from above and send below in a binomial tree of so many places, the farthest first."""

@@ -16,8 +16,9 @@ writes files is loaded at its first use.
 
 from typing import TYPE_CHECKING
 
+from commmodel._core.common.codes import State
 from commmodel.lazy import attributes
-from commmodel.simulate.states import STATE_NAMES, State
+from commmodel.simulate.states import STATE_NAMES
 from commmodel.simulate.timeline.record import Timeline
 from commmodel.simulate.timeline.transferring import split_waits
 

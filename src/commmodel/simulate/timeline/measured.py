@@ -21,16 +21,15 @@ import numpy as np
 from msgspec import Struct, json
 from numpy.typing import NDArray
 
+from commmodel._core.common.codes import State
 from commmodel.arguments import enough_memory
 from commmodel.documents import decode_json
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.result import INTERVAL, MESSAGE
-from commmodel.simulate.states import STATE_NAMES, State
+from commmodel.simulate.states import STATE_NAMES
 from commmodel.simulate.timeline.record import CHUNK, Timeline, opened
 from commmodel.simulate.timeline.transferring import split_waits
 from commmodel.units import parse_number
-
-__all__ = ["load", "write_csv"]
 
 _COLUMNS = ("rank", "state", "start", "end")
 _MORE = ("peer", "tag", "bytes")

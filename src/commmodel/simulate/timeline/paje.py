@@ -9,10 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from commmodel.simulate.states import IDLE, STATE_NAMES, State
+from commmodel._core.common.codes import State
+from commmodel.simulate.states import IDLE, STATE_NAMES
 from commmodel.simulate.timeline.record import CHUNK, Timeline, opened
-
-__all__ = ["write_paje"]
 
 _CREATE, _SET, _START, _END, _DESTROY = 4, 5, 6, 7, 8
 _EVENTS = (

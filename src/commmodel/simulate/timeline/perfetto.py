@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from commmodel.simulate.states import STATE_NAMES
 from commmodel.simulate.timeline.record import CHUNK, Timeline, opened
 
-__all__ = ["write_perfetto"]
-
 _MICRO = 1e6
 _HOLD = 1e-9
 """Seconds that an arrow ends before the interval that its message ends: at the very end it would hold on to the next.

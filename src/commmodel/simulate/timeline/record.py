@@ -10,14 +10,12 @@ from typing import IO, TYPE_CHECKING, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel._core.common.codes import State
 from commmodel.files import open_output
 from commmodel.simulate.result import INTERVAL, MESSAGE, BlockedRank, SimulationResult
-from commmodel.simulate.states import State
 
 if TYPE_CHECKING:
     from gzip import GzipFile
-
-__all__ = ["CHUNK", "Timeline", "opened"]
 
 CHUNK = 1 << 15
 """Rows that are put into words at once."""

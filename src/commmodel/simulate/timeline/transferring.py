@@ -6,10 +6,8 @@ Main entry: `split_waits`.
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.simulate.states import State
+from commmodel._core.common.codes import State
 from commmodel.simulate.timeline.record import Timeline
-
-__all__ = ["split_waits"]
 
 
 def split_waits(timeline: Timeline) -> NDArray[np.void]:

@@ -8,8 +8,6 @@ from commmodel.simulate.timeline.paje import write_paje
 from commmodel.simulate.timeline.perfetto import write_perfetto
 from commmodel.simulate.timeline.record import Timeline
 
-__all__ = ["WRITERS", "dump"]
-
 WRITERS = {".json": write_perfetto, ".paje": write_paje, ".trace": write_paje, ".csv": write_csv}
 """Which format a file's name asks for."""
 

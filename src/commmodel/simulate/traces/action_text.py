@@ -12,10 +12,6 @@ from typing import NamedTuple
 from commmodel.collectives.call import CollectiveCall
 from commmodel.simulate.work.communicators import Definition, ranks_text
 
-__all__ = [
-    "SPEED", "Action", "MemberCall", "Piece", "Tags", "as_piece", "as_text", "is_opaque", "is_polling", "is_waiting",
-]  # fmt: skip
-
 SPEED = 1e9
 """Flops per second: a second of computation becomes so many flops."""
 _FIRST_TAG = 500_000

@@ -20,8 +20,6 @@ from commmodel.simulate.traces.action_text import Action, Tags
 from commmodel.simulate.traces.files import chunks
 from commmodel.simulate.traces.rank_actions import WORLD, ForeignTrace, RankActions
 
-__all__ = ["load", "recognise"]
-
 _LARGEST = 1 << 26
 """Bytes of a message."""
 _MOST = 1 << 53

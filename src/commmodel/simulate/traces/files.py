@@ -15,8 +15,6 @@ from typing import Any
 
 from commmodel.errors import DamagedFileError, InputError
 
-__all__ = ["beginning", "chunks", "is_action", "listed", "pieces"]
-
 LONGEST_LINE = 1 << 24
 """Bytes; an alltoallv on 10^6 ranks has 2 * 10^6 numbers."""
 _LARGEST_LIST = 1 << 28

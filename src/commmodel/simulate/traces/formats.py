@@ -18,8 +18,6 @@ from commmodel.simulate.traces.files import beginning, is_action, listed
 from commmodel.simulate.traces.rank_actions import ForeignTrace
 from commmodel.simulate.traces.reader import TimeIndependentTrace
 
-__all__ = ["FORMATS", "Trace", "is_foreign", "is_trace", "load", "replay"]
-
 FORMATS: dict[str, tuple[Callable[[bytes], bool], Callable[[Path, Sequence[Path]], ForeignTrace]]] = {
     "chakra": (chakra.recognise, chakra.load),
     "liballprof": (liballprof.recognise, liballprof.load),

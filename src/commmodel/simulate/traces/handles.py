@@ -8,8 +8,6 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Event", "Made", "Use", "resolved"]
-
 Members = Sequence[int]
 
 

@@ -20,8 +20,6 @@ from commmodel.simulate.traces.files import pieces
 from commmodel.simulate.traces.handles import Event, Made, Members, Use, resolved
 from commmodel.simulate.traces.rank_actions import ForeignTrace, RankActions
 
-__all__ = ["load", "recognise"]
-
 _BEGIN = re.compile(rb"(#[^\n]*\n|\s)*+MPI_[A-Za-z_]+:[-0-9.]+:")
 _PIECE = 1 << 18
 _MICROSECOND = 1e-6

@@ -18,8 +18,6 @@ from commmodel.errors import DamagedFileError, InputError, MissingPackageError
 from commmodel.simulate.traces.action_text import Action, Tags, is_opaque, is_waiting
 from commmodel.simulate.traces.rank_actions import WORLD, ForeignTrace, RankActions
 
-__all__ = ["load", "recognise"]
-
 _MAGIC = b"\x03BOTF2"
 _DEBIAN = Path("/usr/lib/python3/dist-packages")
 """Where Debian installs packages for its own Python, which other Pythons do not search."""

@@ -16,8 +16,6 @@ from commmodel.simulate.traces.action_text import SPEED, Action, MemberCall, Pie
 from commmodel.simulate.traces.reader import replay_texts
 from commmodel.simulate.work.communicators import Definition
 
-__all__ = ["ForeignTrace", "RankActions", "RankReader"]
-
 _REMEMBERED = 512
 """Calls of a rank: few, as each may have counts for thousands of ranks."""
 WORLD = 0

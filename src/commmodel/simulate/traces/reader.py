@@ -25,8 +25,6 @@ from commmodel.simulate.work.block_streams import NOTHING, Block, BlockStream
 from commmodel.simulate.work.collective_calls import Caller
 from commmodel.simulate.work.collective_expansion import Expander
 
-__all__ = ["TimeIndependentTrace", "replay_texts"]
-
 Speeds = Sequence[float]
 
 _MOST_PROCESSES = 1 << 20

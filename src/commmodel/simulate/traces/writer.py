@@ -18,8 +18,6 @@ from commmodel.files import open_output, write_text
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, EVERY_NAMED, Code, Operations, Program
 from commmodel.simulate.work.block_streams import fresh
 
-__all__ = ["dump"]
-
 _COLLECTIVE_TAGS_FROM, _COLLECTIVE_TAGS = 900_000, 100_000  # below 10^6, the highest tag of the peer
 _OPEN: dict[str, Any] = {
     "": nullcontext,

@@ -18,8 +18,6 @@ from commmodel.simulate.work.block_streams import Block, program_of
 from commmodel.simulate.work.collective_calls import Caller
 from commmodel.simulate.work.collective_expansion import Expander
 
-__all__ = ["Actions", "each_speed"]
-
 
 def each_speed(speeds: float | Sequence[float], processes: int) -> list[float]:
     """Return a speed for each rank.

@@ -20,8 +20,6 @@ from commmodel.arguments import integer, rank_count
 from commmodel.errors import InputError, choice_of
 from commmodel.simulate.work.actions import Actions
 
-__all__ = ["CG_CLASSES", "LU_CLASSES", "cg", "lu"]
-
 _VARIABLES = 5
 _INNER = 25
 _MOST_PROCESSES = 1 << 17

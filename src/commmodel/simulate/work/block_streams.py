@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from commmodel.errors import InputError
 from commmodel.simulate.operations import OPERATION, Operations, Program
 
-__all__ = ["BLOCK", "NOTHING", "READ_AHEAD", "Block", "BlockStream", "fresh", "program_of"]
-
 BLOCK = 1 << 20
 """Operations of a block, about: 24 MiB."""
 READ_AHEAD = 1 << 28

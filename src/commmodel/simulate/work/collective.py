@@ -20,8 +20,6 @@ from commmodel.simulate.operations import Program
 from commmodel.simulate.work.block_streams import Block, program_of
 from commmodel.simulate.work.rounds import blocks_of, collective_tag
 
-__all__ = ["chosen", "collective"]
-
 
 def chosen(
     operation: str, problem: Problem, algorithm: str | None, settings: CollectiveSettings

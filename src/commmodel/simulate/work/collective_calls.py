@@ -17,8 +17,6 @@ from commmodel.simulate.work.block_streams import NOTHING, fresh
 from commmodel.simulate.work.collective_expansion import Expander, LargeCall
 from commmodel.simulate.work.communicators import Definition
 
-__all__ = ["Call", "Caller"]
-
 Call = tuple[int, int, float, str]
 """Of a trace: line, rank, bytes of the default type, action and arguments."""
 Expansion = tuple[LargeCall | Operations, Operations]

@@ -18,7 +18,8 @@ import numpy as np
 
 from commmodel.collectives.call import CollectiveCall
 from commmodel.collectives.library.smpi_selection import Selection
-from commmodel.collectives.schedule import ELEMENT_SIZE, Problem
+from commmodel.collectives.operation import ELEMENT_SIZE
+from commmodel.collectives.schedule import Problem
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Operations, Program
@@ -26,8 +27,6 @@ from commmodel.simulate.work.block_streams import NOTHING, fresh
 from commmodel.simulate.work.collective import collective
 from commmodel.simulate.work.communicators import Communicators, Ranks, translated
 from commmodel.simulate.work.smpi_calls import SmpiCalls
-
-__all__ = ["Expander", "LargeCall"]
 
 _CACHED = 1 << 24
 _OF_OBJECTS = 64

@@ -17,8 +17,6 @@ from commmodel.collectives.call import parse_definition
 from commmodel.errors import InputError
 from commmodel.simulate.operations import Code, Operations
 
-__all__ = ["CommunicatorRanks", "Communicators", "Definition", "parse_ranks", "ranks_text", "translated"]
-
 Ranks = NDArray[np.int64]
 _RUN = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 _WITH_PEER = np.isin(list(Code), (Code.SEND, Code.ISEND, Code.RECV, Code.IRECV))

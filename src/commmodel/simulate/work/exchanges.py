@@ -22,8 +22,6 @@ from commmodel.simulate.work.block_streams import Block, program_of
 from commmodel.simulate.work.rounds import blocks_of
 from commmodel.units import parse_number, parse_whole
 
-__all__ = ["halo", "pair", "pairwise", "read_sparse", "ring", "shifts", "sparse", "square_grid"]
-
 _LARGEST_FILE = 1 << 28
 _NO_WORK = np.empty(0, dtype=np.int64)
 _TAG = 1

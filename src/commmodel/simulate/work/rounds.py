@@ -9,8 +9,6 @@ from commmodel._core.program.traces import arranged, exchanged
 from commmodel.collectives.schedule import Integers, Round, flatten
 from commmodel.simulate.work.block_streams import Block
 
-__all__ = ["COLLECTIVE_TAGS", "blocks_of", "collective_tag"]
-
 _BLOCK = 1 << 16
 """Operations of a block, about: 1.5 MiB, so that what was just made is still in the cache."""
 _PER_RANK = 6

@@ -16,8 +16,6 @@ from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.work.block_streams import BLOCK, NOTHING, fresh
 from commmodel.simulate.work.collective import collective
 
-__all__ = ["between_marks", "mark", "repeat", "sequence", "slowest"]
-
 
 class _Chain:
     """Supplies the operations of successive programs; a program is made when the first rank reaches it."""

@@ -13,8 +13,6 @@ from commmodel.simulate.operations import Operations
 if TYPE_CHECKING:
     from commmodel.simulate.smpi_collectives import Member
 
-__all__ = ["SmpiCalls"]
-
 _CACHED = 1 << 24
 """Operations, 400 MB."""
 
