@@ -15,6 +15,13 @@ from commmodel.simulate import scenario
 from commmodel.simulate.platform import published
 
 
+def test_models_are_listed_with_a_phrase_each(capsys):
+    assert main(["list", "models", "--json"]) == 0
+    summaries = {row["name"]: row["summary"] for row in json.loads(capsys.readouterr().out)["models"]}
+    assert summaries["postal"] == "Time of one message, T = α + n β"
+    assert not [line for line in summaries.values() if line.startswith("Return") or line.endswith(".")]
+
+
 @pytest.mark.parametrize("kind", listing._KINDS)
 def test_every_list_has_names_and_one_line_about_each(kind, capsys):
     assert main(["list", kind, "--json"]) == 0

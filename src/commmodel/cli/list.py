@@ -106,7 +106,13 @@ def _formats() -> list[Row]:
 def _models() -> list[Row]:
     from commmodel.models import REGISTRY
 
-    return [{"name": name, "summary": (formula.__doc__ or "").partition("\n")[0]} for name, formula in REGISTRY.items()]
+    return [{"name": name, "summary": _phrase(formula.__doc__ or "")} for name, formula in REGISTRY.items()]
+
+
+def _phrase(docstring: str) -> str:
+    """Return what a function returns: the first line of its docstring without the verb."""
+    line = docstring.partition("\n")[0].removeprefix("Return ").removeprefix("the ").replace("`", "").removesuffix(".")
+    return line[:1].upper() + line[1:]
 
 
 def _include(arguments: argparse.Namespace) -> int:
