@@ -5,6 +5,7 @@
 - Statistics: 19 classes under noise that is symmetric, of one side, or has disturbed repetitions, each scale's
   repetitions reduced in several ways: how often the class comes back, how often a constant is called a growth, and what
   grows a constant. Also with the 26 terms of the paper's study of MPI.
+- Bound: how many classes of such data anything could find that knows the noise.
 - Recovery: the same for each class, five repetitions at each of five scales. Rows say how often the class comes back,
   and how often within a factor p^(1/4).
 - Other scales and larger constants: the same for three to ten scales and constants of 5 to 500 times the coefficient.
@@ -240,6 +241,43 @@ def statistics(kernels: int, seed: int, interpreter: str | None, few: int) -> No
             print(f"{kind:10} {name:25} {exact};  {grown};  {lost}", flush=True)
 
 
+def bound(kernels: int, seed: int) -> None:
+    """Print how often classes could come back at all: from means, by likelihoods of noise that is known.
+
+    Either the classes of the table are the only ones there are, or all of the default space are as likely. A constant
+    has one coefficient less; its odds are such that 3 % of the constants are lost.
+    """
+    print("\nthe most that can be found of means under symmetric noise of known size, in %")
+    for name, terms in (
+        ("the classes of the table alone", tuple(map(parse_growth, CLASSES))),
+        ("the default space", default_space()),
+    ):
+        growing = [term for term in terms if term != ONE]
+        recovered: list[list[float]] = []
+        for noise in NOISES:
+            deviation, evidence = noise / np.sqrt(REPETITIONS), {}
+            for row, text in enumerate(CLASSES):
+                values = generated(curve(text, SCALES), noise, kernels, seed + row).mean(axis=2)
+                squares = np.array([_relative_squares(values, term) for term in (ONE, *growing)])
+                evidence[text] = -squares / (2 * deviation**2)
+            constant = np.quantile(evidence["1"][1:].max(axis=0) - evidence["1"][0], 0.97)
+            shares = []
+            for text, of_terms in evidence.items():
+                best = np.concatenate([of_terms[:1] + constant, of_terms[1:]]).argmax(axis=0)
+                shares.append(float(np.mean([(ONE, *growing)[place] == parse_growth(text) for place in best])))
+            recovered.append(shares)
+        print(f"{name:32} {' '.join(f'{100 * np.mean(shares):5.1f}' for shares in recovered)}", flush=True)
+
+
+def _relative_squares(values: Values, term: Growth) -> Values:
+    """Return the sums of squared relative residuals of a constant, or of a term that grows beside one."""
+    columns = np.ones((SCALES.size, 1)) if term == ONE else np.stack([np.ones(SCALES.size), term(SCALES)], axis=1)
+    design = columns / columns.max(axis=0) / values[..., None]
+    coefficients = np.linalg.solve(np.swapaxes(design, 1, 2) @ design, design.sum(axis=1)[..., None])
+    squares: Values = ((1 - (design @ coefficients)[..., 0]) ** 2).sum(axis=1)
+    return np.where(coefficients[:, -1, 0] > 0, squares, np.inf)
+
+
 def recovery(kernels: int, seed: int, interpreter: str | None, few: int) -> None:
     """Print how often each class comes back, ours and theirs, and on how many rows ours is at least as good."""
     print(f"\nclass         noise   lower half  nearly   mean  nearly{'   theirs  nearly' if interpreter else ''}")
@@ -333,6 +371,7 @@ def main() -> None:
     options = parser.parse_args()
     speed(options.seed, options.extrap)
     statistics(options.kernels, options.seed, options.extrap, options.theirs)
+    bound(options.kernels, options.seed)
     recovery(options.kernels, options.seed + 50, options.extrap, options.theirs)
     other_scales(options.kernels, options.seed)
     verdicts(options.sets, options.seed)

@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike
 __all__ = ["Summary", "log_half_width", "median_interval", "median_ranks", "summarise"]
 
 CONFIDENCE = 0.95
+TO_DEVIATION = 1.4826
+"""Standard deviations of normal numbers over their median absolute deviation."""
 _FEW = 100
 """Samples up to which sorting them in Python is faster than calling numpy."""
 

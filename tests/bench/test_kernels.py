@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.launching import error_lines, launch
 
 from commmodel import results
-from commmodel.bench.environment import advice, is_oversubscribed
+from commmodel.bench.environment import advice
 from commmodel.bench.kernels import REGISTRY, buffer_bytes, left_out, participants, refinements
 from commmodel.bench.kernels.collective import imb_repetitions
 from commmodel.bench.kernels.kernel import pause_ticks, stride, undisturbed_seconds, window, window_room
@@ -22,7 +22,7 @@ from commmodel.bench.options import parse, parse_processes
 from commmodel.bench.placement import place
 from commmodel.bench.plan import make_plan
 from commmodel.errors import InputError
-from commmodel.results import Record, configuration_words
+from commmodel.results import Record, configuration_words, is_oversubscribed
 from commmodel.results.configurations import Collective, PLogPParameter, Train
 
 PAIR = place([0, 0], [0, 0])

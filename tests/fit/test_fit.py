@@ -12,7 +12,7 @@ from support.fit_samples import BLUE_WATERS, PAIRS, SIZES, blue_waters, measurem
 
 from commmodel.errors import InputError
 from commmodel.fit import FitSettings, fit_machine
-from commmodel.fit.least_squares import fit_max_rate, fit_postal
+from commmodel.fit.least_squares import fit_max_rate, fit_unlimited
 from commmodel.fit.points import Points, collect, collect_streams
 from commmodel.fit.protocol_limits import change_points
 from commmodel.fit.segment import fit_max_rate_model, fit_postal_model
@@ -54,9 +54,9 @@ def test_max_rate_is_no_worse_than_an_iterative_solver_from_many_starts(seed):
 
 def test_postal_never_gives_a_negative_latency():
     sizes = np.array([1e3, 1e4, 1e5])
-    fit = fit_postal(sizes, 1 / sizes, np.array([[1e-6, 2e-5, 3e-4]]))
+    fit = fit_unlimited(sizes, np.ones(3), 1 / sizes, np.array([[1e-6, 2e-5, 3e-4]]))
     assert fit.alpha[0] == 0
-    assert fit.beta[0] > 0
+    assert fit.b[0] > 0
 
 
 def test_times_that_do_not_grow_leave_the_rate_undetermined_and_say_so():

@@ -30,6 +30,7 @@ from commmodel.results import (
     Record,
     Writer,
     configuration_words,
+    is_oversubscribed,
     join_visits,
     load,
     thread_level,
@@ -242,7 +243,7 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
     procs = _processes(line, comm.size)
     options = msgspec.structs.replace(line.options, kernels=kernels, procs=procs)
     # Ranks that take turns on a processor hardly ever meet a common start, and IMB knows none.
-    if "start" not in line.typed and (options.imb_repetitions or comm.bcast(environment.is_oversubscribed(header))):
+    if "start" not in line.typed and (options.imb_repetitions or comm.bcast(is_oversubscribed(header))):
         options = msgspec.structs.replace(options, start="barrier")
     line = replace(line, options=options)
     records: list[Record] = []  # on rank 0: what an earlier run measured, then what this one does

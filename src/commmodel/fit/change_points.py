@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commmodel.statistics import TO_DEVIATION
+
 Array = NDArray[np.float64]
 
 NEAR = 0.1
@@ -27,7 +29,6 @@ _NEIGHBOURS = 2  # on each side, to which an outlier is compared
 _AROUND = 7  # on each side, whose noise says what an outlier is
 _OUTLIER = 4.0  # median absolute deviations, scaled to standard deviations
 _SMALLEST = 1e-60  # of the largest time; nobody measures times that are further apart
-_TO_DEVIATION = 1.4826
 _HUBER = 1.345
 _ROUNDS = 12
 
@@ -76,7 +77,7 @@ def _without_outliers(seconds: Array) -> Array:
 
     logs = np.log(seconds)
     middle = moving_median(logs, _NEIGHBOURS)
-    deviation = _TO_DEVIATION * moving_median(np.abs(logs - middle), _AROUND)
+    deviation = TO_DEVIATION * moving_median(np.abs(logs - middle), _AROUND)
     margin = _OUTLIER * np.maximum(deviation, _NOISE_FLOOR)
     drawn: Array = np.exp(np.clip(logs, middle - margin, middle + margin))
     return drawn
@@ -250,7 +251,7 @@ def robust_lines(sizes: ArrayLike, seconds: ArrayLike, counts: ArrayLike, scale:
     is_positive = np.where(base > 0, 1.0, np.nan)
     for _ in range(_ROUNDS):
         residuals = np.abs(y - alpha[:, None] - beta[:, None] * x) / relative
-        deviation = _TO_DEVIATION * np.nanmedian(residuals * is_positive, axis=-1, keepdims=True)
+        deviation = TO_DEVIATION * np.nanmedian(residuals * is_positive, axis=-1, keepdims=True)
         bound = _HUBER * np.maximum(deviation, 1e-3 * _NOISE_FLOOR)
         weights = base * np.minimum(1.0, bound / np.maximum(residuals, bound * 1e-3))
         alpha, beta = weighted_lines(x, y, weights)

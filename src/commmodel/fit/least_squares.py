@@ -5,7 +5,7 @@ T = α + n max(b k/(1 + (k − 1) ρ), k c); ρ = 1 is Eq 3. For a given ρ, and
 that is linear. So instead of an iterative solver, which may stop at its starting point or in a local minimum, every
 split of the pair counts is solved in closed form, and every boundary between two splits; the best of those that
 hold is the global minimum of Σ w (T − y)². The candidates also cover the bounds α ≥ 0, b > 0 and
-c ≥ 0; ρ ≥ 0 is searched. Main entries: `fit_postal`, `fit_max_rate` and `fit_extended`.
+c ≥ 0; ρ ≥ 0 is searched. Main entries: `fit_max_rate` and `fit_extended`.
 """
 
 from typing import NamedTuple
@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 __all__ = [
     "MaxRateFit",
-    "PostalFit",
     "fit_extended",
     "fit_max_rate",
-    "fit_postal",
     "fit_rate",
     "fit_unlimited",
     "merge_cells",
@@ -33,13 +31,6 @@ _SINGULAR = 1e-12
 """Of the weight: with less left for it, α is not determined, and taken as 0."""
 _TINY = float(np.finfo(np.float64).tiny)
 """b where times do not grow with the size."""
-
-
-class PostalFit(NamedTuple):
-    """Parameters of T = α + n β, each of shape (data sets,)."""
-
-    alpha: Array
-    beta: Array
 
 
 class MaxRateFit(NamedTuple):
@@ -187,27 +178,6 @@ def _at_share(share: float, moments: _Moments) -> tuple[MaxRateFit, Array]:
     return _best(_with_constant(moments, lines), share)
 
 
-def fit_postal(message_size: Array, weights: Array, times: Array) -> PostalFit:
-    """Minimise Σ w (α + n β − y)² over α ≥ 0, β ≥ 0.
-
-    Parameters
-    ----------
-    message_size, weights : shape (points,)
-        Bytes, and the weight of each squared residual (1/n in Gropp 2016, Section 4.1).
-    times : shape (data sets, points)
-        Seconds.
-
-    Examples
-    --------
-    >>> sizes = np.array([1.0, 1000.0, 2000.0])
-    >>> fit = fit_postal(sizes, 1 / sizes, np.array([2e-6 + 1e-9 * sizes]))
-    >>> [float(f"{parameter[0]:.6g}") for parameter in fit]
-    [2e-06, 1e-09]
-    """
-    fit = fit_unlimited(message_size, np.ones_like(message_size), weights, times)
-    return PostalFit(fit.alpha, fit.b)
-
-
 def fit_unlimited(message_size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:
     """Fit the max-rate model without a node limit: T = α + n b for every number of pairs."""
     moments = _moments(message_size, np.ones_like(pairs), weights, times)
@@ -225,8 +195,14 @@ def fit_rate(message_size: Array, pairs: Array, weights: Array, times: Array) ->
 def fit_max_rate(message_size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:
     """Minimise Σ w (α + n max(b, k c) − y)² over α ≥ 0, b > 0, c ≥ 0.
 
-    Arguments as in `fit_postal`, with `pairs` k of shape (points,). Where one pair already fills the node, b is
-    not determined by the data; the largest that fits, k_min c, is returned.
+    Where one pair already fills the node, b is not determined by the data; the largest that fits, k_min c, is returned.
+
+    Parameters
+    ----------
+    message_size, pairs, weights : shape (points,)
+        Bytes n, pairs k, and the weight w of each squared residual (1/n in Gropp 2016, Section 4.1).
+    times : shape (data sets, points)
+        Seconds.
 
     Examples
     --------

@@ -17,13 +17,13 @@ from commmodel.fit.trust import (
     LEAST_SCATTER,
     MOST_CONTRADICTING,
     NORMAL,
-    TO_DEVIATION,
     rounded,
 )
 from commmodel.machine import MeasuredPairs, MeasuredTimes, Segment
 from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, model_of, seconds, two_way
 from commmodel.results import Header, Launch, Measurements, kernel_name, oversubscription_warnings, whole_launches
 from commmodel.results.oversubscription import load_warnings
+from commmodel.statistics import TO_DEVIATION
 
 Array = NDArray[np.float64]
 _SLOWER = 1.2  # times as long, at least, is worth a word

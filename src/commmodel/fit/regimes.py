@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from commmodel.fit.least_squares import fit_unlimited
 from commmodel.fit.points import Points
 from commmodel.fit.robust import minimise
-from commmodel.fit.trust import BEYOND, LEAST_SCATTER, NORMAL, TO_DEVIATION
+from commmodel.fit.trust import BEYOND, LEAST_SCATTER, NORMAL
+from commmodel.statistics import TO_DEVIATION
 
 Array = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ __all__ = ["Robust", "local_noise", "log_slope", "minimise"]
 Array = NDArray[np.float64]
 Fit = TypeVar("Fit")
 
-_WIDTH = 4.685  # c
+WIDTH = 4.685  # c, of the biweight
 _NOTHING = 1e-6  # instead of a weight of 0, with which a parameter might not be determined
 _LEAST_STEEPNESS = 0.3
 _LOW, _NORMAL_LOW = 0.4, 0.5244  # share of absolute residuals that tell the noise, and that quantile of normal ones
@@ -63,7 +63,7 @@ def log_slope(first: Array, second: Array) -> Array:
 
 def _influence_share(residual: Array) -> Array:
     """Return ψ(z)/z."""
-    share: Array = np.maximum(1 - (residual / _WIDTH) ** 2, 0.0) ** 2
+    share: Array = np.maximum(1 - (residual / WIDTH) ** 2, 0.0) ** 2
     return share
 
 
@@ -175,7 +175,7 @@ def minimise(
             break
     residual = np.log(times / fitted) / noise
     share = _influence_share(residual)
-    inside = np.minimum(np.abs(residual / _WIDTH), 1.0) ** 2
+    inside = np.minimum(np.abs(residual / WIDTH), 1.0) ** 2
     steepness = (1 - inside) * (1 - 5 * inside)  # of ψ, by whose mean Huber's pseudo-values are scaled
     near, weight = _near(steepness, message_size, itself=True)
     local = (near + _WORTH * steepness.mean()) / (weight + _WORTH)

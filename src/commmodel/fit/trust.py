@@ -17,7 +17,7 @@ from commmodel.machine.model_choice import DESCRIBES
 from commmodel.machine.parameters import MODELS
 from commmodel.results import Header
 from commmodel.results.oversubscription import crowded_hosts
-from commmodel.statistics import CONFIDENCE
+from commmodel.statistics import CONFIDENCE, TO_DEVIATION
 from commmodel.units import format_ratio, format_size, format_time
 
 Array = NDArray[np.float64]
@@ -40,8 +40,6 @@ LEAST_SCATTER = 0.01
 """Relative; two times are hardly ever more alike."""
 NORMAL = 1.96
 """Standard deviations of 95 %."""
-TO_DEVIATION = 1.4826
-"""Standard deviation over the median of absolute values."""
 _GOOD_ENOUGH = 1.25  # mean relative error over that of the best model
 _SMALL_ERROR = 0.03  # at which nothing more is asked for
 _SHOWN = 3  # sizes of which modes, or contradictions, are told

@@ -15,16 +15,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.fit.robust import local_noise
+from commmodel.fit.robust import WIDTH, local_noise
 from commmodel.fit.undisturbed import APART, LEAST_SAMPLES, TimeMode, Undisturbed, undisturbed
 from commmodel.results import Record, visit_samples
-from commmodel.statistics import CONFIDENCE
+from commmodel.statistics import CONFIDENCE, TO_DEVIATION
 
 Array = NDArray[np.float64]
 
 _QUARTER = 0.3186  # quantile of absolute normal numbers
 _WAITED = 2.0  # times as slow: who shares a processor gets half of it; who shares memory, caches or the clock, more
-_WIDTH = 4.685  # of the biweight, which keeps 95 % of the efficiency of a mean
 _CLEAR = 4.0  # deviations between visits that are no chance
 _LEAST_SCATTER = 0.01  # two visits are hardly ever more alike
 _LEFT_OUT = 0.15  # relative error of a time from one visit where nearly all others say something else
@@ -34,7 +33,6 @@ _LEAST_IN_ROUND = 8  # configurations, to tell a drift
 _MOST = 2.5  # deviations of a visit from its round that count
 _NEAR = 1.5  # octaves: sizes that scatter alike
 _WORTH = 6.0  # pairs of visits that all are worth beside those to sizes near it
-_TO_DEVIATION = 1.4826  # of the median absolute deviation
 _TINY = 1e-30
 _STARTS = 9  # places where the location may be
 _ROUNDS = 20
@@ -119,7 +117,7 @@ def drift(message_size: Array, visits: Sequence[Sequence[Undisturbed]]) -> tuple
     fitted = np.median(logs, axis=1, keepdims=True)
     for _ in range(_ROUNDS):
         residual = logs - fitted
-        common = max(float(np.median(np.abs(residual))) * _TO_DEVIATION, _LEAST_SCATTER)
+        common = max(float(np.median(np.abs(residual))) * TO_DEVIATION, _LEAST_SCATTER)
         usual = np.clip(residual, -_MOST * common, _MOST * common)
         deviation = local_noise(usual.ravel(), common, sizes, itself=True)[::rounds, None]
         limited = fitted + np.clip(residual, -_MOST * deviation, _MOST * deviation)
@@ -193,11 +191,11 @@ def _biweights(logs: Array, variance: Array) -> Array:
     deviation = np.sqrt(variance + _LEAST_SCATTER**2)
     location = np.unique(np.quantile(logs, np.linspace(0, 1, _STARTS), method="nearest"))
     for _ in range(_ROUNDS):
-        inside = np.maximum(1 - ((logs - location[:, None]) / deviation / _WIDTH) ** 2, 0.0)
+        inside = np.maximum(1 - ((logs - location[:, None]) / deviation / WIDTH) ** 2, 0.0)
         weights = inside**2 / deviation**2
         location = weights @ logs / weights.sum(axis=1)
     loss = (1 - inside**3).sum(axis=1)
-    apart = max(math.log(APART), math.sqrt(2) * _WIDTH * float(np.median(deviation)))
+    apart = max(math.log(APART), math.sqrt(2) * WIDTH * float(np.median(deviation)))
     slower = location[int(loss.argmin())] - location > apart
     best: Array = weights[int(np.argmax(loss < loss.min() + np.where(slower, _NEARLY_EVEN, _EVEN)))]
     return best

@@ -18,7 +18,7 @@ posted. Waiting is no work: that is as much as for the largest message that had 
 Sources: March 2009, Section 3; of pLogP, Kielmann, Bal and Verstoep 2000. Main entry: `message_costs`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Literal, NamedTuple, get_args
 
@@ -208,16 +208,3 @@ def message_costs(
     if table is None:
         raise _missing(machine, f"path {path or machine.paths[0]}", "it has no pLogP table", "plogp")
     return partial(_of_table, table)
-
-
-def known_models(machine: Machine, sizes: Sequence[int], path: str | None = None) -> list[str]:
-    """Return the models that have parameters for messages of all these sizes."""
-    array = np.array(sizes, dtype=np.int64)
-    models = []
-    for model in MODELS:
-        try:
-            message_costs(machine, model, path)(array)
-        except MissingParameterError:
-            continue
-        models.append(model)
-    return models

@@ -22,6 +22,7 @@ from commmodel.scaling.collected import CollectedSeries, Samples, collect
 from commmodel.scaling.environment import changed_environment
 from commmodel.scaling.permutation import FEWEST_PLAIN, Shifts, fewest_launches, fewest_pairs, paired, unpaired
 from commmodel.scaling.samples import STATISTICS, reduce
+from commmodel.statistics import TO_DEVIATION
 
 Array = NDArray[np.float64]
 Change = Literal["slower", "faster", "larger", "smaller", "same", "unclear"]
@@ -32,7 +33,6 @@ MOST_WARNINGS = 3
 """Of each file: launches hardly ever warn of the same load."""
 WANTED = 0.10
 """Change whose number of launches is named where there are too few."""
-_OF_NORMAL = 1.4826  # standard deviations of normal numbers over their median absolute deviation
 _FOUND = 2.8  # standard errors of a change that is found in 80 % of cases, at 5 % false ones
 
 
@@ -329,7 +329,7 @@ def _spread(before: Array, after: Array) -> float:
     ratios = after[:, 0] - before[:, 0]
     if len(ratios) < 2:
         return math.nan
-    return _OF_NORMAL * float(np.median(np.abs(ratios - np.median(ratios)))) / math.sqrt(2)
+    return TO_DEVIATION * float(np.median(np.abs(ratios - np.median(ratios)))) / math.sqrt(2)
 
 
 def _of_turns(launches: _Launches, before: Array, after: Array, confidence: float) -> tuple[list[str], int]:

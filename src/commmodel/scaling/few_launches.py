@@ -45,7 +45,7 @@ def scatter_of(all_series: Iterable[Series], statistic: str) -> float:
 def _without(series: Series, scale: float) -> Series:
     places = [place for place, at in enumerate(series.scales) if at != scale]
     scales, samples = (tuple(values[place] for place in places) for values in (series.scales, series.samples))
-    return replace(series, scales=scales, samples=samples)  # type: ignore[arg-type]
+    return replace(series, scales=scales, samples=samples)  # type: ignore[arg-type]  # mypy takes both columns for one type
 
 
 def confirmed(

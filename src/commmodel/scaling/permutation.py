@@ -21,6 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.statistics import TO_DEVIATION
+
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -32,7 +34,6 @@ PLAIN = 3.0
 """Times the largest distance of a launch from its side, beyond which a change is plain."""
 FEWEST_TOGETHER = 3
 """Configurations from which on there is something that they do together."""
-_OF_NORMAL = 1.4826  # standard deviations of normal numbers over their median absolute deviation
 _CLIPPED = 3.0  # such deviations, beyond which a value counts no more than there
 _LEAST_SCALE = 0.3  # of the typical scatter of all configurations: few launches may be alike by chance
 _FASTER = 0.75  # weight of a pair's shift to faster: four fifths of all chance alarms of pairs may say slower
@@ -97,7 +98,7 @@ def fewest_pairs(confidence: float) -> int:
 def _scale(values: Array, axis: int = 1) -> Array:
     """Return the robust scatter of each row about 0, bounded below by what is typical of all rows."""
     filled = np.where(np.isnan(values).all(axis=axis, keepdims=True), 0.0, values)
-    spreads = _OF_NORMAL * np.nanmedian(np.abs(filled), axis=axis)
+    spreads = TO_DEVIATION * np.nanmedian(np.abs(filled), axis=axis)
     scatters = spreads[spreads > 0]
     return np.maximum(spreads, _LEAST_SCALE * float(np.median(scatters))) if scatters.size else np.ones_like(spreads)
 
