@@ -8,18 +8,21 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
 from typing import Any
 
-__all__ = ["Termination", "ending", "prompt_interruption", "raise_on_signals"]
+__all__ = ["TO_BE_HEARD", "Termination", "ending", "prompt_interruption", "raise_on_signals"]
 
 _ENDINGS = {signal.SIGINT: ("interrupted", 130), signal.SIGTERM: ("terminated", 143)}
 """What is said, and the exit code: what a shell says of a program that the signal ends."""
 _MOST = 0.25
 """Seconds after a signal in which the interpreter may raise its exception, and what runs may end by itself."""
+TO_BE_HEARD = 0.1
+"""Seconds between the last line and the end of a rank: a launcher drops what it has not read by then."""
 _SOON = 0.02
 """Seconds until a signal that came at a wrong moment is sent again."""
 
@@ -131,4 +134,5 @@ def _watch(reader: socket.socket, done: threading.Event, program: str, advice: s
             line = "\r\x1b[K" if sys.stderr.isatty() else ""  # over a line of progress
             if not quiet:
                 os.write(2, f"{line}{program}: {word}{advice}\n".encode())
+                time.sleep(TO_BE_HEARD)
             os._exit(code)

@@ -22,7 +22,7 @@ from commmodel.bench import process_memory
 from commmodel.bench.launches import is_launched, measure_repeatedly
 from commmodel.bench.options import CommandLine, HelpRequest, parse, parse_processes
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
-from commmodel.interruption import ending, prompt_interruption, raise_on_signals
+from commmodel.interruption import TO_BE_HEARD, ending, prompt_interruption, raise_on_signals
 from commmodel.results import (
     BenchOptions,
     Configuration,
@@ -115,11 +115,11 @@ def _run(parsed: _Parsed) -> int:
     except KeyboardInterrupt as interruption:
         word, code = ending(interruption)
         _say(comm, f"commmodel.bench: {word}{_ADVICE}")
-        if comm.rank:
-            time.sleep(_PATIENCE)
+        time.sleep(_PATIENCE if comm.rank else TO_BE_HEARD)
     except BaseException:  # whatever it was: the other ranks wait for messages that will not come
         traceback.print_exc()
         print(f"commmodel.bench: rank {comm.rank} failed: go on with --resume", file=sys.stderr, flush=True)
+        time.sleep(TO_BE_HEARD)
         code = 1
     comm.Abort(code)
     os._exit(code)  # it may return: a launcher that is being ended itself does not hear of it
