@@ -7,7 +7,22 @@ from support.paths import ROOT
 
 EMPTY_WORDS = {
     *("asked", "both", "called", "each", "either", "every", "everything", "found", "given", "gone", "held", "here"),
-    *("its", "kept", "known", "made", "meant", "mine", "named", "none", "nothing", "one", "others", "ours", "own"),
+    *(
+        "its",
+        "kept",
+        "known",
+        "made",
+        "meant",
+        "me",
+        "mine",
+        "named",
+        "none",
+        "nothing",
+        "one",
+        "others",
+        "ours",
+        "own",
+    ),
     *("said", "same", "seen", "taken", "theirs", "there", "told", "wanted", "what", "which", "who", "whose", "written"),
 }
 """Words that say nothing of what a name holds: name it by a noun of the domain (`record`, `size`, `arguments`)."""

@@ -151,7 +151,7 @@ class Scaling:
 
 
 _SCALING = pytest.StashKey[Scaling]()
-_OUTCOME = pytest.StashKey[dict[str, Any]]()
+_RESULT = pytest.StashKey[dict[str, Any]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -318,7 +318,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     seed = (zlib.crc32(pyfuncitem.nodeid.encode()) + pyfuncitem.config.option.scaling_seed) % 2**32
     measuring = _Measuring(pyfuncitem, expectation, random.Random(seed))  # noqa: S311  (an order, no secret)
     judgement = measuring.measure()
-    outcome = {
+    result = {
         "name": _name(pyfuncitem, expectation),
         "metric": expectation.metric,
         "over": expectation.over,
@@ -327,10 +327,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         "verdict": judgement.verdict,
         "advice": judgement.advice,
     }
-    pyfuncitem.stash[_OUTCOME] = outcome
+    pyfuncitem.stash[_RESULT] = result
     if judgement.verdict == "mismatch" or (judgement.verdict == "uncertain" and expectation.uncertain == "fail"):
         seed_used = pyfuncitem.config.option.scaling_seed
-        pytest.fail(_explanation(outcome, expectation, judgement, seed_used), pytrace=False)
+        pytest.fail(_explanation(result, expectation, judgement, seed_used), pytrace=False)
     return True
 
 
@@ -476,7 +476,7 @@ class _Measuring:
         return _Time(processor, wall).since(begun) if scaling._spent is None else scaling._spent
 
 
-def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: "Judgement", seed: int) -> str:
+def _explanation(result: Mapping[str, Any], expected: _Expectation, judgement: "Judgement", seed: int) -> str:
     """Return the message of a failed test: values, model, and distance from the expectation."""
     from commmodel.scaling.samples import reduce
     from commmodel.scaling.search_space import deviation_limits
@@ -488,7 +488,7 @@ def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: 
     over, ensemble = expected.over, judgement.ensemble
     beside = [_WALL if expected.metric == _PROCESSOR else _PROCESSOR] * expected.is_timed
     rows: list[tuple[str, ...]] = [(over, expected.metric, "smallest", "largest", "model", *beside)]
-    for (scale, samples), (_, other), value in zip(outcome["samples"], outcome["other"], ensemble.values, strict=True):
+    for (scale, samples), (_, other), value in zip(result["samples"], result["other"], ensemble.values, strict=True):
         numbers = [float(value), min(samples), max(samples), float(ensemble.best(scale))]
         numbers += reduce([other], expected.statistic).tolist() if beside else []
         rows.append((f"{scale:.10g}", *map(shown, numbers)))
@@ -501,7 +501,7 @@ def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: 
     limits = "" if low == high else f", within {low.text(over)} and {high.text(over)}"
     grows = f"it grows as {best.growth.text(over)}" if ensemble.fits else "no class fits"
     return "\n".join([
-        f"{expected.metric} of {outcome['name']}: {judgement.verdict}: {grows}, "
+        f"{expected.metric} of {result['name']}: {judgement.verdict}: {grows}, "
         f"expected is {judgement.expectation.text(over)}",
         "",
         *table,
@@ -511,7 +511,7 @@ def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: 
         *([f"divergence  {judgement.divergence.text(over)}"] if ensemble.fits else []),
         *([f"or as       {', '.join(alternatives)}"] if alternatives and ensemble.fits else []),
         *([f"advice      {judgement.advice}"] if judgement.advice else []),
-        f"{len(outcome['samples'][0][1])} repetitions, {expected.statistic}; --scaling-seed {seed}",
+        f"{len(result['samples'][0][1])} repetitions, {expected.statistic}; --scaling-seed {seed}",
     ])  # fmt: skip
 
 
@@ -519,8 +519,8 @@ def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: 
 def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") -> Generator[None, Any, None]:
     """Attach the measurements to the report."""
     finished = yield
-    if call.when == "call" and _OUTCOME in item.stash:
-        setattr(finished.get_result(), _ATTRIBUTE, item.stash[_OUTCOME])
+    if call.when == "call" and _RESULT in item.stash:
+        setattr(finished.get_result(), _ATTRIBUTE, item.stash[_RESULT])
 
 
 class _Keeper:
@@ -545,19 +545,19 @@ class _Keeper:
             raise pytest.UsageError(f"--scaling-results: {self._path} {problem}") from None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        outcome: dict[str, Any] | None = getattr(report, _ATTRIBUTE, None)
-        if outcome is None:
+        result: dict[str, Any] | None = getattr(report, _ATTRIBUTE, None)
+        if result is None:
             return
-        self._records.append((report.nodeid, outcome))
+        self._records.append((report.nodeid, result))
         if self._writer is None:
             return
         from commmodel.results import Record
         from commmodel.results.configurations import Function
 
         try:
-            for scale, samples in outcome["samples"]:
-                function = Function(outcome["name"], outcome["metric"], ((outcome["over"], scale),))
-                unit = _UNITS.get(outcome["metric"], "1")
+            for scale, samples in result["samples"]:
+                function = Function(result["name"], result["metric"], ((result["over"], scale),))
+                unit = _UNITS.get(result["metric"], "1")
                 self._writer.write(Record(function, unit, tuple(samples), stop="repetitions"))
         except InputError as error:
             raise pytest.UsageError(f"--scaling-results: {error}") from None

@@ -405,18 +405,16 @@ def _run(arguments: argparse.Namespace) -> int:
         problem = "it would be set beside itself, name another model"
         raise InputError(f"--compare {scenarios[0].model}: {problem}")
     measured = _measured_timelines([path for path in beside if path not in arguments.models], workload)
-    outcomes = [
-        _simulated(timeline_, record=page is not None or (number == 0 and arguments.trace is not None))
-        for number, timeline_ in enumerate(scenarios)
+    results = [
+        _simulated(prepared, record=page is not None or (number == 0 and arguments.trace is not None))
+        for number, prepared in enumerate(scenarios)
     ]
 
     timelines = [
-        timeline.Timeline.of(outcome, prepared.model) for outcome, prepared in zip(outcomes, scenarios, strict=True)
+        timeline.Timeline.of(result, prepared.model) for result, prepared in zip(results, scenarios, strict=True)
     ]
-    results = _results(scenarios, outcomes) + [summary_of(timeline_) for timeline_ in measured]
-    hanging = [
-        (prepared.model, outcome) for prepared, outcome in zip(scenarios, outcomes, strict=True) if outcome.blocked
-    ]
+    summaries = _summaries(scenarios, results) + [summary_of(timeline_) for timeline_ in measured]
+    hanging = [(prepared.model, result) for prepared, result in zip(scenarios, results, strict=True) if result.blocked]
     placements = dict.fromkeys(prepared.placement for prepared in scenarios if prepared.placement)
     title = ", ".join([workload.title, place.name, *placements])
     notes = [*dict.fromkeys(note for prepared in scenarios for note in prepared.notes), *workload.notes()]
@@ -424,16 +422,16 @@ def _run(arguments: argparse.Namespace) -> int:
         if arguments.trace is not None:
             timeline.dump(timelines[0], arguments.trace)
         if page is not None:
-            _write_page(page, arguments.output, title, scenarios, results, [*timelines, *measured])
+            _write_page(page, arguments.output, title, scenarios, summaries, [*timelines, *measured])
     except InputError as error:
         if not hanging:  # else that is what people have to know first
             raise
         arguments.output = None
         notes.append(f"not written: {error}")
     if arguments.json:
-        print_json({**_as_json(arguments, place, workload, results, hanging), "notes": notes})
+        print_json({**_as_json(arguments, place, workload, summaries, hanging), "notes": notes})
     elif not hanging:
-        _print(arguments, title, results)
+        _print(arguments, title, summaries)
     if hanging:
         code = _deadlocked(hanging)
     for note in notes:
@@ -462,7 +460,7 @@ def _measured_timelines(paths: Sequence[str], workload: Any) -> list[Any]:
 
 
 def _write_page(
-    write: Any, path: str, title: str, scenarios: list[Any], results: list[Any], timelines: list[Any]
+    write: Any, path: str, title: str, scenarios: list[Any], summaries: list[Any], timelines: list[Any]
 ) -> None:
     """Write the page of Gantt charts."""
     from commmodel.report.simulation.gantt_page import axis_seconds
@@ -472,10 +470,10 @@ def _write_page(
     loads = [
         []
         if prepared.platform is None
-        else loads_of(result, prepared.hosts, prepared.platform.routing().route, seconds)
-        for prepared, result in zip(scenarios, results, strict=False)
+        else loads_of(summary, prepared.hosts, prepared.platform.routing().route, seconds)
+        for prepared, summary in zip(scenarios, summaries, strict=False)
     ]
-    write(path, title, timelines, results, loads)
+    write(path, title, timelines, summaries, loads)
 
 
 def _beside(arguments: argparse.Namespace) -> list[str]:
@@ -495,45 +493,45 @@ def _check_trace(path: str, timeline: Any) -> None:
         raise InputError(f"--trace {path}: the name must end in {', '.join(timeline.WRITERS)}, with .gz behind or not")
 
 
-def _results(scenarios: list[Any], outcomes: list[Any]) -> list[Any]:
+def _summaries(scenarios: list[Any], results: list[Any]) -> list[Any]:
     from commmodel.simulate.summary import RunSummary
 
     return [
-        RunSummary(result.model, outcome.seconds, outcome.ends, outcome.spent, outcome,
-               () if result.platform is None else result.platform.link_names,
-               None if result.platform is None else result.platform.capacity)
-        for result, outcome in zip(scenarios, outcomes, strict=True)
+        RunSummary(scenario.model, result.seconds, result.ends, result.spent, result,
+               () if scenario.platform is None else scenario.platform.link_names,
+               None if scenario.platform is None else scenario.platform.capacity)
+        for scenario, result in zip(scenarios, results, strict=True)
     ]  # fmt: skip
 
 
-def _print(arguments: argparse.Namespace, title: str, results: list[Any]) -> None:
+def _print(arguments: argparse.Namespace, title: str, summaries: list[Any]) -> None:
     from commmodel.report.kit.tables import text
     from commmodel.report.simulation.tables import summary_tables
 
-    show(text(title, "bold"), *summary_tables(results))
+    show(text(title, "bold"), *summary_tables(summaries))
     for path in (arguments.output, arguments.trace):
         if path is not None:
             print(f"written to {path}")
-    for result in results:
-        if result.outcome is not None and result.outcome.unmatched_messages:
-            messages = f"{result.outcome.unmatched_messages} messages were never received"
-            print(f"note: by {result.name}, {messages}", file=sys.stderr)
+    for summary in summaries:
+        if summary.result is not None and summary.result.unmatched_messages:
+            messages = f"{summary.result.unmatched_messages} messages were never received"
+            print(f"note: by {summary.name}, {messages}", file=sys.stderr)
 
 
 def _as_json(
-    arguments: argparse.Namespace, place: Any, workload: Any, results: list[Any], hanging: list[tuple[str, Any]]
+    arguments: argparse.Namespace, place: Any, workload: Any, summaries: list[Any], hanging: list[tuple[str, Any]]
 ) -> dict[str, Any]:
     import msgspec
 
     from commmodel.simulate.summary import summary_as_json
 
-    first, *beside = (summary_as_json(result) for result in results)
+    first, *beside = (summary_as_json(summary) for summary in summaries)
     for row in (first, *beside):
         if row["model"] in {model for model, _ in hanging}:
             row["seconds"] = None  # it never ends
     blocked = [
-        {"model": model, **msgspec.to_builtins(rank), "says": str(rank)} for model, outcome in hanging
-        for rank in outcome.blocked
+        {"model": model, **msgspec.to_builtins(rank), "says": str(rank)} for model, result in hanging
+        for rank in result.blocked
     ]  # fmt: skip
     return {
         **first,
@@ -551,8 +549,8 @@ def _deadlocked(hanging: list[tuple[str, Any]]) -> int:
     """Print the waiting ranks of a deadlock on standard error."""
     from commmodel.simulate.summary import deadlock_lines
 
-    for model, outcome in hanging:
-        first, *lines = deadlock_lines(outcome, model)
+    for model, result in hanging:
+        first, *lines = deadlock_lines(result, model)
         print(f"commmodel: {first}", file=sys.stderr)
         for line in lines:
             print(f"    {line}", file=sys.stderr)

@@ -37,7 +37,7 @@ class RunSummary:
     ends : float64 array, shape (processes,)
     spent : float64 array, shape (processes, states)
         In the order of `commmodel.simulate.states.State`, all of them or the first.
-    outcome : SimulationResult, optional
+    result : SimulationResult, optional
         Of a simulation.
     link_names : sequence of str
     capacity : float64 array, shape (links,)
@@ -48,7 +48,7 @@ class RunSummary:
     seconds: float
     ends: NDArray[np.float64]
     spent: NDArray[np.float64]
-    outcome: SimulationResult | None = None
+    result: SimulationResult | None = None
     link_names: Sequence[str] = ()
     capacity: NDArray[np.float64] | None = None
 
@@ -86,15 +86,15 @@ def idle_times(spent: NDArray[np.float64], seconds: float) -> NDArray[np.float64
 
 def busiest_links(summary: RunSummary, most: int = _MOST_LINKS) -> list[LinkUse]:
     """Return the links of which the largest share was used, the busiest first. Idle links are omitted."""
-    outcome, capacity = summary.outcome, summary.capacity
-    if outcome is None or capacity is None or outcome.link_bytes.size != capacity.size or summary.seconds <= 0:
+    result, capacity = summary.result, summary.capacity
+    if result is None or capacity is None or result.link_bytes.size != capacity.size or summary.seconds <= 0:
         return []
-    shares = outcome.link_work / capacity / summary.seconds
-    order = np.lexsort((np.arange(shares.size), -outcome.link_bytes, -shares))[:most]
+    shares = result.link_work / capacity / summary.seconds
+    order = np.lexsort((np.arange(shares.size), -result.link_bytes, -shares))[:most]
     return [
-        LinkUse(summary.link_names[link], float(outcome.link_bytes[link]), float(shares[link]), link)
+        LinkUse(summary.link_names[link], float(result.link_bytes[link]), float(shares[link]), link)
         for link in order.tolist()
-        if outcome.link_bytes[link] > 0
+        if result.link_bytes[link] > 0
     ]
 
 
@@ -112,23 +112,23 @@ def loads_of(
     summary: RunSummary, hosts: NDArray[np.int64], route: Callable[[int, int], list[int]], seconds: float
 ) -> "list[LinkLoad]":
     """Return the load over time of the busiest links, on a time axis of so many seconds."""
-    outcome, capacity = summary.outcome, summary.capacity
-    if outcome is None or capacity is None:
+    result, capacity = summary.result, summary.capacity
+    if result is None or capacity is None:
         return []
     from commmodel.simulate.link_load import link_loads
 
     links = [(link.number, link.name, float(capacity[link.number])) for link in busiest_links(summary)]
-    return link_loads(links, outcome.transfers, hosts, route, outcome.link_work, seconds)
+    return link_loads(links, result.transfers, hosts, route, result.link_work, seconds)
 
 
 def summary_as_json(summary: RunSummary) -> dict[str, Any]:
     """Return a summary for ``--json``, the names that scripts rely on first."""
-    outcome = summary.outcome
+    result = summary.result
     plain: dict[str, Any] = {
         "seconds": summary.seconds,
-        "messages": None if outcome is None else outcome.messages,
-        "events": None if outcome is None else outcome.events,
-        "wall_seconds": None if outcome is None else outcome.wall_seconds,
+        "messages": None if result is None else result.messages,
+        "events": None if result is None else result.events,
+        "wall_seconds": None if result is None else result.wall_seconds,
         "model": summary.name,
         "processes": summary.ends.size,
         "breakdown": {
@@ -136,19 +136,19 @@ def summary_as_json(summary: RunSummary) -> dict[str, Any]:
         },
         "links": [{"name": link.name, "bytes": link.carried, "share": link.share} for link in busiest_links(summary)],
     }
-    if outcome is not None:
-        plain |= {"solver_calls": outcome.solver_calls, "unmatched_messages": outcome.unmatched_messages}
+    if result is not None:
+        plain |= {"solver_calls": result.solver_calls, "unmatched_messages": result.unmatched_messages}
     return plain
 
 
-def deadlock_lines(outcome: SimulationResult, model: str = "") -> list[str]:
+def deadlock_lines(result: SimulationResult, model: str = "") -> list[str]:
     """Return lines on a deadlock: the number of blocked ranks, and the waits of the first ones."""
     first_of: dict[int, str] = {}
-    for blocked in outcome.blocked:
+    for blocked in result.blocked:
         first_of.setdefault(blocked.rank, str(blocked))
-    count, processes = len(first_of), outcome.ends.size
+    count, processes = len(first_of), result.ends.size
     with_model = f", {model}" if model else ""
-    least = "at least " if len(outcome.blocked) >= _MOST_NAMED else ""
+    least = "at least " if len(result.blocked) >= _MOST_NAMED else ""
     lines = [f"deadlock: {least}{count} of {processes} ranks never end{with_model}"]
     lines += [line for _, line in sorted(first_of.items())[:_MOST_BLOCKED]]
     if count > _MOST_BLOCKED:

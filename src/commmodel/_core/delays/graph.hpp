@@ -51,14 +51,14 @@ class Graph {
             nics_ = std::max(nics_, operations[i].nic + 1);
             strict_ |= operations[i].kind == GOAL_SEND && operations[i].value > p_.S;
         }
-        lanes_ = cpus_ * nics_;
+        cpu_nics_ = cpus_ * nics_;
     }
 
     void run() {
         processor_.assign(static_cast<size_t>(ranks_) * cpus_, 0.0);
         sending_.assign(static_cast<size_t>(ranks_) * nics_, 0.0);
         receiving_.assign(static_cast<size_t>(ranks_) * nics_, 0.0);
-        heads_.assign(static_cast<size_t>(ranks_) * lanes_ * KINDS, NONE);
+        heads_.assign(static_cast<size_t>(ranks_) * cpu_nics_ * KINDS, NONE);
         unmatched_.assign(ranks_, Unmatched());
         run_.ends.assign(ranks_, 0.0);
         busy_until_.assign(ranks_, 0.0);
@@ -112,7 +112,7 @@ class Graph {
     };
     struct Candidate {
         double time = INFINITE, since = INFINITE;
-        int32_t kind = KINDS, lane = 0;
+        int32_t kind = KINDS, cpu_nic = 0;
     };
 
     void read_dependencies(const GoalDependency *dependencies, int64_t edges) {
@@ -131,20 +131,24 @@ class Graph {
         }
     }
 
-    size_t at_processor(int32_t rank, int32_t lane) const { return static_cast<size_t>(rank) * cpus_ + lane / nics_; }
-    size_t at_nic(int32_t rank, int32_t lane) const { return static_cast<size_t>(rank) * nics_ + lane % nics_; }
-    int32_t lane_of(int32_t operation) const { return operations_[operation].cpu * nics_ + operations_[operation].nic; }
-    int32_t &head(int32_t rank, int32_t lane, int32_t kind) {
-        return heads_[(static_cast<size_t>(rank) * lanes_ + lane) * KINDS + kind];
+    size_t at_processor(int32_t rank, int32_t cpu_nic) const {
+        return static_cast<size_t>(rank) * cpus_ + cpu_nic / nics_;
+    }
+    size_t at_nic(int32_t rank, int32_t cpu_nic) const { return static_cast<size_t>(rank) * nics_ + cpu_nic % nics_; }
+    int32_t cpu_nic_of(int32_t operation) const {
+        return operations_[operation].cpu * nics_ + operations_[operation].nic;
+    }
+    int32_t &head(int32_t rank, int32_t cpu_nic, int32_t kind) {
+        return heads_[(static_cast<size_t>(rank) * cpu_nics_ + cpu_nic) * KINDS + kind];
     }
 
     // Return what a rank does first.
     Candidate first(int32_t rank) {
         Candidate best;
-        for (int32_t lane = 0; lane < lanes_; lane++) {
-            double processor = processor_[at_processor(rank, lane)];
-            size_t nic = at_nic(rank, lane);
-            const int32_t *heads = &head(rank, lane, 0);
+        for (int32_t cpu_nic = 0; cpu_nic < cpu_nics_; cpu_nic++) {
+            double processor = processor_[at_processor(rank, cpu_nic)];
+            size_t nic = at_nic(rank, cpu_nic);
+            const int32_t *heads = &head(rank, cpu_nic, 0);
             for (int32_t kind = 0; kind < KINDS; kind++) {
                 if (heads[kind] == NONE) continue;
                 double time, since;
@@ -160,7 +164,7 @@ class Graph {
                     if (kind != POSTS) time = std::max(time, processor);
                     if (kind == SENDS) time = std::max(time, sending_[nic]);
                 }
-                if (time < best.time || (time == best.time && since < best.since)) best = {time, since, kind, lane};
+                if (time < best.time || (time == best.time && since < best.since)) best = {time, since, kind, cpu_nic};
             }
         }
         return best;
@@ -171,7 +175,7 @@ class Graph {
         do {
             run_.events += 1;
             if (next.kind >= ARRIVALS) {
-                int32_t &heap = head(rank, next.lane, next.kind);
+                int32_t &heap = head(rank, next.cpu_nic, next.kind);
                 int32_t message = heap;
                 heap = drop_first(by_arrival_, message);
                 if (next.kind == RECEPTIONS)
@@ -182,7 +186,7 @@ class Graph {
                     take(rank, message, next.time);
             } else {
                 Nodes nodes{nodes_};
-                int32_t &heap = head(rank, next.lane, next.kind);
+                int32_t &heap = head(rank, next.cpu_nic, next.kind);
                 int32_t operation = heap;
                 heap = drop_first(nodes, operation);
                 if (next.kind == SENDS)
@@ -208,7 +212,7 @@ class Graph {
         int32_t kind = one.kind == GOAL_SEND ? SENDS : one.kind == GOAL_RECEIVE ? POSTS : CALCULATIONS;
         if (kind == SENDS) node.time = std::max(node.time, sending_[static_cast<size_t>(rank) * nics_ + one.nic]);
         Nodes nodes{nodes_};
-        int32_t &heap = head(rank, lane_of(operation), kind);
+        int32_t &heap = head(rank, cpu_nic_of(operation), kind);
         heap = add_to_heap(nodes, heap, operation);
     }
 
@@ -249,15 +253,15 @@ class Graph {
         message.tag = one.tag;
         message.order = static_cast<uint32_t>(run_.messages++);
         message.owner = operation;
-        message.lane = static_cast<uint16_t>(lane_of(operation));
-        int32_t &heap = head(one.peer, message.lane, ARRIVALS);
+        message.cpu_nic = static_cast<uint16_t>(cpu_nic_of(operation));
+        int32_t &heap = head(one.peer, message.cpu_nic, ARRIVALS);
         int32_t place = messages_.add(message);
         heap = add_to_heap(by_arrival_, heap, place);
         if (one.peer != rank && heap == place) {
             double time = message.arrival;
             if (!p_.newer)
-                time = std::max(time, std::max(processor_[at_processor(one.peer, message.lane)],
-                                               receiving_[at_nic(one.peer, message.lane)]));
+                time = std::max(time, std::max(processor_[at_processor(one.peer, message.cpu_nic)],
+                                               receiving_[at_nic(one.peer, message.cpu_nic)]));
             if (time < queue_->time(one.peer)) queue_->set(one.peer, time);
         }
         let_go(rank, operation, true, now, now);
@@ -290,8 +294,8 @@ class Graph {
         const Message one = messages_[message];
         double rest = bytes_after_first(one.size);
         double end = now + p_.o + std::max(rest * p_.O_r, rest * p_.G);
-        processor_[at_processor(rank, one.lane)] = end;
-        receiving_[at_nic(rank, one.lane)] = now + p_.g + rest * p_.G;
+        processor_[at_processor(rank, one.cpu_nic)] = end;
+        receiving_[at_nic(rank, one.cpu_nic)] = now + p_.g + rest * p_.G;
         spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
         run_.ends[rank] = std::max(run_.ends[rank], end);
         note(rank, one, now + std::max(rest * p_.O_r, rest * p_.G));
@@ -313,16 +317,16 @@ class Graph {
         Message &one = messages_[message];
         one.arrival = now;
         one.answers = receive;
-        one.lane = static_cast<uint16_t>(operations_[receive].cpu * nics_ + one.lane % nics_);
-        int32_t &heap = head(rank, one.lane, RECEPTIONS);
+        one.cpu_nic = static_cast<uint16_t>(operations_[receive].cpu * nics_ + one.cpu_nic % nics_);
+        int32_t &heap = head(rank, one.cpu_nic, RECEPTIONS);
         heap = add_to_heap(by_arrival_, heap, message);
     }
 
     void receive(int32_t rank, int32_t message, double now) {
         const Message one = messages_[message];
         double end = now + p_.g + p_.o + bytes_after_first(one.size) * p_.O_r;
-        receiving_[at_nic(rank, one.lane)] = now + p_.g;
-        processor_[at_processor(rank, one.lane)] = end;
+        receiving_[at_nic(rank, one.cpu_nic)] = now + p_.g;
+        processor_[at_processor(rank, one.cpu_nic)] = end;
         spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
         free_sender(rank, message, end, now);
         messages_.drop(message);
@@ -333,10 +337,10 @@ class Graph {
     void free_sender(int32_t rank, int32_t message, double time, double now) {
         const Message one = messages_[message];
         if (one.size <= p_.S) return;
-        int32_t lane = lane_of(one.owner);
+        int32_t cpu_nic = cpu_nic_of(one.owner);
         time = std::max(time,
                         one.born + p_.o + bytes_after_first(one.size) * p_.O_s);  // or it would end before its overhead
-        double &processor = processor_[at_processor(one.source, lane)], &nic = sending_[at_nic(one.source, lane)];
+        double &processor = processor_[at_processor(one.source, cpu_nic)], &nic = sending_[at_nic(one.source, cpu_nic)];
         processor = std::max(processor, time);
         nic = std::max(nic, p_.newer ? now + p_.g : now);
         let_go(one.source, one.owner, false, time, now);
@@ -384,7 +388,7 @@ class Graph {
     int64_t count_;
     GraphParameters p_;
     Run &run_;
-    int32_t cpus_ = 1, nics_ = 1, lanes_ = 1;
+    int32_t cpus_ = 1, nics_ = 1, cpu_nics_ = 1;
     bool strict_ = false;  // a rendezvous reaches its sender at once
     int32_t posts_ = 0;
     std::vector<Node> nodes_;

@@ -17,7 +17,7 @@ struct Message {  // 64 bytes
     int32_t link;            // next in a queue, or of unused ones
     int32_t owner;           // the operation or request that it serves
     int32_t answers;         // the sender's request, of a message in a rendezvous
-    uint16_t lane;           // CPU and NIC
+    uint16_t cpu_nic;        // CPU and NIC
     uint8_t kind;
     uint8_t turns;  // of `Flights`
 };

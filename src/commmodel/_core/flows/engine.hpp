@@ -117,26 +117,27 @@ class Engine final : public Answers {
 
     // Note what a rank did since `since`.
     void spend(int32_t rank, State state, int32_t peer = NONE, int32_t tag = NONE, double size = 0.0) {
-        Rank &me = ranks_[rank];
-        if (strands_.is_rank(rank)) run_.spend(rank, state, peer, tag, size, me.since, now_);
-        me.since = now_;
+        Rank &process = ranks_[rank];
+        if (strands_.is_rank(rank)) run_.spend(rank, state, peer, tag, size, process.since, now_);
+        process.since = now_;
     }
 
     // A wait is a transfer while a message to or from the rank is in flight.
-    static State waiting(const Rank &me) { return me.in_flight > 0 ? IN_TRANSFER : IN_WAIT; }
+    static State waiting(const Rank &process) { return process.in_flight > 0 ? IN_TRANSFER : IN_WAIT; }
 
     // A message to or from a rank leaves: what it waited until now, nothing moved, unless others are in flight.
     void take_off(int32_t rank) {
-        Rank &me = ranks_[rank];
-        if (me.in_flight == 0 && (is_waiting(me) || (me.doing == RECEIVING && me.is_early))) spend(rank, IN_WAIT);
-        me.is_early = false;
-        ++me.in_flight;
+        Rank &process = ranks_[rank];
+        if (process.in_flight == 0 && (is_waiting(process) || (process.doing == RECEIVING && process.is_early)))
+            spend(rank, IN_WAIT);
+        process.is_early = false;
+        ++process.in_flight;
     }
 
     void land(int32_t rank) {
-        Rank &me = ranks_[rank];
-        if (me.in_flight == 1 && is_waiting(me)) spend(rank, IN_TRANSFER);
-        --me.in_flight;
+        Rank &process = ranks_[rank];
+        if (process.in_flight == 1 && is_waiting(process)) spend(rank, IN_TRANSFER);
+        --process.in_flight;
     }
 
     // Let a rank be in what it does for so long; false where that is no time.
@@ -150,22 +151,24 @@ class Engine final : public Answers {
 
     // Carry a rank's operations out until it has to wait.
     void proceed(int32_t rank) {
-        Rank &me = ranks_[rank];
-        const Doing doing = me.doing;
-        me.doing = NEXT;
+        Rank &process = ranks_[rank];
+        const Doing doing = process.doing;
+        process.doing = NEXT;
         bool goes_on = true;
         switch (doing) {
             case NEXT: goes_on = begin(rank); break;
             case BUSY: end_busy(rank); break;
             case BEFORE_SENDING: goes_on = send(rank); break;
-            case SENDING: spend(rank, IN_SEND, me.at->peer, me.at->tag, me.at->value), ++me.at; break;
+            case SENDING:
+                spend(rank, IN_SEND, process.at->peer, process.at->tag, process.at->value), ++process.at;
+                break;
             case RECEIVING: goes_on = received(rank); break;
             case AFTER_RECEIVING: end_receive(rank); break;
             case WAITING:
             case GOING_ON: goes_on = wait(rank, IN_WAIT); break;
             case AFTER_WAITING: goes_on = wait(rank, IN_RECEIVE); break;
-            case TESTED: spend(rank, IN_RECEIVE), ++me.at; break;
-            case AWOKEN: spend(rank, waiting(me)), ++me.at; break;
+            case TESTED: spend(rank, IN_RECEIVE), ++process.at; break;
+            case AWOKEN: spend(rank, waiting(process)), ++process.at; break;
             case AWAITING:
             case ENDED: return;
         }
@@ -173,8 +176,8 @@ class Engine final : public Answers {
     }
 
     void end_busy(int32_t rank) {
-        Rank &me = ranks_[rank];
-        const Operation &operation = *me.at++;
+        Rank &process = ranks_[rank];
+        const Operation &operation = *process.at++;
         if (operation.code == COMPUTE || operation.code == SLEEP) {
             spend(rank, operation.code == COMPUTE ? IN_COMPUTE : IN_SLEEP);
         } else {
@@ -184,15 +187,15 @@ class Engine final : public Answers {
 
     // Begin the next operation; true if it is done at once.
     bool begin(int32_t rank) {
-        Rank &me = ranks_[rank];
-        me.since = now_;
-        if (me.at == me.end && !reader_.more(rank, me)) {
-            me.doing = ENDED;
+        Rank &process = ranks_[rank];
+        process.since = now_;
+        if (process.at == process.end && !reader_.more(rank, process)) {
+            process.doing = ENDED;
             if (!strands_.is_rank(rank)) end_strand(rank);
             return false;
         }
-        if (!reader_.check(rank, me, requests_)) return false;
-        const Operation &operation = *me.at;
+        if (!reader_.check(rank, process, requests_)) return false;
+        const Operation &operation = *process.at;
         switch (operation.code) {
             case COMPUTE:
             case SLEEP:
@@ -214,14 +217,14 @@ class Engine final : public Answers {
                     poll(rank);
                     break;
                 }
-                me.doing = AWAITING;
+                process.doing = AWAITING;
                 alarms_.set(now_ + operation.value, rank);
                 progress(rank);
                 return false;
             case WITHDRAW: withdraw(rank); break;
             case MARK: run_.marks.push_back({rank, static_cast<int32_t>(operation.value), now_}); break;
         }
-        ++me.at;
+        ++process.at;
         return true;
     }
 
@@ -242,8 +245,8 @@ class Engine final : public Answers {
 
     // Memory of another rank is written or read: a message that needs no receive.
     bool reach(int32_t rank) {
-        Rank &me = ranks_[rank];
-        const Operation &operation = *me.at;
+        Rank &process = ranks_[rank];
+        const Operation &operation = *process.at;
         const bool fetches = operation.code == GET;
         const int32_t index = messages_.make();
         Message &message = messages_[index];
@@ -255,15 +258,15 @@ class Engine final : public Answers {
         message.sends = message.receives = rank;
         message.receiver = open(rank, operation.request, false);
         ++run_.messages;
-        if (run_.records) sends_.post(index, me.since);
+        if (run_.records) sends_.post(index, process.since);
         leave(index);
         return end_send(rank);
     }
 
     // The message goes out, or waits for its receive.
     bool send(int32_t rank) {
-        Rank &me = ranks_[rank];
-        const Operation &operation = *me.at;
+        Rank &process = ranks_[rank];
+        const Operation &operation = *process.at;
         if (operation.code == PUT || operation.code == GET) return reach(rank);
         const bool waits = operation.code == SSEND || operation.code == ISSEND;
         const Mode mode = waits ? SYNCHRONOUS : costs_(operation.value).mode;
@@ -286,9 +289,9 @@ class Engine final : public Answers {
             message.sender = open(rank, operation.request, mode != SYNCHRONOUS);
         } else if (mode == SYNCHRONOUS) {
             message.sender = BLOCKING;
-            me.doing = SENDING;
+            process.doing = SENDING;
         }
-        if (run_.records) sends_.post(index, me.since);
+        if (run_.records) sends_.post(index, process.since);
         if (matched) {
             message.stage = MATCHED;
             if (run_.live != nullptr) report(message);
@@ -304,7 +307,7 @@ class Engine final : public Answers {
         } else if (matched || !message.awaits_receive) {
             leave(index);
         }
-        if (me.doing != NEXT) {
+        if (process.doing != NEXT) {
             progress(rank);
             return false;
         }
@@ -312,31 +315,31 @@ class Engine final : public Answers {
     }
 
     bool end_send(int32_t rank) {
-        Rank &me = ranks_[rank];
-        const Operation &operation = *me.at;
+        Rank &process = ranks_[rank];
+        const Operation &operation = *process.at;
         if (!protocol_.leaves_after_overhead && stay(rank, send_overhead(operation), BUSY)) return false;
         spend(rank, IN_SEND, operation.peer, operation.tag, operation.value);
-        ++me.at;
+        ++process.at;
         return true;
     }
 
     // Who waits for an end of a message that a non-blocking call began.
     int32_t open(int32_t rank, int32_t name, bool done) {
-        Rank &me = ranks_[rank];
+        Rank &process = ranks_[rank];
         if (name == UNNAMED) {
             if (done) return NONE;
-            ++me.open_unnamed;
+            ++process.open_unnamed;
             return UNNAMED_REQUEST;
         }
-        const int32_t request = requests_.open(rank, {name, NONE, NONE, 0.0, done, false}, me.first_request);
+        const int32_t request = requests_.open(rank, {name, NONE, NONE, 0.0, done, false}, process.first_request);
         return done ? NONE : request;
     }
 
     // ---- receives
 
     bool receive(int32_t rank) {
-        Rank &me = ranks_[rank];
-        const Operation &operation = *me.at;
+        Rank &process = ranks_[rank];
+        const Operation &operation = *process.at;
         const bool blocking = operation.code == RECV;
         const int32_t receiver = strands_.rank(rank);
         Unmatched &unmatched = ranks_[receiver].unmatched;
@@ -344,13 +347,13 @@ class Engine final : public Answers {
         const bool matched = index != NONE;
         if (!matched) index = messages_.make();
         Message &message = messages_[index];
-        if (matched && !reader_.fits(message.size, operation.value, message.source, receiver, message.tag, me))
+        if (matched && !reader_.fits(message.size, operation.value, message.source, receiver, message.tag, process))
             return false;
         message.receives = rank;
         message.receiver = blocking ? BLOCKING : open(rank, operation.request, false);
         if (blocking) {
-            me.doing = RECEIVING;
-            me.is_early = me.in_flight == 0;
+            process.doing = RECEIVING;
+            process.is_early = process.in_flight == 0;
         }
         if (!matched) {
             message.set(operation.value, operation.peer, receiver, operation.tag);
@@ -370,23 +373,23 @@ class Engine final : public Answers {
             progress(rank);
             return false;
         }
-        ++me.at;
+        ++process.at;
         return true;
     }
 
     // An MPI_Recv has its message.
     bool received(int32_t rank) {
-        Rank &me = ranks_[rank];
-        const double overhead = std::exchange(me.owed, 0.0);
+        Rank &process = ranks_[rank];
+        const double overhead = std::exchange(process.owed, 0.0);
         if (stay(rank, overhead, AFTER_RECEIVING)) return false;
         end_receive(rank);
         return true;
     }
 
     void end_receive(int32_t rank) {
-        Rank &me = ranks_[rank];
-        spend(rank, IN_RECEIVE, me.peer, me.tag, me.size);
-        ++me.at;
+        Rank &process = ranks_[rank];
+        spend(rank, IN_RECEIVE, process.peer, process.tag, process.size);
+        ++process.at;
     }
 
     // ---- messages on their way
@@ -501,15 +504,15 @@ class Engine final : public Answers {
     }
 
     void complete(int32_t rank, int32_t waiter, double overhead) {
-        Rank &me = ranks_[rank];
+        Rank &process = ranks_[rank];
         if (waiter == BLOCKING) {
             make_ready(rank);
             return;
         }
         if (waiter == UNNAMED_REQUEST) {
-            --me.open_unnamed;
-            if (!awaits_unnamed(me)) {
-                me.owed_unnamed += overhead;
+            --process.open_unnamed;
+            if (!awaits_unnamed(process)) {
+                process.owed_unnamed += overhead;
                 return;
             }
         } else {
@@ -517,15 +520,15 @@ class Engine final : public Answers {
             request.done = true;
             request.overhead = overhead;
             if (!request.awaited) {
-                if (me.doing == AWAITING) awake(rank);
+                if (process.doing == AWAITING) awake(rank);
                 return;
             }
-            requests_.close(rank, waiter, me.first_request);
+            requests_.close(rank, waiter, process.first_request);
         }
-        me.owed += overhead;
-        --me.awaited;
-        if (me.doing == WAITING && (me.awaited == 0 || overhead > 0.0)) {
-            me.doing = GOING_ON;
+        process.owed += overhead;
+        --process.awaited;
+        if (process.doing == WAITING && (process.awaited == 0 || overhead > 0.0)) {
+            process.doing = GOING_ON;
             make_ready(rank);
         }
     }

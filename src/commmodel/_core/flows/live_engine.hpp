@@ -37,15 +37,15 @@ inline bool Engine::begin_pending() {
 
 // A receive that has got no message yet is given up.
 inline void Engine::withdraw(int32_t rank) {
-    Rank &me = ranks_[rank];
-    const int32_t request = requests_.find(rank, me.at->request);
+    Rank &process = ranks_[rank];
+    const int32_t request = requests_.find(rank, process.at->request);
     if (request == NONE) return;
-    const int32_t index = matching_.withdraw(rank, me.unmatched, me.at->peer, me.at->tag,
+    const int32_t index = matching_.withdraw(rank, process.unmatched, process.at->peer, process.at->tag,
                                              [&](int32_t receive) { return messages_[receive].receiver == request; });
     if (index == NONE) return;
     messages_[index].stage = UNUSED;
     messages_.drop(index);
-    requests_.close(rank, request, me.first_request);
+    requests_.close(rank, request, process.first_request);
 }
 
 // A receive and its message have met.

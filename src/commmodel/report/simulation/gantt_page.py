@@ -79,7 +79,7 @@ def render(
         f"Timeline: {name}",
         "Simulated run" if summaries else "Recorded run",
         [Section("Results", tuple(tables))],
-        [f"model {summary.name}" if summary.outcome else f"measured: {summary.name}" for summary in summaries],
+        [f"model {summary.name}" if summary.result else f"measured: {summary.name}" for summary in summaries],
         "gantt.html",
         policy=Markup(f"; script-src 'sha256-{digest}'"),  # noqa: S704  (base64)
         script=Markup(script),  # noqa: S704  (our own file)

@@ -24,7 +24,7 @@ def _time_table(title: str, summaries: Sequence[RunSummary]) -> Table:
     several = len(summaries) > 1
     rows = []
     for summary in summaries:
-        run = summary.outcome
+        run = summary.result
         counts = ("", "", "") if run is None else (str(run.messages), str(run.events), format_time(run.wall_seconds))
         beside = (_beside(summary, summaries[0]),) if several else ()
         rows.append((summary.name, format_time(summary.seconds), *beside, *counts))

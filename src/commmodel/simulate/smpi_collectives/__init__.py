@@ -16,7 +16,7 @@ in Thakur, Rabenseifner and Gropp 2005, Rabenseifner 2004, and Faraj and Yuan 20
 
 from commmodel.collectives.library.smpi_selection import DEFAULT, Selection
 from commmodel.simulate.smpi_collectives.calls import Member, RankCall
-from commmodel.simulate.smpi_collectives.library import ALGORITHMS, calls, member, program, reduce_scatter
+from commmodel.simulate.smpi_collectives.library import ALGORITHMS, calls, member_of_world, program, reduce_scatter
 from commmodel.simulate.smpi_collectives.rounds import ELEMENT
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "RankCall",
     "Selection",
     "calls",
-    "member",
+    "member_of_world",
     "program",
     "reduce_scatter",
 ]  # fmt: skip

@@ -19,97 +19,97 @@ _at_once = by_rounds(rounds.descending)
 _bruck = by_rounds(alltoall.bruck)
 
 
-def _rectangle(me: Member, call: RankCall) -> None:
-    over_rectangle(me, "alltoall 2dmesh", me.processes * call.size, call.size)
+def _rectangle(member: Member, call: RankCall) -> None:
+    over_rectangle(member, "alltoall 2dmesh", member.processes * call.size, call.size)
 
 
-def _cube(me: Member, call: RankCall) -> None:
-    over_cube(me, "alltoall 3dmesh", me.processes * call.size, call.size)
+def _cube(member: Member, call: RankCall) -> None:
+    over_cube(member, "alltoall 3dmesh", member.processes * call.size, call.size)
 
 
-def _doubling(me: Member, call: RankCall) -> None:
+def _doubling(member: Member, call: RankCall) -> None:
     """Recursive doubling of all vectors."""
-    double(me, lambda first, last: (last - first) * me.processes * call.size)
+    double(member, lambda first, last: (last - first) * member.processes * call.size)
 
 
-def _throttled(me: Member, call: RankCall) -> None:
+def _throttled(member: Member, call: RankCall) -> None:
     """Four blocks at once, one's own by a message, too."""
-    processes = me.processes
+    processes = member.processes
     if not call.size:
         return
     for begin in range(0, processes, _THROTTLE):
         steps = range(begin, min(begin + _THROTTLE, processes))
-        receives = [me.ireceive((me.rank + step) % processes) for step in steps]
-        me.wait(*receives, *[me.isend((me.rank - step) % processes, call.size) for step in steps])
+        receives = [member.ireceive((member.rank + step) % processes) for step in steps]
+        member.wait(*receives, *[member.isend((member.rank - step) % processes, call.size) for step in steps])
 
 
-def _put(me: Member, call: RankCall) -> None:
+def _put(member: Member, call: RankCall) -> None:
     """Put all blocks at once into a window, between barriers, which has been made before and is removed again.
 
     Ranks take part in a put from when the other begins it: so receives are posted within the barrier before.
     """
-    power_of_two_only(me, "alltoall pair_rma")
-    if not me.is_default("barrier"):
+    power_of_two_only(member, "alltoall pair_rma")
+    if not member.is_default("barrier"):
         raise InputError("SMPI's alltoall pair_rma is known with its default barrier only")
-    partners = [me.rank ^ step for step in range(1, me.processes)]
-    me.call("allgather", RankCall(_POINTER))
-    me.call("barrier", RankCall())
-    if me.rank:
-        me.send(0, 0)
-        passed = me.ireceive(0)
-        receives = [me.ireceive(other) for other in partners]
-        me.wait(passed)
+    partners = [member.rank ^ step for step in range(1, member.processes)]
+    member.call("allgather", RankCall(_POINTER))
+    member.call("barrier", RankCall())
+    if member.rank:
+        member.send(0, 0)
+        passed = member.ireceive(0)
+        receives = [member.ireceive(other) for other in partners]
+        member.wait(passed)
     else:
-        me.wait(*[me.ireceive(other) for other in range(1, me.processes)])
-        receives = [me.ireceive(other) for other in partners]
-        me.wait(*[me.isend(other, 0) for other in range(1, me.processes)])
+        member.wait(*[member.ireceive(other) for other in range(1, member.processes)])
+        receives = [member.ireceive(other) for other in partners]
+        member.wait(*[member.isend(other, 0) for other in range(1, member.processes)])
     for other in partners:
-        me.isend(other, call.size)
-    me.call("barrier", RankCall())
-    me.wait(*receives)
+        member.isend(other, call.size)
+    member.call("barrier", RankCall())
+    member.wait(*receives)
     for _ in range(3):
-        me.call("barrier", RankCall())
+        member.call("barrier", RankCall())
 
 
 _Sizes = Callable[[Member, RankCall, int], int]
 
 
-def _block(_me: Member, call: RankCall, _other: int) -> int:
+def _block(_member: Member, call: RankCall, _other: int) -> int:
     return call.size
 
 
-def _block_for(_me: Member, call: RankCall, other: int) -> int:
+def _block_for(_member: Member, call: RankCall, other: int) -> int:
     return call.sizes[other]
 
 
-def _xor(me: Member, step: int) -> tuple[int, int]:
-    power_of_two_only(me, "alltoall pair")
-    return me.rank ^ step, me.rank ^ step
+def _xor(member: Member, step: int) -> tuple[int, int]:
+    power_of_two_only(member, "alltoall pair")
+    return member.rank ^ step, member.rank ^ step
 
 
-def _shift(me: Member, step: int) -> tuple[int, int]:
-    return (me.rank + step) % me.processes, (me.rank - step) % me.processes
+def _shift(member: Member, step: int) -> tuple[int, int]:
+    return (member.rank + step) % member.processes, (member.rank - step) % member.processes
 
 
-def _xor_or_shift(me: Member, step: int) -> tuple[int, int]:
-    return (_shift if me.processes & (me.processes - 1) else _xor)(me, step)
+def _xor_or_shift(member: Member, step: int) -> tuple[int, int]:
+    return (_shift if member.processes & (member.processes - 1) else _xor)(member, step)
 
 
 _Partners = Callable[[Member, int], tuple[int, int]]
 
 
-def _steps(me: Member, call: RankCall, partners: _Partners, size: _Sizes, barriers: str = "") -> None:
+def _steps(member: Member, call: RankCall, partners: _Partners, size: _Sizes, barriers: str = "") -> None:
     """Exchange with one partner after the other: without barriers, after one, after one each, or after a byte each."""
     if barriers == "one":
-        me.call("barrier", RankCall())
-    for step in range(me.processes):
-        to, source = partners(me, step)
+        member.call("barrier", RankCall())
+    for step in range(member.processes):
+        to, source = partners(member, step)
         if barriers == "mpi":
-            me.call("barrier", RankCall())
-        me.exchange(to, size(me, call, to), source)
-        if barriers == "light" and 0 < step < me.processes - 1:
-            to, source = partners(me, step + 1)
-            me.exchange(source, 1, to)
+            member.call("barrier", RankCall())
+        member.exchange(to, size(member, call, to), source)
+        if barriers == "light" and 0 < step < member.processes - 1:
+            to, source = partners(member, step + 1)
+            member.exchange(source, 1, to)
 
 
 def _family(name: str, partners: _Partners, size: _Sizes) -> dict[str, Algorithm]:
@@ -122,13 +122,13 @@ def _family(name: str, partners: _Partners, size: _Sizes) -> dict[str, Algorithm
     }
 
 
-def _mpich(me: Member, call: RankCall) -> None:
+def _mpich(member: Member, call: RankCall) -> None:
     """Pairs are chosen for odd numbers of processes, on which they end."""
-    if call.size < 256 and me.processes >= 8:
-        return _bruck(me, call)
+    if call.size < 256 and member.processes >= 8:
+        return _bruck(member, call)
     if call.size < 32768:
-        return _throttled(me, call)
-    return _steps(me, call, _xor if me.processes % 2 else _shift, _block)
+        return _throttled(member, call)
+    return _steps(member, call, _xor if member.processes % 2 else _shift, _block)
 
 
 ALLTOALL: dict[str, Algorithm] = {
@@ -146,18 +146,20 @@ ALLTOALL: dict[str, Algorithm] = {
 }
 
 
-def _at_once_v(me: Member, call: RankCall) -> None:
-    partners = [other for other in range(me.processes) if other != me.rank]
-    me.wait(*[me.ireceive(other) for other in partners], *[me.isend(other, call.sizes[other]) for other in partners])
+def _at_once_v(member: Member, call: RankCall) -> None:
+    partners = [other for other in range(member.processes) if other != member.rank]
+    member.wait(
+        *[member.ireceive(other) for other in partners], *[member.isend(other, call.sizes[other]) for other in partners]
+    )
 
 
-def _throttled_v(me: Member, call: RankCall) -> None:
-    processes = me.processes
+def _throttled_v(member: Member, call: RankCall) -> None:
+    processes = member.processes
     for begin in range(0, processes, _THROTTLE):
         steps = [step for step in range(begin, min(begin + _THROTTLE, processes)) if step]
-        receives = [me.ireceive((me.rank + step) % processes) for step in steps]
-        targets = [(me.rank - step) % processes for step in steps]
-        me.wait(*receives, *[me.isend(other, call.sizes[other]) for other in targets])
+        receives = [member.ireceive((member.rank + step) % processes) for step in steps]
+        targets = [(member.rank - step) % processes for step in steps]
+        member.wait(*receives, *[member.isend(other, call.sizes[other]) for other in targets])
 
 
 ALLTOALLV: dict[str, Algorithm] = {

@@ -10,69 +10,69 @@ _linear = by_rounds(barrier.linear)
 _dissemination = by_rounds(barrier.dissemination)
 
 
-def _two_processes(me: Member, _: RankCall) -> None:
+def _two_processes(member: Member, _: RankCall) -> None:
     """Exchange with the other one."""
-    if me.processes != 2:
-        raise InputError(f"SMPI's barrier ompi_two_procs hangs on {me.processes} processes: there must be 2")
-    me.exchange(1 - me.rank, 0, 1 - me.rank)
+    if member.processes != 2:
+        raise InputError(f"SMPI's barrier ompi_two_procs hangs on {member.processes} processes: there must be 2")
+    member.exchange(1 - member.rank, 0, 1 - member.rank)
 
 
-def _recursive_doubling(me: Member, _: RankCall) -> None:
+def _recursive_doubling(member: Member, _: RankCall) -> None:
     """Exchange with rank XOR 2^i; the ranks from 2^k on are represented by those 2^k below."""
-    power = power_below(me.processes)
-    if me.rank >= power:
-        me.exchange(me.rank - power, 0, me.rank - power)
+    power = power_below(member.processes)
+    if member.rank >= power:
+        member.exchange(member.rank - power, 0, member.rank - power)
         return
-    represents = me.rank + power < me.processes
+    represents = member.rank + power < member.processes
     if represents:
-        me.receive(me.rank + power)
+        member.receive(member.rank + power)
     distance = 1
     while distance < power:
-        me.exchange(me.rank ^ distance, 0, me.rank ^ distance)
+        member.exchange(member.rank ^ distance, 0, member.rank ^ distance)
         distance *= 2
     if represents:
-        me.send(me.rank + power, 0)
+        member.send(member.rank + power, 0)
 
 
-def _tree(me: Member, _: RankCall) -> None:
+def _tree(member: Member, _: RankCall) -> None:
     """Up a binomial tree and down again."""
     partners = []
     distance = 1
-    while distance < me.processes:
-        if me.rank % distance == 0 and me.rank ^ distance < me.processes:
-            partners.append(me.rank ^ distance)
+    while distance < member.processes:
+        if member.rank % distance == 0 and member.rank ^ distance < member.processes:
+            partners.append(member.rank ^ distance)
         distance *= 2
     for partner in partners:
-        if partner > me.rank:
-            me.receive(partner)
+        if partner > member.rank:
+            member.receive(partner)
         else:
-            me.send(partner, 0)
+            member.send(partner, 0)
     for partner in reversed(partners):
-        if partner > me.rank:
-            me.send(partner, 0)
+        if partner > member.rank:
+            member.send(partner, 0)
         else:
-            me.receive(partner)
+            member.receive(partner)
 
 
-def _double_ring(me: Member, _: RankCall) -> None:
+def _double_ring(member: Member, _: RankCall) -> None:
     """Twice around."""
-    before, after = (me.rank - 1) % me.processes, (me.rank + 1) % me.processes
+    before, after = (member.rank - 1) % member.processes, (member.rank + 1) % member.processes
     for _round in range(2):
-        if me.rank:
-            me.receive(before)
-        me.send(after, 0)
-        if not me.rank:
-            me.receive(before)
+        if member.rank:
+            member.receive(before)
+        member.send(after, 0)
+        if not member.rank:
+            member.receive(before)
 
 
-def _of_nodes(me: Member, call: RankCall) -> None:
+def _of_nodes(member: Member, call: RankCall) -> None:
     """Among the ranks of each node, then among their first ranks, who broadcast a byte."""
-    me.prepare()
-    _dissemination(me.node, call)
-    leaders = me.leaders
+    member.prepare()
+    _dissemination(member.node, call)
+    leaders = member.leaders
     if leaders is not None:
         _dissemination(leaders, call)
-    me.node.call("bcast", RankCall(1), "mpich")
+    member.node.call("bcast", RankCall(1), "mpich")
 
 
 BARRIER: dict[str, Algorithm] = {

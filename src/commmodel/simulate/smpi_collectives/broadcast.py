@@ -22,135 +22,135 @@ _scatter_doubling = by_rounds(scattering(broadcast.scatter_recursive_doubling))
 _scatter_ring = by_rounds(scattering(broadcast.scatter_ring))
 
 
-def _pass_on(me: Member, call: RankCall, source: int, targets: Iterable[int]) -> None:
+def _pass_on(member: Member, call: RankCall, source: int, targets: Iterable[int]) -> None:
     """Pass the vector on in segments; the remainder is another broadcast. Rank 0 has no source, which is −1."""
     number, piece = call.pieces(SEGMENT)
     targets = tuple(targets)
-    receives = [me.ireceive(source) for _ in range(number)] if source >= 0 else []
+    receives = [member.ireceive(source) for _ in range(number)] if source >= 0 else []
     sends = []
     for place in range(number):
-        me.wait(*receives[place : place + 1])
-        sends += [me.isend(target, piece) for target in targets]
-    me.wait(*sends)
+        member.wait(*receives[place : place + 1])
+        sends += [member.isend(target, piece) for target in targets]
+    member.wait(*sends)
     rest = call.size - number * piece
     if rest:
-        me.call("bcast", RankCall(rest, call.element, call.root))
+        member.call("bcast", RankCall(rest, call.element, call.root))
 
 
-def _chain(me: Member, call: RankCall) -> None:
-    me.hand_over(call.size, call.root, 0)
-    if me.processes > 1:
-        _pass_on(me, call, me.rank - 1, () if me.rank == me.processes - 1 else (me.rank + 1,))
+def _chain(member: Member, call: RankCall) -> None:
+    member.hand_over(call.size, call.root, 0)
+    if member.processes > 1:
+        _pass_on(member, call, member.rank - 1, () if member.rank == member.processes - 1 else (member.rank + 1,))
 
 
-def _binary(me: Member, call: RankCall) -> None:
-    me.hand_over(call.size, call.root, 0)
-    if me.processes > 1:
-        children = (child for child in (2 * me.rank + 1, 2 * me.rank + 2) if child < me.processes)
-        _pass_on(me, call, (me.rank - 1) // 2 if me.rank else -1, children)
+def _binary(member: Member, call: RankCall) -> None:
+    member.hand_over(call.size, call.root, 0)
+    if member.processes > 1:
+        children = (child for child in (2 * member.rank + 1, 2 * member.rank + 2) if child < member.processes)
+        _pass_on(member, call, (member.rank - 1) // 2 if member.rank else -1, children)
 
 
-def _binary_of_nodes(me: Member, call: RankCall) -> None:
+def _binary_of_nodes(member: Member, call: RankCall) -> None:
     """Down a binary tree of nodes and one in each node at the same time."""
-    me.prepare()
-    if not me.is_uniform:
-        return _mpich(me, call)
-    me.hand_over(call.size, call.root, 0)
-    width = me.per_node
-    node, place = divmod(me.rank, width)
+    member.prepare()
+    if not member.is_uniform:
+        return _mpich(member, call)
+    member.hand_over(call.size, call.root, 0)
+    width = member.per_node
+    node, place = divmod(member.rank, width)
     below = [node * width + child for child in (2 * place + 1, 2 * place + 2) if child < width]
     source = node * width + (place - 1) // 2
     if not place:
-        below = [child * width for child in (2 * node + 1, 2 * node + 2) if child * width < me.processes] + below
+        below = [child * width for child in (2 * node + 1, 2 * node + 2) if child * width < member.processes] + below
         source = (node - 1) // 2 * width if node else -1
-    return _pass_on(me, call, source, below)
+    return _pass_on(member, call, source, below)
 
 
-def _binomial_of_nodes(me: Member, call: RankCall) -> None:
+def _binomial_of_nodes(member: Member, call: RankCall) -> None:
     """Down a binomial tree of nodes, then down one in each node."""
-    me.prepare()
-    if not me.is_uniform:
-        return _mpich(me, call)
-    me.hand_over(call.size, call.root, 0)
-    width = me.per_node
-    node, place = divmod(me.rank, width)
+    member.prepare()
+    if not member.is_uniform:
+        return _mpich(member, call)
+    member.hand_over(call.size, call.root, 0)
+    width = member.per_node
+    node, place = divmod(member.rank, width)
     if not place:
-        down(me, call.size, node, (me.processes - 1) // width + 1, lambda other: other * width)
-    return down(me, call.size, place, width, lambda other: node * width + other)
+        down(member, call.size, node, (member.processes - 1) // width + 1, lambda other: other * width)
+    return down(member, call.size, place, width, lambda other: node * width + other)
 
 
-def _chain_of_nodes(me: Member, call: RankCall) -> None:
+def _chain_of_nodes(member: Member, call: RankCall) -> None:
     """Along a chain of nodes, and along one in each node."""
-    me.prepare()
-    if not me.is_uniform:
-        return _mpich(me, call)
-    width = me.per_node
-    if me.processes <= width:
-        return _binomial(me, call)
-    me.hand_over(call.size, call.root, 0)
-    place, is_last_node = me.rank % width, me.rank == (me.processes - 1) // width * width
-    inter = () if is_last_node or place else ((me.rank + width) % me.processes,)
-    ends = place == width - 1 or me.rank == me.processes - 1
-    intra = ((me.rank + 1) % me.processes,) if not place or not ends else ()
-    source = (me.rank - 1 if place else me.rank - width) if me.rank else -1
-    return _pass_on(me, call, source, inter + intra)
+    member.prepare()
+    if not member.is_uniform:
+        return _mpich(member, call)
+    width = member.per_node
+    if member.processes <= width:
+        return _binomial(member, call)
+    member.hand_over(call.size, call.root, 0)
+    place, is_last_node = member.rank % width, member.rank == (member.processes - 1) // width * width
+    inter = () if is_last_node or place else ((member.rank + width) % member.processes,)
+    ends = place == width - 1 or member.rank == member.processes - 1
+    intra = ((member.rank + 1) % member.processes,) if not place or not ends else ()
+    source = (member.rank - 1 if place else member.rank - width) if member.rank else -1
+    return _pass_on(member, call, source, inter + intra)
 
 
-def _flat_pipeline(me: Member, call: RankCall) -> None:
+def _flat_pipeline(member: Member, call: RankCall) -> None:
     """Send segments to each rank in turn; what is less than a segment at the end is not sent."""
     piece = max(SEGMENT // call.element, 1) * call.element
     number = call.size // piece
     if not number:
-        return _flat(me, call)
-    if me.rank != call.root:
-        return me.wait(*[me.ireceive(call.root) for _ in range(number)])
-    for other in range(me.processes):
-        if other != me.rank:
+        return _flat(member, call)
+    if member.rank != call.root:
+        return member.wait(*[member.ireceive(call.root) for _ in range(number)])
+    for other in range(member.processes):
+        if other != member.rank:
             for _ in range(number):
-                me.send(other, piece)
+                member.send(other, piece)
     return None
 
 
-def _knomial(me: Member, call: RankCall) -> None:
-    me.prepare()
-    above, levels = knomial(me, call.root, _KNOMIAL)
+def _knomial(member: Member, call: RankCall) -> None:
+    member.prepare()
+    above, levels = knomial(member, call.root, _KNOMIAL)
     if above >= 0:
-        me.receive(above)
+        member.receive(above)
     for below in levels:
-        me.wait(*[me.isend(child, call.size) for child in below])
+        member.wait(*[member.isend(child, call.size) for child in below])
 
 
-def inter_node(me: Member, call: RankCall, among_leaders: str = "mpich") -> None:
+def inter_node(member: Member, call: RankCall, among_leaders: str = "mpich") -> None:
     """Broadcast among the first ranks of nodes, which get it from the root's."""
-    me.prepare()
-    leaders = me.leaders
-    me.hand_over(call.size, call.root, me.leader_of(call.root))
+    member.prepare()
+    leaders = member.leaders
+    member.hand_over(call.size, call.root, member.leader_of(call.root))
     if leaders is not None:
-        leaders.call("bcast", RankCall(call.size, call.element, me.place_of_leader(call.root)), among_leaders)
+        leaders.call("bcast", RankCall(call.size, call.element, member.place_of_leader(call.root)), among_leaders)
 
 
-def _intra_node(me: Member, call: RankCall) -> None:
+def _intra_node(member: Member, call: RankCall) -> None:
     """MVAPICH2's choice without its tables."""
     if not call.size:
         return None
-    me.prepare()
-    if me.processes > 64 or 16384 < call.size < 524288:
-        inter_node(me, call)
+    member.prepare()
+    if member.processes > 64 or 16384 < call.size < 524288:
+        inter_node(member, call)
         if call.size <= 131072:
-            return _mpich(me.node, call)
-        return _knomial(me.node, RankCall(call.size, call.element))
-    return (_binomial if call.size <= 16384 else _scatter_ring)(me, call)
+            return _mpich(member.node, call)
+        return _knomial(member.node, RankCall(call.size, call.element))
+    return (_binomial if call.size <= 16384 else _scatter_ring)(member, call)
 
 
-def _segmented(me: Member, place: TreePlace, pieces: list[int]) -> None:
+def _segmented(member: Member, place: TreePlace, pieces: list[int]) -> None:
     """Receive segments, one ahead, and send each to all below before the next."""
-    receives = [me.ireceive(place.above)] if place.above >= 0 else []
+    receives = [member.ireceive(place.above)] if place.above >= 0 else []
     for number, piece in enumerate(pieces):
         if receives:
             if number + 1 < len(pieces):
-                receives.append(me.ireceive(place.above))
-            me.wait(receives[number])
-        me.wait(*[me.isend(child, piece) for child in place.below])
+                receives.append(member.ireceive(place.above))
+            member.wait(receives[number])
+        member.wait(*[member.isend(child, piece) for child in place.below])
 
 
 def segments(call: RankCall, segment_size: int) -> list[int]:
@@ -164,65 +164,65 @@ def segments(call: RankCall, segment_size: int) -> list[int]:
     return [length * element] * ((count - 1) // length) + [(count - (count - 1) // length * length) * element]
 
 
-def _pipeline(me: Member, call: RankCall) -> None:
-    if me.processes > 1:
-        fits = (kib for slope, offset, kib in _PIPELINE if me.processes < slope * call.size + offset)
-        _segmented(me, chains(me, call.root, 1), segments(call, 1024 * next(fits, 128)))
+def _pipeline(member: Member, call: RankCall) -> None:
+    if member.processes > 1:
+        fits = (kib for slope, offset, kib in _PIPELINE if member.processes < slope * call.size + offset)
+        _segmented(member, chains(member, call.root, 1), segments(call, 1024 * next(fits, 128)))
 
 
-def _split_binary(me: Member, call: RankCall) -> None:
+def _split_binary(member: Member, call: RankCall) -> None:
     """Send a half of the vector down each side of a binary tree; then pairs of ranks exchange the halves."""
-    processes, element = me.processes, call.element
+    processes, element = member.processes, call.element
     segment = max(1024 if call.size < 370728 else 8192, element) // element
     halves = (call.count - call.count // 2, call.count // 2)
     if processes == 1:
         return None
     if not halves[1] or segment * element > halves[1] * element:
-        return _chain_of_nodes(me, call)
+        return _chain_of_nodes(member, call)
     pieces = [segments(RankCall(half * element, element), segment * element) for half in halves]
-    place = binary(me, call.root)
-    side = ((me.rank - call.root) % processes + 1) % 2
-    if me.rank == call.root:
+    place = binary(member, call.root)
+    side = ((member.rank - call.root) % processes + 1) % 2
+    if member.rank == call.root:
         for number in range(len(pieces[0])):
             for child, half in zip(place.below, pieces, strict=False):
                 if number < len(half):
-                    me.send(child, half[number])
+                    member.send(child, half[number])
     elif not place.below:
         for _ in pieces[side]:
-            me.receive(place.above)
+            member.receive(place.above)
     else:
-        receives = [me.ireceive(place.above)]
+        receives = [member.ireceive(place.above)]
         for number, piece in enumerate(pieces[side]):
             if number + 1 < len(pieces[side]):
-                receives.append(me.ireceive(place.above))
-            me.wait(receives[number])
+                receives.append(member.ireceive(place.above))
+            member.wait(receives[number])
             for child in place.below:
-                me.send(child, piece)
-    return _exchange_halves(me, call.root, side, [half * element for half in halves])
+                member.send(child, piece)
+    return _exchange_halves(member, call.root, side, [half * element for half in halves])
 
 
-def _exchange_halves(me: Member, root: int, side: int, halves: list[int]) -> None:
-    processes = me.processes
-    last, pair = (root - 1) % processes, (me.rank + (1 if side == 0 else -1)) % processes
-    if processes % 2 and me.rank != root:
-        me.exchange(pair, halves[side], pair)
+def _exchange_halves(member: Member, root: int, side: int, halves: list[int]) -> None:
+    processes = member.processes
+    last, pair = (root - 1) % processes, (member.rank + (1 if side == 0 else -1)) % processes
+    if processes % 2 and member.rank != root:
+        member.exchange(pair, halves[side], pair)
     elif processes % 2 == 0:
-        if me.rank == root:
-            me.send(last, halves[1])
-        elif me.rank == last:
-            me.receive(root)
+        if member.rank == root:
+            member.send(last, halves[1])
+        elif member.rank == last:
+            member.receive(root)
         else:
-            me.exchange(pair, halves[side], pair)
+            member.exchange(pair, halves[side], pair)
 
 
-def _mpich(me: Member, call: RankCall) -> None:
-    if not me.is_of_nodes:
-        me.prepare()
-        if me.is_uniform:
-            return _binomial_of_nodes(me, call)
-    if call.size < 12288 or me.processes <= 8:
-        return _binomial(me, call)
-    return (_scatter_doubling if call.size < 524288 and me.processes % 2 == 0 else _scatter_ring)(me, call)
+def _mpich(member: Member, call: RankCall) -> None:
+    if not member.is_of_nodes:
+        member.prepare()
+        if member.is_uniform:
+            return _binomial_of_nodes(member, call)
+    if call.size < 12288 or member.processes <= 8:
+        return _binomial(member, call)
+    return (_scatter_doubling if call.size < 524288 and member.processes % 2 == 0 else _scatter_ring)(member, call)
 
 
 BCAST: dict[str, Algorithm] = {

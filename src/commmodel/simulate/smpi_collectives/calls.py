@@ -282,14 +282,14 @@ def _block(make: Scheduler, problem: Problem) -> tuple[Operations, tuple[int, ..
 def by_rounds(make: Scheduler) -> Algorithm:
     """Return the algorithm whose messages are those of a schedule's rounds."""
 
-    def algorithm(me: Member, call: RankCall) -> None:
-        operations, offsets = _block(make, Problem(me.processes, call.size, call.root))
-        me.insert(operations[offsets[me.rank] : offsets[me.rank + 1]])
+    def algorithm(member: Member, call: RankCall) -> None:
+        operations, offsets = _block(make, Problem(member.processes, call.size, call.root))
+        member.insert(operations[offsets[member.rank] : offsets[member.rank + 1]])
 
     return algorithm
 
 
-def power_of_two_only(me: Member, name: str) -> None:
+def power_of_two_only(member: Member, name: str) -> None:
     """Raise where SMPI ends with an exception, as the processes are no power of two."""
-    if me.processes & (me.processes - 1):
-        raise InputError(f"SMPI's {name} ends on {me.processes} processes: their number must be a power of two")
+    if member.processes & (member.processes - 1):
+        raise InputError(f"SMPI's {name} ends on {member.processes} processes: their number must be a power of two")

@@ -30,28 +30,30 @@ def cube(processes: int, name: str) -> tuple[int, int]:
     raise InputError(f"SMPI's {name} ends on {processes} processes: they make no box of square layers")
 
 
-def over_rectangle(me: Member, name: str, vector: int, block: int) -> None:
+def over_rectangle(member: Member, name: str, vector: int, block: int) -> None:
     """Send a vector to all of a row of a grid, then the blocks of the row to all of a column."""
-    rows, width = rectangle(me.processes, name)
-    row, column = divmod(me.rank, width)
-    _send_to_all(me, [row * width + other for other in range(width)], vector)
-    _send_to_all(me, [other * width + column for other in range(rows)], width * block)
+    rows, width = rectangle(member.processes, name)
+    row, column = divmod(member.rank, width)
+    _send_to_all(member, [row * width + other for other in range(width)], vector)
+    _send_to_all(member, [other * width + column for other in range(rows)], width * block)
 
 
-def over_cube(me: Member, name: str, vector: int, block: int) -> None:
+def over_cube(member: Member, name: str, vector: int, block: int) -> None:
     """Send vectors to all in rows and columns of each layer, then the blocks of the layer to the other layers."""
-    width, layers = cube(me.processes, name)
+    width, layers = cube(member.processes, name)
     layer = width * width
-    first, column = me.rank - me.rank % layer, me.rank % width
-    _send_to_all(me, [me.rank - column + other for other in range(width)], vector)
-    _send_to_all(me, [first + other * width + column for other in range(width)], width * vector)
-    _send_to_all(me, [(me.rank + other * layer) % me.processes for other in range(1, layers)], layer * block)
+    first, column = member.rank - member.rank % layer, member.rank % width
+    _send_to_all(member, [member.rank - column + other for other in range(width)], vector)
+    _send_to_all(member, [first + other * width + column for other in range(width)], width * vector)
+    _send_to_all(
+        member, [(member.rank + other * layer) % member.processes for other in range(1, layers)], layer * block
+    )
 
 
-def _send_to_all(me: Member, partners: list[int], size: int) -> None:
+def _send_to_all(member: Member, partners: list[int], size: int) -> None:
     """Post receives from partners, oneself left out, send to one after the other, and wait."""
-    partners = [other for other in partners if other != me.rank]
-    receives = [me.ireceive(other) for other in partners]
+    partners = [other for other in partners if other != member.rank]
+    receives = [member.ireceive(other) for other in partners]
     for other in partners:
-        me.send(other, size)
-    me.wait(*receives)
+        member.send(other, size)
+    member.wait(*receives)

@@ -58,43 +58,43 @@ def borders(count: int, parts: int, element: int) -> list[int]:
     return [part * (count // parts) * element for part in range(parts)] + [count * element]
 
 
-def halve(me: Member, cuts: list[int], member: int, rank_of: Callable[[int], int]) -> Halved:
+def halve(member: Member, cuts: list[int], index: int, rank_of: Callable[[int], int]) -> Halved:
     """Exchange halves with members 1, 2, 4 away and so on, the largest first; return what a member has then."""
     power = len(cuts) - 1
     blocks = Halved(cuts, 0, power)
     distance = 1
     while distance < power:
-        other, middle = member ^ distance, (blocks.first + blocks.last) // 2
-        if member < other:
-            me.exchange(rank_of(other), blocks.size(middle, blocks.last), rank_of(other))
+        other, middle = index ^ distance, (blocks.first + blocks.last) // 2
+        if index < other:
+            member.exchange(rank_of(other), blocks.size(middle, blocks.last), rank_of(other))
             blocks.last = middle
         else:
-            me.exchange(rank_of(other), blocks.size(blocks.first, middle), rank_of(other))
+            member.exchange(rank_of(other), blocks.size(blocks.first, middle), rank_of(other))
             blocks.first = middle
         distance *= 2
     return blocks
 
 
-def double(me: Member, size: Callable[[int, int], int]) -> None:
+def double(member: Member, size: Callable[[int, int], int]) -> None:
     """Recursive doubling of blocks as in MPICH: where a rank has no partner, others of its group pass on what came.
 
     `size` returns the bytes of the blocks of the ranks from a first up to a last one.
     """
-    processes, rank = me.processes, me.rank
+    processes, rank = member.processes, member.rank
     width = 1
     while width < processes:
         other, group = rank ^ width, rank & -width
         opposite = other & -width
         if other < processes:
-            me.exchange(other, size(group, min(group + width, processes)), other)
+            member.exchange(other, size(group, min(group + width, processes)), other)
         if opposite + width > processes:
             done = processes - group - width
             distance = width // 2
             while distance:
                 target, half = rank ^ distance, rank & -(2 * distance)
                 if target > rank and rank < half + done <= target:
-                    me.send(target, size(opposite, processes))
+                    member.send(target, size(opposite, processes))
                 elif target < rank and target < half + done <= rank:
-                    me.receive(target)
+                    member.receive(target)
                 distance //= 2
         width *= 2

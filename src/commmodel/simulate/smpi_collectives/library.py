@@ -46,7 +46,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
 """Operation -> name in SMPI -> algorithm."""
 
 
-def member(processes: int, rank: int, selection: Selection) -> Member:
+def member_of_world(processes: int, rank: int, selection: Selection) -> Member:
     """Return a rank of MPI_COMM_WORLD, which makes calls."""
     return Member.of_world(processes, rank, selection, ALGORITHMS)
 
@@ -65,12 +65,12 @@ def calls(processes: int, listed: Sequence[tuple[str, Sequence[RankCall]]], sele
     """
     ranks: list[list[Operations]] = []
     for rank in range(processes):
-        me = member(processes, rank, selection)
+        member = member_of_world(processes, rank, selection)
         ranks.append([])
         for operation, arguments in listed:
             _checked(operation)
-            me.call(operation, arguments[rank] if len(arguments) > 1 else arguments[0])
-            ranks[-1].append(me.drain())
+            member.call(operation, arguments[rank] if len(arguments) > 1 else arguments[0])
+            ranks[-1].append(member.drain())
         if rank == 1:  # rank 0 may do much more than the others
             bytes_each = sum(operations.nbytes for operations in ranks[-1])
             enough_memory(

@@ -24,223 +24,223 @@ _KNOMIAL = 4
 _at_once = by_rounds(reduce.linear)
 
 
-def _linear(me: Member, call: RankCall) -> None:
+def _linear(member: Member, call: RankCall) -> None:
     """The root receives from one rank after the other, the last first."""
-    if me.rank != call.root:
-        me.send(call.root, call.size)
+    if member.rank != call.root:
+        member.send(call.root, call.size)
         return
-    for other in reversed(range(me.processes)):
-        if other != me.rank:
-            me.receive(other)
+    for other in reversed(range(member.processes)):
+        if other != member.rank:
+            member.receive(other)
 
 
-def _binomial(me: Member, call: RankCall) -> None:
+def _binomial(member: Member, call: RankCall) -> None:
     if call.count:
-        place = (me.rank - call.root) % me.processes
-        up(me, call.size, place, me.processes, lambda other: (other + call.root) % me.processes)
+        place = (member.rank - call.root) % member.processes
+        up(member, call.size, place, member.processes, lambda other: (other + call.root) % member.processes)
 
 
-def _chain(me: Member, call: RankCall) -> None:
+def _chain(member: Member, call: RankCall) -> None:
     """Along a chain towards the root in segments; the remainder is another reduction, by default."""
-    processes = me.processes
-    to, source = (me.rank - 1) % processes, (me.rank + 1) % processes
-    is_end = me.rank == (call.root - 1) % processes
+    processes = member.processes
+    to, source = (member.rank - 1) % processes, (member.rank + 1) % processes
+    is_end = member.rank == (call.root - 1) % processes
     number, piece = call.pieces(SEGMENT)
-    receives = [] if is_end else [me.ireceive(source) for _ in range(number)]
+    receives = [] if is_end else [member.ireceive(source) for _ in range(number)]
     sends = []
     for place in range(number):
-        me.wait(*receives[place : place + 1])
-        if me.rank != call.root:
-            sends.append(me.isend(to, piece))
-    me.wait(*sends)
+        member.wait(*receives[place : place + 1])
+        if member.rank != call.root:
+            sends.append(member.isend(to, piece))
+    member.wait(*sends)
     rest = call.size - number * piece
     if rest:
-        _at_once(me, RankCall(rest, call.element, call.root))
+        _at_once(member, RankCall(rest, call.element, call.root))
 
 
-def _knomial(me: Member, call: RankCall) -> None:
+def _knomial(member: Member, call: RankCall) -> None:
     if not call.count:
         return
-    above, levels = knomial(me, call.root, _KNOMIAL)
-    me.wait(*[me.ireceive(child) for below in reversed(levels) for child in reversed(below)])
+    above, levels = knomial(member, call.root, _KNOMIAL)
+    member.wait(*[member.ireceive(child) for below in reversed(levels) for child in reversed(below)])
     if above >= 0:
-        me.wait(me.isend(above, call.size))
+        member.wait(member.isend(above, call.size))
 
 
-def _scatter_gather(me: Member, call: RankCall) -> None:
+def _scatter_gather(member: Member, call: RankCall) -> None:
     """Recursive halving of the vector, then gather up a binomial tree; odd ranks stand aside."""
     if not call.count:
         return
-    root, fold = call.root, RankFold(me.rank, me.processes)
-    cuts = borders(max(call.count, me.processes), fold.power, call.element)
-    member = fold.member
+    root, fold = call.root, RankFold(member.rank, member.processes)
+    cuts = borders(max(call.count, member.processes), fold.power, call.element)
+    index = fold.member
     if fold.is_aside:
-        me.send(me.rank - 1, cuts[-1])
+        member.send(member.rank - 1, cuts[-1])
     elif fold.is_pair:
-        me.receive(me.rank + 1)
-    blocks = None if fold.is_aside else halve(me, cuts, member, fold.rank_of)
+        member.receive(member.rank + 1)
+    blocks = None if fold.is_aside else halve(member, cuts, index, fold.rank_of)
     root_stands_aside = fold.stands_aside(root)
     if root_stands_aside:
-        if me.rank == root:
-            me.receive(0)
-            member = 0
-        elif me.rank == 0:
-            me.send(root, cuts[1])
+        if member.rank == root:
+            member.receive(0)
+            index = 0
+        elif member.rank == 0:
+            member.send(root, cuts[1])
             return
-    if fold.is_aside and me.rank != root:
+    if fold.is_aside and member.rank != root:
         return
     target = 0 if root_stands_aside else fold.member_of(root)
     first = blocks.first if blocks is not None else 0
     width, distance = 1, fold.power // 2
     while distance:
-        other = member ^ distance
+        other = index ^ distance
         rank = root if other == 0 and root_stands_aside else fold.rank_of(other)
         if (other & -distance) == (target & -distance):
-            me.send(rank, cuts[first + width] - cuts[first])
+            member.send(rank, cuts[first + width] - cuts[first])
             return
-        me.receive(rank)
+        member.receive(rank)
         first = min(first, first ^ width)
         width, distance = 2 * width, distance // 2
 
 
-def _generic(me: Member, place: TreePlace, pieces: list[int]) -> None:
+def _generic(member: Member, place: TreePlace, pieces: list[int]) -> None:
     """Receive segments from below, one ahead, and send above what has been combined."""
-    if me.processes == 1:
+    if member.processes == 1:
         return
     if not place.below:
         for piece in pieces:
-            me.send(place.above, piece)
+            member.send(place.above, piece)
         return
     before: int | None = None
     for number in range(len(pieces) + 1):
         for child in place.below:
-            request = me.ireceive(child) if number < len(pieces) else None
+            request = member.ireceive(child) if number < len(pieces) else None
             if before is not None:
-                me.wait(before)
+                member.wait(before)
             before = request
             if child == place.below[0] and number and place.above >= 0:
-                me.send(place.above, pieces[number - 1])
+                member.send(place.above, pieces[number - 1])
             if number == len(pieces):
                 break
 
 
-def _open_mpi_chains(me: Member, call: RankCall) -> None:
-    _generic(me, chains(me, call.root, me.processes // 2), segments(call, 64 * 1024))
+def _open_mpi_chains(member: Member, call: RankCall) -> None:
+    _generic(member, chains(member, call.root, member.processes // 2), segments(call, 64 * 1024))
 
 
-def _open_mpi_pipeline(me: Member, call: RankCall) -> None:
+def _open_mpi_pipeline(member: Member, call: RankCall) -> None:
     segment = 64 * 1024
-    if me.processes > 0.0410 / 1024 * call.size + 9.7128:
+    if member.processes > 0.0410 / 1024 * call.size + 9.7128:
         segment = 1024
-    elif me.processes > 0.0033 / 1024 * call.size + 1.6761:
+    elif member.processes > 0.0033 / 1024 * call.size + 1.6761:
         segment = 32 * 1024
-    _generic(me, chains(me, call.root, 1), segments(call, segment))
+    _generic(member, chains(member, call.root, 1), segments(call, segment))
 
 
-def _open_mpi_binary(me: Member, call: RankCall) -> None:
-    _generic(me, binary(me, call.root), segments(call, 32 * 1024))
+def _open_mpi_binary(member: Member, call: RankCall) -> None:
+    _generic(member, binary(member, call.root), segments(call, 32 * 1024))
 
 
-def _open_mpi_binomial(me: Member, call: RankCall) -> None:
-    is_small = (me.processes < 8 and call.size < 20480) or call.size < 2048 or call.count <= 1
-    is_segmented = not is_small and me.processes > 0.6016 / 1024 * call.size + 1.3496
+def _open_mpi_binomial(member: Member, call: RankCall) -> None:
+    is_small = (member.processes < 8 and call.size < 20480) or call.size < 2048 or call.count <= 1
+    is_segmented = not is_small and member.processes > 0.6016 / 1024 * call.size + 1.3496
     pieces = segments(call, 1024 if is_segmented else 0)
-    _generic(me, in_order_binomial(me, call.root), pieces)
+    _generic(member, in_order_binomial(member, call.root), pieces)
 
 
-def _open_mpi_in_order_binary(me: Member, call: RankCall) -> None:
-    _generic(me, in_order_binary(me), segments(call, 0))
-    me.hand_over(call.size, me.processes - 1, call.root)
+def _open_mpi_in_order_binary(member: Member, call: RankCall) -> None:
+    _generic(member, in_order_binary(member), segments(call, 0))
+    member.hand_over(call.size, member.processes - 1, call.root)
 
 
-def reduce_all_or_to_root(me: Member, call: RankCall, to_all: bool = False) -> None:
+def reduce_all_or_to_root(member: Member, call: RankCall, to_all: bool = False) -> None:
     """Rabenseifner's own program: pairs exchange halves, then as `halve`; then back, or up to the root."""
     count, element = call.count, call.element
-    if not count or me.processes == 1:
-        me.call("allreduce" if to_all else "reduce", call, DEFAULT)
+    if not count or member.processes == 1:
+        member.call("allreduce" if to_all else "reduce", call, DEFAULT)
         return
     low, high = count // 2 * element, (count - count // 2) * element
-    fold = RankFold(me.rank, me.processes)
+    fold = RankFold(member.rank, member.processes)
     if fold.is_aside:
-        me.exchange(me.rank - 1, low, me.rank - 1)
-        me.send(me.rank - 1, high)
+        member.exchange(member.rank - 1, low, member.rank - 1)
+        member.send(member.rank - 1, high)
     elif fold.is_pair:
-        me.exchange(me.rank + 1, high, me.rank + 1)
-        me.receive(me.rank + 1)
+        member.exchange(member.rank + 1, high, member.rank + 1)
+        member.receive(member.rank + 1)
     halves = _halves(count, element, 0 if fold.is_aside else fold.member, fold.power)
     steps = [] if fold.is_aside else [*enumerate(halves)]
     for step, (low, high) in steps:
         rank, is_low = fold.rank_of(fold.member ^ (1 << step)), not fold.member >> step & 1
-        me.exchange(rank, high if is_low else low, rank)
+        member.exchange(rank, high if is_low else low, rank)
     if not to_all:
-        _back_to_root(me, call.root, fold, halves)
+        _back_to_root(member, call.root, fold, halves)
         return
     for step, (low, high) in reversed(steps):
         rank, is_low = fold.rank_of(fold.member ^ (1 << step)), not fold.member >> step & 1
-        me.exchange(rank, low if is_low else high, rank)
+        member.exchange(rank, low if is_low else high, rank)
     if fold.is_aside:
-        me.receive(me.rank - 1)
+        member.receive(member.rank - 1)
     elif fold.is_pair:
-        me.send(me.rank + 1, call.size)
+        member.send(member.rank + 1, call.size)
 
 
-def _halves(count: int, element: int, member: int, power: int) -> list[tuple[int, int]]:
+def _halves(count: int, element: int, index: int, power: int) -> list[tuple[int, int]]:
     """Return the bytes of both halves in each step of a member, who keeps the lower one where its bit is 0."""
     halves, step = [], 0
     while 1 << step < power:
         low = count // 2
         halves.append((low * element, (count - low) * element))
-        count = count - low if member >> step & 1 else low
+        count = count - low if index >> step & 1 else low
         step += 1
     return halves
 
 
-def _back_to_root(me: Member, root: int, fold: RankFold, halves: list[tuple[int, int]]) -> None:
+def _back_to_root(member: Member, root: int, fold: RankFold, halves: list[tuple[int, int]]) -> None:
     """Send blocks towards the root, which is sent the first member's if it has stood aside."""
-    member = -1 if fold.is_aside else fold.member
+    index = -1 if fold.is_aside else fold.member
     target = 0 if fold.stands_aside(root) else fold.member_of(root)
     if fold.stands_aside(root):
-        if me.rank == 0:
-            me.send(root, halves[-1][0] if halves else 0)
+        if member.rank == 0:
+            member.send(root, halves[-1][0] if halves else 0)
             return
-        if me.rank == root:
-            me.receive(0)
-            member = 0
-    if member < 0:
+        if member.rank == root:
+            member.receive(0)
+            index = 0
+    if index < 0:
         return
     for step in reversed(range(len(halves))):
         bit = 1 << step
-        other, is_low = member ^ bit, not member & bit
+        other, is_low = index ^ bit, not index & bit
         rank = root if other == target else fold.rank_of(other)
-        if member & bit != target & bit:
-            me.send(rank, halves[step][0 if is_low else 1])
+        if index & bit != target & bit:
+            member.send(rank, halves[step][0 if is_low else 1])
         else:
-            me.receive(rank)
+            member.receive(rank)
 
 
-def two_level(me: Member, call: RankCall, leaders: str = "mpich", node: str = "mpich") -> None:
+def two_level(member: Member, call: RankCall, leaders: str = "mpich", node: str = "mpich") -> None:
     """Reduce in each node, then among the first ranks; of one node only, linearly or by a k-nomial tree."""
-    me.prepare()
-    local, firsts = me.node, me.leaders
-    if local.processes == me.processes:
+    member.prepare()
+    local, firsts = member.node, member.leaders
+    if local.processes == member.processes:
         if call.size > 2048:
-            return _knomial(me, call)
+            return _knomial(member, call)
         _linear(local, RankCall(call.size, call.element))
     else:
         if local.processes > 1:
             too_large = node == "ompi_basic_linear" and call.size >= local.processes << 17
             local.call("reduce", RankCall(call.size, call.element), "mvapich2_knomial" if too_large else node)
         if firsts is not None and firsts.processes > 1:
-            firsts.call("reduce", RankCall(call.size, call.element, me.place_of_leader(call.root)), leaders)
-    me.hand_over(call.size, me.leader_of(call.root), call.root)
+            firsts.call("reduce", RankCall(call.size, call.element, member.place_of_leader(call.root)), leaders)
+    member.hand_over(call.size, member.leader_of(call.root), call.root)
     return None
 
 
-def _mpich(me: Member, call: RankCall) -> None:
-    if not me.is_of_nodes:
-        return two_level(me, call)
-    is_short = call.count < power_below(me.processes) or call.size < 2048
-    return (_binomial if is_short else _scatter_gather)(me, call)
+def _mpich(member: Member, call: RankCall) -> None:
+    if not member.is_of_nodes:
+        return two_level(member, call)
+    is_short = call.count < power_below(member.processes) or call.size < 2048
+    return (_binomial if is_short else _scatter_gather)(member, call)
 
 
 REDUCE: dict[str, Algorithm] = {

@@ -25,57 +25,57 @@ class _OfSizes:
         return self.make(np.array(self.sizes, dtype=np.float64))
 
 
-def _pairwise(me: Member, call: RankCall) -> None:
-    by_rounds(_OfSizes(rounds.reduce_scatter_pairwise, call.sizes))(me, RankCall())
+def _pairwise(member: Member, call: RankCall) -> None:
+    by_rounds(_OfSizes(rounds.reduce_scatter_pairwise, call.sizes))(member, RankCall())
 
 
-def _doubling(me: Member, call: RankCall) -> None:
-    by_rounds(_OfSizes(rounds.reduce_scatter_doubling, call.sizes))(me, RankCall())
+def _doubling(member: Member, call: RankCall) -> None:
+    by_rounds(_OfSizes(rounds.reduce_scatter_doubling, call.sizes))(member, RankCall())
 
 
-def _halving_in_order(me: Member, call: RankCall) -> None:
+def _halving_in_order(member: Member, call: RankCall) -> None:
     """Halve the vector with the nearest first, blocks of one size having been put into mirrored order."""
-    processes, size, distance = me.processes, sum(call.sizes), 1
+    processes, size, distance = member.processes, sum(call.sizes), 1
     if processes & (processes - 1) or len(set(call.sizes)) > 1:
         raise InputError("SMPI's reduce_scatter mpich_noncomm ends unless 2^k ranks have equal blocks")
     while distance < processes:
         size //= 2
-        me.exchange(me.rank ^ distance, size, me.rank ^ distance)
+        member.exchange(member.rank ^ distance, size, member.rank ^ distance)
         distance *= 2
 
 
-def _mpich(me: Member, call: RankCall) -> None:
+def _mpich(member: Member, call: RankCall) -> None:
     """Choose by elements, where MPICH counts bytes."""
-    (_pairwise if sum(call.sizes) // call.element > rounds.PAIRWISE_ABOVE else _doubling)(me, call)
+    (_pairwise if sum(call.sizes) // call.element > rounds.PAIRWISE_ABOVE else _doubling)(member, call)
 
 
-def _default(me: Member, call: RankCall) -> None:
+def _default(member: Member, call: RankCall) -> None:
     """Reduce equal blocks to rank 0, which scatters them; others as MPICH."""
     if len(set(call.sizes)) > 1:
-        return _mpich(me, call)
-    me.call("reduce", RankCall(sum(call.sizes), call.element), DEFAULT)
-    return me.call("scatter", RankCall(call.sizes[0], call.element), DEFAULT)
+        return _mpich(member, call)
+    member.call("reduce", RankCall(sum(call.sizes), call.element), DEFAULT)
+    return member.call("scatter", RankCall(call.sizes[0], call.element), DEFAULT)
 
 
-def _folded(me: Member, sizes: tuple[int, ...]) -> tuple[RankFold, list[int]]:
+def _folded(member: Member, sizes: tuple[int, ...]) -> tuple[RankFold, list[int]]:
     """Return the fold in which even ranks stand aside, and the bytes of each member's blocks."""
-    fold = RankFold(me.rank, me.processes, odd_stays=True)
-    ranks = [fold.rank_of(member) for member in range(fold.power)]
+    fold = RankFold(member.rank, member.processes, odd_stays=True)
+    ranks = [fold.rank_of(index) for index in range(fold.power)]
     return fold, [sizes[rank] + (sizes[rank - 1] if rank < 2 * fold.aside else 0) for rank in ranks]
 
 
-def _halving(me: Member, call: RankCall) -> None:
+def _halving(member: Member, call: RankCall) -> None:
     """Halve the vector with the farthest first; nothing is exchanged where a half is empty."""
     if not sum(call.sizes):
         return
-    fold, sizes = _folded(me, call.sizes)
+    fold, sizes = _folded(member, call.sizes)
     if fold.is_aside:
-        me.send(me.rank + 1, sum(call.sizes))
-        if call.sizes[me.rank]:
-            me.receive(me.rank + 1)
+        member.send(member.rank + 1, sum(call.sizes))
+        if call.sizes[member.rank]:
+            member.receive(member.rank + 1)
         return
     if fold.is_pair:
-        me.receive(me.rank - 1)
+        member.receive(member.rank - 1)
     first, distance = 0, fold.power // 2
     while distance:
         is_low = not fold.member & distance
@@ -83,59 +83,59 @@ def _halving(me: Member, call: RankCall) -> None:
         high = sum(sizes[first + distance : first + 2 * distance])
         other = fold.rank_of(fold.member ^ distance)
         if low and high:
-            request = me.ireceive(other)
-            me.send(other, high if is_low else low)
-            me.wait(request)
+            request = member.ireceive(other)
+            member.send(other, high if is_low else low)
+            member.wait(request)
         first += 0 if is_low else distance
         distance //= 2
-    if fold.is_pair and call.sizes[me.rank - 1]:
-        me.send(me.rank - 1, call.sizes[me.rank - 1])
+    if fold.is_pair and call.sizes[member.rank - 1]:
+        member.send(member.rank - 1, call.sizes[member.rank - 1])
 
 
-def _ring(me: Member, call: RankCall) -> None:
+def _ring(member: Member, call: RankCall) -> None:
     """Blocks go around a ring once, the receive of the next posted before."""
-    if me.processes == 1:
+    if member.processes == 1:
         return
-    after, before = (me.rank + 1) % me.processes, (me.rank - 1) % me.processes
-    request = me.ireceive(before)
-    me.send(after, call.sizes[before])
-    for step in range(2, me.processes):
-        posted, request = request, me.ireceive(before)
-        me.wait(posted)
-        me.send(after, call.sizes[(me.rank - step) % me.processes])
-    me.wait(request)
+    after, before = (member.rank + 1) % member.processes, (member.rank - 1) % member.processes
+    request = member.ireceive(before)
+    member.send(after, call.sizes[before])
+    for step in range(2, member.processes):
+        posted, request = request, member.ireceive(before)
+        member.wait(posted)
+        member.send(after, call.sizes[(member.rank - step) % member.processes])
+    member.wait(request)
 
 
-def _butterfly(me: Member, call: RankCall) -> None:
+def _butterfly(member: Member, call: RankCall) -> None:
     """Halve the vector with the nearest first; then blocks go to the ranks whose bits are mirrored."""
-    if me.processes < 2:
+    if member.processes < 2:
         return
-    fold, sizes = _folded(me, call.sizes)
+    fold, sizes = _folded(member, call.sizes)
     bits = fold.power.bit_length() - 1
 
-    def mirrored(member: int) -> int:
-        return int(f"{member:0{bits}b}"[::-1], 2) if bits else 0
+    def mirrored(index: int) -> int:
+        return int(f"{index:0{bits}b}"[::-1], 2) if bits else 0
 
     if fold.is_aside:
-        me.send(me.rank + 1, sum(call.sizes))
-        me.receive(fold.rank_of(mirrored((me.rank + 1) // 2)))
+        member.send(member.rank + 1, sum(call.sizes))
+        member.receive(fold.rank_of(mirrored((member.rank + 1) // 2)))
         return
     if fold.is_pair:
-        me.receive(me.rank - 1)
+        member.receive(member.rank - 1)
     first, blocks, distance = 0, fold.power, 1
     while distance < fold.power:
         blocks //= 2
         is_low = not fold.member & distance
         sent = first + (blocks if is_low else 0)
         other = fold.rank_of(fold.member ^ distance)
-        me.exchange(other, sum(sizes[sent : sent + blocks]), other)
+        member.exchange(other, sum(sizes[sent : sent + blocks]), other)
         first += 0 if is_low else blocks
         distance *= 2
     target = mirrored(fold.member)
     rank = fold.rank_of(target)
     if target < fold.aside:
-        me.send(rank - 1, call.sizes[rank - 1])
-    me.exchange(rank, call.sizes[rank], rank)
+        member.send(rank - 1, call.sizes[rank - 1])
+    member.exchange(rank, call.sizes[rank], rank)
 
 
 REDUCE_SCATTER: dict[str, Algorithm] = {

@@ -26,126 +26,126 @@ def _bytes(operation: str, call: RankCall) -> int:
     return call.size
 
 
-def _open_mpi(operation: str, me: Member, call: RankCall) -> None:
+def _open_mpi(operation: str, member: Member, call: RankCall) -> None:
     size = _bytes(operation, call)
     if operation == "allgatherv":
-        size //= me.processes
-    me.call(operation, call, pick(tables()["ompi"][operation], me.processes, size))
+        size //= member.processes
+    member.call(operation, call, pick(tables()["ompi"][operation], member.processes, size))
 
 
-def _intel(operation: str, me: Member, call: RankCall) -> None:
+def _intel(operation: str, member: Member, call: RankCall) -> None:
     """Pick by ranks on a node, too; the sizes of barriers and alltoallv count as 1."""
-    me.prepare()
+    member.prepare()
     of_sizes = tables()["impi"][operation]
-    table = of_sizes.get(str(me.per_node), of_sizes["1"])
+    table = of_sizes.get(str(member.per_node), of_sizes["1"])
     size = 1 if operation in ("barrier", "alltoallv") else _bytes(operation, call)
-    me.call(operation, call, pick(table, me.processes, size))
+    member.call(operation, call, pick(table, member.processes, size))
 
 
 def _mvapich2(operation: str) -> Any:
     return tables()["mvapich2"][operation]
 
 
-def _of_node_size(me: Member, by_ranks: dict[str, dict[str, str]]) -> tuple[dict[str, str], bool]:
+def _of_node_size(member: Member, by_ranks: dict[str, dict[str, str]]) -> tuple[dict[str, str], bool]:
     """Return the table for so many ranks on a node, and whether there is one."""
-    is_tabled = me.is_uniform and str(me.per_node) in by_ranks
-    return by_ranks[str(me.per_node) if is_tabled else "1"], is_tabled
+    is_tabled = member.is_uniform and str(member.per_node) in by_ranks
+    return by_ranks[str(member.per_node) if is_tabled else "1"], is_tabled
 
 
-def _alltoall(me: Member, call: RankCall) -> None:
-    me.call("alltoall", call, pick(_mvapich2("alltoall")["1"], me.processes, call.size))
+def _alltoall(member: Member, call: RankCall) -> None:
+    member.call("alltoall", call, pick(_mvapich2("alltoall")["1"], member.processes, call.size))
 
 
-def _allgather(me: Member, call: RankCall) -> None:
-    me.prepare()
-    table, is_tabled = _of_node_size(me, _mvapich2("allgather"))
-    name = pick(table, me.processes, call.size)
+def _allgather(member: Member, call: RankCall) -> None:
+    member.prepare()
+    table, is_tabled = _of_node_size(member, _mvapich2("allgather"))
+    name = pick(table, member.processes, call.size)
     if not name.endswith(_IN_TWO_LEVELS):
         if name != "none":
-            me.call("allgather", call, name)
+            member.call("allgather", call, name)
     elif not is_tabled:
-        me.call("allgather", call, "rdb")
-    elif me.is_blocked:
-        of_nodes(me, call)
+        member.call("allgather", call, "rdb")
+    elif member.is_blocked:
+        of_nodes(member, call)
     else:
-        me.call("allgather", call, "mpich")
+        member.call("allgather", call, "mpich")
 
 
-def _allgatherv(me: Member, call: RankCall) -> None:
+def _allgatherv(member: Member, call: RankCall) -> None:
     """Limits are those of the average block."""
-    name = pick(_mvapich2("allgatherv"), me.processes, -(-sum(call.sizes) // me.processes))
-    if name == "mpich_rdb" and me.processes & (me.processes - 1):
+    name = pick(_mvapich2("allgatherv"), member.processes, -(-sum(call.sizes) // member.processes))
+    if name == "mpich_rdb" and member.processes & (member.processes - 1):
         name = "ompi_bruck"
-    me.call("allgatherv", call, name)
+    member.call("allgatherv", call, name)
 
 
-def _gather(me: Member, call: RankCall) -> None:
+def _gather(member: Member, call: RankCall) -> None:
     """In two levels where ranks on a node follow one another and that is known, as never in replays."""
     table = _mvapich2("gather")
-    name = pick(table, me.processes, call.size) if me.is_blocked and not call.is_replayed else "mpich"
+    name = pick(table, member.processes, call.size) if member.is_blocked and not call.is_replayed else "mpich"
     if name == "mvapich2_two_level":
-        gather_two_level(me, call, pick(table["node"], me.processes, call.size))
+        gather_two_level(member, call, pick(table["node"], member.processes, call.size))
     else:
-        me.call("gather", call, name)
+        member.call("gather", call, name)
 
 
-def _scatter(me: Member, call: RankCall) -> None:
-    me.prepare()
-    table, _ = _of_node_size(me, _mvapich2("scatter"))
-    name = pick(table, me.processes, call.size)
+def _scatter(member: Member, call: RankCall) -> None:
+    member.prepare()
+    table, _ = _of_node_size(member, _mvapich2("scatter"))
+    name = pick(table, member.processes, call.size)
     if name == "mcst":
-        name = pick(table, me.processes, 17)
+        name = pick(table, member.processes, 17)
     if not name.startswith("mvapich2_two_level"):
-        me.call("scatter", call, name)
-    elif me.is_blocked:
+        member.call("scatter", call, name)
+    elif member.is_blocked:
         leaders = "ompi_basic_linear" if name.endswith("direct") else "ompi_binomial"
         node: Any = table["node"]
-        scatter_two_level(me, call, leaders, pick(node, me.processes, call.size))
+        scatter_two_level(member, call, leaders, pick(node, member.processes, call.size))
     else:
-        me.call("scatter", call, "ompi_binomial")
+        member.call("scatter", call, "ompi_binomial")
 
 
-def _allreduce(me: Member, call: RankCall) -> None:
+def _allreduce(member: Member, call: RankCall) -> None:
     if not call.count:
         return
     table = _mvapich2("allreduce")
-    name = pick(table, me.processes, call.size)
+    name = pick(table, member.processes, call.size)
     if name.endswith(_IN_TWO_LEVELS):
-        node = pick(table["node"], me.processes, call.size)
-        allreduce_two_level(me, call, name.removesuffix(_IN_TWO_LEVELS), node)
+        node = pick(table["node"], member.processes, call.size)
+        allreduce_two_level(member, call, name.removesuffix(_IN_TWO_LEVELS), node)
     else:
-        me.call("allreduce", call, name)
+        member.call("allreduce", call, name)
 
 
-def _bcast(me: Member, call: RankCall) -> None:
+def _bcast(member: Member, call: RankCall) -> None:
     if not call.size:
         return
-    me.prepare()
+    member.prepare()
     table = _mvapich2("bcast")
-    name = pick(table, me.processes, call.size)
+    name = pick(table, member.processes, call.size)
     if name.endswith(_IN_TWO_LEVELS):
-        inter_node(me, call, name.removesuffix(_IN_TWO_LEVELS))
-        me.node.call("bcast", RankCall(call.size, call.element), pick(table["node"], me.processes, call.size))
+        inter_node(member, call, name.removesuffix(_IN_TWO_LEVELS))
+        member.node.call("bcast", RankCall(call.size, call.element), pick(table["node"], member.processes, call.size))
     else:
-        me.call("bcast", call, name)
+        member.call("bcast", call, name)
 
 
-def _reduce(me: Member, call: RankCall) -> None:
+def _reduce(member: Member, call: RankCall) -> None:
     if not call.count:
         return
     table = _mvapich2("reduce")
-    name = pick(table, me.processes, call.size)
+    name = pick(table, member.processes, call.size)
     if name.endswith(_IN_TWO_LEVELS):
-        node = pick(table["node"], me.processes, call.size)
-        reduce_two_level(me, call, name.removesuffix(_IN_TWO_LEVELS), node)
-    elif name == "scatter_gather" and call.count < power_below(me.processes):
-        me.call("reduce", call, "binomial")
+        node = pick(table["node"], member.processes, call.size)
+        reduce_two_level(member, call, name.removesuffix(_IN_TWO_LEVELS), node)
+    elif name == "scatter_gather" and call.count < power_below(member.processes):
+        member.call("reduce", call, "binomial")
     else:
-        me.call("reduce", call, name)
+        member.call("reduce", call, name)
 
 
-def _reduce_scatter(me: Member, call: RankCall) -> None:
-    me.call("reduce_scatter", call, pick(_mvapich2("reduce_scatter"), me.processes, sum(call.sizes)))
+def _reduce_scatter(member: Member, call: RankCall) -> None:
+    member.call("reduce_scatter", call, pick(_mvapich2("reduce_scatter"), member.processes, sum(call.sizes)))
 
 
 _MVAPICH2: dict[str, Algorithm] = {

@@ -6,29 +6,29 @@ from dataclasses import dataclass
 from commmodel.simulate.smpi_collectives.calls import Member
 
 
-def down(me: Member, size: int, place: int, number: int, rank_at: Callable[[int], int]) -> None:
+def down(member: Member, size: int, place: int, number: int, rank_at: Callable[[int], int]) -> None:
     """Receive from above and send below in a binomial tree of so many places, the farthest first."""
     distance = 1
     while distance < number and not place & distance:
         distance *= 2
     if distance < number:
-        me.receive(rank_at(place - distance))
+        member.receive(rank_at(place - distance))
     distance //= 2
     while distance:
         if place + distance < number:
-            me.send(rank_at(place + distance), size)
+            member.send(rank_at(place + distance), size)
         distance //= 2
 
 
-def up(me: Member, size: int, place: int, number: int, rank_at: Callable[[int], int]) -> None:
+def up(member: Member, size: int, place: int, number: int, rank_at: Callable[[int], int]) -> None:
     """Receive from below, the nearest first, and send above in a binomial tree of so many places."""
     distance = 1
     while distance < number:
         if place & distance:
-            me.send(rank_at(place - distance), size)
+            member.send(rank_at(place - distance), size)
             return
         if place + distance < number:
-            me.receive(rank_at(place + distance))
+            member.receive(rank_at(place + distance))
         distance *= 2
 
 
@@ -40,9 +40,9 @@ class TreePlace:
     below: tuple[int, ...]
 
 
-def knomial(me: Member, root: int, degree: int) -> tuple[int, list[tuple[int, ...]]]:
+def knomial(member: Member, root: int, degree: int) -> tuple[int, list[tuple[int, ...]]]:
     """Return the rank above in a k-nomial tree, −1 for the root, and those below, level by level from the top."""
-    processes, place = me.processes, (me.rank - root) % me.processes
+    processes, place = member.processes, (member.rank - root) % member.processes
     width = 1
     while width < processes and place % (degree * width) == 0:
         width *= degree
@@ -58,16 +58,16 @@ def knomial(me: Member, root: int, degree: int) -> tuple[int, list[tuple[int, ..
     return above, levels
 
 
-def binary(me: Member, root: int) -> TreePlace:
+def binary(member: Member, root: int) -> TreePlace:
     """Return the place in Open MPI's binary tree: children are a power of two and twice the power farther on."""
-    place = (me.rank - root) % me.processes
+    place = (member.rank - root) % member.processes
     delta = 1
     while place + 1 >= 2 * delta:
         delta *= 2
     above = -1 if not place else _parent(place, delta)
     below = (place + delta * child for child in (1, 2))
-    ranks = tuple((other + root) % me.processes for other in below if other < me.processes)
-    return TreePlace(above if above < 0 else (above + root) % me.processes, ranks)
+    ranks = tuple((other + root) % member.processes for other in below if other < member.processes)
+    return TreePlace(above if above < 0 else (above + root) % member.processes, ranks)
 
 
 def _parent(place: int, delta: int) -> int:
@@ -78,9 +78,9 @@ def _parent(place: int, delta: int) -> int:
     return place
 
 
-def in_order_binary(me: Member) -> TreePlace:
+def in_order_binary(member: Member) -> TreePlace:
     """Return the place in the binary tree that keeps the order of ranks; its root is the last one."""
-    size, rank, offset, above = me.processes, me.rank, 0, -1
+    size, rank, offset, above = member.processes, member.rank, 0, -1
     while True:
         parent, right = size - 1, size // 2 - 1
         left = parent - 1 if parent > 0 else -1
@@ -99,22 +99,22 @@ def in_order_binary(me: Member) -> TreePlace:
             size //= 2
 
 
-def in_order_binomial(me: Member, root: int) -> TreePlace:
+def in_order_binomial(member: Member, root: int) -> TreePlace:
     """Return the place in a binomial tree whose nearest child comes first."""
     below: list[int] = []
-    place, distance = (me.rank - root) % me.processes, 1
-    while distance < me.processes:
+    place, distance = (member.rank - root) % member.processes, 1
+    while distance < member.processes:
         if place & distance:
-            return TreePlace((place - distance + root) % me.processes, tuple(below))
-        if place + distance < me.processes:
-            below.append((place + distance + root) % me.processes)
+            return TreePlace((place - distance + root) % member.processes, tuple(below))
+        if place + distance < member.processes:
+            below.append((place + distance + root) % member.processes)
         distance *= 2
     return TreePlace(-1, tuple(below))
 
 
-def chains(me: Member, root: int, number: int) -> TreePlace:
+def chains(member: Member, root: int, number: int) -> TreePlace:
     """Return the place in so many chains that begin at the root; the first ones are longer by one if need be."""
-    processes, place = me.processes, (me.rank - root) % me.processes
+    processes, place = member.processes, (member.rank - root) % member.processes
     number = max(1, min(number, processes - 1))
     length, longer = divmod(processes - 1, number)
     heads, head = [], 1

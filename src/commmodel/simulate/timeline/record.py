@@ -56,13 +56,13 @@ class Timeline:
         object.__setattr__(self, "transfers", sent[np.argsort(sent["posted"], kind="stable")])
 
     @classmethod
-    def of(cls, outcome: SimulationResult, name: str = "") -> "Timeline":
+    def of(cls, result: SimulationResult, name: str = "") -> "Timeline":
         """Return the timeline of a recorded simulation.
 
         Of a deadlock, each rank that hangs waits, from the end of what it last did until the end of the simulation.
         """
-        rows = np.concatenate([outcome.intervals, _hanging(outcome)]) if outcome.blocked else outcome.intervals
-        return cls(name or outcome.model, outcome.ends.size, rows, outcome.transfers)
+        rows = np.concatenate([result.intervals, _hanging(result)]) if result.blocked else result.intervals
+        return cls(name or result.model, result.ends.size, rows, result.transfers)
 
     def __repr__(self) -> str:
         """Return the name and the numbers of ranks, intervals and messages."""
@@ -75,23 +75,23 @@ class Timeline:
         return float(self.intervals["end"].max(initial=0.0))
 
 
-def _hanging(outcome: SimulationResult) -> NDArray[np.void]:
+def _hanging(result: SimulationResult) -> NDArray[np.void]:
     """Return the waits that do not end, one per rank that hangs; none where nothing was recorded.
 
     Of a rank that waits for one thing its peer, tag and bytes are known.
     """
-    begins = np.zeros(outcome.ends.size)
-    np.maximum.at(begins, outcome.intervals["rank"], outcome.intervals["end"])
-    end = max(outcome.seconds, float(begins.max(initial=0.0)))
+    begins = np.zeros(result.ends.size)
+    np.maximum.at(begins, result.intervals["rank"], result.intervals["end"])
+    end = max(result.seconds, float(begins.max(initial=0.0)))
     blocked_of: dict[int, list[BlockedRank]] = {}
-    for blocked in outcome.blocked:
+    for blocked in result.blocked:
         blocked_of.setdefault(blocked.rank, []).append(blocked)
     rows = []
     for rank, (blocked, *further) in blocked_of.items():
         awaited = (-1, -1, 0.0) if further else (blocked.peer, blocked.tag, max(blocked.size, 0.0))
         rows.append((rank, State.WAIT, *awaited, begins[rank], end))
     intervals = np.array(rows, dtype=INTERVAL)
-    return intervals[intervals["end"] > intervals["start"]] if outcome.intervals.size else intervals[:0]
+    return intervals[intervals["end"] > intervals["start"]] if result.intervals.size else intervals[:0]
 
 
 @contextmanager

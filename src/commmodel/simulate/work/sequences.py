@@ -159,7 +159,7 @@ def between_marks(program: Program, barrier: Program | None = None) -> Program:
     return sequence([before, mark(processes, 0), program, mark(processes, 1)], program.name)
 
 
-def slowest(outcome: SimulationResult) -> float:
+def slowest(result: SimulationResult) -> float:
     """Return the seconds from mark 0 to mark 1 on the slowest rank.
 
     Raises
@@ -167,7 +167,7 @@ def slowest(outcome: SimulationResult) -> float:
     InputError
         Where a rank passed no mark 0 or no mark 1.
     """
-    marks = outcome.marks
+    marks = result.marks
     first, last = (marks[marks["number"] == number] for number in (0, 1))
     first, last = first[np.argsort(first["rank"])], last[np.argsort(last["rank"])]
     if not first.size or not np.array_equal(first["rank"], last["rank"]):

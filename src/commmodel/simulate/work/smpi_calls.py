@@ -48,16 +48,16 @@ class SmpiCalls:
         arguments : tuple
             Operation, bytes, bytes of an element, root, and bytes of each block.
         """
-        from commmodel.simulate.smpi_collectives import RankCall, member
+        from commmodel.simulate.smpi_collectives import RankCall, member_of_world
 
         if rank not in self._members:
-            self._members[rank] = member(self._processes, rank, self.selection)
-        me = self._members[rank]
+            self._members[rank] = member_of_world(self._processes, rank, self.selection)
+        member = self._members[rank]
         key = (rank, call)
         if key not in self._operations:
             operation, size, element, root, blocks = arguments
-            me.call(operation, RankCall(size, element, root, blocks, is_replayed=True))
-            operations = me.drain()
+            member.call(operation, RankCall(size, element, root, blocks, is_replayed=True))
+            operations = member.drain()
             if self._weight > _CACHED:
                 self._operations.clear()
                 self._weight = 0
