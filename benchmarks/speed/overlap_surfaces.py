@@ -31,7 +31,7 @@ from commmodel.machine import (
     PLogP,
     Segment,
 )
-from commmodel.optimize import Candidates, MessageCosts, SurfaceAxes, TransferProblem, choose, surface
+from commmodel.optimize import Candidates, MessageCosts, SurfaceAxes, TransferProblem, choose, search, surface
 
 VOLUME, COMPUTATION = 1 << 20, 5e-4
 OVERHEAD, LATENCY, BYTE_TIME = 2e-6, 10e-6, 1 / 900e6  # Iancu 2007, Section 2.1 and Figure 3, Infiniband, about
@@ -93,6 +93,7 @@ def machines() -> dict[str, Machine]:
 
 def choices(calls: int) -> Iterator[tuple[str, list[float], list[float]]]:
     """Yield (problem, seconds of each call with the same volume, with a new one)."""
+    _ = search.search.compiled, search.look_up.compiled, search.interpolate.compiled  # few choices alone would not
     for title, machine in machines().items():
         for name, (options, candidates, costs) in PROBLEMS.items():
             network = replace(costs, machine=machine)

@@ -1,6 +1,8 @@
 """What a choice takes from a machine's profiles, and what limits progress, sizes, bursts and rules put on it."""
 
 import math
+import subprocess
+import sys
 
 import msgspec
 import numpy as np
@@ -305,16 +307,31 @@ def test_the_compiled_search_finds_what_plain_python_finds(
     options = {"pattern": pattern, "implementation": implementation, "peers": 1 if pattern == PATTERNS[0] else 5}
     problem = decomposition_search(volume, t_V, machine, **options, progress=share, queue_depth=16)
     arguments = []
-    search_compiled = search.search
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "search", lambda *given: arguments.append(given) or search_compiled(*given))
+        whole = search.search
+        patch.setattr(search, "search", lambda *values: arguments.append(values) or whole(*values))
         found = problem.solve(bound=bound)
-    plain = search.search.python(*arguments[0])
-    assert found[:3] == plain[:3]
-    assert found[5:] == plain[5:]
-    assert found[3:5] == pytest.approx(plain[3:5], rel=1e-14)
+    assert search.search.compiled(*arguments[0]) == search.search.python(*arguments[0]) == found
     if bound is None:
         assert problem.seconds(found) == pytest.approx(found.seconds, rel=1e-14)
+
+
+def test_one_choice_in_a_fresh_process_loads_no_numba_and_many_are_compiled():
+    code = """
+import sys
+from commmodel.optimize import Candidates, MessageCosts, TransferProblem, choose, search
+
+costs = MessageCosts(overhead=2e-6, latency=10e-6, byte_time=1e-9)
+problem, fine = TransferProblem(1 << 20, 5e-4), Candidates("any", "fine")
+first = choose(costs, problem, fine)
+assert not {"numba", "scipy"} & set(sys.modules)
+while "compiled" not in vars(search.search):
+    assert choose(costs, problem, fine) == first
+assert choose(costs, problem, fine) == first
+assert len(search.search.compiled.signatures) == 1
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 AXIS = st.lists(st.integers(1, 10**7), min_size=1, max_size=5, unique=True).map(lambda axis: tuple(sorted(axis)))

@@ -15,33 +15,46 @@ from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 from zlib import crc32
 
+import numpy as np
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
+_FEW = 50_000
+"""Evaluations that take plain Python about as long as loading numba and compiled code."""
+
 
 class Compiled(Generic[Arguments, Result]):
-    """A function that runs compiled, and that other compiled functions may call."""
+    """A function that runs compiled where that pays, and that other compiled functions may call."""
 
-    def __init__(self, function: Callable[Arguments, Result], signature: str = "") -> None:
+    evaluations = 0
+    """In plain Python so far, of all functions that count them."""
+
+    def __init__(self, function: Callable[Arguments, Result], count: Callable[..., int] | None = None) -> None:
         self.python = function
         """The function as plain Python."""
-        self._signature = signature
+        self._count = count
         update_wrapper(self, function)
 
     def __call__(self, *arguments: Arguments.args, **keywords: Arguments.kwargs) -> Result:
-        """Run the compiled form."""
+        """Run the plain form while evaluations are few, then the compiled form; parts of other functions run plain."""
+        if self._count is None:
+            return self.python(*arguments, **keywords)
+        if "compiled" not in vars(self):
+            Compiled.evaluations += self._count(*arguments, **keywords)
+            if Compiled.evaluations < _FEW:
+                with np.errstate(all="ignore"):
+                    return self.python(*arguments, **keywords)
         result: Result = self.compiled(*arguments, **keywords)
         return result
 
     @cached_property
     def compiled(self) -> Any:
-        """The compiled form: of one signature and kept on disk, or of any and part of the functions that call it."""
+        """The compiled form: kept on disk, or part of the functions that call it."""
         import numba
 
         compile_with = partial(numba.njit, error_model="numpy")
-        if self._signature:
-            return compile_cached(partial(compile_with, self._signature), self.python)
-        return compile_with(self.python)
+        return compile_with(self.python) if self._count is None else compile_cached(compile_with, self.python)
 
     @property
     def _numba_type_(self) -> Any:
@@ -50,9 +63,14 @@ class Compiled(Generic[Arguments, Result]):
         return numba.typeof(self.compiled)
 
 
-def compiled(signature: str = "") -> Callable[[Callable[Arguments, Result]], Compiled[Arguments, Result]]:
-    """Compile a function for one signature, in numba's words; without a signature, for each caller."""
-    return partial(Compiled, signature=signature)
+def compiled(
+    count: Callable[..., int] | None = None,
+) -> Callable[[Callable[Arguments, Result]], Compiled[Arguments, Result]]:
+    """Compile a function for the types of its arguments, or without `count`, as part of those that call it.
+
+    `count` takes the arguments and returns the number of evaluations: few are done in plain Python, with the same bits.
+    """
+    return partial(Compiled, count=count)
 
 
 def compile_cached(compile_with: Callable[..., Any], function: Callable[..., Any], named_after: Any = None) -> Any:

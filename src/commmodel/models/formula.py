@@ -14,6 +14,8 @@ import numpy as np
 from commmodel.models.compiled import compile_cached
 from commmodel.models.surface import Array, is_worthwhile, over_grid, takes_grid
 
+_NUMBERS = {int, float, np.float64}
+
 
 class Formula:
     """A formula that takes numbers or arrays that broadcast.
@@ -46,7 +48,10 @@ class Formula:
         Give `out` where large results are made again and again: fresh memory, which the system fills with zeros
         first, can take longer than the formula.
         """
-        if out is None and not any(isinstance(argument, np.ndarray | list | tuple) for argument in arguments):
+        if out is None and (
+            _NUMBERS.issuperset(map(type, arguments))  # the usual case, and quick
+            or not any(isinstance(argument, np.ndarray | list | tuple) for argument in arguments)
+        ):
             return self.python(*arguments)
         arrays = [np.asarray(argument, dtype=np.float64) for argument in arguments]
         shape = np.broadcast_shapes(*(array.shape for array in arrays))

@@ -26,7 +26,8 @@ from commmodel.machine import Machine
 from commmodel.models import overlap
 from commmodel.optimize import search
 from commmodel.optimize.parameters import MessageCosts
-from commmodel.optimize.problem import Candidates, DecompositionSearch, Implementation, SearchResult, TransferProblem
+from commmodel.optimize.problem import Candidates, DecompositionSearch, Implementation, TransferProblem
+from commmodel.optimize.search import SearchResult
 from commmodel.results.configurations import Pattern
 
 LIMITS = {

@@ -70,7 +70,7 @@ def _of_grid(volume: int, largest: int, kind: Kind, longest: int) -> Decompositi
 @lru_cache(maxsize=2)
 def _ladder(kind: Kind) -> NDArray[np.float64]:
     steps = 4 if kind == "fine" else 1
-    return np.unique(np.round(2.0 ** (np.arange(53 * steps) / steps)))
+    return np.array(sorted(set(np.round(2.0 ** (np.arange(53 * steps) / steps)).tolist())))  # np.unique loads np.ma
 
 
 @lru_cache(maxsize=64)

@@ -19,6 +19,7 @@ from commmodel.machine import Machine
 from commmodel.optimize import search
 from commmodel.optimize.decompositions import Decompositions, Kind, decompositions
 from commmodel.optimize.parameters import MessageCosts, problem_parameters, profile
+from commmodel.optimize.search import SearchResult
 from commmodel.results.configurations import Pattern
 
 Array = NDArray[np.float64]
@@ -52,6 +53,9 @@ OWN_ERROR = 0.02
 nine of ten choices lose less)."""
 _LARGEST = 2**53
 """Bytes that a float counts exactly."""
+
+
+_KINDS = tuple(SearchResult.__annotations__.values())
 
 
 class TransferProblem(Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,23 +107,6 @@ class Shape(NamedTuple):
     """Bytes of the largest message."""
     profile: str
     """Of bandwidth."""
-
-
-class SearchResult(NamedTuple):
-    """Result of the search: row and column of the grid; limits and neighbours as bits."""
-
-    implementation: int
-    row: int
-    column: int
-    seconds: float
-    blocking_seconds: float
-    limits: int
-    neighbours: int
-    low: float
-    high: float
-    blocking_low: float
-    blocking_high: float
-    least_gain: float
 
 
 def shape(pattern: str, volume: int, peers: int) -> Shape:
@@ -267,17 +254,22 @@ class DecompositionSearch:
         messages = math.ceil(self.volume / self.shape.parts / self.grid.sizes[result.row])
         return messages > 1 and gain > max(error, search.EQUAL * result.blocking_seconds), gain, error
 
-    def _search(self, grid: Decompositions, factor: float, bound: str | None) -> SearchResult:
-        shape, parameters = self.shape, self.parameters
-        values = search.search(
-            (self.model, _BOUNDS[bound], shape.added, float(self.peers), shape.repeats), self.implementations,
-            (grid.sizes, grid.bursts, grid.first_row, grid.last_column), self.volume / shape.parts,
-            self.computed * (factor / shape.parts), (parameters.o, parameters.L, parameters.G, parameters.progress),
-            (self.queue_depth, self.outstanding_volume),
+    def _method(self, bound: str | None, implementation: int = 0) -> search.Method:
+        shape = self.shape
+        return search.Method(self.model, implementation, _BOUNDS[bound], shape.added, float(self.peers), shape.repeats)
+
+    def _grid(self, offered: Decompositions, factor: float = 1.0) -> search.Grid:
+        parts = self.shape.parts
+        return search.Grid(
+            self.volume / parts, *offered, self.computed * (factor / parts), *self.parameters, self.queue_depth,
+            self.outstanding_volume,
         )  # fmt: skip
-        kinds = SearchResult.__annotations__.values()
-        # Uncompiled, they are numpy's.
-        return SearchResult(*(kind(value) for kind, value in zip(kinds, values, strict=True)))
+
+    def _search(self, offered: Decompositions, factor: float, bound: str | None) -> SearchResult:
+        result = search.search(self._method(bound), self._grid(offered, factor), *self.implementations)
+        if isinstance(result.seconds, np.float64):  # uncompiled: plain numbers, as compiled
+            result = SearchResult(*(kind(value) for kind, value in zip(_KINDS, result, strict=True)))
+        return result
 
     def _why_nothing(self) -> str:
         size, burst = self.grid.sizes[-1], self.grid.bursts[self.grid.last_column]
@@ -294,19 +286,9 @@ class DecompositionSearch:
 
     def seconds(self, result: SearchResult) -> float:
         """Return the time of a decomposition by the formulas of the case at hand."""
-        grid, (o, L, G, progress), shape = self.grid, self.parameters, self.shape
-        row, column = result.row, result.column
-        volume = self.volume / shape.parts
-        messages = math.ceil(volume / grid.sizes[row])
-        burst = messages / math.ceil(messages / grid.bursts[column])
-        costs = search.CostsOfMessage(
-            o[0, row, column if o.shape[2] > 1 else 0], L[0, row], G[0, row], G[0, 0],
-            progress[0, row, column if progress.shape[2] > 1 else 0],
-        )  # fmt: skip
-        return float(search.whole_time(
-            search.Method(self.model, result.implementation, search.EITHER, shape.added, self.peers, shape.repeats),
-            search.Cut(volume, volume / messages, burst, self.computed[row] / shape.parts), costs,
-        ))  # fmt: skip
+        grid = self._grid(self.grid)._replace(computation=self.computed / self.shape.parts)
+        method = self._method(None, result.implementation)
+        return float(search.time_at(method, grid, search.cuts_of(grid), search.VALUES, result.row, result.column))
 
 
 def _of_pieces(computation: Callable[[int], float], volume: int, size: int) -> float:

@@ -1,9 +1,7 @@
-"""The loops of the optimiser, compiled.
+"""The loops of the optimiser, compiled where there is much to evaluate.
 
 Main entries: `search`, which finds the fastest decomposition of a grid, and `fill`, which writes the times of many.
-Codes stand for names, as compiled loops take numbers only. Arrays: sizes from the largest, bursts from the longest;
-o and progress of shape (1 or 3, sizes, bursts or 1), L and G (1 or 3, sizes). The first of three is the value, the
-others are the ends of its interval, the low one first. Source: Iancu and Strohmaier 2007.
+Codes stand for names, as compiled loops take numbers only. Source: Iancu and Strohmaier 2007.
 """
 
 import math
@@ -49,8 +47,6 @@ UNFIT = 128
 EQUAL = 1e-12
 """Relative difference of times that is rounding."""
 
-_ONE, _TWO, _THREE = "float64[::1]", "float64[:,::1]", "float64[:,:,::1]"
-
 
 class Method(NamedTuple):
     """By which formulas, for which pattern."""
@@ -83,6 +79,97 @@ class CostsOfMessage(NamedTuple):
     G: float
     G_V: float
     progress: float
+
+
+class Grid(NamedTuple):
+    """Decompositions of an exchange, sizes down and bursts across, with what their messages cost.
+
+    Of three costs the first is the value, the others are the ends of its interval, the low one first.
+    """
+
+    volume: float
+    sizes: Array
+    """From the largest, which is there for the blocking time at least."""
+    bursts: Array
+    """From the longest, to 1."""
+    first_row: int
+    """Row of the largest size offered."""
+    last_column: int
+    """Column of the shortest burst offered."""
+    computation: Array
+    """For each size."""
+    o: Array
+    """Shape (1 or 3, sizes, bursts or 1), as progress."""
+    L: Array
+    """Shape (1 or 3, sizes), as G."""
+    G: Array
+    progress: Array
+    queue_depth: float
+    outstanding_volume: float
+
+
+class Cuts(NamedTuple):
+    """What follows from a grid alone."""
+
+    mean_sizes: Array
+    mean_bursts: Array
+    """Shape (sizes, bursts), as all that follow."""
+    broken: NDArray[np.uint8]
+    """Limits that a decomposition breaks, a bit each, or `UNFIT`."""
+
+
+class Corner(NamedTuple):
+    """Which of three values of each cost: 0 the value, 1 and 2 the ends of its interval."""
+
+    o: int
+    L: int
+    G: int
+    progress: int
+
+
+VALUES = Corner(0, 0, 0, 0)
+
+
+class SearchResult(NamedTuple):
+    """The fastest decomposition of a grid; limits and neighbours as bits."""
+
+    implementation: int
+    """-1 where no decomposition keeps all constraints."""
+    row: int
+    column: int
+    seconds: float
+    blocking_seconds: float
+    limits: int
+    """Constraints without which another decomposition would be faster."""
+    neighbours: int
+    """Bit 3 i + j: the decomposition at (row + i - 1, column + j - 1) is as fast at some corner of the intervals."""
+    low: float
+    """Least time of the choice, with all costs at one end of their intervals and progress at either end of its own."""
+    high: float
+    blocking_low: float
+    """The same of blocking messages."""
+    blocking_high: float
+    least_gain: float
+    """The least of what the choice is faster than blocking messages there."""
+
+
+class SurfaceGrid(NamedTuple):
+    """Decompositions of many exchanges, with what their messages cost."""
+
+    volumes: Array
+    sizes: Array
+    bursts: Array
+    computations: Array
+    o: Array
+    """Shape (sizes, bursts), as progress."""
+    least_o: Array
+    """Shape (volumes, sizes)."""
+    L: Array
+    """For each size, as G."""
+    G: Array
+    G_V: Array
+    """For each volume."""
+    progress: Array
 
 
 @compiled()
@@ -136,147 +223,80 @@ def whole_time(method: Method, cut: Cut, costs: CostsOfMessage) -> float:
     return seconds
 
 
-@compiled(
-    "Tuple((int64, int64, int64, float64, float64, int64, int64, float64, float64, float64, float64, float64))"
-    f"(Tuple((int64, int64, int64, float64, float64)), UniTuple(int64, 2), Tuple(({_ONE}, {_ONE}, int64, int64)), "
-    f"float64, {_ONE}, Tuple(({_THREE}, {_TWO}, {_TWO}, {_THREE})), UniTuple(float64, 2))"
-)
-def search(
-    kind: tuple[int, int, int, float, float], implementations: tuple[int, int], grid: tuple[Array, Array, int, int],
-    volume: float, computation: Array, parameters: tuple[Array, Array, Array, Array], most: tuple[float, float],
-) -> tuple[int, int, int, float, float, int, int, float, float, float, float, float]:  # fmt: skip
-    """Return (implementation, row, column, seconds, blocking seconds, limits, neighbours, low, high, ...).
+@compiled()
+def message_costs(grid: Grid, corner: Corner, row: int, column: int) -> CostsOfMessage:
+    """Return the costs of a grid's decomposition at a corner of their intervals."""
+    o, L, G, progress = grid.o, grid.L, grid.G, grid.progress
+    of_G = min(corner.G, G.shape[0] - 1)
+    return CostsOfMessage(
+        o[min(corner.o, o.shape[0] - 1), row, min(column, o.shape[2] - 1)],
+        L[min(corner.L, L.shape[0] - 1), row],
+        G[of_G, row],
+        G[of_G, 0],
+        progress[min(corner.progress, progress.shape[0] - 1), row, min(column, progress.shape[2] - 1)],
+    )
 
-    Further: blocking low, blocking high, least gain.
 
-    `kind` is (model, bound, pattern, peers, repeats), `implementations` the first and the last to try, `grid` (sizes,
-    bursts, first row, last column), `parameters` (o, L, G, progress), `most` (queue depth, outstanding volume).
-    Rows before `first_row` and columns after `last_column` are there for the blocking time alone. `limits` are the
-    constraints without which another decomposition would be faster; `neighbours` has bit 3 i + j for the decomposition
-    at (row + i − 1, column + j − 1) that is as fast as the choice at some corner of the intervals. `low` and `high` are
-    the least and the largest time of the choice, and of blocking messages, with all costs at one end of their intervals
-    and progress at either of its own; the least gain is the least of what the one is faster than the other there. The
-    implementation is −1 where nothing keeps all constraints.
-    """
-    model, bound, pattern, peers, repeats = kind
-    sizes, bursts, first_row, last_column = grid
-    o, L, G, progress = parameters
-    queue_depth, outstanding_volume = most
-    rows, columns = sizes.size, bursts.size
-    per_burst, progress_per_burst = o.shape[2] > 1, progress.shape[2] > 1
-    times, mean_bursts = np.empty((2, rows, columns)), np.empty((rows, columns))
-    broken = np.empty((rows, columns), dtype=np.uint8)
-    G_V = G[0, 0]
+@compiled()
+def cuts_of(grid: Grid) -> Cuts:
+    """Return mean messages, mean bursts and the constraints that decompositions break."""
+    rows, columns = grid.sizes.size, grid.bursts.size
+    mean_sizes, mean_bursts = np.empty(rows), np.ones((rows, columns))
+    broken = np.full((rows, columns), UNFIT, dtype=np.uint8)
     for row in range(rows):
-        size, own_L, own_G = sizes[row], L[0, row], G[0, row]
-        messages = math.ceil(volume / size)
+        size = grid.sizes[row]
+        messages = math.ceil(grid.volume / size)
+        mean_sizes[row] = grid.volume / messages
         for column in range(columns):
-            burst = bursts[column]
-            if row < first_row or column > last_column or burst > messages:
-                broken[row, column] = UNFIT
+            burst = grid.bursts[column]
+            if row < grid.first_row or column > grid.last_column or burst > messages:
                 continue
-            marks = 0
-            if burst > 1.0 and burst_slack(size, burst, o[0, row, column if per_burst else 0], own_L, own_G) <= 0.0:
-                marks |= BURST_OVERHEAD
-            if queue_slack(burst, queue_depth) <= 0.0:
-                marks |= QUEUE_DEPTH
-            if outstanding_slack(size, burst, outstanding_volume) < 0.0:
-                marks |= OUTSTANDING_VOLUME
-            broken[row, column] = marks
             mean_bursts[row, column] = messages / math.ceil(messages / burst)
-    best, least = -1, math.inf
-    for implementation in range(implementations[0], implementations[1] + 1):
-        method, own_least = Method(model, implementation, bound, pattern, peers, repeats), math.inf
-        for row in range(rows):
-            t_V, own_L, own_G = computation[row], L[0, row], G[0, row]
-            mean_size = volume / math.ceil(volume / sizes[row])
-            for column in range(columns):
-                if broken[row, column] == UNFIT:
-                    continue
-                own_o = o[0, row, column if per_burst else 0]
-                share = progress[0, row, column if progress_per_burst else 0]
-                cut = Cut(volume, mean_size, mean_bursts[row, column], t_V)
-                seconds = whole_time(method, cut, CostsOfMessage(own_o, own_L, own_G, G_V, share))
-                times[implementation, row, column] = seconds
-                if broken[row, column] == 0 and seconds < own_least:
-                    own_least = seconds
-        if own_least < least:
-            best, least = implementation, own_least
-    whole = volume / math.ceil(volume / sizes[0])
-    alone = blocking_time(volume, whole, computation[0], o[0, 0, o.shape[2] - 1], L[0, 0], G_V)
-    method = Method(model, best, bound, pattern, peers, repeats)
-    blocking = with_peers(alone, method, volume, whole, 1.0, G_V)
-    if best < 0:
-        return best, 0, 0, least, blocking, 0, 0, least, least, blocking, blocking, 0.0
+            costs = message_costs(grid, VALUES, row, column)
+            limits = 0
+            if burst > 1.0 and burst_slack(size, burst, costs.o, costs.L, costs.G) <= 0.0:
+                limits |= BURST_OVERHEAD
+            if queue_slack(burst, grid.queue_depth) <= 0.0:
+                limits |= QUEUE_DEPTH
+            if outstanding_slack(size, burst, grid.outstanding_volume) < 0.0:
+                limits |= OUTSTANDING_VOLUME
+            broken[row, column] = limits
+    return Cuts(mean_sizes, mean_bursts, broken)
 
-    row, column = first_within(times[best], broken, least * (1.0 + EQUAL))
-    seconds = times[best, row, column]
-    limits, faster = 0, seconds * (1.0 - EQUAL)
-    communicating = Method(model, best, COMMUNICATION, pattern, peers, repeats)
-    communicates = computation[0] < volume * G_V
-    for down in range(rows):
-        mean_size, t_V = volume / math.ceil(volume / sizes[down]), computation[down]
-        own_L, own_G = L[0, down], G[0, down]
-        for across in range(columns):
-            marks = int(broken[down, across])
-            if marks in (BURST_OVERHEAD, QUEUE_DEPTH, OUTSTANDING_VOLUME):
-                if times[best, down, across] < faster:
-                    limits |= marks
-                continue
-            if marks != 0:
-                continue
-            own_o = o[0, down, across if per_burst else 0]
-            share = progress[0, down, across if progress_per_burst else 0]
-            cut = Cut(volume, mean_size, mean_bursts[down, across], t_V)
-            if share < 1.0 and limits & INDEPENDENT_PROGRESS == 0 and (down != row or across != column):
-                free = whole_time(method, cut, CostsOfMessage(own_o, own_L, own_G, G_V, 1.0))
-                if free < faster:
-                    limits |= INDEPENDENT_PROGRESS
-            is_broken = communicates and limits & INITIATION == 0
-            if is_broken and initiation_slack(volume, mean_size, t_V, own_o, own_G) <= 0.0:
-                free = whole_time(communicating, cut, CostsOfMessage(own_o, own_L, own_G, G_V, share))
-                if free < faster:
-                    limits |= INITIATION
 
-    neighbours = 0
-    for corner in range(9 if max(o.shape[0], L.shape[0], G.shape[0]) > 1 else 1):
-        chosen = 0.0
-        of_o = 0 if corner == 0 else min(o.shape[0] - 1, 1 + (corner - 1) % 2)
-        of_L = 0 if corner == 0 else min(L.shape[0] - 1, 1 + (corner - 1) // 2 % 2)
-        of_G = 0 if corner == 0 else min(G.shape[0] - 1, 1 + (corner - 1) // 4)
-        for near in (4, 0, 1, 2, 3, 5, 6, 7, 8):  # the choice itself first
-            down, across = row + near // 3 - 1, column + near % 3 - 1
-            if down < 0 or down >= rows or across < 0 or across >= columns or broken[down, across] != 0:
-                continue
-            mean_size = volume / math.ceil(volume / sizes[down])
-            cut = Cut(volume, mean_size, mean_bursts[down, across], computation[down])
-            costs = CostsOfMessage(
-                o[of_o, down, across if per_burst else 0], L[of_L, down], G[of_G, down], G[of_G, 0],
-                progress[0, down, across if progress_per_burst else 0],
-            )  # fmt: skip
-            at_corner = whole_time(method, cut, costs)
-            if near == 4:
-                chosen = at_corner
-            elif at_corner <= chosen * (1.0 + EQUAL):
-                neighbours |= 1 << near
+@compiled()
+def cut_of(grid: Grid, cuts: Cuts, row: int, column: int) -> Cut:
+    """Return a decomposition of a grid."""
+    return Cut(grid.volume, cuts.mean_sizes[row], cuts.mean_bursts[row, column], grid.computation[row])
 
-    low, high, low_blocking, high_blocking, least_gain = seconds, seconds, blocking, blocking, blocking - seconds
-    cut = Cut(volume, volume / math.ceil(volume / sizes[row]), mean_bursts[row, column], computation[row])
-    for end in range(1 if max(o.shape[0], L.shape[0], G.shape[0], progress.shape[0]) == 1 else 4):
-        of_o, of_L = min(o.shape[0] - 1, 1 + end % 2), min(L.shape[0] - 1, 1 + end % 2)
-        of_G, of_progress = min(G.shape[0] - 1, 1 + end % 2), min(progress.shape[0] - 1, 1 + end // 2)
-        costs = CostsOfMessage(
-            o[of_o, row, column if per_burst else 0], L[of_L, row], G[of_G, row], G[of_G, 0],
-            progress[of_progress, row, column if progress_per_burst else 0],
-        )  # fmt: skip
-        cut_seconds = whole_time(method, cut, costs)
-        alone = blocking_time(volume, whole, computation[0], o[of_o, 0, o.shape[2] - 1], L[of_L, 0], G[of_G, 0])
-        uncut = with_peers(alone, method, volume, whole, 1.0, G[of_G, 0])
-        low, high, low_blocking, high_blocking, least_gain = (
-            min(low, cut_seconds), max(high, cut_seconds), min(low_blocking, uncut), max(high_blocking, uncut),
-            min(least_gain, uncut - cut_seconds),
-        )  # fmt: skip
-    return best, row, column, seconds, blocking, limits, neighbours, low, high, low_blocking, high_blocking, least_gain
+
+@compiled()
+def time_at(method: Method, grid: Grid, cuts: Cuts, corner: Corner, row: int, column: int) -> float:
+    """Return the time of a decomposition at a corner of the costs' intervals."""
+    seconds: float = whole_time(method, cut_of(grid, cuts, row, column), message_costs(grid, corner, row, column))
+    return seconds
+
+
+@compiled()
+def blocking_at(method: Method, grid: Grid, cuts: Cuts, corner: Corner) -> float:
+    """Return the time of blocking messages at a corner of the costs' intervals."""
+    costs, size = message_costs(grid, corner, 0, grid.bursts.size - 1), cuts.mean_sizes[0]
+    alone = blocking_time(grid.volume, size, grid.computation[0], costs.o, costs.L, costs.G_V)
+    seconds: float = with_peers(alone, method, grid.volume, size, 1.0, costs.G_V)
+    return seconds
+
+
+@compiled()
+def write_times(times: Array, method: Method, grid: Grid, cuts: Cuts) -> float:
+    """Write the times of all decompositions; return the least of those that keep all constraints."""
+    least = math.inf
+    for row in range(grid.sizes.size):
+        for column in range(grid.bursts.size):
+            if cuts.broken[row, column] != UNFIT:
+                times[row, column] = time_at(method, grid, cuts, VALUES, row, column)
+                if cuts.broken[row, column] == 0:
+                    least = min(least, times[row, column])
+    return least
 
 
 @compiled()
@@ -289,7 +309,85 @@ def first_within(times: Array, broken: NDArray[np.uint8], most: float) -> tuple[
     return -1, -1
 
 
-@compiled(f"{_TWO}({_ONE}, {_ONE}, {_ONE}, {_ONE}, {_TWO})")
+@compiled()
+def limits_of(times: Array, method: Method, grid: Grid, cuts: Cuts, row: int, column: int) -> int:
+    """Return the constraints without which a decomposition would be faster than that at (row, column)."""
+    limits, faster = 0, times[row, column] * (1.0 - EQUAL)
+    communicates = grid.computation[0] < grid.volume * grid.G[0, 0]
+    communicating = Method(
+        method.model, method.implementation, COMMUNICATION, method.pattern, method.peers, method.repeats
+    )
+    for down in range(grid.sizes.size):
+        for across in range(grid.bursts.size):
+            broken = int(cuts.broken[down, across])
+            if broken in (BURST_OVERHEAD, QUEUE_DEPTH, OUTSTANDING_VOLUME):
+                if times[down, across] < faster:
+                    limits |= broken
+            elif broken == 0:
+                cut = cut_of(grid, cuts, down, across)
+                costs = message_costs(grid, VALUES, down, across)
+                if costs.progress < 1.0 and limits & INDEPENDENT_PROGRESS == 0 and (down != row or across != column):
+                    free = CostsOfMessage(costs.o, costs.L, costs.G, costs.G_V, 1.0)
+                    if whole_time(method, cut, free) < faster:
+                        limits |= INDEPENDENT_PROGRESS
+                if communicates and limits & INITIATION == 0:
+                    slack = initiation_slack(grid.volume, cut.size, cut.computation, costs.o, costs.G)
+                    if slack <= 0.0 and whole_time(communicating, cut, costs) < faster:
+                        limits |= INITIATION
+    return limits
+
+
+@compiled()
+def neighbours_of(method: Method, grid: Grid, cuts: Cuts, row: int, column: int) -> int:
+    """Return as bits the decompositions around (row, column) that are as fast at some corner of the intervals."""
+    neighbours = 0
+    for number in range(9):  # the values, then the corners
+        corner = VALUES
+        if number > 0:
+            corner = Corner(1 + (number - 1) % 2, 1 + (number - 1) // 2 % 2, 1 + (number - 1) // 4, 0)
+        most = time_at(method, grid, cuts, corner, row, column) * (1.0 + EQUAL)
+        for near in range(9):
+            down, across = row + near // 3 - 1, column + near % 3 - 1
+            is_inside = 0 <= down < grid.sizes.size and 0 <= across < grid.bursts.size
+            if near != 4 and is_inside and cuts.broken[down, across] == 0:  # noqa: SIM102, as deep as the grid
+                if time_at(method, grid, cuts, corner, down, across) <= most:
+                    neighbours |= 1 << near
+    return neighbours
+
+
+@compiled(count=lambda _method, grid, *_implementations: 100 + grid.sizes.size * grid.bursts.size)
+def search(method: Method, grid: Grid, first: int, last: int) -> SearchResult:
+    """Return the fastest decomposition, of the implementations from `first` to `last`; that of `method` is ignored."""
+    cuts = cuts_of(grid)
+    times = np.empty((2, grid.sizes.size, grid.bursts.size))
+    best, least = -1, math.inf
+    for implementation in range(first, last + 1):
+        tried = Method(method.model, implementation, method.bound, method.pattern, method.peers, method.repeats)
+        seconds = write_times(times[implementation], tried, grid, cuts)
+        if seconds < least:
+            best, least = implementation, seconds
+    if best < 0:
+        return SearchResult(best, 0, 0, least, least, 0, 0, least, least, least, least, 0.0)
+    method = Method(method.model, best, method.bound, method.pattern, method.peers, method.repeats)
+    row, column = first_within(times[best], cuts.broken, least * (1.0 + EQUAL))
+    seconds, blocking = times[best, row, column], blocking_at(method, grid, cuts, VALUES)
+    low, high, blocking_low, blocking_high, least_gain = seconds, seconds, blocking, blocking, blocking - seconds
+    for number in range(4):
+        end = 1 + number % 2
+        corner = Corner(end, end, end, 1 + number // 2)
+        at_end = time_at(method, grid, cuts, corner, row, column)
+        blocking_at_end = blocking_at(method, grid, cuts, corner)
+        low, high = min(low, at_end), max(high, at_end)
+        blocking_low, blocking_high = min(blocking_low, blocking_at_end), max(blocking_high, blocking_at_end)
+        least_gain = min(least_gain, blocking_at_end - at_end)
+    limits = limits_of(times[best], method, grid, cuts, row, column)
+    neighbours = neighbours_of(method, grid, cuts, row, column)
+    return SearchResult(
+        best, row, column, seconds, blocking, limits, neighbours, low, high, blocking_low, blocking_high, least_gain
+    )
+
+
+@compiled(count=lambda row_sizes, column_counts, *_table: row_sizes.size * column_counts.size // 4)
 def look_up(row_sizes: Array, column_counts: Array, sizes: Array, counts: Array, values: Array) -> Array:
     """Return a table's values as `commmodel.machine.Table.at` does, at sizes (rows) and counts (columns)."""
     result = np.empty((row_sizes.size, column_counts.size))
@@ -322,7 +420,7 @@ def place(axis: Array, value: float) -> tuple[int, float]:
     return index, math.log2(value / axis[index]) / math.log2(axis[index + 1] / axis[index])
 
 
-@compiled(f"{_TWO}({_ONE}, {_ONE}, {_TWO})")
+@compiled(count=lambda points, _sizes, columns: points.size * columns.shape[0] // 4)
 def interpolate(points: Array, sizes: Array, columns: Array) -> Array:
     """Return several columns as `commmodel.machine.PLogP.at` does, a row each, at sizes (columns)."""
     result = np.empty((columns.shape[0], points.size))
@@ -340,30 +438,19 @@ def interpolate(points: Array, sizes: Array, columns: Array) -> Array:
     return result
 
 
-@compiled(
-    f"void(float64[:,:,:,::1], Tuple((int64, int64, int64, float64, float64)), UniTuple({_ONE}, 4), "
-    f"Tuple(({_TWO}, {_TWO}, {_ONE}, {_ONE}, {_ONE}, {_TWO})))"
-)
-def fill(
-    surface: NDArray[Any], kind: tuple[int, int, int, float, float], axes: tuple[Array, Array, Array, Array],
-    parameters: tuple[Array, Array, Array, Array, Array, Array],
-) -> None:  # fmt: skip
-    """Write the times of all decompositions, shape (volumes, sizes, bursts, computations).
-
-    `kind` is (model, implementation, pattern, peers, repeats), `axes` (volumes, sizes, bursts, computations),
-    `parameters` (o, least o, L, G, G of the whole, progress).
-    """
-    model, implementation, pattern, peers, repeats = kind
-    method = Method(model, implementation, EITHER, pattern, peers, repeats)
-    volumes, sizes, bursts, computations = axes
-    o, least_o, L, G, G_V, progress = parameters
-    for i in range(volumes.size):
-        volume, whole = volumes[i], G_V[i]
-        for j in range(sizes.size):
-            messages = math.ceil(volume / sizes[j])
-            mean_size, own_L, own_G = volume / messages, L[j], max(G[j], whole) if model == BOUNDED else G[j]
-            for k in range(bursts.size):
-                burst = messages / math.ceil(messages / bursts[k])
-                costs = CostsOfMessage(max(o[j, k], least_o[i, j]), own_L, own_G, whole, progress[j, k])
-                for m in range(computations.size):
-                    surface[i, j, k, m] = whole_time(method, Cut(volume, mean_size, burst, computations[m]), costs)
+@compiled(count=lambda surface, *_rest: surface.size)
+def fill(surface: NDArray[Any], method: Method, grid: SurfaceGrid) -> None:
+    """Write the times of all decompositions, shape (volumes, sizes, bursts, computations)."""
+    for i in range(grid.volumes.size):
+        volume, G_V = grid.volumes[i], grid.G_V[i]
+        for j in range(grid.sizes.size):
+            messages = math.ceil(volume / grid.sizes[j])
+            mean_size, L, G = volume / messages, grid.L[j], grid.G[j]
+            if method.model == BOUNDED:
+                G = max(G, G_V)
+            for k in range(grid.bursts.size):
+                burst = messages / math.ceil(messages / grid.bursts[k])
+                costs = CostsOfMessage(max(grid.o[j, k], grid.least_o[i, j]), L, G, G_V, grid.progress[j, k])
+                for m in range(grid.computations.size):
+                    cut = Cut(volume, mean_size, burst, grid.computations[m])
+                    surface[i, j, k, m] = whole_time(method, cut, costs)

@@ -98,9 +98,12 @@ def surface(
     o, share = (np.broadcast_to(values[0], (S.size, b.size)).copy() for values in (parameters.o, parameters.progress))
     times = _output(out, (V.size, S.size, b.size, t.size))
     search.fill(
-        times, (MODELS[model], _CODES[implementation], first.added, float(peers), first.repeats),
-        (V / first.parts, S, b, t / first.parts), (o, least_o, parameters.L[0], parameters.G[0], whole.G[0], share),
-    )  # fmt: skip
+        times,
+        search.Method(MODELS[model], _CODES[implementation], search.EITHER, first.added, float(peers), first.repeats),
+        search.SurfaceGrid(
+            V / first.parts, S, b, t / first.parts, o, least_o, parameters.L[0], parameters.G[0], whole.G[0], share
+        ),
+    )
     return times
 
 
