@@ -27,7 +27,7 @@ import mpi4py
 mpi4py.rc.initialize = False
 from mpi4py import MPI
 from commmodel._core.mpi import pingpong
-from commmodel.bench import command, driver, environment, placement, plan, preparation
+from commmodel.bench import command, run
 import json, time
 with open("/proc/self/io") as io:
     read = dict(line.split(": ") for line in io)["rchar"]
