@@ -12,11 +12,12 @@ from commmodel.scaling.difference import Difference, Differences, JointVerdict, 
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline, load, published
 from commmodel.scaling.fitting import Fits, Model, fit, fit_term
 from commmodel.scaling.growth import Growth, parse_growth
-from commmodel.scaling.guidelines import BrokenRule, CheckSettings
+from commmodel.scaling.guidelines import BrokenRule
 from commmodel.scaling.limits import ScalePrediction, largest_scale, predict_at
 from commmodel.scaling.rules import FunctionRule, Violation, parse_rule
 from commmodel.scaling.samples import STATISTICS, reduce
 from commmodel.scaling.series import Series, series_over
+from commmodel.scaling.settings import CheckSettings, model
 from commmodel.scaling.surface import SurfaceModel, fit_surface
 from commmodel.scaling.verdict import Judgement, Verdict, judge
 
@@ -52,6 +53,7 @@ __all__ = [
     "judge",
     "largest_scale",
     "load",
+    "model",
     "parse_growth",
     "parse_rule",
     "predict_at",

@@ -1,18 +1,18 @@
 """Earlier measurements as the expectation. Main entries: `status_quo` (growth) and `slower` (values)."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
 from commmodel.results import Configuration, Launch, Measurements, describe
 from commmodel.results.parameters import METRICS
-from commmodel.scaling.bootstrap import Ensemble, ensemble
+from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.difference import Difference, differences
 from commmodel.scaling.growth import Growth
-from commmodel.scaling.guidelines import CheckSettings
-from commmodel.scaling.search_space import default_deviation, default_space
-from commmodel.scaling.series import Fixed, Series
+from commmodel.scaling.search_space import default_deviation
+from commmodel.scaling.series import Fixed
+from commmodel.scaling.settings import CheckSettings
 from commmodel.scaling.verdict import Judgement, Verdict, divergence
 
 TOGETHER = "all times together"
@@ -36,21 +36,6 @@ class Slowdown:
     ratio: float
     low: float
     high: float
-
-
-def modelled(
-    series: Series, settings: CheckSettings, noise: float = 0.0, terms: Sequence[Growth] | None = None
-) -> Ensemble:
-    """Return the models of a series, without `terms` among those of `default_space`."""
-    return ensemble(
-        series.scales,
-        series.samples,
-        default_space() if terms is None else terms,
-        statistic=settings.statistic,
-        draws=settings.draws,
-        seed=settings.seed,
-        noise=noise,
-    )
 
 
 def _worse(before: dict[Growth, float], after: dict[Growth, float], deviation: Growth | None) -> float:
@@ -85,7 +70,7 @@ def status_quo(
     Parameters
     ----------
     before, after : Ensemble
-        Of the same terms (`modelled`).
+        Of the same terms.
     over : str
         What the advice calls the parameter.
     confidence : float
@@ -105,6 +90,7 @@ def status_quo(
 
     Examples
     --------
+    >>> from commmodel.scaling.bootstrap import ensemble
     >>> p, terms = [4, 8, 16, 32, 64], [Growth(log=1), Growth(power=1)]
     >>> before, after = (ensemble(p, [[float(5 + term(n))] for n in p], terms) for term in terms)
     >>> status_quo(before, after, "p").verdict, status_quo(after, before, "p").verdict

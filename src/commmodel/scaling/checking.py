@@ -5,28 +5,27 @@ measurements scatter; a verdict is that of all models which the data cannot tell
 """
 
 import functools
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from commmodel.arguments import finite, integer, share
-from commmodel.errors import InputError, choice_of
+from commmodel.arguments import finite
+from commmodel.errors import InputError
 from commmodel.results import Measurements
 from commmodel.results.configurations import Function
 from commmodel.results.oversubscription import crowded_hosts
-from commmodel.scaling.baseline import Slowdown, modelled, slower, status_quo
-from commmodel.scaling.bootstrap import MOST_DRAWS, Ensemble
+from commmodel.scaling.baseline import Slowdown, slower, status_quo
+from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline
 from commmodel.scaling.few_launches import confirmed, scatter_of
 from commmodel.scaling.fitting import FEWEST_SCALES
 from commmodel.scaling.growth import ONE, Growth
-from commmodel.scaling.guidelines import BrokenRule, CheckSettings, broken_guidelines, usable
+from commmodel.scaling.guidelines import BrokenRule, broken_guidelines
 from commmodel.scaling.limits import ScalePrediction, largest_scale, predict_at
 from commmodel.scaling.permutation import FEWEST_PLAIN
-from commmodel.scaling.samples import STATISTICS
 from commmodel.scaling.search_space import judged_space
 from commmodel.scaling.series import Key, Series, series_over
+from commmodel.scaling.settings import CheckSettings, model
 from commmodel.scaling.verdict import Judgement, Verdict, judge_models
 
 _NEEDED = ": measure a function at three scales or more, as with mpiexec -n 8 python -m commmodel.bench collective"
@@ -117,13 +116,11 @@ class CheckResult:
         return sum(row.verdict == verdict for row in self.rows)
 
 
-def _key(series: Series) -> Key:
-    return series.name, series.metric, series.over, series.fixed
-
-
 def _all_series(measurements: Measurements, parameters: Iterable[str]) -> dict[Key, Series]:
-    usable_series = (usable(series) for over in parameters for series in series_over(measurements, over))
-    return {_key(series): series for series in usable_series if series.scales}
+    """Return all series at scales from 1 on: for those below no class of growth is defined."""
+    members = (series for over in parameters for series in series_over(measurements, over))
+    all_series = (series.at_scales(lambda scale: scale >= 1) for series in members)
+    return {series.key: series for series in all_series if series.scales}
 
 
 def _own_parameters(measurements: Measurements) -> Iterator[str]:
@@ -135,12 +132,7 @@ def _own_parameters(measurements: Measurements) -> Iterator[str]:
 
 def _closest(series: Series, expectations: Sequence[Expectation]) -> Expectation | None:
     """Return the expectation of a series: of several, the one with the most conditions."""
-    of_it = [
-        expectation
-        for expectation in expectations
-        if (expectation.name, expectation.metric, expectation.over) == (series.name, series.metric, series.over)
-        and all(item in series.fixed for item in expectation.where)
-    ]
+    of_it = [expectation for expectation in expectations if expectation.applies_to(series)]
     return max(of_it, key=lambda expectation: len(expectation.where), default=None)
 
 
@@ -152,17 +144,41 @@ def _room(ensemble: Ensemble, memory: MemoryLimit, confidence: float) -> Room:
     return Room(scale, min(low, scale), max(high, scale))
 
 
-def _check_settings(settings: CheckSettings) -> None:
-    statistic, confidence, least, draws = settings.statistic, settings.confidence, settings.least, settings.draws
-    if statistic not in STATISTICS:
-        raise InputError(f"unknown statistic {statistic!r}: {choice_of(statistic, STATISTICS)}")
-    share("confidence", confidence)
-    if 1 - confidence in {0.0, 1.0}:
-        raise InputError(f"confidence {confidence:g}: it must be between 0 and 1, such as 0.95")
-    if not 0 <= finite("least effect", least) < math.inf:
-        raise InputError(f"least effect {least:g}: it must be a share from 0 up, such as 0.05")
-    if integer("draws", draws, 1, MOST_DRAWS) < 20:
-        raise InputError(f"{draws} draws: too few to tell models apart: use 20 or more, better 200")
+@dataclass(frozen=True)
+class _CheckTask:
+    """What is held against what: series by their keys, expectations and rules of the metric in question."""
+
+    measured: Mapping[Key, Series]
+    earlier: Mapping[Key, Series]
+    parameters: tuple[str, ...]
+    expectations: Sequence[Expectation]
+    guidelines: Sequence[Guideline]
+    deviation: Mapping[str, Growth]
+    settings: CheckSettings
+
+
+def _task(
+    measurements: Measurements,
+    expectations: Expectations,
+    baseline: Measurements | None,
+    metric: str | None,
+    deviation: Mapping[str, Growth],
+    settings: CheckSettings,
+) -> _CheckTask:
+    """Return what is to be checked; raise where nothing of it was measured."""
+    expected = [expectation for expectation in expectations.expectations if metric in {None, expectation.metric}]
+    guidelines = [guideline for guideline in expectations.guidelines if metric in {None, guideline.metric}]
+    names = [expectation.over for expectation in expected] + [guideline.over for guideline in guidelines]
+    parameters = tuple(dict.fromkeys(("p", *names, *_own_parameters(measurements))))
+    all_series = _all_series(measurements, parameters)
+    measured = {key: series for key, series in all_series.items() if metric in {None, series.metric}}
+    if not measured:
+        metrics = ", ".join(dict.fromkeys(series.metric for series in all_series.values()))
+        of_it = f" of metric {metric!r}, but {metrics}" if metrics else ""
+        raise InputError(f"nothing was measured{of_it}{_NEEDED}")
+    _check_deviation(deviation, parameters)
+    earlier = {} if baseline is None else _all_series(baseline, parameters)
+    return _CheckTask(measured, earlier, parameters, expected, guidelines, deviation, settings)
 
 
 def check(
@@ -217,57 +233,25 @@ def check(
     False
     """
     settings = settings or CheckSettings()
-    _check_settings(settings)
+    settings.check()
     if at is not None:
         finite("target scale", at, 1)
     if expectations is None and baseline is None:
         raise InputError("nothing is expected: name a file of expectations, mpi, or a baseline")
-    expected = [
-        expectation
-        for expectation in (expectations.expectations if expectations else ())
-        if metric in {None, expectation.metric}
-    ]
-    guidelines = [
-        guideline
-        for guideline in (expectations.guidelines if expectations else ())
-        if metric in {None, guideline.metric}
-    ]
-    names = [expectation.over for expectation in expected] + [guideline.over for guideline in guidelines]
-    parameters = tuple(dict.fromkeys(("p", *names, *_own_parameters(measurements))))
-    all_series = _all_series(measurements, parameters)
-    series_by_key = {key: series for key, series in all_series.items() if metric in {None, series.metric}}
-    if not series_by_key:
-        metrics = ", ".join(dict.fromkeys(series.metric for series in all_series.values()))
-        of_it = f" of metric {metric!r}, but {metrics}" if metrics else ""
-        raise InputError(f"nothing was measured{of_it}{_NEEDED}")
-    _check_deviation(deviation or {}, parameters)
-    earlier = {} if baseline is None else _all_series(baseline, parameters)
-    rows, notes = _rows(series_by_key, earlier, expected, settings, deviation or {})
+    task = _task(measurements, expectations or Expectations(), baseline, metric, deviation or {}, settings)
+    rows, notes = _rows(task)
     if crowded := _crowded(measurements) or (baseline and _crowded(baseline)):
         rows = [_doubted(row, crowded) for row in rows]
-    models = {_key(row.series): row.judgement.ensemble for row in rows}
-
-    def models_of(series_of_rule: Series) -> Ensemble:
-        # Of message sizes that a rule chose there is no series, though one may have the same key.
-        ensemble = (
-            models.get(_key(series_of_rule)) if series_by_key.get(_key(series_of_rule)) is series_of_rule else None
-        )
-        return ensemble or modelled(series_of_rule, settings)
-
-    broken, untested = broken_guidelines(guidelines, list(series_by_key.values()), models_of, at, settings)
+    broken, untested = _broken(task, rows, at)
     worse: tuple[Slowdown, ...] = ()
     values = 0
     compared: tuple[str, ...] = ()
     if baseline is not None:
-        worse, values, compared = slower(baseline, measurements, parameters, settings, metric)
-    missing = (
-        []
-        if expectations is None
-        else list(_missing(expected, guidelines, series_by_key, {_key(row.series) for row in rows}))
-    )
-    if baseline is None and not rows and (expected or len(untested) == len(guidelines)):
+        worse, values, compared = slower(baseline, measurements, task.parameters, settings, metric)
+    missing = [] if expectations is None else list(_missing(task, rows))
+    if baseline is None and not rows and (task.expectations or len(untested) == len(task.guidelines)):
         if missing and not notes:
-            functions = dict.fromkeys(series.name for series in series_by_key.values())
+            functions = dict.fromkeys(series.name for series in task.measured.values())
             raise InputError(f"{missing[0]}; measured: {', '.join(functions)}")
         raise InputError(notes[0] if notes else f"nothing was measured that is expected{_NEEDED}")
     return CheckResult(
@@ -278,6 +262,18 @@ def check(
         (*notes, *missing, *untested, *compared),
         values,
     )
+
+
+def _broken(task: _CheckTask, rows: Iterable[CheckedSeries], at: float | None) -> tuple[list[BrokenRule], list[str]]:
+    """Return the rules that do not hold, and a line for each that could not be tested."""
+    models = {row.series.key: row.judgement.ensemble for row in rows}
+
+    def model_of(series: Series) -> Ensemble:
+        # Of message sizes that a rule chose there is no series, though one may have the same key.
+        ensemble = models.get(series.key) if task.measured.get(series.key) is series else None
+        return ensemble or model(series, task.settings)
+
+    return broken_guidelines(task.guidelines, list(task.measured.values()), model_of, at, task.settings)
 
 
 def _is_enough(series: Series) -> bool:
@@ -292,27 +288,23 @@ def _check_deviation(deviation: Mapping[str, Growth], parameters: Iterable[str])
             raise InputError(f"deviation {D.text(over)}: it falls, but must be 1 or grow: write its inverse")
 
 
-def _rows(
-    series_by_key: Mapping[Key, Series],
-    earlier: Mapping[Key, Series],
-    expected: Sequence[Expectation],
-    settings: CheckSettings,
-    deviation: Mapping[str, Growth],
-) -> tuple[list[CheckedSeries], list[str]]:
+def _rows(task: _CheckTask) -> tuple[list[CheckedSeries], list[str]]:
     """Return the verdicts, in order of expectations, then parameters; and the series with too few scales."""
+    expected = task.expectations
     rows: list[tuple[int, CheckedSeries]] = []
-    scatter = functools.cache(lambda: scatter_of((*series_by_key.values(), *earlier.values()), settings.statistic))
+    both = (*task.measured.values(), *task.earlier.values())
+    scatter = functools.cache(lambda: scatter_of(both, task.settings.statistic))
     few: dict[tuple[str, str], list[Series]] = {}
-    for key, series in series_by_key.items():
+    for key, series in task.measured.items():
         expectation = _closest(series, expected)
-        before = earlier.get(key) if expectation is None else None
+        before = task.earlier.get(key) if expectation is None else None
         if expectation is None and not (before and _is_enough(before)):
             continue
         if not _is_enough(series):
             few.setdefault((series.name, series.over), []).append(series)
             continue
-        D = deviation.get(series.over, expectation.deviation if expectation else None)
-        judged = functools.partial(_judged, expectation=expectation, deviation=D, settings=settings)
+        D = task.deviation.get(series.over, expectation.deviation if expectation else None)
+        judged = functools.partial(_judged, expectation=expectation, deviation=D, settings=task.settings)
         judgement = confirmed(judged(series, before), series, before, judged, scatter)
         place = expected.index(expectation) if expectation else len(expected)
         rows.append((place, CheckedSeries(series, "expected" if expectation else "before", judgement)))
@@ -331,10 +323,10 @@ def _judged(
 ) -> Judgement:
     """Return the verdict on a series by its expectation, or by how it grew before."""
     if before is not None:
-        old, new = (modelled(side, settings, noise) for side in (before, series))
+        old, new = (model(side, settings, noise=noise) for side in (before, series))
         return status_quo(old, new, series.over, settings.confidence, deviation)
     assert expectation is not None  # noqa: S101 - one of both is there
-    models = modelled(series, settings, noise, judged_space(expectation.expect))
+    models = model(series, settings, noise=noise, terms=judged_space(expectation.expect))
     return judge_models(models, expectation.expect, deviation, series.over)
 
 
@@ -382,24 +374,14 @@ def _with_limits(row: CheckedSeries, at: float | None, memory: MemoryLimit | Non
     room = (
         None if memory is None or row.series.unit != "B" or not ensemble.fits else _room(ensemble, memory, confidence)
     )
-    return CheckedSeries(row.series, row.source, row.judgement, predicted, room)
+    return replace(row, predicted=predicted, room=room)
 
 
-def _missing(
-    expected: Sequence[Expectation],
-    guidelines: Sequence[Guideline],
-    series_by_key: Mapping[Key, Series],
-    judged: set[Key],
-) -> Iterator[str]:
+def _missing(task: _CheckTask, rows: Iterable[CheckedSeries]) -> Iterator[str]:
     """Yield a line about expectations without measurements, and one about measurements without expectations."""
     without: dict[str, dict[str, list[str]]] = {}
-    for expectation in expected:
-        of_it = (
-            (series.name, series.metric, series.over) == (expectation.name, expectation.metric, expectation.over)
-            and all(item in series.fixed for item in expectation.where)
-            for series in series_by_key.values()
-        )
-        if not any(of_it):
+    for expectation in task.expectations:
+        if not any(expectation.applies_to(series) for series in task.measured.values()):
             where = ", ".join(f"{name} = {value}" for name, value in expectation.where)
             names = without.setdefault(expectation.over, {}).setdefault(expectation.metric, [])
             names.append(f"{expectation.name} ({where})" if where else expectation.name)
@@ -407,8 +389,8 @@ def _missing(
         words = "; ".join(f"{metric} of {', '.join(names)}" for metric, names in metrics.items())
         yield f"expected, but not measured over {over}: {words}"
     # What has a row of another parameter, or too few scales, is not without expectation.
-    known_names = {expectation.name for expectation in expected} | {name for name, *_ in judged}
-    known_names |= {name for guideline in guidelines for name in guideline.rule.functions}
-    rest = dict.fromkeys(series.name for series in series_by_key.values() if series.name not in known_names)
+    known_names = {expectation.name for expectation in task.expectations} | {row.series.name for row in rows}
+    known_names |= {name for guideline in task.guidelines for name in guideline.rule.functions}
+    rest = dict.fromkeys(series.name for series in task.measured.values() if series.name not in known_names)
     if rest:
         yield f"measured, but nothing is expected: {', '.join(rest)}"

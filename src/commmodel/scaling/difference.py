@@ -15,13 +15,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.errors import InputError, choice_of
+from commmodel.errors import InputError
 from commmodel.results import Configuration, Launch, Measurements
 from commmodel.results.configurations import Clocks, Function, Memory, Queue
 from commmodel.scaling.collected import CollectedSeries, Samples, collect
 from commmodel.scaling.environment import changed_environment
 from commmodel.scaling.permutation import FEWEST_PLAIN, Shifts, fewest_launches, fewest_pairs, paired, unpaired
-from commmodel.scaling.samples import STATISTICS, reduce
+from commmodel.scaling.samples import STATISTICS, reduce, statistic_function
 from commmodel.statistics import TO_DEVIATION
 
 Array = NDArray[np.float64]
@@ -535,8 +535,7 @@ def differences(
     >>> row.change, row.launches, round(row.ratio, 2), round(row.low, 2), round(row.high, 2)
     ('slower', (5, 5), 1.3, 1.24, 1.36)
     """
-    if statistic not in STATISTICS:
-        raise InputError(f"unknown statistic {statistic!r}: {choice_of(statistic, STATISTICS)}")
+    statistic_function(statistic)
     if not 0 < confidence < 1 or 1 - confidence in {0.0, 1.0}:
         raise InputError(f"confidence {confidence:g}: it must be between 0 and 1, such as 0.95")
     if not 0 <= least < math.inf:

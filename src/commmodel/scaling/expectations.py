@@ -16,6 +16,7 @@ from commmodel.documents import check_format, convert, locate, read_toml
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.scaling.growth import ONE, Growth, parse_growth, parse_product
 from commmodel.scaling.rules import FunctionRule, parse_rule
+from commmodel.scaling.series import Series
 from commmodel.units import parse_size, parse_time
 
 FORMAT: Literal["commmodel-expectations"] = "commmodel-expectations"
@@ -54,6 +55,15 @@ class Expectation:
     over: str = "p"
     deviation: Growth | None = None
     where: Where = ()
+
+    def applies_to(self, series: Series) -> bool:
+        """Whether it is of this series."""
+        return self.key[:3] == series.key[:3] and all(condition in series.fixed for condition in self.where)
+
+    @property
+    def key(self) -> tuple[str, str, str, Where]:
+        """What tells it from others."""
+        return self.name, self.metric, self.over, self.where
 
 
 @dataclass(frozen=True)
@@ -184,7 +194,7 @@ def _guideline(path: Path, place: str, table: _RuleTable) -> Guideline:
 def _check_each_once(path: Path, expectations: Sequence[Expectation]) -> None:
     indices: dict[tuple[str, str, str, Where], int] = {}
     for index, expectation in enumerate(expectations):
-        first = indices.setdefault((expectation.name, expectation.metric, expectation.over, expectation.where), index)
+        first = indices.setdefault(expectation.key, index)
         if first != index:
             problem = (
                 f"a second one of {expectation.metric} of {expectation.name} over {expectation.over}, "

@@ -9,6 +9,8 @@ left out.
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
+from operator import ne
 
 import numpy as np
 
@@ -42,12 +44,6 @@ def scatter_of(all_series: Iterable[Series], statistic: str) -> float:
     return float(np.median(scatter)) if scatter else 0.0
 
 
-def _without(series: Series, scale: float) -> Series:
-    places = [place for place, at in enumerate(series.scales) if at != scale]
-    scales, samples = (tuple(values[place] for place in places) for values in (series.scales, series.samples))
-    return replace(series, scales=scales, samples=samples)  # type: ignore[arg-type]  # mypy takes both columns for one type
-
-
 def confirmed(
     judgement: Judgement,
     series: Series,
@@ -79,8 +75,9 @@ def confirmed(
         advice = f"{growth} is seen in too few launches, whose times scatter by {scatter():.0%}: {_MORE}"
         return replace(judgement, verdict="uncertain", advice=advice)
     for scale in series.scales:
-        rest = _without(series, scale), _without(before, scale) if before else None
-        if judged(*rest, scatter()).beyond < _EVEN:
+        is_other = partial(ne, scale)
+        rest, rest_before = series.at_scales(is_other), before.at_scales(is_other) if before else None
+        if judged(rest, rest_before, scatter()).beyond < _EVEN:
             advice = f"{growth} is seen in too few launches, and not without {series.over} = {scale:g}: {_MORE}"
             return replace(judgement, verdict="uncertain", advice=advice)
     return judgement

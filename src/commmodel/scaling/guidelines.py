@@ -17,35 +17,13 @@ from commmodel.scaling.expectations import Guideline
 from commmodel.scaling.fitting import FEWEST_SCALES
 from commmodel.scaling.permutation import FEWEST_PLAIN, PLAIN, fewest_launches
 from commmodel.scaling.rules import FunctionRule, class_violation, measured_violation, modelled_violation
-from commmodel.scaling.samples import STATISTIC, reduce
+from commmodel.scaling.samples import reduce
 from commmodel.scaling.series import Fixed, Series
+from commmodel.scaling.settings import CheckSettings
 
 Array = NDArray[np.float64]
 
 _DRAWS = 1000
-
-
-@dataclass(frozen=True)
-class CheckSettings:
-    """Settings of all tests.
-
-    Attributes
-    ----------
-    statistic : str
-        What repetitions are reduced to, one of `commmodel.scaling.STATISTICS`.
-    draws, seed : int
-        Of the bootstrap.
-    confidence : float
-        Of intervals, and of the answer that something is larger.
-    least : float
-        Share by which something must be larger to be called so.
-    """
-
-    statistic: str = STATISTIC
-    draws: int = 200
-    seed: int = 0
-    confidence: float = 0.95
-    least: float = 0.05
 
 
 @dataclass(frozen=True)
@@ -106,15 +84,6 @@ class _Group:
     def launches(self) -> int:
         """How many measured each of its functions."""
         return min(len(launches) for samples in self.samples.values() for launches in samples)
-
-
-def usable(series: Series) -> Series:
-    """Return a series without scales below 1, for which no class of growth is defined."""
-    positive = [index for index, scale in enumerate(series.scales) if scale >= 1]
-    if len(positive) == len(series.scales):
-        return series
-    scales, samples = (tuple(values[index] for index in positive) for values in (series.scales, series.samples))
-    return Series(series.name, series.metric, series.unit, series.over, series.fixed, scales, samples)  # type: ignore[arg-type]
 
 
 def _agrees(fixed: Fixed, other: Iterable[tuple[str, float | str]]) -> bool:

@@ -9,13 +9,14 @@ import numpy as np
 from commmodel.errors import InputError
 from commmodel.results import Launch, Measurements, library_name
 from commmodel.results.configurations import Collective, Function, Memory
-from commmodel.scaling.bootstrap import Ensemble, ensemble
+from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.checking import CheckResult, check
 from commmodel.scaling.expectations import Expectations
 from commmodel.scaling.fitting import FEWEST_SCALES
 from commmodel.scaling.samples import STATISTIC, reduce
 from commmodel.scaling.search_space import default_space
-from commmodel.scaling.series import Fixed, Series, series_over
+from commmodel.scaling.series import Fixed, Key, Series, series_over
+from commmodel.scaling.settings import model
 from commmodel.scaling.surface import SurfaceModel, fit_surface
 from commmodel.scaling.verdict import Judgement
 
@@ -125,10 +126,6 @@ def _all_series(measurements: Measurements) -> Iterator[Series]:
                 yield series
 
 
-def _key(series: Series) -> tuple[object, ...]:
-    return series.name, series.metric, series.over, series.fixed
-
-
 def modelled_series(checked: CheckResult, library: str = "", statistic: str = STATISTIC) -> tuple[ModelledSeries, ...]:
     """Return the series of a check, which was made with this statistic."""
     return tuple(
@@ -154,15 +151,15 @@ def overview(measurements: Measurements, expectations: Expectations | None = Non
     rows: list[ModelledSeries] = []
     checks: list[tuple[str, CheckResult]] = []
     for library, members in _by_library(measurements):
-        judged: set[tuple[object, ...]] = set()
+        judged: set[Key] = set()
         if expectations is not None:
             checked = check(members, expectations)
             checks.append((library, checked))
             rows += modelled_series(checked, library)
-            judged = {_key(row.series) for row in checked.rows}
+            judged = {row.series.key for row in checked.rows}
         for series in _all_series(members):
-            if _key(series) not in judged:
-                rows.append(ModelledSeries(series, library, ensemble(series.scales, series.samples, default_space())))
+            if series.key not in judged:
+                rows.append(ModelledSeries(series, library, model(series)))
     if expectations is not None and not rows:
         raise InputError("expectations: nothing that can grow was measured: measure collective or memory --procs 2:all")
     is_one_library = len({row.library for row in rows}) < 2
@@ -210,6 +207,6 @@ def surfaces(measurements: Measurements) -> Iterator[Surface]:
         for (name, metric, unit, fixed), points in measured.items():
             x, y, values = np.array(points).reshape(-1, 3).T
             if len(points) >= _FEWEST_POINTS and min(len(np.unique(places)) for places in (x, y)) >= _FEWEST_VALUES:
-                model = fit_surface(x, y, values, default_space(), default_space())
-                error = float(np.abs(model(x, y) / values - 1).mean())
-                yield Surface(name, metric, unit, (first, second), fixed, len(points), model, error)
+                fitted = fit_surface(x, y, values, default_space(), default_space())
+                error = float(np.abs(fitted(x, y) / values - 1).mean())
+                yield Surface(name, metric, unit, (first, second), fixed, len(points), fitted, error)

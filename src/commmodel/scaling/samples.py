@@ -43,7 +43,8 @@ _MOST_DRAWN = 1 << 21  # numbers drawn at once
 _SHARES = {"first quartile": 0.25, "median": 0.5, "minimum": 0.0, "third quartile": 0.75}
 
 
-def _statistic(name: str) -> Callable[..., Array]:
+def statistic_function(name: str) -> Callable[..., Array]:
+    """Return one of `STATISTICS`; raise where there is no such one."""
     if name not in STATISTICS:
         raise InputError(f"unknown statistic {name!r}: {choice_of(name, STATISTICS)}")
     return STATISTICS[name]
@@ -96,7 +97,7 @@ def reduce(samples: Sequence[ArrayLike], statistic: str = STATISTIC) -> Array:
     >>> reduce(samples).tolist(), reduce(samples, "mean").tolist()
     ([2.0, 7.0], [12.0, 7.0])
     """
-    of = _statistic(statistic)
+    of = statistic_function(statistic)
     if not isinstance(samples, Sequence | np.ndarray) or isinstance(samples, str):
         raise InputError(f"samples {samples!r}: give a list for each scale")
     arrays = [numbers("samples", sample) for sample in samples]
@@ -131,7 +132,7 @@ def resample(samples: Sequence[Array], count: int, statistic: str, random: np.ra
 
     Of several launches (`check_samples`), whole ones are drawn, since repetitions within one are alike.
     """
-    of = _statistic(statistic)
+    of = statistic_function(statistic)
     share = _SHARES.get(statistic)
     drawn = np.empty((count, len(samples)))
     for scale, array in enumerate(samples):

@@ -1,8 +1,8 @@
 """Measurements as series over one parameter, the form in which expectations are checked. Main entry: `series_over`."""
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,16 @@ class Series:
     fixed: Fixed
     scales: tuple[float, ...]
     samples: tuple[Array, ...]
+
+    @property
+    def key(self) -> Key:
+        """What tells it from others."""
+        return self.name, self.metric, self.over, self.fixed
+
+    def at_scales(self, is_kept: Callable[[float], bool]) -> "Series":
+        """Return the series at some of its scales."""
+        kept = [(scale, values) for scale, values in zip(self.scales, self.samples, strict=True) if is_kept(scale)]
+        return replace(self, scales=tuple(scale for scale, _ in kept), samples=tuple(values for _, values in kept))
 
 
 def _thinned(launches: list[Array]) -> Array:

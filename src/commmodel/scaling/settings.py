@@ -1,0 +1,92 @@
+"""Settings of a check, and the models of a series under them. Main entries: `CheckSettings` and `model`."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from commmodel.arguments import finite, integer, share
+from commmodel.errors import InputError
+from commmodel.scaling.bootstrap import MOST_DRAWS, Ensemble, ensemble
+from commmodel.scaling.growth import Growth
+from commmodel.scaling.samples import STATISTIC, statistic_function
+from commmodel.scaling.search_space import default_space
+from commmodel.scaling.series import Series
+
+_FEWEST_DRAWS = 20
+
+
+@dataclass(frozen=True)
+class CheckSettings:
+    """Settings of all tests.
+
+    Attributes
+    ----------
+    statistic : str
+        What repetitions are reduced to, one of `commmodel.scaling.STATISTICS`.
+    draws, seed : int
+        Of the bootstrap.
+    confidence : float
+        Of intervals, and of the answer that something is larger.
+    least : float
+        Share by which something must be larger to be called so.
+    """
+
+    statistic: str = STATISTIC
+    draws: int = 200
+    seed: int = 0
+    confidence: float = 0.95
+    least: float = 0.05
+
+    def check(self) -> None:
+        """Raise where one of them cannot be."""
+        statistic_function(self.statistic)
+        share("confidence", self.confidence)
+        if not 0 <= finite("least effect", self.least) < math.inf:
+            raise InputError(f"least effect {self.least:g}: it must be a share from 0 up, such as 0.05")
+        if integer("draws", self.draws, 1, MOST_DRAWS) < _FEWEST_DRAWS:
+            raise InputError(f"{self.draws} draws: too few to tell models apart: use 20 or more, better 200")
+
+
+def model(
+    series: Series,
+    settings: CheckSettings | None = None,
+    *,
+    terms: Sequence[Growth] | None = None,
+    noise: float = 0.0,
+) -> Ensemble:
+    """Return the best model of a series, and those that the data cannot distinguish from it.
+
+    Parameters
+    ----------
+    series : Series
+        At three scales or more, each ≥ 1.
+    settings : CheckSettings, optional
+        Statistic and bootstrap.
+    terms : sequence of Growth, optional
+        The search space, by default `commmodel.scaling.search_space.default_space`.
+    noise : float
+        How much values scatter at least, relative to themselves, where more is known of it than repetitions show.
+
+    Raises
+    ------
+    InputError
+        Where the series shows no growth, or a setting is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p = (4.0, 8.0, 16.0, 32.0, 64.0)
+    >>> series = Series("bcast", "time", "s", "p", (), p, tuple(np.array([[2.0 * n]]) for n in p))
+    >>> model(series).best.text("p")
+    '0 + 2 p'
+    """
+    chosen = settings or CheckSettings()
+    return ensemble(
+        series.scales,
+        series.samples,
+        default_space() if terms is None else terms,
+        statistic=chosen.statistic,
+        draws=chosen.draws,
+        seed=chosen.seed,
+        noise=noise,
+    )
