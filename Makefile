@@ -187,6 +187,8 @@ lint: .venv/.test-ready
 	.venv/bin/clang-format --dry-run -Werror $(wildcard src/commmodel/_core/*/*.[ch] src/commmodel/_core/*/*.[ch]pp bench_c/*.[ch])
 	.venv/bin/codespell src tests tools benchmarks bench_c fuzz packaging docs conf setup.py Makefile *.md
 	.venv/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	.venv/bin/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	.venv/bin/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
 	.venv/bin/zizmor --quiet --offline .github/workflows
 
 docs: .venv/.test-ready
