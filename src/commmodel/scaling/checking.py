@@ -292,8 +292,8 @@ def _rows(task: _CheckTask) -> tuple[list[CheckedSeries], list[str]]:
     """Return the verdicts, in order of expectations, then parameters; and the series with too few scales."""
     expected = task.expectations
     rows: list[tuple[int, CheckedSeries]] = []
-    both = (*task.measured.values(), *task.earlier.values())
-    scatter = functools.cache(lambda: scatter_of(both, task.settings.statistic))
+    all_series = (*task.measured.values(), *task.earlier.values())
+    scatter = functools.cache(lambda: scatter_of(all_series, task.settings.statistic))
     few: dict[tuple[str, str], list[Series]] = {}
     for key, series in task.measured.items():
         expectation = _closest(series, expected)

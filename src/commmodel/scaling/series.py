@@ -55,8 +55,10 @@ class Series:
 
     def at_scales(self, is_kept: Callable[[float], bool]) -> "Series":
         """Return the series at some of its scales."""
-        kept = [(scale, values) for scale, values in zip(self.scales, self.samples, strict=True) if is_kept(scale)]
-        return replace(self, scales=tuple(scale for scale, _ in kept), samples=tuple(values for _, values in kept))
+        members = [(scale, values) for scale, values in zip(self.scales, self.samples, strict=True) if is_kept(scale)]
+        return replace(
+            self, scales=tuple(scale for scale, _ in members), samples=tuple(values for _, values in members)
+        )
 
 
 def _thinned(launches: list[Array]) -> Array:
