@@ -2,10 +2,10 @@
 
 The folder is the build rule. What is in ``_core/mpi`` is compiled once for each MPI ABI and its file is named after it
 (``pingpong.mpich.abi3.so``), so that one wheel or one source tree serves several MPI libraries; so is ``_core/record``,
-one library to preload whose wrappers are generated from a table and mpi.h. The C files in ``_core/online`` are an MPI
-library of MPICH's ABI, whose symbols are generated from its mpi.h. What is in ``_core/preload`` is a library to
-preload without MPI; all else is compiled once, without MPI. A module is made of its ``.pyx`` and of all ``.cpp`` files
-in its folder:
+one library to preload whose wrappers are generated from a table and mpi.h. The C files in the rooms of
+``_core/online`` are an MPI library of MPICH's ABI, whose symbols are generated from its mpi.h. What is in
+``_core/preload`` is a library to preload without MPI; all else is compiled once, without MPI. A module is made of its
+``.pyx`` and of all ``.cpp`` files in its folder:
 ``MPICC=/path/a/mpicc:/path/b/mpicc pip install .``
 """
 
@@ -187,7 +187,7 @@ class BuildExtensions(build_ext):
                 flags[keyword] = [*flags.get(keyword, []), *values]
         if self.abi == "mpich":  # its file has other names at other sites; a process has loaded it before
             flags["libraries"] = []
-        if self.abi and os.path.dirname(ext.sources[0]) == ONLINE:
+        if self.abi and ext.sources[0].startswith(f"{ONLINE}/"):
             for keyword, values in generated_symbols(self.mpi_compilers[self.abi]).items():
                 flags[keyword] = [*flags.get(keyword, []), *values]
         saved = {keyword: list(getattr(ext, keyword)) for keyword in flags}
@@ -234,7 +234,7 @@ def core_extension(source: str) -> Extension:
     extension = Extension(
         stem.removeprefix("src/").replace("/", "."),
         [translated if current else source, *sorted(glob(f"{folder}/*.cpp"))],
-        depends=sorted(glob(f"{CORE}/*/*.h*") if cpp else [*glob(f"{CORE}/*/*.pxd"), *glob(f"{CORE}/*/*.h")]),
+        depends=sorted([*glob(f"{CORE}/*/*.h*"), *glob(f"{ONLINE}/*/*.h")] if cpp else glob(f"{CORE}/*/*.*[dh]")),
         include_dirs=[CORE, mpi4py.get_include()],
         extra_compile_args=[
             *(SANITIZED if SANITIZE else OPTIMISED),
@@ -284,9 +284,12 @@ def online_library() -> Extension:
     """Describe the MPI library of programs that run while they are simulated, in MPICH's ABI."""
     extension = Extension(
         f"{ONLINE.removeprefix('src/').replace('/', '.')}.{os.path.basename(ONLINE)}",
-        [*sorted(glob(f"{ONLINE}/*.c")), f"{RECORDER}/sites.c"],
-        depends=[*glob(f"{ONLINE}/*.h"), f"{ONLINE}/symbols.py", f"{RECORDER}/sites.h", f"{CORE}/common/codes.h"],
-        include_dirs=[CORE, ONLINE],
+        [*sorted(glob(f"{ONLINE}/*/*.c")), f"{RECORDER}/sites.c"],
+        depends=[
+            *(*glob(f"{ONLINE}/*.h"), *glob(f"{ONLINE}/*/*.h"), f"{ONLINE}/symbols.py"),
+            *(f"{RECORDER}/sites.h", f"{CORE}/common/codes.h"),
+        ],
+        include_dirs=[CORE],
         extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-fno-omit-frame-pointer"],
         extra_link_args=["-Wl,-soname,libmpi.so.12"],
         libraries=["pthread", "m"],

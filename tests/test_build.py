@@ -77,17 +77,17 @@ def test_the_library_of_simulated_programs_compiles_with_mpich_4_0(tmp_path):
     assert changes
     (tmp_path / "mpi_proto.h").write_text(declarations, encoding="utf-8")
     folder = ROOT / "src/commmodel/_core"
-    for source in (folder / "online").glob("*.c"):
+    for source in (folder / "online").glob("*/*.c"):
         words = ["gcc", "-std=gnu11", "-fsyntax-only", f"-I{tmp_path}", f"-I{HEADERS}", f"-I{folder}", source]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-    options = ["-std=gnu11", f"-I{tmp_path}", f"-I{HEADERS}", f"-I{folder}", f"-I{folder / 'online'}"]
+    options = ["-std=gnu11", f"-I{tmp_path}", f"-I{HEADERS}", f"-I{folder}"]
     words = ["gcc", "-E", "-P", "-x", "c", *options, "-"]
     header = subprocess.run(words, input="#include <mpi.h>", capture_output=True, text=True, check=True).stdout
     symbols = load_source(folder / "online/symbols.py").generate(header)
     (tmp_path / "symbols.c").write_text(symbols, encoding="utf-8")
     words = ["gcc", "-r", "-nostdlib", *options, "-o", tmp_path / "both.o", tmp_path / "symbols.c"]
-    done = subprocess.run([*words, folder / "online/errors.c"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*words, folder / "online/objects/errors.c"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -235,6 +235,68 @@ def test_products_of_the_report_know_the_kit_alone():
     assert not wrong, "\n".join(wrong)
 
 
+# ---- C and C++
+
+ONLINE = SOURCE / "_core/online"
+C_SUFFIXES = {".c", ".h", ".cpp", ".hpp"}
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+FUNCTION = re.compile(r"^(?!static |typedef |#)[\w ]*?[\w*] \**(\w+)\([^;{}]*\) \{", re.MULTILINE)
+CALL = re.compile(r"(?<![.>\w])(\w+)\(")
+
+
+def room_order():
+    """Return the rooms of the MPI library of simulated programs, the lowest first, as online.h lists them."""
+    return re.findall(r"^//   (\w+)  ", (ONLINE / "online.h").read_text("utf-8"), re.MULTILINE)
+
+
+def c_code(path):
+    """Return the text of a C file without comments and strings."""
+    return re.sub(r'//[^\n]*|/\*.*?\*/|(?<!include )"(?:[^"\\\n]|\\.)*"', "", path.read_text("utf-8"), flags=re.DOTALL)
+
+
+def higher_rooms(files, order):
+    """Return what in C files, path in the folder of the rooms -> text, includes or calls a higher room."""
+    definitions = {name: path.split("/")[0] for path, text in files.items() for name in FUNCTION.findall(text)}
+    wrong = []
+    for path, text in files.items():
+        room = path.split("/")[0]
+        used = {name.removeprefix("online/") for name in INCLUDE.findall(text) if name.startswith("online/")}
+        rooms = {name: name.split("/")[0] for name in used if "/" in name}
+        if path.endswith(".c"):
+            rooms |= {name: definitions[name] for name in CALL.findall(text) if name in definitions}
+        wrong += [f"{path}: {name} of {r}" for name, r in sorted(rooms.items()) if order.index(r) > order.index(room)]
+    return wrong
+
+
+def test_rooms_of_the_mpi_library_know_lower_rooms_alone():
+    order = room_order()
+    assert set(order) == {path.parent.name for path in ONLINE.glob("*/*.c")}
+    files = {
+        str(path.relative_to(ONLINE)): c_code(path) for path in sorted(ONLINE.glob("*/*")) if path.suffix in C_SUFFIXES
+    }
+    assert higher_rooms(files, order) == []
+
+
+def test_an_include_and_a_call_of_a_higher_room_are_found():
+    files = {
+        "low/a.c": '#include "online/high/b.h"\nvoid first(void) {\n    second(1);\n}',
+        "high/b.c": "int second(int a) {\n    first();\n}",
+    }
+    assert higher_rooms(files, ["low", "high"]) == ["low/a.c: high/b.h of high", "low/a.c: second of high"]
+
+
+def test_no_circle_among_folders_of_the_core():
+    core = SOURCE / "_core"
+    edges = {path.name: set() for path in core.iterdir() if path.is_dir()}
+    for path in core.rglob("*"):
+        if path.suffix in C_SUFFIXES:
+            folder = path.relative_to(core).parts[0]
+            names = {name.split("/")[0] for name in INCLUDE.findall(path.read_text("utf-8")) if "/" in name}
+            edges[folder] |= names & edges.keys() - {folder}
+    assert edges["flows"]
+    assert not circles(edges)
+
+
 @pytest.mark.parametrize(
     ("name", "source", "expected"),
     [

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "online/shared.h"
+#include "online/runtime/shared.h"
 #include "program/live.hpp"
 #include "program/traces.hpp"
 

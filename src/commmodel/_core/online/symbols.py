@@ -109,7 +109,9 @@ def _collective(function: Declaration, listed: dict[str, Declaration]) -> str | 
 def generate(header: str) -> str:
     """Return the C source of all symbols."""
     listed = functions(header)
-    lines = ['#include "exchange.h"', ""]
+    lines = [
+        f'#include "online/{name}.h"' for name in ("collectives/collectives", "runtime/calls", "world/small_counts")
+    ]
     lines += [f"#undef {name}\n#undef P{name}" for name in listed]  # some are macros too
     for function in listed.values():
         lines.append(f"WEAK {function.declaration(function.name)} {{\n{_body(function, listed)}}}\n")

@@ -1,0 +1,191 @@
+// The calls of collectives in shared memory: a place for each rank's part, until all have read what they need.
+#include "online/collectives/exchange.h"
+
+#include "online/collectives/collectives.h"
+#include "online/runtime/calls.h"
+#include "online/runtime/operations.h"
+#include "online/runtime/turns.h"
+
+struct shared_call {
+    uint64_t next;
+    int32_t number;  // of the communicator
+    uint32_t sequence, start;
+    int32_t size, arrived, left;
+    int32_t made[2];
+    int32_t waiting;  // list of ranks, from 1 on, for all parts
+    int32_t kind;     // of the first rank's call
+    int32_t first;    // rank
+    uint64_t place;   // its call's, as `places`
+    uint64_t result;
+    uint64_t parts[];
+};
+
+// Members of the group that has the first rank come first.
+int position_of(const struct communicator *communicator, int peer, bool is_remote) {
+    if (communicator->remote == NULL) return peer;
+    const bool first = communicator->group->ranks[0] < communicator->remote->ranks[0];
+    return peer + (first == is_remote ? (is_remote ? communicator->group : communicator->remote)->size : 0);
+}
+
+static void end_waits(struct shared_call *call) {
+    for (int32_t rank = call->waiting; rank != 0; rank = world->rank[rank - 1].next_waiting) make_ready(rank - 1);
+    call->waiting = 0;
+}
+
+static _Noreturn void refuse_difference(const struct shared_call *call) {
+    world->rank[call->first].place = call->place;  // it may have gone on
+    abort_all(2, "rank %d calls %s where rank %d does not", my_rank, call_name, call->first);
+}
+
+uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_t start, int kind, uint64_t part) {
+    const unsigned bucket = ((unsigned)communicator->number * 31u + sequence) % ONLINE_BUCKETS;
+    uint64_t place = world->instances[bucket];
+    for (; place != 0; place = ((struct shared_call *)online_at(world, place))->next) {
+        const struct shared_call *call = online_at(world, place);
+        if (call->number == communicator->number && call->sequence == sequence && call->start == start &&
+            call->parts[position_of(communicator, communicator->rank, false)] == 0)
+            break;
+    }
+    if (place == 0) {
+        const int size = communicator->group->size + (communicator->remote ? communicator->remote->size : 0);
+        const uint64_t bytes = sizeof(struct shared_call) + sizeof(uint64_t) * (uint64_t)size;
+        place = online_allocate(world, bytes);
+        struct shared_call *call = online_at(world, place);
+        memset(call, 0, bytes);
+        call->next = world->instances[bucket];
+        call->number = communicator->number;
+        call->sequence = sequence;
+        call->start = start;
+        call->size = size;
+        call->kind = kind;
+        call->first = my_rank;
+        call->place = this_rank->place;
+        world->instances[bucket] = place;
+    }
+    struct shared_call *call = online_at(world, place);
+    if (call->kind != kind) refuse_difference(call);
+    call->parts[position_of(communicator, communicator->rank, false)] = part;
+    if (++call->arrived == call->size) end_waits(call);
+    return place;
+}
+
+bool has_all_parts(uint64_t place) {
+    const struct shared_call *call = online_at(world, place);
+    return call->arrived == call->size;
+}
+
+uint64_t *result_of(uint64_t call) { return &((struct shared_call *)online_at(world, call))->result; }
+
+void await_all_parts(uint64_t place) {
+    int32_t *link = &((struct shared_call *)online_at(world, place))->waiting;
+    this_rank->next_waiting = *link;
+    *link = my_rank + 1;
+    yield();
+    while (*link != 0 && *link != my_rank + 1) link = &world->rank[*link - 1].next_waiting;
+    if (*link != 0) *link = this_rank->next_waiting;
+}
+
+uint64_t part_of(uint64_t call, int position) {
+    return ((struct shared_call *)online_at(world, call))->parts[position];
+}
+
+void leave_call(uint64_t place) {
+    struct shared_call *call = online_at(world, place);
+    if (++call->left < call->size) return;
+    uint64_t *link = &world->instances[((unsigned)call->number * 31u + call->sequence) % ONLINE_BUCKETS];
+    while (*link != place) link = &((struct shared_call *)online_at(world, *link))->next;
+    *link = call->next;
+    for (int i = 0; i < call->size; i++) online_free(world, call->parts[i]);
+    online_free(world, call->result);
+    online_free(world, place);
+}
+
+// A tag that tells calls apart, as other ranks may be in an earlier or a later one.
+uint32_t collective_tag(const struct communicator *communicator, uint32_t number) {
+    const uint32_t folded = number << 1 | number >> 31;
+    return (uint32_t)(-2 - (int)(((unsigned)communicator->number * 40503u + folded) & 0xfffffu));
+}
+
+uint64_t new_call(int operation, int sent_count, int received_count) {
+    const size_t size = sizeof(struct online_call) + sizeof(int64_t) * (size_t)(sent_count + received_count);
+    const uint64_t place = online_allocate(world, size);
+    if (place == 0) abort_all(2, "no memory for the arguments of a collective");
+    struct online_call *call = memset(call_at(place), 0, size);
+    call->operation = operation;
+    call->sent_count = sent_count;
+    call->received_count = received_count;
+    return place;
+}
+
+struct online_call *call_at(uint64_t call) { return online_at(world, call); }
+
+static uint64_t definition_of(const struct communicator *communicator) {
+    const struct group *local = communicator->group, *remote = communicator->remote;
+    const int remote_size = remote ? remote->size : 0;
+    const uint64_t place = new_call(ONLINE_DEFINITION, local->size, remote_size);
+    struct online_call *call = call_at(place);
+    call->communicator = communicator->number;
+    for (int i = 0; i < local->size; i++) call->counts[i] = local->ranks[i];
+    for (int i = 0; i < remote_size; i++) call->counts[local->size + i] = remote->ranks[i];
+    return place;
+}
+
+void act_on(struct communicator *communicator, uint32_t number, uint64_t call) {
+    if (communicator->number != 0 && !communicator->defined) {
+        communicator->defined = true;
+        define_communicator(definition_of(communicator));
+    }
+    call_at(call)->communicator = communicator->number;
+    act_collective((int)collective_tag(communicator, number), call);
+}
+
+// The context and the first of the numbers of the communicators that a call makes: its first rank makes them for all.
+void make_numbers(uint64_t place, int wanted, int numbers[2]) {
+    struct shared_call *call = online_at(world, place);
+    int *made = call->made;
+    if (made[0] == 0) {
+        made[0] = new_context(call->size);
+        made[1] = world->communicators;
+        world->communicators += wanted;
+    }
+    numbers[0] = made[0];
+    numbers[1] = made[1];
+}
+
+int new_context(int ranks) {
+    int context = 2;
+    while (context < ONLINE_CONTEXTS && world->contexts[context] != 0) context++;
+    if (context == ONLINE_CONTEXTS) abort_all(2, "more than %d communicators at once", ONLINE_CONTEXTS);
+    world->contexts[context] = ranks;
+    return context;
+}
+
+void gather_all(struct communicator *communicator, const char *name, const void *mine, int bytes, void *all,
+                int numbers[2], int wanted) {
+    enter(name);
+    const uint32_t number = communicator->collectives++;
+    const uint64_t part = online_allocate(world, (uint64_t)bytes + 1);
+    memcpy(online_at(world, part), mine, (size_t)bytes);
+    const uint64_t call = join_call(communicator, number, 0, DEFINITION, part);
+    const int size = ((struct shared_call *)online_at(world, call))->size;
+    if (numbers != NULL) make_numbers(call, wanted, numbers);
+    if (size > 1 && communicator->remote == NULL) {
+        struct communicator acting = *communicator;
+        if (communicator->number < 0) acting.number = numbers[1];  // of ranks that have no communicator yet
+        const uint64_t allreduce = new_call(ALLREDUCE, 0, 0);
+        call_at(allreduce)->sent = 8;
+        act_on(&acting, number, allreduce);
+        communicator->defined = acting.defined;
+    }
+    bool yielded = false;
+    while (((struct shared_call *)online_at(world, call))->arrived < size) {
+        if (yielded) progress();
+        if (yielded) act(AWAIT, -2, NONE, NONE, 1e-6);
+        yield();
+        yielded = true;
+    }
+    for (int i = 0; i < size; i++)
+        memcpy((char *)all + (size_t)i * (size_t)bytes, online_at(world, part_of(call, i)), (size_t)bytes);
+    leave_call(call);
+    leave();
+}

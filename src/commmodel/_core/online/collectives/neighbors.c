@@ -1,0 +1,103 @@
+// Collectives of neighbours in a topology: a message along each edge, received where the topology says.
+#include "online/collectives/collectives.h"
+#include "online/collectives/exchange.h"
+#include "online/objects/topologies.h"
+#include "online/runtime/calls.h"
+
+#define MOST_SLOTS 64  // that tags tell apart
+
+// A message of a call that goes to a place among the receiver's sources.
+static int tag_of(const struct communicator *communicator, uint32_t number, int slot) {
+    return (int)collective_tag(communicator, number * MOST_SLOTS + (uint32_t)(slot % MOST_SLOTS));
+}
+
+static struct request *message(const struct request_kind *kind, struct communicator *communicator, int peer, int tag,
+                               struct block block) {
+    struct request *request = new_request(kind, communicator);
+    keep_communicator(communicator);
+    keep_datatype(block.type);
+    request->buffer = block.at;
+    request->count = block.count;
+    request->type = block.type;
+    request->peer = peer;
+    request->tag = tag;
+    kind->start(request);
+    return request;
+}
+
+static bool is_one_for_all(enum verb verb) { return verb == NEIGHBOR_ALLGATHER || verb == NEIGHBOR_ALLGATHERV; }
+
+// Post the messages of a call, as parts of a request.
+static void post(const struct arguments *arguments, struct communicator *communicator, uint32_t number,
+                 struct request *request) {
+    const struct topology *topology = communicator->topology;
+    const int in = topology->source_count, out = topology->destination_count;
+    const bool is_grid = topology->kind == MPI_CART;
+    struct request **parts = request->parts = realloc(request->parts, sizeof *parts * (size_t)(in + out + 1));
+    for (int i = 0; i < in; i++) {
+        const int tag = tag_of(communicator, number, is_grid ? i : 0);
+        parts[i] = message(&receives, communicator, topology->sources[i], tag, received_block(arguments, i));
+    }
+    for (int i = 0; i < out; i++) {  // what goes down a dimension comes from above
+        const int tag = tag_of(communicator, number, is_grid ? i ^ 1 : 0);
+        const struct block block =
+            is_one_for_all(arguments->verb)
+                ? (struct block){(char *)arguments->sendbuf, arguments->sendcount, datatype_of(arguments->sendtype)}
+                : sent_block(arguments, i);
+        parts[in + i] = message(&sends, communicator, topology->destinations[i], tag, block);
+    }
+    request->part_count = in + out;
+    request->is_active = true;
+}
+
+static int check(const struct communicator *communicator) {
+    if (communicator == NULL) return MPI_ERR_COMM;
+    return communicator->topology == NULL ? MPI_ERR_TOPOLOGY : MPI_SUCCESS;
+}
+
+int neighbor_collective(const struct arguments *arguments) {
+    struct communicator *communicator = communicator_of(arguments->comm);
+    int error = check(communicator);
+    if (error == MPI_SUCCESS) {
+        enter(arguments->name);
+        struct request *request = new_request(&joint_requests, NULL);
+        post(arguments, communicator, communicator->collectives++, request);
+        error = wait_for(request, MPI_STATUS_IGNORE);
+        leave();
+    }
+    return error == MPI_SUCCESS ? error : fail(communicator, error);
+}
+
+static int start_neighbors(struct request *request) {
+    struct collective *of = request->state;
+    start_again(of);
+    post(arguments_of(of), of_collective(of), tag_number(of), request);
+    return MPI_SUCCESS;
+}
+
+static void release(struct request *request) {
+    if (request->state != NULL) free_collective(request->state);
+}
+
+static const struct request_kind neighbor_requests = {
+    .start = start_neighbors, .expect = expect_parts, .finish = finish_parts, .show = show_parts, .release = release};
+
+int request_neighbor_collective(const struct arguments *arguments, MPI_Request *handle, bool is_persistent) {
+    struct communicator *communicator = communicator_of(arguments->comm);
+    const int error = check(communicator);
+    if (error != MPI_SUCCESS) return fail(communicator, error);
+    enter(arguments->name);
+    struct request *request = new_request(&neighbor_requests, communicator);
+    keep_communicator(communicator);
+    request->is_persistent = is_persistent;
+    if (is_persistent) {
+        const struct topology *topology = communicator->topology;
+        request->state = new_collective(arguments, false);
+        own_arguments(request->state, (size_t)topology->destination_count, (size_t)topology->source_count);
+    } else {
+        post(arguments, communicator, communicator->collectives++, request);
+    }
+    *handle = request->handle;
+    leave();
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,306 @@
+// Communicators that are made of others.
+#include "online/collectives/collectives.h"
+#include "online/collectives/exchange.h"
+#include "online/objects/attributes.h"
+#include "online/objects/info.h"
+#include "online/objects/topologies.h"
+#include "online/runtime/turns.h"
+
+// Give a new communicator its handle; it takes over the groups.
+static MPI_Comm build_communicator(struct communicator *parent, struct group *group, struct group *remote, int context,
+                                   int number) {
+    struct communicator *communicator = new_communicator(group, remote, context, number);
+    communicator->errhandler = parent->errhandler;
+    keep_errhandler(communicator->errhandler);
+    communicator->is_of_session = parent->is_of_session;
+    communicator->handle = new_handle(COMMUNICATOR, communicator);
+    return communicator->handle;
+}
+
+static void all_of(struct communicator *communicator, const char *name, int numbers[2], int wanted) {
+    const int size = size_of(communicator) + (communicator->remote ? communicator->remote->size : 0);
+    int mine = 0, *all = malloc(sizeof(int) * (size_t)size);
+    gather_all(communicator, name, &mine, sizeof mine, all, numbers, wanted);
+    free(all);
+}
+
+// Begin a sum of all ranks: the new communicator is there at once, its request completes when all ranks have called.
+static void request_numbers(const char *name, MPI_Comm comm, MPI_Request *request, int numbers[2]) {
+    static int64_t given, sum;
+    const struct arguments arguments = {.name = name,
+                                        .verb = ALLREDUCE,
+                                        .sendbuf = &given,
+                                        .recvbuf = &sum,
+                                        .recvcount = 1,
+                                        .recvtype = MPI_INT64_T,
+                                        .op = MPI_SUM,
+                                        .comm = comm};
+    begin_collective(&arguments, request);
+    make_numbers(call_of(request_of(*request)->state), 1, numbers);
+}
+
+// `request`: NULL where all ranks are waited for.
+static int duplicate(const char *name, MPI_Comm comm, MPI_Info info, bool has_info, MPI_Comm *newcomm,
+                     MPI_Request *request) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    int numbers[2];
+    request == NULL ? all_of(communicator, name, numbers, 1) : request_numbers(name, comm, request, numbers);
+    struct attribute *attributes = NULL;
+    const int error = copy_attributes(comm, communicator->attributes, &attributes);
+    if (error != MPI_SUCCESS) {
+        *newcomm = MPI_COMM_NULL;
+        return fail(communicator, error);
+    }
+    *newcomm =
+        build_communicator(communicator, keep_group(communicator->group),
+                           communicator->remote ? keep_group(communicator->remote) : NULL, numbers[0], numbers[1]);
+    struct communicator *copy = communicator_of(*newcomm);
+    copy->attributes = attributes;
+    copy->topology = keep_topology(communicator->topology);
+    copy->info = has_info ? copy_hints(info) : copy_info(communicator->info);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) {
+    return duplicate("MPI_Comm_dup", comm, MPI_INFO_NULL, false, newcomm, NULL);
+}
+
+EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm) {
+    return duplicate("MPI_Comm_dup_with_info", comm, info, true, newcomm, NULL);
+}
+
+EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request) {
+    return duplicate("MPI_Comm_idup", comm, MPI_INFO_NULL, false, newcomm, request);
+}
+
+EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) {
+    return duplicate("MPI_Comm_idup_with_info", comm, info, true, newcomm, request);
+}
+
+struct choice {  // of a rank in MPI_Comm_split
+    int color, key, rank, side;
+};
+
+static int by_key(const void *first, const void *second) {
+    const struct choice *left = first, *right = second;
+    if (left->key != right->key) return left->key < right->key ? -1 : 1;
+    return left->rank < right->rank ? -1 : left->rank > right->rank;
+}
+
+// The ranks of a color on a side of a communicator, in order of their keys.
+static struct group *colored(const struct choice *all, int size, int color, int side, const struct group *of) {
+    struct choice *members = malloc(sizeof *members * (size_t)size);
+    int count = 0;
+    for (int i = 0; i < size; i++) {
+        if (all[i].color == color && all[i].side == side) members[count++] = all[i];
+    }
+    qsort(members, (size_t)count, sizeof *members, by_key);
+    struct group *group = new_group(count);
+    for (int i = 0; i < count; i++) group->ranks[i] = of->ranks[members[i].rank];
+    free(members);
+    return group;
+}
+
+static int split(const char *name, struct communicator *communicator, int color, int key, MPI_Comm *newcomm) {
+    const struct group *remote = communicator->remote;
+    const int size = size_of(communicator) + (remote ? remote->size : 0);
+    const int side = remote != NULL && remote->ranks[0] < communicator->group->ranks[0];
+    struct choice mine = {color, key, communicator->rank, side}, *all = malloc(sizeof mine * (size_t)size);
+    int numbers[2];
+    gather_all(communicator, name, &mine, sizeof mine, all, numbers, size);
+    *newcomm = MPI_COMM_NULL;
+    struct group *group = NULL, *others = NULL;
+    if (color != MPI_UNDEFINED) {
+        group = colored(all, size, color, side, communicator->group);
+        if (remote != NULL) others = colored(all, size, color, !side, remote);
+    }
+    if (group != NULL && (remote == NULL || others->size > 0)) {
+        int first = 0;  // the first of this color: its place is the number of the new communicator
+        while (all[first].color != color) first++;
+        *newcomm = build_communicator(communicator, group, others, numbers[0], numbers[1] + first);
+    } else {
+        --world->contexts[numbers[0]];
+        drop_group(group);
+        drop_group(others);
+    }
+    free(all);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    if (color < 0 && color != MPI_UNDEFINED) return fail(communicator, MPI_ERR_ARG);
+    return split("MPI_Comm_split", communicator, color, key, newcomm);
+}
+
+static bool has_several_hosts(const struct group *group) {
+    for (int i = 1; i < group->size; i++) {
+        if (world->rank[group->ranks[i]].host_number != world->rank[group->ranks[0]].host_number) return true;
+    }
+    return false;
+}
+
+// Whether an info names what ranks of a host share: of a machine's parts, the platform knows hosts only.
+static bool names_host(MPI_Info info) {
+    char resource[32] = "";
+    int is_named = 0;
+    if (info != MPI_INFO_NULL) MPI_Info_get(info, "mpi_hw_resource_type", 31, resource, &is_named);
+    return is_named && (strcmp(resource, "mpi_shared_memory") == 0 || strcmp(resource, "machine") == 0);
+}
+
+EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    bool by_host = false;
+    switch (split_type) {
+        case MPI_COMM_TYPE_SHARED: by_host = true; break;
+        case MPI_COMM_TYPE_HW_GUIDED:
+        case MPI_COMM_TYPE_RESOURCE_GUIDED: by_host = names_host(info); break;
+        case MPI_COMM_TYPE_HW_UNGUIDED:
+            by_host = has_several_hosts(communicator->group);
+            if (by_host && info != MPI_INFO_NULL) MPI_Info_set(info, "mpi_hw_resource_type", "machine");
+            break;
+        case MPIX_COMM_TYPE_NEIGHBORHOOD:
+        case MPI_UNDEFINED: break;
+        default: return fail(communicator, MPI_ERR_ARG);
+    }
+    return split("MPI_Comm_split_type", communicator, by_host ? this_rank->host_number : MPI_UNDEFINED, key, newcomm);
+}
+
+EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group handle, MPI_Comm *newcomm) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    struct group *group = group_of(handle);
+    if (group == NULL) return fail(communicator, MPI_ERR_GROUP);
+    const int place = rank_in(group, my_rank);
+    if (communicator->remote == NULL) {  // groups may be several, without common ranks: the first rank names a group
+        for (int i = 0; i < group->size; i++) {
+            if (rank_in(communicator->group, group->ranks[i]) == NONE) return fail(communicator, MPI_ERR_GROUP);
+        }
+    }
+    const int color = place == NONE ? MPI_UNDEFINED : communicator->remote ? 0 : group->ranks[0];
+    return split("MPI_Comm_create", communicator, color, place == NONE ? 0 : place, newcomm);
+}
+
+// A communicator of a group, whose ranks alone call; all of them name the call alike.
+static int of_group(const char *call, struct communicator *parent, struct group *group, unsigned name,
+                    MPI_Comm *newcomm) {
+    *newcomm = MPI_COMM_NULL;
+    if (rank_in(group, my_rank) == NONE) return MPI_SUCCESS;
+    name += 2166136261u;
+    for (int i = 0; i < group->size; i++) name = (name ^ (unsigned)(group->ranks[i] + 1)) * 16777619u;  // FNV-1
+    struct communicator *members = new_communicator(keep_group(group), NULL, 0, -1000000 - (int)(name % 1000000000u));
+    int numbers[2];
+    all_of(members, call, numbers, 1);
+    drop_communicator(members);
+    *newcomm = build_communicator(parent, keep_group(group), NULL, numbers[0], numbers[1]);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group handle, int tag, MPI_Comm *newcomm) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    struct group *group = group_of(handle);
+    if (group == NULL) return fail(communicator, MPI_ERR_GROUP);
+    const unsigned name = (unsigned)tag * 2654435761u + (unsigned)communicator->number * 40503u;
+    return of_group("MPI_Comm_create_group", communicator, group, name, newcomm);
+}
+
+static unsigned hash_of(const char *words) {
+    unsigned hash = 5381;
+    for (; *words; words++) hash = hash * 33u + (unsigned char)*words;
+    return hash;
+}
+
+EXPORT int MPI_Comm_create_from_group(MPI_Group handle, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler,
+                                      MPI_Comm *newcomm) {
+    struct group *group = group_of(handle);
+    if (group == NULL) return fail_world(MPI_ERR_GROUP);
+    const unsigned name = hash_of(stringtag);
+    const int error = of_group("MPI_Comm_create_from_group", communicator_of(MPI_COMM_WORLD), group, name, newcomm);
+    if (error != MPI_SUCCESS || *newcomm == MPI_COMM_NULL) return error;
+    communicator_of(*newcomm)->info = copy_hints(info);
+    communicator_of(*newcomm)->is_of_session = true;
+    return MPI_Comm_set_errhandler(*newcomm, errhandler);
+}
+
+// ---- between two groups
+
+EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
+                                MPI_Comm *newintercomm) {
+    COMMUNICATOR_OR_FAIL(local, local_comm);
+    if (local_leader < 0 || local_leader >= size_of(local)) return fail(local, MPI_ERR_RANK);
+    const int size = size_of(local);
+    int heading[3] = {0, 0, 0};  // size of the other group, context and number
+    struct group *remote;
+    int *all = NULL;
+    if (local->rank == local_leader) {
+        MPI_Sendrecv(&size, 1, MPI_INT, remote_leader, tag, heading, 1, MPI_INT, remote_leader, tag, peer_comm,
+                     MPI_STATUS_IGNORE);
+        all = malloc(sizeof(int) * (size_t)(heading[0] + 2));
+        MPI_Sendrecv(local->group->ranks, size, MPI_INT, remote_leader, tag, all, heading[0], MPI_INT, remote_leader,
+                     tag, peer_comm, MPI_STATUS_IGNORE);
+        if (local->group->ranks[0] < all[0]) {  // this side makes the numbers
+            heading[1] = new_context(size + heading[0]);
+            heading[2] = world->communicators++;
+            MPI_Send(heading + 1, 2, MPI_INT, remote_leader, tag, peer_comm);
+        } else {
+            MPI_Recv(heading + 1, 2, MPI_INT, remote_leader, tag, peer_comm, MPI_STATUS_IGNORE);
+        }
+    }
+    MPI_Bcast(heading, 3, MPI_INT, local_leader, local_comm);
+    remote = new_group(heading[0]);
+    if (all != NULL) memcpy(remote->ranks, all, sizeof(int) * (size_t)heading[0]);
+    free(all);
+    MPI_Bcast(remote->ranks, heading[0], MPI_INT, local_leader, local_comm);
+    *newintercomm = build_communicator(local, keep_group(local->group), remote, heading[1], heading[2]);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group,
+                                            int remote_leader, const char *stringtag, MPI_Info info,
+                                            MPI_Errhandler errhandler, MPI_Comm *newintercomm) {
+    static const char *const call = "MPI_Intercomm_create_from_groups";
+    struct communicator *parent = communicator_of(MPI_COMM_WORLD);
+    struct group *local = group_of(local_group), *remote = group_of(remote_group);
+    if (local == NULL || rank_in(local, my_rank) == NONE) return fail_world(MPI_ERR_GROUP);
+    if (local_leader < 0 || local_leader >= local->size) return fail_world(MPI_ERR_RANK);
+    const bool leads = local->ranks[local_leader] == my_rank;
+    if (leads && remote == NULL) return fail_world(MPI_ERR_GROUP);
+    if (leads && (remote_leader < 0 || remote_leader >= remote->size)) return fail_world(MPI_ERR_RANK);
+    MPI_Comm side, leaders = MPI_COMM_NULL;
+    int other = 0;
+    of_group(call, parent, local, hash_of(stringtag), &side);
+    if (leads) {
+        struct group *pair = new_group(2);
+        const int peer = remote->ranks[remote_leader];
+        other = my_rank < peer;
+        pair->ranks[!other] = my_rank;  // in the order of ranks
+        pair->ranks[other] = peer;
+        of_group(call, parent, pair, hash_of(stringtag) + 1, &leaders);
+        drop_group(pair);
+    }
+    MPI_Intercomm_create(side, local_leader, leaders, other, 0, newintercomm);
+    MPI_Comm_free(&side);
+    if (leads) MPI_Comm_free(&leaders);
+    communicator_of(*newintercomm)->info = copy_hints(info);
+    return MPI_Comm_set_errhandler(*newintercomm, errhandler);
+}
+
+EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm) {
+    COMMUNICATOR_OR_FAIL(communicator, intercomm);
+    if (communicator->remote == NULL) return fail(communicator, MPI_ERR_COMM);
+    const int sizes[] = {size_of(communicator), communicator->remote->size}, size = sizes[0] + sizes[1];
+    int *all = malloc(sizeof(int) * (size_t)size), numbers[2];
+    gather_all(communicator, "MPI_Intercomm_merge", &high, sizeof high, all, numbers, 1);
+    const bool other_high = all[position_of(communicator, 0, true)] != 0, is_high = high != 0;
+    const bool is_first =
+        is_high != other_high ? !is_high : communicator->group->ranks[0] < communicator->remote->ranks[0];
+    const struct group *order[] = {is_first ? communicator->group : communicator->remote,
+                                   is_first ? communicator->remote : communicator->group};
+    struct group *group = new_group(size);
+    int at = 0;
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < order[side]->size; i++) group->ranks[at++] = order[side]->ranks[i];
+    }
+    free(all);
+    *newintracomm = build_communicator(communicator, group, NULL, numbers[0], numbers[1]);
+    return MPI_SUCCESS;
+}

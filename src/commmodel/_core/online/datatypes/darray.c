@@ -1,0 +1,96 @@
+// The datatype of a rank's part of an array that is distributed over a grid of ranks.
+#include "online/datatypes/datatypes.h"
+#include "online/objects/errors.h"
+
+// The indices that a place in a dimension of the grid has, in rising order; returns how many, NONE where it is wrong.
+static MPI_Count owned(MPI_Count size, int distribution, int argument, int places, int place, MPI_Count *indices) {
+    const bool is_default = argument == MPI_DISTRIBUTE_DFLT_DARG;
+    MPI_Count block = is_default ? 1 : argument;
+    if (distribution == MPI_DISTRIBUTE_NONE) {
+        if (places != 1) return NONE;
+        block = size;
+    } else if (distribution == MPI_DISTRIBUTE_BLOCK) {
+        if (is_default) block = (size + places - 1) / places;
+        if (block * places < size) return NONE;
+    } else if (distribution != MPI_DISTRIBUTE_CYCLIC) {
+        return NONE;
+    }
+    if (block < 1) return NONE;
+    MPI_Count count = 0;
+    for (MPI_Count first = place * block; first < size; first += places * block) {
+        for (MPI_Count i = first; i < first + block && i < size; i++) indices[count++] = i;
+    }
+    return count;
+}
+
+// The offset of each element of the part, in elements of the array; NULL where an argument is wrong.
+static MPI_Count *offsets(int rank, int dimensions, const MPI_Count sizes[], const int distributions[],
+                          const int arguments[], const int places[], int order, MPI_Count *count) {
+    MPI_Count *result = calloc(1, sizeof(MPI_Count));
+    MPI_Count unit = 1;
+    *count = 1;
+    int *grid = malloc(sizeof(int) * (size_t)dimensions);  // this rank's place, always in the order of C
+    for (int i = dimensions - 1; i >= 0; i--) {
+        grid[i] = rank % places[i];
+        rank /= places[i];
+    }
+    // From the dimension that changes fastest on: each index of a slower one repeats what there is so far.
+    for (int step = 0; step < dimensions; step++) {
+        const int i = order == MPI_ORDER_C ? dimensions - 1 - step : step;
+        MPI_Count *indices = malloc(sizeof(MPI_Count) * (size_t)(sizes[i] + 1));
+        const MPI_Count number = owned(sizes[i], distributions[i], arguments[i], places[i], grid[i], indices);
+        MPI_Count *whole = number == NONE ? NULL : malloc(sizeof(MPI_Count) * (size_t)(*count * number + 1));
+        for (MPI_Count j = 0; whole != NULL && j < number; j++) {
+            for (MPI_Count k = 0; k < *count; k++) whole[j * *count + k] = result[k] + indices[j] * unit;
+        }
+        free(indices);
+        free(result);
+        result = whole;
+        if (whole == NULL) break;
+        *count *= number;
+        unit *= sizes[i];
+    }
+    free(grid);
+    return result;
+}
+
+EXPORT int MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count gsizes[], const int distribs[],
+                                    const int dargs[], const int psizes[], int order, MPI_Datatype oldtype,
+                                    MPI_Datatype *newtype) {
+    const struct datatype *of = datatype_of(oldtype);
+    if (of == NULL) return fail_world(MPI_ERR_TYPE);
+    if (ndims < 1 || rank < 0 || rank >= size || (order != MPI_ORDER_C && order != MPI_ORDER_FORTRAN))
+        return fail_world(MPI_ERR_ARG);
+    MPI_Count whole = 1, ranks = 1, count;
+    for (int i = 0; i < ndims; i++) {
+        if (gsizes[i] < 1 || psizes[i] < 1) return fail_world(MPI_ERR_ARG);
+        whole *= gsizes[i];
+        ranks *= psizes[i];
+    }
+    if (ranks != size) return fail_world(MPI_ERR_ARG);
+    MPI_Count *places = offsets(rank, ndims, gsizes, distribs, dargs, psizes, order, &count);
+    if (places == NULL) return fail_world(MPI_ERR_ARG);
+    for (MPI_Count i = 0; i < count; i++) places[i] *= of->extent;
+    MPI_Datatype elements;
+    int error = MPI_Type_create_hindexed_block_c(count, 1, places, oldtype, &elements);
+    free(places);
+    if (error == MPI_SUCCESS) error = MPI_Type_create_resized_c(elements, 0, whole * of->extent, newtype);
+    if (error != MPI_SUCCESS) return error;
+    MPI_Type_free(&elements);
+    MPI_Count *numbers = malloc(sizeof(MPI_Count) * (size_t)(4 + 4 * ndims));
+    numbers[0] = size;
+    numbers[1] = rank;
+    numbers[2] = ndims;
+    for (int i = 0; i < ndims; i++) {
+        numbers[3 + i] = gsizes[i];
+        numbers[3 + ndims + i] = distribs[i];
+        numbers[3 + 2 * ndims + i] = dargs[i];
+        numbers[3 + 3 * ndims + i] = psizes[i];
+    }
+    numbers[3 + 4 * ndims] = order;
+    struct datatype *type = datatype_of(*newtype);
+    free_contents(type->contents);
+    type->contents = new_contents(MPI_COMBINER_DARRAY, 4 + 4 * ndims, numbers, 0, NULL, 1, &oldtype);
+    free(numbers);
+    return MPI_SUCCESS;
+}

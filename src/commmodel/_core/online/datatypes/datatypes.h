@@ -1,0 +1,48 @@
+// Datatypes, and packing by them.
+#pragma once
+
+#include "online/online.h"
+
+struct attribute;
+struct contents;
+
+enum form { SAME, PAIR_OF_SAME, SIGNED_LONG, UNSIGNED_LONG, WIDE_CHARACTER, QUADRUPLE };  // in external32
+
+struct run {  // contiguous bytes, once or several times
+    MPI_Aint offset;
+    MPI_Count length, repeats;
+    MPI_Aint stride;  // from one to the next
+    int unit;         // bytes of a basic element
+    enum form form;
+};
+
+struct datatype {
+    MPI_Datatype handle;
+    int references;
+    int alignment;
+    bool is_basic, is_committed, marks_lower, marks_upper;  // marks: the bounds hold whatever lies beyond them
+    MPI_Count size, extent, lower, true_lower, true_extent, elements;  // elements: basic ones in it
+    MPI_Count run_count;
+    struct run *runs;
+    MPI_Datatype basic;  // of all elements, MPI_DATATYPE_NULL where they differ
+    struct contents *contents;
+    struct attribute *attributes;
+    char name[MPI_MAX_OBJECT_NAME];
+};
+
+struct contents *new_contents(int combiner, MPI_Count numbers, const MPI_Count *number, MPI_Count places,
+                              const MPI_Count *place, MPI_Count types, const MPI_Datatype *type);
+void free_contents(struct contents *contents);
+struct datatype *datatype_of(MPI_Datatype handle);
+void keep_datatype(struct datatype *type);
+void drop_datatype(struct datatype *type);
+void make_basic_datatypes(void);
+static inline MPI_Count volume(MPI_Count count, const struct datatype *type) { return count * type->size; }
+static inline bool is_dense(const struct datatype *type) {
+    return type->run_count == 1 && type->runs[0].repeats == 1 && type->runs[0].length == type->extent;
+}
+MPI_Count pack(const void *buffer, MPI_Count count, const struct datatype *type, void *packed);  // bytes
+MPI_Count unpack(void *buffer, MPI_Count count, const struct datatype *type, const void *packed,
+                 MPI_Count bytes);  // at most so many; returns how many
+MPI_Count elements_in(const struct datatype *type, MPI_Count bytes);
+MPI_Count bytes_in_elements(const struct datatype *type, MPI_Count elements);

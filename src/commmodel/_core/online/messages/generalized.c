@@ -1,0 +1,81 @@
+// Generalized requests, which the program itself completes.
+#include "online/messages/requests.h"
+#include "online/runtime/turns.h"
+
+struct generalized {
+    MPI_Grequest_query_function *query;
+    MPI_Grequest_free_function *release;
+    MPI_Grequest_cancel_function *cancel;
+    void *state;
+    bool is_done, is_of_fortran;
+};
+
+static struct generalized *generalized_of(const struct request *request) { return request->state; }
+
+EXPORT int MPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
+                              MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *handle) {
+    struct request *request = new_request(&generalized_requests, NULL);
+    struct generalized *state = request->state = malloc(sizeof *state);
+    *state = (struct generalized){query_fn, free_fn, cancel_fn, extra_state, false, false};
+    request->is_active = true;
+    *handle = request->handle;
+    return MPI_SUCCESS;
+}
+
+// Called by MPICH's Fortran bindings: the functions are Fortran's.
+EXPORT void MPII_Grequest_set_lang_f77(MPI_Request handle) { generalized_of(request_of(handle))->is_of_fortran = true; }
+
+EXPORT int MPI_Grequest_complete(MPI_Request handle) {
+    struct request *request = request_of(handle);
+    if (request == NULL || request->kind != &generalized_requests) return fail_world(MPI_ERR_REQUEST);
+    generalized_of(request)->is_done = true;
+    return MPI_SUCCESS;
+}
+
+static bool is_completed(const struct request *request, bool is_over) {
+    (void)is_over;
+    return generalized_of(request)->is_done;
+}
+
+static bool may_end_alone(const struct request *request) {
+    (void)request;
+    return true;
+}
+
+static int cancel(struct request *request) {
+    const struct generalized *of = request->state;
+    if (!of->is_of_fortran) return of->cancel(of->state, of->is_done);
+    MPI_Fint error = MPI_SUCCESS, is_done = of->is_done;
+    ((void (*)(void *, MPI_Fint *, MPI_Fint *))(void *)of->cancel)(of->state, &is_done, &error);
+    return error;
+}
+
+static int query(const struct generalized *of, MPI_Status *status) {
+    if (!of->is_of_fortran) return of->query(of->state, status);
+    MPI_Fint error = MPI_SUCCESS;
+    ((void (*)(void *, MPI_Status *, MPI_Fint *))(void *)of->query)(of->state, status, &error);
+    return error;
+}
+
+static int release(const struct generalized *of) {
+    if (of->release == NULL) return MPI_SUCCESS;
+    if (!of->is_of_fortran) return of->release(of->state);
+    MPI_Fint error = MPI_SUCCESS;
+    ((void (*)(void *, MPI_Fint *))(void *)of->release)(of->state, &error);
+    return error;
+}
+
+static int finish(struct request *request, MPI_Status *status) {
+    struct generalized *of = request->state;
+    if (!of->is_done) abort_all(2, "rank %d waits for a generalized request that nothing completes", my_rank);
+    MPI_Status ignored;
+    MPI_Status *filled = status == MPI_STATUS_IGNORE ? &ignored : status;
+    int error = query(of, filled);
+    const int failed = release(of);
+    if (error == MPI_SUCCESS) error = failed;
+    free(of);
+    return error;
+}
+
+const struct request_kind generalized_requests = {
+    .is_done = is_completed, .may_end_alone = may_end_alone, .finish = finish, .cancel = cancel};

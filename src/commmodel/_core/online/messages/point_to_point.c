@@ -1,0 +1,527 @@
+// Messages from one rank to another.
+#include "online/messages/point_to_point.h"
+
+#include "online/messages/buffers.h"
+#include "online/messages/messages.h"
+#include "online/messages/statuses.h"
+#include "online/objects/handles.h"
+#include "online/runtime/calls.h"
+#include "online/runtime/operations.h"
+#include "online/runtime/threads.h"
+#include "online/runtime/turns.h"
+
+int check_message(struct communicator *communicator, int peer, int tag, MPI_Count count, struct datatype *type,
+                  bool receives) {
+    if (communicator == NULL) return MPI_ERR_COMM;
+    if (count < 0) return MPI_ERR_COUNT;
+    if (type == NULL) return MPI_ERR_TYPE;
+    if (!type->is_committed) return MPI_ERR_TYPE;
+    if (peer != MPI_PROC_NULL && !(receives && peer == MPI_ANY_SOURCE) &&
+        (peer < 0 || peer >= peers(communicator)->size)) {
+        return MPI_ERR_RANK;
+    }
+    if (!(receives && tag == MPI_ANY_TAG) && (tag < 0 || tag > LARGEST_TAG)) return MPI_ERR_TAG;
+    return MPI_SUCCESS;
+}
+
+static void send_now(const struct request *request, int code, int name) {
+    post_message(request->communicator, request->peer, request->tag, request->buffer, request->count, request->type,
+                 request->receipt);
+    act(code, world_rank(request->communicator, request->peer), wide_tag(request->communicator, request->tag), name,
+        (double)volume(request->count, request->type));
+}
+
+int start_send(struct request *request) {
+    request->is_active = true;
+    request->name = NONE;
+    if (request->peer == MPI_PROC_NULL) return MPI_SUCCESS;
+    request->name = next_name();
+    if (request->is_buffered) {
+        const int name = request->name,
+                  error = take_room(request->communicator, volume(request->count, request->type), name);
+        request->name = NONE;
+        request->is_active = error == MPI_SUCCESS;
+        if (error == MPI_SUCCESS) send_now(request, ISEND, name);
+        return error;
+    }
+    if (request->is_synchronous && request->receipt == 0) request->receipt = online_allocate(world, sizeof(uint64_t));
+    if (request->receipt != 0) *(uint64_t *)online_at(world, request->receipt) = 0;
+    send_now(request, request->is_synchronous ? ISSEND : ISEND, request->name);
+    return MPI_SUCCESS;
+}
+
+static int simulated_source(const struct request *request) {
+    return request->peer == MPI_ANY_SOURCE ? NONE : world_rank(request->communicator, request->peer);
+}
+
+int start_receive(struct request *request) {
+    request->is_active = true;
+    request->name = NONE;
+    if (request->peer == MPI_PROC_NULL) return MPI_SUCCESS;
+    const int source = simulated_source(request), tag = wide_tag(request->communicator, request->tag);
+    post_receive(request, source, tag);
+    act(IRECV, source, tag, request->name, -1.0);
+    return MPI_SUCCESS;
+}
+
+// Give up a receive that has no message at this time; whether that is so.
+static bool withdraw_receive(struct request *request) {
+    if (request->name == NONE) return request->message == 0;
+    bool done;
+    ask_done(1, &request->name, &done);
+    if (done) return false;
+    act(WITHDRAW, simulated_source(request), wide_tag(request->communicator, request->tag), request->name, 0.0);
+    ask_done(1, &request->name, &done);
+    if (done) forget_receive(request);  // else its message is on the way
+    return done;
+}
+
+// ---- sends and receives as requests
+
+static bool is_received(const struct request *request, bool is_over) {
+    return is_over && (request->receipt == 0 || *(const uint64_t *)online_at(world, request->receipt) != 0);
+}
+
+static void release_receipt(struct request *request) {
+    if (request->receipt != 0 && *(uint64_t *)online_at(world, request->receipt)) online_free(world, request->receipt);
+}
+
+bool expect_data(struct request *request) {
+    if (request->peer == MPI_PROC_NULL || request->is_shown || has_message(request)) return true;
+    expect_message(request);
+    return false;
+}
+
+static void tell_bytes(const struct request *request, MPI_Count bytes, MPI_Status *status) {
+    const struct message *message = online_at(world, request->message);
+    set_status(status, rank_in(peers(request->communicator), message->source),
+               message->tag < 0 ? request->program_tag : message->tag & LARGEST_TAG, bytes);
+}
+
+void tell_message(const struct request *request, MPI_Status *status) {
+    if (request->message != 0)
+        tell_bytes(request, ((struct message *)online_at(world, request->message))->bytes, status);
+}
+
+void show_data(struct request *request) {
+    if (request->is_shown || !has_message(request)) return;
+    const struct message *message = online_at(world, request->message);
+    const MPI_Count room = volume(request->count, request->type);
+    unpack(request->buffer, request->count, request->type, message->data,
+           message->bytes < room ? message->bytes : room);
+}
+
+int take_data(struct request *request, MPI_Status *status) {
+    if (request->is_cancelled) return MPI_SUCCESS;
+    if (request->peer == MPI_PROC_NULL) {
+        set_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
+        return MPI_SUCCESS;
+    }
+    if (!has_message(request)) abort_all(2, "a fault of the simulation: rank %d has received nothing", my_rank);
+    const struct message *message = online_at(world, request->message);
+    const MPI_Count room = volume(request->count, request->type);
+    const MPI_Count bytes = message->bytes < room ? message->bytes : room;
+    const int error = message->bytes > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+    unpack(request->buffer, request->count, request->type, message->data, bytes);
+    tell_bytes(request, bytes, status);
+    online_free(world, request->message);
+    request->message = 0;
+    return error;
+}
+
+int cancel_receive(struct request *request) {
+    if (!request->is_active || request->is_cancelled) return MPI_SUCCESS;
+    enter("MPI_Cancel");
+    request->is_cancelled = withdraw_receive(request);
+    leave();
+    return MPI_SUCCESS;
+}
+
+const struct request_kind sends = {.start = start_send, .is_done = is_received, .release = release_receipt};
+const struct request_kind receives = {
+    .start = start_receive,
+    .expect = expect_data,
+    .finish = take_data,
+    .show = show_data,
+    .tell = tell_message,
+    .cancel = cancel_receive,
+    .is_receive = true,
+};
+
+// A message or receive with the arguments of a call; its error where one is wrong.
+static int made(struct request *request, const struct request_kind *kind, const void *buffer, MPI_Count count,
+                MPI_Datatype datatype, int peer, int tag, MPI_Comm comm) {
+    struct communicator *communicator = communicator_of(comm);
+    const bool is_empty = peer == MPI_PROC_NULL && datatype == MPI_DATATYPE_NULL;
+    struct datatype *type = datatype_of(is_empty ? MPI_BYTE : datatype);
+    const int error = check_message(communicator, peer, tag, count, type, kind->is_receive);
+    if (error != MPI_SUCCESS) return fail(communicator, error);
+    memset(request, 0, sizeof *request);
+    request->kind = kind;
+    request->communicator = communicator;
+    request->type = type;
+    request->buffer = (void *)buffer;
+    request->count = count;
+    request->peer = peer;
+    request->tag = tag;
+    request->name = NONE;
+    return MPI_SUCCESS;
+}
+
+static int new_message(const struct request_kind *kind, const void *buffer, MPI_Count count, MPI_Datatype datatype,
+                       int peer, int tag, MPI_Comm comm, struct request **made_request) {
+    struct request arguments;
+    const int error = made(&arguments, kind, buffer, count, datatype, peer, tag, comm);
+    if (error != MPI_SUCCESS) return error;
+    struct request *request = new_request(kind, arguments.communicator);
+    const MPI_Request handle = request->handle;
+    *request = arguments;
+    request->handle = handle;
+    keep_communicator(request->communicator);
+    keep_datatype(request->type);
+    *made_request = request;
+    return MPI_SUCCESS;
+}
+
+// ---- blocking
+
+// As a request, so that other threads go on meanwhile.
+static int send_beside_threads(int code, const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                               MPI_Comm comm) {
+    struct request *request;
+    const int error = new_message(&sends, buffer, count, datatype, dest, tag, comm, &request);
+    if (error != MPI_SUCCESS) return error;
+    request->is_synchronous = code == SSEND;
+    start_send(request);
+    return wait_for(request, MPI_STATUS_IGNORE);
+}
+
+static int receive_beside_threads(void *buffer, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+                                  MPI_Comm comm, MPI_Status *status) {
+    struct request *request;
+    int error = new_message(&receives, buffer, count, datatype, source, tag, comm, &request);
+    if (error != MPI_SUCCESS) return error;
+    start_receive(request);
+    error = wait_for(request, status);
+    return error == MPI_SUCCESS ? error : fail(communicator_of(comm), error);
+}
+
+static int send(const char *name, int code, const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest,
+                int tag, MPI_Comm comm) {
+    enter(name);
+    if (has_threads()) {
+        const int failed = send_beside_threads(code, buffer, count, datatype, dest, tag, comm);
+        leave();
+        return failed;
+    }
+    struct request request;
+    const int error = made(&request, &sends, buffer, count, datatype, dest, tag, comm);
+    if (error == MPI_SUCCESS && dest != MPI_PROC_NULL) send_now(&request, code, NONE);
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+    return send("MPI_Send", SEND, buf, count, datatype, dest, tag, comm);
+}
+EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+    return send("MPI_Ssend", SSEND, buf, count, datatype, dest, tag, comm);
+}
+EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+    return send("MPI_Rsend", SEND, buf, count, datatype, dest, tag, comm);
+}
+EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+    enter("MPI_Bsend");
+    struct request request;
+    int error = made(&request, &sends, buf, count, datatype, dest, tag, comm);
+    if (error == MPI_SUCCESS) {
+        request.is_buffered = true;
+        error = start_send(&request);
+        if (error != MPI_SUCCESS) error = fail(request.communicator, error);
+    }
+    leave();
+    return error;
+}
+
+// Post a receive and wait for its message.
+static void receive_now(struct request *request) {
+    request->is_blocking = true;
+    const int source = simulated_source(request), tag = wide_tag(request->communicator, request->tag);
+    post_receive(request, source, tag);
+    act(RECV, source, tag, request->name & FIRST_REPORTED ? request->name : NONE, -1.0);
+    if (has_message(request)) return;
+    this_rank->missing = 0;
+    expect_message(request);
+    yield();
+}
+
+EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                      MPI_Status *status) {
+    enter("MPI_Recv");
+    if (has_threads()) {
+        const int failed = receive_beside_threads(buf, count, datatype, source, tag, comm, status);
+        leave();
+        return failed;
+    }
+    struct request request;
+    int error = made(&request, &receives, buf, count, datatype, source, tag, comm);
+    if (error == MPI_SUCCESS) {
+        if (source != MPI_PROC_NULL) receive_now(&request);
+        error = finish_request(&request, status);
+        if (error != MPI_SUCCESS) error = fail(request.communicator, error);
+    }
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                          void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                          MPI_Comm comm, MPI_Status *status) {
+    enter("MPI_Sendrecv");
+    struct request *sent, *received;
+    int error = new_message(&sends, sendbuf, sendcount, sendtype, dest, sendtag, comm, &sent);
+    if (error == MPI_SUCCESS) {
+        error = new_message(&receives, recvbuf, recvcount, recvtype, source, recvtag, comm, &received);
+        if (error != MPI_SUCCESS) {
+            free_request(sent);
+        } else {
+            received->is_blocking = !has_threads();
+            start_receive(received);
+            start_send(sent);
+            error = wait_for(received, status);
+            wait_for(sent, MPI_STATUS_IGNORE);
+            if (error != MPI_SUCCESS) error = fail(communicator_of(comm), error);
+        }
+    }
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
+                                  int recvtag, MPI_Comm comm, MPI_Status *status) {
+    return MPI_Sendrecv_c(buf, count, datatype, dest, sendtag, buf, count, datatype, source, recvtag, comm, status);
+}
+
+// ---- non-blocking
+
+enum mode { STANDARD, SYNCHRONOUS, BUFFERED };
+
+static int begin(const char *name, const struct request_kind *kind, enum mode mode, const void *buffer, MPI_Count count,
+                 MPI_Datatype datatype, int peer, int tag, MPI_Comm comm, MPI_Request *handle, bool is_persistent) {
+    enter(name);
+    struct request *request;
+    int error = new_message(kind, buffer, count, datatype, peer, tag, comm, &request);
+    if (error == MPI_SUCCESS) {
+        request->is_persistent = is_persistent;
+        request->is_synchronous = mode == SYNCHRONOUS;
+        request->is_buffered = mode == BUFFERED;
+        if (!is_persistent) error = kind->start(request);
+        *handle = request->handle;
+        if (error != MPI_SUCCESS) {
+            error = fail(request->communicator, error);
+            free_request(request);
+            *handle = MPI_REQUEST_NULL;
+        }
+    }
+    leave();
+    return error;
+}
+
+#define SEND_FORMS(Form, form, mode)                                                                            \
+    EXPORT int MPI_I##form##_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,      \
+                               MPI_Comm comm, MPI_Request *request) {                                           \
+        return begin("MPI_I" #form, &sends, mode, buf, count, datatype, dest, tag, comm, request, false);       \
+    }                                                                                                           \
+    EXPORT int MPI_##Form##_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,  \
+                                   MPI_Comm comm, MPI_Request *request) {                                       \
+        return begin("MPI_" #Form "_init", &sends, mode, buf, count, datatype, dest, tag, comm, request, true); \
+    }
+
+SEND_FORMS(Send, send, STANDARD)
+SEND_FORMS(Ssend, ssend, SYNCHRONOUS)
+SEND_FORMS(Rsend, rsend, STANDARD)
+SEND_FORMS(Bsend, bsend, BUFFERED)
+
+EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                       MPI_Request *request) {
+    return begin("MPI_Irecv", &receives, STANDARD, buf, count, datatype, source, tag, comm, request, false);
+}
+
+EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                           MPI_Request *request) {
+    return begin("MPI_Recv_init", &receives, STANDARD, buf, count, datatype, source, tag, comm, request, true);
+}
+
+EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                           void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                           MPI_Comm comm, MPI_Request *handle) {
+    enter("MPI_Isendrecv");
+    struct request *sent, *received;
+    int error = new_message(&sends, sendbuf, sendcount, sendtype, dest, sendtag, comm, &sent);
+    if (error == MPI_SUCCESS) {
+        error = new_message(&receives, recvbuf, recvcount, recvtype, source, recvtag, comm, &received);
+        if (error != MPI_SUCCESS) {
+            free_request(sent);
+        } else {
+            start_receive(received);
+            start_send(sent);
+            struct request *both = new_request(&joint_requests, communicator_of(comm));
+            keep_communicator(both->communicator);
+            both->is_active = true;
+            both->parts = malloc(2 * sizeof *both->parts);
+            both->parts[0] = received;
+            both->parts[1] = sent;
+            both->part_count = 2;
+            *handle = both->handle;
+        }
+    }
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
+                                   int recvtag, MPI_Comm comm, MPI_Request *request) {
+    return MPI_Isendrecv_c(buf, count, datatype, dest, sendtag, buf, count, datatype, source, recvtag, comm, request);
+}
+
+// ---- probes
+
+// Ask the simulator for a message; its source and tag are the simulator's, before and after.
+static bool find(int *source, int *tag) {
+    this_rank->question = ONLINE_MESSAGE;
+    this_rank->source = *source;
+    this_rank->tag = *tag;
+    yield();
+    *source = this_rank->source;
+    *tag = this_rank->tag;
+    return this_rank->answer;
+}
+
+static const struct message *message_at(uint64_t place) { return online_at(world, place); }
+
+// The status of a message that is still there.
+static void probed(struct communicator *communicator, int source, int tag, MPI_Status *status) {
+    const uint64_t place = first_message(source, tag);
+    if (place == 0) abort_all(2, "a fault of the simulation: rank %d has probed nothing", my_rank);
+    set_status(status, rank_in(peers(communicator), source), tag & LARGEST_TAG, message_at(place)->bytes);
+}
+
+// Look for a message; wait for it where that is wanted.
+static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_Message *message, MPI_Status *status) {
+    struct communicator *communicator = communicator_of(comm);
+    struct datatype *bytes = datatype_of(MPI_BYTE);
+    const int error = check_message(communicator, source, tag, 0, bytes, true);
+    if (error != MPI_SUCCESS) return fail(communicator, error);
+    *flag = 1;
+    if (source == MPI_PROC_NULL) {
+        if (message != NULL) *message = MPI_MESSAGE_NO_PROC;
+        set_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
+        return MPI_SUCCESS;
+    }
+    struct request *request = NULL;
+    if (message != NULL) {
+        request = new_request(&receives, communicator);
+        keep_communicator(communicator);
+        request->peer = source;
+        request->tag = tag;
+    }
+    int from = source == MPI_ANY_SOURCE ? NONE : world_rank(communicator, source), with = wide_tag(communicator, tag);
+    if (!waits || message == NULL || has_threads()) {
+        if (!waits) before_poll();
+        while (!(*flag = find(&from, &with)) && waits) {
+            has_threads() ? await_change(1.0 / 0.0) : act(AWAIT, from, with, NONE, 1.0 / 0.0);
+        }
+        if (!waits) after_poll(*flag);
+        if (!*flag) {
+            if (request != NULL) free_request(request);
+            return MPI_SUCCESS;
+        }
+        if (message == NULL) {
+            probed(communicator, from, with, status);
+            return MPI_SUCCESS;
+        }
+        request->peer = rank_in(peers(communicator), from);
+        request->tag = with & LARGEST_TAG;
+    }
+    receive_now(request);  // a matched probe is the receive
+    has_message(request);
+    const struct message *got = message_at(request->message);
+    set_status(status, rank_in(peers(communicator), got->source), got->tag & LARGEST_TAG, got->bytes);
+    *message = new_handle(MESSAGE, request);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
+    enter("MPI_Probe");
+    int flag;
+    const int error = probe(source, tag, comm, true, &flag, NULL, status);
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
+    enter("MPI_Iprobe");
+    const int error = probe(source, tag, comm, false, flag, NULL, status);
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
+    enter("MPI_Mprobe");
+    int flag;
+    const int error = probe(source, tag, comm, true, &flag, message, status);
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
+    enter("MPI_Improbe");
+    const int error = probe(source, tag, comm, false, flag, message, status);
+    leave();
+    return error;
+}
+
+// The receive of a matched message, which has arrived already.
+static int matched(void *buffer, MPI_Count count, MPI_Datatype datatype, MPI_Message *message,
+                   struct request **request) {
+    struct datatype *type = datatype_of(datatype);
+    if (type == NULL) return fail_world(MPI_ERR_TYPE);
+    if (count < 0) return fail_world(MPI_ERR_COUNT);
+    if (*message == MPI_MESSAGE_NO_PROC) {
+        *request = new_request(&receives, NULL);
+        (*request)->peer = MPI_PROC_NULL;
+    } else {
+        *request = object_of(MESSAGE, *message);
+        if (*request == NULL) return fail_world(MPI_ERR_REQUEST);
+        drop_handle(MESSAGE, *message);
+    }
+    (*request)->buffer = buffer;
+    (*request)->count = count;
+    (*request)->type = type;
+    (*request)->name = NONE;
+    (*request)->is_active = true;
+    keep_datatype(type);
+    *message = MPI_MESSAGE_NULL;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) {
+    enter("MPI_Mrecv");
+    struct request *request;
+    int error = matched(buf, count, datatype, message, &request);
+    if (error == MPI_SUCCESS) {
+        error = wait_for(request, status);
+        if (error != MPI_SUCCESS) error = fail_world(error);
+    }
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *handle) {
+    enter("MPI_Imrecv");
+    struct request *request;
+    const int error = matched(buf, count, datatype, message, &request);
+    if (error == MPI_SUCCESS) *handle = request->handle;
+    leave();
+    return error;
+}

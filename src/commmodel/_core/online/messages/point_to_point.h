@@ -1,0 +1,15 @@
+// Messages from one rank to another.
+#pragma once
+
+#include "online/messages/requests.h"
+
+int check_message(struct communicator *communicator, int peer, int tag, MPI_Count count, struct datatype *type,
+                  bool receives);
+int start_send(struct request *request);
+int start_receive(struct request *request);
+// Of receives.
+bool expect_data(struct request *request);
+int take_data(struct request *request, MPI_Status *status);
+void show_data(struct request *request);
+int cancel_receive(struct request *request);
+void tell_message(const struct request *request, MPI_Status *status);

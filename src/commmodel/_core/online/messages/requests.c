@@ -1,0 +1,497 @@
+// Requests: what waits, tests and starts.
+#include "online/messages/requests.h"
+
+#include <limits.h>
+
+#include "online/messages/statuses.h"
+#include "online/objects/handles.h"
+#include "online/runtime/calls.h"
+#include "online/runtime/operations.h"
+#include "online/runtime/threads.h"
+#include "online/runtime/turns.h"
+
+static struct request *unused;  // freed ones, for the next
+
+struct request *new_request(const struct request_kind *kind, struct communicator *communicator) {
+    struct request *request = unused;
+    if (request != NULL) {
+        unused = request->next;
+    } else {
+        request = malloc(sizeof *request);
+    }
+    memset(request, 0, sizeof *request);
+    request->kind = kind;
+    request->communicator = communicator;
+    request->name = NONE;
+    request->handle = new_handle(REQUEST, request);
+    return request;
+}
+
+struct request *request_of(MPI_Request handle) { return object_of(REQUEST, handle); }
+
+void free_request(struct request *request) {
+    drop_handle(REQUEST, request->handle);
+    if (request->communicator != NULL) drop_communicator(request->communicator);
+    if (request->type != NULL) drop_datatype(request->type);
+    if (request->kind->release != NULL) request->kind->release(request);
+    free(request->parts);
+    request->next = unused;
+    unused = request;
+}
+
+// Tell the simulator that a request is waited for; whether all that it needs is there already.
+static bool begin_wait(struct request *request) {
+    if (!request->is_active || request->is_cancelled) return true;
+    if (request->name != NONE) act(WAIT, NONE, NONE, request->name, 0.0);
+    return request->kind->expect == NULL || request->kind->expect(request);
+}
+
+int finish_request(struct request *request, MPI_Status *status) {
+    empty_status(status);
+    const int error = request->kind->finish == NULL ? MPI_SUCCESS : request->kind->finish(request, status);
+    if (request->is_cancelled && status != MPI_STATUS_IGNORE) status->count_hi_and_cancelled |= 1;
+    return error;
+}
+
+// ---- requests of several parts, and those of nothing
+
+bool expect_parts(struct request *request) {
+    bool is_there = true;
+    for (int i = 0; i < request->part_count; i++) is_there &= begin_wait(request->parts[i]);
+    return is_there;
+}
+
+int finish_parts(struct request *request, MPI_Status *status) {
+    int error = MPI_SUCCESS;
+    for (int i = 0; i < request->part_count; i++) {
+        const int part_error = finish_request(request->parts[i], i == 0 ? status : MPI_STATUS_IGNORE);
+        if (part_error != MPI_SUCCESS) error = part_error;
+        free_request(request->parts[i]);
+    }
+    request->part_count = 0;
+    return error;
+}
+
+static void show_result(struct request *request) {
+    if (request->kind->show != NULL) request->kind->show(request);
+}
+
+void show_parts(struct request *request) {
+    for (int i = 0; i < request->part_count; i++) show_result(request->parts[i]);
+}
+
+const struct request_kind joint_requests = {.expect = expect_parts, .finish = finish_parts, .show = show_parts};
+const struct request_kind empty_requests;
+
+// A request is complete: take its result, and the request where it is of no more use.
+static int complete(MPI_Request *handle, MPI_Status *status) {
+    struct request *request = request_of(*handle);
+    if (request == NULL || !request->is_active) {
+        empty_status(status);
+        return MPI_SUCCESS;
+    }
+    const int error = finish_request(request, status);
+    request->is_active = request->is_cancelled = request->is_shown = false;
+    request->name = NONE;
+    if (!request->is_persistent) {
+        free_request(request);
+        *handle = MPI_REQUEST_NULL;
+    }
+    return error;
+}
+
+// As one of several requests, whose statuses tell errors.
+static int complete_one_of(MPI_Request *handle, MPI_Status statuses[], int number) {
+    MPI_Status *const status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[number];
+    const int error = complete(handle, status);
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = error;
+    return error;
+}
+
+static bool is_active(MPI_Request handle) {
+    const struct request *request = handle == MPI_REQUEST_NULL ? NULL : request_of(handle);
+    return request != NULL && request->is_active;
+}
+
+static bool are_valid(int count, const MPI_Request handles[]) {
+    if (count < 0) return false;
+    for (int i = 0; i < count; i++) {
+        if (handles[i] != MPI_REQUEST_NULL && request_of(handles[i]) == NULL) return false;
+    }
+    return true;
+}
+
+// ---- which of several are complete
+
+static int names_of(const struct request *request, int *names) {
+    if (request->part_count > 0) {
+        int number = 0;
+        for (int i = 0; i < request->part_count; i++)
+            number += names_of(request->parts[i], names ? names + number : NULL);
+        return number;
+    }
+    if (request->name == NONE || request->is_cancelled) return 0;
+    if (names != NULL) *names = request->name;
+    return 1;
+}
+
+static size_t most_names(const struct request *request) {
+    return request->part_count > 0 ? (size_t)request->part_count : 1;
+}
+
+// Ask the simulator which active requests are complete now; returns how many.
+static int ask(int count, const MPI_Request handles[], bool *done) {
+    size_t most = 1;
+    for (int i = 0; i < count; i++) most += is_active(handles[i]) ? most_names(request_of(handles[i])) : 0;
+    int *const names = calloc(most, sizeof(int)), number = 0;
+    bool *const answers = malloc(sizeof(bool) * most);
+    for (int i = 0; i < count; i++) {
+        if (is_active(handles[i])) number += names_of(request_of(handles[i]), names + number);
+    }
+    for (int i = 0; i < count; i++) {
+        if (is_active(handles[i]) && request_of(handles[i])->kind->progress) request_of(handles[i])->kind->progress();
+    }
+    ask_done(number, names, answers);
+    int complete_count = 0, at = 0;
+    for (int i = 0; i < count; i++) {
+        done[i] = false;
+        if (!is_active(handles[i])) continue;
+        struct request *request = request_of(handles[i]);
+        const int of_request = names_of(request, NULL);
+        done[i] = true;
+        for (int j = 0; j < of_request; j++) done[i] &= answers[at++];
+        if (request->kind->is_done != NULL) done[i] = request->kind->is_done(request, done[i]);
+        complete_count += done[i];
+    }
+    free(names);
+    free(answers);
+    return complete_count;
+}
+
+static int active_of(int count, const MPI_Request handles[]) {
+    int number = 0;
+    for (int i = 0; i < count; i++) number += is_active(handles[i]);
+    return number;
+}
+
+// Whether one may become complete without the simulator's word.
+static bool has_others(int count, const MPI_Request handles[]) {
+    for (int i = 0; i < count; i++) {
+        const struct request *request = is_active(handles[i]) ? request_of(handles[i]) : NULL;
+        if (request != NULL && request->kind->may_end_alone && request->kind->may_end_alone(request)) return true;
+    }
+    return false;
+}
+
+// Wait until all of some requests are done, where other threads go on meanwhile.
+static void await_beside_threads(int count, const MPI_Request handles[]) {
+    const int active = active_of(count, handles);
+    bool *done = malloc(sizeof(bool) * (size_t)(count + 1));
+    while (ask(count, handles, done) < active) await_change(has_others(count, handles) ? 1e-6 : 1.0 / 0.0);
+    free(done);
+}
+
+// Wait for all of some requests.
+static void await(int count, const MPI_Request handles[]) {
+    if (has_threads()) await_beside_threads(count, handles);
+    bool ready = true;
+    this_rank->missing = 0;
+    for (int i = 0; i < count; i++) {
+        if (is_active(handles[i])) ready &= begin_wait(request_of(handles[i]));
+    }
+    if (!ready) yield();
+}
+
+int wait_for(struct request *request, MPI_Status *status) {
+    MPI_Request handle = request->handle;
+    await(1, &handle);
+    return complete(&handle, status);
+}
+
+// Complete those that are done, as `first_only` or all; indices and statuses of them. Their errors are in the statuses.
+static int complete_done(int count, MPI_Request handles[], const bool *done, bool first_only, int *outcount,
+                         int indices[], MPI_Status statuses[]) {
+    int number = 0, error = MPI_SUCCESS;
+    for (int i = 0; i < count; i++) {
+        if (!done[i] || (first_only && number > 0)) continue;
+        begin_wait(request_of(handles[i]));
+        const int failed =
+            first_only ? complete(&handles[i], statuses) : complete_one_of(&handles[i], statuses, number);
+        if (failed != MPI_SUCCESS) error = first_only ? failed : MPI_ERR_IN_STATUS;
+        indices[number++] = i;
+    }
+    *outcount = number;
+    return error;
+}
+
+static int some(int count, MPI_Request handles[], bool waits, bool first_only, int *outcount, int indices[],
+                MPI_Status statuses[]) {
+    if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
+    if (active_of(count, handles) == 0) {
+        *outcount = MPI_UNDEFINED;
+        return MPI_SUCCESS;
+    }
+    bool *done = malloc(sizeof(bool) * (size_t)(count + 1));
+    if (!waits) before_poll();
+    int number = ask(count, handles, done);
+    while (number == 0 && waits) {
+        await_change(has_others(count, handles) ? 1e-6 : 1.0 / 0.0);
+        number = ask(count, handles, done);
+    }
+    if (!waits) after_poll(number > 0);
+    const int error = complete_done(count, handles, done, first_only, outcount, indices, statuses);
+    free(done);
+    return error == MPI_SUCCESS ? error : fail_world(error);
+}
+
+// Settle active requests in an order that all ranks share.
+static void settle_requests(int count, const MPI_Request handles[]) {
+    struct request **list = NULL;
+    size_t number = 0;
+    for (int i = 0; i < count; i++) {
+        struct request *request = is_active(handles[i]) ? request_of(handles[i]) : NULL;
+        if (request == NULL || request->kind->settle == NULL) continue;
+        if (list == NULL) list = malloc(sizeof *list * (size_t)(count - i));
+        list[number++] = request;
+    }
+    if (number > 0) qsort(list, number, sizeof *list, list[0]->kind->order);
+    for (size_t i = 0; i < number; i++) list[i]->kind->settle(list[i]);
+    free(list);
+}
+
+// ---- waits
+
+EXPORT int MPI_Wait(MPI_Request *handle, MPI_Status *status) {
+    enter("MPI_Wait");
+    int error = MPI_SUCCESS;
+    if (!are_valid(1, handle)) {
+        error = fail_world(MPI_ERR_REQUEST);
+    } else if (is_active(*handle)) {
+        struct communicator *communicator = request_of(*handle)->communicator;
+        await(1, handle);
+        if (communicator != NULL) keep_communicator(communicator);
+        error = complete(handle, status);
+        if (error != MPI_SUCCESS) error = fail(communicator, error);
+        if (communicator != NULL) drop_communicator(communicator);
+    } else {
+        empty_status(status);
+    }
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
+    enter("MPI_Waitall");
+    int error = MPI_SUCCESS;
+    if (!are_valid(count, handles)) {
+        error = fail_world(MPI_ERR_REQUEST);
+    } else {
+        await(count, handles);
+        settle_requests(count, handles);
+        for (int i = 0; i < count; i++) {
+            if (complete_one_of(&handles[i], statuses, i) != MPI_SUCCESS) error = MPI_ERR_IN_STATUS;
+        }
+        if (error != MPI_SUCCESS) error = fail_world(error);
+    }
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Waitany(int count, MPI_Request handles[], int *index, MPI_Status *status) {
+    enter("MPI_Waitany");
+    int number;
+    empty_status(status);
+    const int error = some(count, handles, true, true, &number, index, status);
+    if (number == MPI_UNDEFINED) *index = MPI_UNDEFINED;
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Waitsome(int count, MPI_Request handles[], int *outcount, int indices[], MPI_Status statuses[]) {
+    enter("MPI_Waitsome");
+    const int error = some(count, handles, true, false, outcount, indices, statuses);
+    leave();
+    return error;
+}
+
+// ---- tests
+
+EXPORT int MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status statuses[]) {
+    enter("MPI_Testall");
+    int error = MPI_SUCCESS;
+    if (!are_valid(count, handles)) {
+        error = fail_world(MPI_ERR_REQUEST);
+        leave();
+        return error;
+    }
+    const int active = active_of(count, handles);
+    *flag = 1;
+    if (active > 0) {
+        bool *done = malloc(sizeof(bool) * (size_t)count);
+        before_poll();
+        *flag = ask(count, handles, done) == active;
+        after_poll(*flag);
+        free(done);
+    }
+    if (*flag) settle_requests(count, handles);
+    for (int i = 0; *flag && i < count; i++) {
+        if (is_active(handles[i])) begin_wait(request_of(handles[i]));
+        if (complete_one_of(&handles[i], statuses, i) != MPI_SUCCESS) error = MPI_ERR_IN_STATUS;
+    }
+    if (error != MPI_SUCCESS) error = fail_world(error);
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Test(MPI_Request *handle, int *flag, MPI_Status *status) {
+    enter("MPI_Test");
+    int index, number;
+    *flag = 1;
+    empty_status(status);
+    const int error = some(1, handle, false, true, &number, &index, status);
+    if (number == 0) *flag = 0;
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Testany(int count, MPI_Request handles[], int *index, int *flag, MPI_Status *status) {
+    enter("MPI_Testany");
+    int number = 0;
+    *flag = 1;
+    empty_status(status);
+    const int error = some(count, handles, false, true, &number, index, status);
+    if (number == 0) *flag = 0;
+    if (number == 0 || number == MPI_UNDEFINED) *index = MPI_UNDEFINED;
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Testsome(int count, MPI_Request handles[], int *outcount, int indices[], MPI_Status statuses[]) {
+    enter("MPI_Testsome");
+    const int error = some(count, handles, false, false, outcount, indices, statuses);
+    leave();
+    return error;
+}
+
+// The status of a request that is complete, which it keeps.
+static void kept_status(MPI_Request handle, MPI_Status *status) {
+    empty_status(status);
+    const struct request *request = is_active(handle) ? request_of(handle) : NULL;
+    if (request == NULL || status == MPI_STATUS_IGNORE) return;
+    if (request->kind->tell != NULL) request->kind->tell(request, status);
+    if (request->is_cancelled) status->count_hi_and_cancelled |= 1;
+}
+
+// Which of several are complete; returns how many of how many active ones.
+static int look(int count, const MPI_Request handles[], bool *done, int *active) {
+    *active = active_of(count, handles);
+    if (*active == 0) return 0;
+    before_poll();
+    const int number = ask(count, handles, done);
+    after_poll(number > 0);
+    for (int i = 0; i < count; i++) {
+        if (done[i]) show_result(request_of(handles[i]));
+    }
+    return number;
+}
+
+static MPI_Status *of_status(MPI_Status statuses[], int place) {
+    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[place];
+}
+
+EXPORT int MPI_Request_get_status_all(int count, const MPI_Request handles[], int *flag, MPI_Status statuses[]) {
+    if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
+    enter("MPI_Request_get_status_all");
+    bool *done = calloc((size_t)count + 1, sizeof(bool));
+    int active;
+    *flag = look(count, handles, done, &active) == active;
+    for (int i = 0; *flag && i < count; i++) kept_status(handles[i], of_status(statuses, i));
+    free(done);
+    leave();
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Request_get_status(MPI_Request handle, int *flag, MPI_Status *status) {
+    return MPI_Request_get_status_all(1, &handle, flag, status);
+}
+
+EXPORT int MPI_Request_get_status_some(int count, const MPI_Request handles[], int *outcount, int indices[],
+                                       MPI_Status statuses[]) {
+    if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
+    enter("MPI_Request_get_status_some");
+    bool *done = calloc((size_t)count + 1, sizeof(bool));
+    int active, number = 0;
+    look(count, handles, done, &active);
+    for (int i = 0; i < count; i++) {
+        if (!done[i]) continue;
+        kept_status(handles[i], of_status(statuses, number));
+        indices[number++] = i;
+    }
+    *outcount = active == 0 ? MPI_UNDEFINED : number;
+    free(done);
+    leave();
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Request_get_status_any(int count, const MPI_Request handles[], int *index, int *flag,
+                                      MPI_Status *status) {
+    if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
+    enter("MPI_Request_get_status_any");
+    bool *done = calloc((size_t)count + 1, sizeof(bool));
+    int active;
+    *flag = look(count, handles, done, &active) > 0 || active == 0;
+    *index = MPI_UNDEFINED;
+    empty_status(status);
+    if (active == 0 && status != MPI_STATUS_IGNORE) status->MPI_ERROR = MPI_SUCCESS;  // as MPICH does
+    for (int i = count - 1; i >= 0; i--) {
+        if (done[i]) *index = i;
+    }
+    if (*index != MPI_UNDEFINED) kept_status(handles[*index], status);
+    free(done);
+    leave();
+    return MPI_SUCCESS;
+}
+
+// ---- the others
+
+EXPORT int MPI_Start(MPI_Request *handle) {
+    enter("MPI_Start");
+    struct request *request = request_of(*handle);
+    int error = MPI_SUCCESS;
+    if (request == NULL || !request->is_persistent || request->is_active) {
+        error = fail_world(MPI_ERR_REQUEST);
+    } else {
+        error = request->kind->start(request);
+        if (error != MPI_SUCCESS) error = fail(request->communicator, error);
+    }
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Startall(int count, MPI_Request handles[]) {
+    if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
+    for (int i = 0; i < count; i++) {
+        const int error = MPI_Start(&handles[i]);
+        if (error != MPI_SUCCESS) return error;
+    }
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Request_free(MPI_Request *handle) {
+    struct request *request = request_of(*handle);
+    if (request == NULL) return fail_world(MPI_ERR_REQUEST);
+    if (request->is_active && request->kind->is_receive) {
+        drop_handle(REQUEST, *handle);  // its message may come: it is kept for ever
+    } else {
+        free_request(request);
+    }
+    *handle = MPI_REQUEST_NULL;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Cancel(MPI_Request *handle) {
+    struct request *request = request_of(*handle);
+    if (request == NULL) return fail_world(MPI_ERR_REQUEST);
+    if (request->kind->cancel != NULL) return request->kind->cancel(request);
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,7 @@
+// Statuses: what is told of a message that has been received.
+#pragma once
+
+#include "online/online.h"
+
+void empty_status(MPI_Status *status);
+void set_status(MPI_Status *status, int source, int tag, MPI_Count bytes);

@@ -1,0 +1,225 @@
+// Attributes: values that a program keeps with communicators and datatypes. Functions with MPII are what MPICH's Fortran
+// bindings call.
+#include "online/objects/attributes.h"
+
+#include "online/objects/communicators.h"
+#include "online/runtime/turns.h"
+
+struct attribute {
+    struct attribute *next;
+    int keyval;
+    enum value_type type;
+    void *value;
+};
+
+// Functions of MPICH's Fortran bindings, which call the program's function in their language.
+typedef int copy_proxy(attribute_copier *, int, int, void *, enum value_type, void *, void **, int *);
+typedef int delete_proxy(attribute_deleter *, int, int, enum value_type, void *, void *);
+
+struct keyval {
+    enum kind kind;
+    attribute_copier *copy;
+    attribute_deleter *delete;
+    copy_proxy *copy_proxy;
+    delete_proxy *delete_proxy;
+    void *state;
+    int references;
+    bool is_freed;
+};
+
+static int duplicated(int of, int keyval, void *state, void *value, void *copy, int *flag) {
+    (void)of, (void)keyval, (void)state;
+    *(void **)copy = value;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+EXPORT int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *state, void *value, void *copy, int *flag) {
+    return duplicated(comm, keyval, state, value, copy, flag);
+}
+
+static void drop(int handle, struct keyval *keyval) {
+    if (--keyval->references > 0) return;
+    drop_handle(KEYVAL, handle);
+    free(keyval);
+}
+
+int create_keyval(enum kind kind, attribute_copier *copy, attribute_deleter *delete, int *handle, void *state) {
+    struct keyval *keyval = malloc(sizeof *keyval);
+    *keyval = (struct keyval){kind, copy, delete, NULL, NULL, state, 1, false};
+    *handle = new_handle(KEYVAL, keyval);
+    return MPI_SUCCESS;
+}
+
+// Called by MPICH's Fortran bindings when they have made a keyval.
+EXPORT void MPII_Keyval_set_proxy(int handle, copy_proxy *copy, delete_proxy *delete) {
+    struct keyval *keyval = object_of(KEYVAL, handle);
+    if (keyval == NULL) return;
+    keyval->copy_proxy = copy;
+    keyval->delete_proxy = delete;
+}
+
+int free_keyval(int *handle) {
+    struct keyval *keyval = object_of(KEYVAL, *handle);
+    if (keyval == NULL) return fail_world(MPI_ERR_KEYVAL);
+    if (!keyval->is_freed) {  // callbacks may free it, too, as long as attributes hold it
+        keyval->is_freed = true;
+        drop(*handle, keyval);
+    }
+    *handle = MPI_KEYVAL_INVALID;
+    return MPI_SUCCESS;
+}
+
+static int copied(int from, const struct keyval *keyval, const struct attribute *of, void **copy, int *flag) {
+    if (keyval->copy_proxy != NULL)
+        return keyval->copy_proxy(keyval->copy, from, of->keyval, keyval->state, of->type, of->value, copy, flag);
+    return keyval->copy(from, of->keyval, keyval->state, of->value, copy, flag);
+}
+
+static int deleted(int from, const struct keyval *keyval, const struct attribute *of) {
+    if (keyval->delete == NULL) return MPI_SUCCESS;
+    if (keyval->delete_proxy != NULL)
+        return keyval->delete_proxy(keyval->delete, from, of->keyval, of->type, of->value, keyval->state);
+    return keyval->delete(from, of->keyval, of->value, keyval->state);
+}
+
+int copy_attributes(int from, struct attribute *attributes, struct attribute **copies) {
+    *copies = NULL;
+    struct attribute **end = copies;
+    for (; attributes != NULL; attributes = attributes->next) {
+        struct keyval *keyval = object_of(KEYVAL, attributes->keyval);
+        if (keyval->copy == NULL) continue;
+        void *copy = NULL;
+        int flag = 0;
+        const int error = copied(from, keyval, attributes, &copy, &flag);
+        if (error != MPI_SUCCESS) return error;
+        if (!flag) continue;
+        *end = malloc(sizeof **end);
+        **end = (struct attribute){NULL, attributes->keyval, attributes->type, copy};
+        keyval->references++;
+        end = &(*end)->next;
+    }
+    return MPI_SUCCESS;
+}
+
+static int delete_first(int from, struct attribute **link) {
+    struct attribute *attribute = *link;
+    struct keyval *keyval = object_of(KEYVAL, attribute->keyval);
+    const int error = deleted(from, keyval, attribute);
+    if (error != MPI_SUCCESS) return error;
+    *link = attribute->next;
+    drop(attribute->keyval, keyval);
+    free(attribute);
+    return MPI_SUCCESS;
+}
+
+int delete_attributes(int from, struct attribute **attributes) {
+    while (*attributes != NULL) {
+        const int error = delete_first(from, attributes);
+        if (error != MPI_SUCCESS) return error;
+    }
+    return MPI_SUCCESS;
+}
+
+static struct attribute **find(struct attribute **attributes, int keyval) {
+    while (*attributes != NULL && (*attributes)->keyval != keyval) attributes = &(*attributes)->next;
+    return attributes;
+}
+
+int set_attribute(int of, struct attribute **attributes, int handle, void *value, enum value_type type) {
+    struct keyval *keyval = object_of(KEYVAL, handle);
+    if (keyval == NULL) return MPI_ERR_KEYVAL;
+    struct attribute **link = find(attributes, handle);
+    if (*link != NULL) {
+        const int error = deleted(of, keyval, *link);
+        if (error != MPI_SUCCESS) return error;
+        (*link)->value = value;
+        (*link)->type = type;
+        return MPI_SUCCESS;
+    }
+    struct attribute *attribute = malloc(sizeof *attribute);
+    *attribute = (struct attribute){*attributes, handle, type, value};
+    *attributes = attribute;
+    keyval->references++;
+    return MPI_SUCCESS;
+}
+
+// A number that Fortran has set is C's by its address; of a pointer that C has set, Fortran gets the address.
+int get_attribute(struct attribute **attributes, int handle, void *value, int *flag, enum value_type type) {
+    if (object_of(KEYVAL, handle) == NULL) return MPI_ERR_KEYVAL;
+    struct attribute *attribute = *find(attributes, handle);
+    *flag = attribute != NULL;
+    if (attribute == NULL) return MPI_SUCCESS;
+    *(void **)value = type == POINTER && attribute->type != POINTER ? &attribute->value : attribute->value;
+    return MPI_SUCCESS;
+}
+
+int delete_attribute(int of, struct attribute **attributes, int handle) {
+    if (object_of(KEYVAL, handle) == NULL) return MPI_ERR_KEYVAL;
+    struct attribute **link = find(attributes, handle);
+    return *link == NULL ? MPI_ERR_KEYVAL : delete_first(of, link);
+}
+
+// ---- of communicators
+
+EXPORT int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *delete, int *keyval,
+                                  void *state) {
+    return create_keyval(COMMUNICATOR, (attribute_copier *)copy, (attribute_deleter *)delete, keyval, state);
+}
+EXPORT int MPI_Comm_free_keyval(int *keyval) { return free_keyval(keyval); }
+
+static bool predefined(int keyval, void *value, int *flag, enum value_type type) {
+    static int tag_limit = LARGEST_TAG, host = MPI_PROC_NULL, input = MPI_ANY_SOURCE, global = 1;
+    static int universe, program_number, last;
+    int *of = NULL;
+    *flag = 1;
+    switch (type == POINTER ? keyval : keyval - 1) {  // Fortran's numbers are the next ones
+        case MPI_TAG_UB: of = &tag_limit; break;
+        case MPI_HOST: of = &host; break;
+        case MPI_IO: of = &input; break;
+        case MPI_WTIME_IS_GLOBAL: of = &global; break;
+        case MPI_UNIVERSE_SIZE: universe = world->ranks, of = &universe; break;
+        case MPI_APPNUM: of = &program_number; break;
+        case MPI_LASTUSEDCODE: last = last_used_code(), of = &last; break;
+        default: return false;
+    }
+    *(void **)value = type == POINTER ? (void *)of : (void *)(intptr_t)*of;
+    return true;
+}
+
+EXPORT int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag, enum value_type type) {
+    struct communicator *communicator = communicator_of(comm);
+    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
+    if (predefined(keyval, value, flag, type)) return MPI_SUCCESS;
+    const int error = get_attribute(&communicator->attributes, keyval, value, flag, type);
+    return error == MPI_SUCCESS ? error : fail(communicator, error);
+}
+EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag) {
+    return MPII_Comm_get_attr(comm, keyval, value, flag, POINTER);
+}
+
+EXPORT int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void *value, enum value_type type) {
+    struct communicator *communicator = communicator_of(comm);
+    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
+    const int error = set_attribute(comm, &communicator->attributes, keyval, value, type);
+    return error == MPI_SUCCESS ? error : fail(communicator, error);
+}
+EXPORT int MPI_Comm_set_attr(MPI_Comm comm, int keyval, void *value) {
+    return MPII_Comm_set_attr(comm, keyval, value, POINTER);
+}
+
+EXPORT int MPI_Comm_delete_attr(MPI_Comm comm, int keyval) {
+    struct communicator *communicator = communicator_of(comm);
+    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
+    const int error = delete_attribute(comm, &communicator->attributes, keyval);
+    return error == MPI_SUCCESS ? error : fail(communicator, error);
+}
+
+EXPORT int MPI_Keyval_create(MPI_Copy_function *copy, MPI_Delete_function *delete, int *keyval, void *state) {
+    return create_keyval(COMMUNICATOR, (attribute_copier *)copy, (attribute_deleter *)delete, keyval, state);
+}
+EXPORT int MPI_Keyval_free(int *keyval) { return free_keyval(keyval); }
+EXPORT int MPI_Attr_put(MPI_Comm comm, int keyval, void *value) { return MPI_Comm_set_attr(comm, keyval, value); }
+EXPORT int MPI_Attr_get(MPI_Comm comm, int keyval, void *value, int *flag) {
+    return MPI_Comm_get_attr(comm, keyval, value, flag);
+}
+EXPORT int MPI_Attr_delete(MPI_Comm comm, int keyval) { return MPI_Comm_delete_attr(comm, keyval); }

@@ -1,0 +1,169 @@
+// Communicators: what they are, and the first ones.
+#include "online/objects/communicators.h"
+
+#include "online/objects/attributes.h"
+#include "online/objects/info.h"
+#include "online/objects/topologies.h"
+#include "online/runtime/turns.h"
+
+struct communicator *communicator_of(MPI_Comm handle) { return object_of(COMMUNICATOR, handle); }
+
+struct communicator *new_communicator(struct group *group, struct group *remote, int context, int number) {
+    struct communicator *communicator = calloc(1, sizeof *communicator);
+    communicator->group = group;
+    communicator->remote = remote;
+    communicator->context = context;
+    communicator->number = number;
+    communicator->rank = rank_in(group, my_rank);
+    communicator->references = 1;
+    communicator->errhandler = MPI_ERRORS_ARE_FATAL;
+    communicator->info = MPI_INFO_NULL;
+    return communicator;
+}
+
+void keep_communicator(struct communicator *communicator) { communicator->references++; }
+
+void drop_buffer(struct communicator *communicator) {
+    if (communicator->buffer != NULL) free(communicator->buffer->sends);
+    free(communicator->buffer);
+    communicator->buffer = NULL;
+}
+
+void drop_communicator(struct communicator *communicator) {
+    if (--communicator->references > 0) return;
+    if (communicator->context > 1) --world->contexts[communicator->context];
+    drop_group(communicator->group);
+    drop_group(communicator->remote);
+    drop_topology(communicator->topology);
+    free_errhandler(communicator->errhandler);
+    free_info(&communicator->info);
+    drop_buffer(communicator);
+    free(communicator);
+}
+
+void make_first_communicators(void) {
+    struct group *all = new_group(world->ranks), *self = new_group(1);
+    for (int i = 0; i < world->ranks; i++) all->ranks[i] = i;
+    self->ranks[0] = my_rank;
+    struct communicator *both[] = {new_communicator(all, NULL, 0, 0), new_communicator(self, NULL, 1, -1 - my_rank)};
+    both[0]->handle = MPI_COMM_WORLD;
+    both[1]->handle = MPI_COMM_SELF;
+    strcpy(both[0]->name, "MPI_COMM_WORLD");
+    strcpy(both[1]->name, "MPI_COMM_SELF");
+    world->contexts[1] = 1;
+    set_handle(COMMUNICATOR, MPI_COMM_WORLD, both[0]);
+    set_handle(COMMUNICATOR, MPI_COMM_SELF, both[1]);
+}
+
+// ---- what a communicator is
+
+EXPORT int MPI_Comm_size(MPI_Comm comm, int *size) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    *size = size_of(communicator);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_rank(MPI_Comm comm, int *rank) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    *rank = communicator->rank;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_remote_size(MPI_Comm comm, int *size) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    if (communicator->remote == NULL) return fail(communicator, MPI_ERR_COMM);
+    *size = communicator->remote->size;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_test_inter(MPI_Comm comm, int *flag) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    *flag = communicator->remote != NULL;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_group(MPI_Comm comm, MPI_Group *group) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    *group = group_handle(keep_group(communicator->group));
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    if (communicator->remote == NULL) return fail(communicator, MPI_ERR_COMM);
+    *group = group_handle(keep_group(communicator->remote));
+    return MPI_SUCCESS;
+}
+
+static int similarity(const struct group *first, const struct group *second) {
+    if (first->size != second->size) return MPI_UNEQUAL;
+    bool same = true;
+    for (int i = 0; i < first->size; i++) {
+        if (rank_in(second, first->ranks[i]) == NONE) return MPI_UNEQUAL;
+        same &= first->ranks[i] == second->ranks[i];
+    }
+    return same ? MPI_CONGRUENT : MPI_SIMILAR;
+}
+
+EXPORT int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result) {
+    COMMUNICATOR_OR_FAIL(first, comm1);
+    COMMUNICATOR_OR_FAIL(second, comm2);
+    if (comm1 == comm2) {
+        *result = MPI_IDENT;
+        return MPI_SUCCESS;
+    }
+    *result = MPI_UNEQUAL;
+    if ((first->remote == NULL) != (second->remote == NULL)) return MPI_SUCCESS;
+    *result = similarity(first->group, second->group);
+    if (first->remote != NULL && *result != MPI_UNEQUAL) {
+        const int of_remote = similarity(first->remote, second->remote);
+        *result = of_remote == MPI_UNEQUAL || of_remote == MPI_SIMILAR ? of_remote : *result;
+    }
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    snprintf(communicator->name, sizeof communicator->name, "%s", name);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_get_name(MPI_Comm comm, char *name, int *length) {
+    if (comm == MPI_COMM_NULL) {
+        *length = sprintf(name, "MPI_COMM_NULL");
+        return MPI_SUCCESS;
+    }
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    *length = snprintf(name, MPI_MAX_OBJECT_NAME, "%s", communicator->name);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    free_info(&communicator->info);
+    communicator->info = copy_hints(info);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    *info = communicator->info == MPI_INFO_NULL ? new_info() : copy_info(communicator->info);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_free(MPI_Comm *comm) {
+    COMMUNICATOR_OR_FAIL(communicator, *comm);
+    if (*comm == MPI_COMM_WORLD || *comm == MPI_COMM_SELF) return fail(communicator, MPI_ERR_COMM);
+    const int error = delete_attributes(*comm, &communicator->attributes);
+    if (error != MPI_SUCCESS) return fail(communicator, error);
+    drop_handle(COMMUNICATOR, *comm);
+    drop_communicator(communicator);
+    *comm = MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}
+EXPORT int MPI_Comm_disconnect(MPI_Comm *comm) { return MPI_Comm_free(comm); }
+
+EXPORT int MPI_Comm_get_parent(MPI_Comm *parent) {
+    *parent = MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,13 @@
+// Errors and their handlers.
+#pragma once
+
+#include "online/online.h"
+
+struct communicator;
+int fail(struct communicator *communicator, int error);  // calls the error handler; returns the error
+int fail_world(int error);
+int handle_error(int object, MPI_Errhandler handler, int error);  // of a communicator, window or session
+int call_file_errhandler(MPI_File *file, MPI_Errhandler handler, int error);
+int last_used_code(void);
+void free_errhandler(MPI_Errhandler handler);
+void keep_errhandler(MPI_Errhandler handler);

@@ -1,0 +1,66 @@
+// Objects by the numbers that programs have of them, as the ABI of MPICH has them: integers.
+#include "online/objects/handles.h"
+
+static const int BASES[KINDS] = {
+    [COMMUNICATOR] = (int)0x84000000, [GROUP] = (int)0x88000000,      [DATATYPE] = (int)0x8c000100,
+    [OPERATION] = (int)0x98000000,    [ERRHANDLER] = (int)0x94000000, [REQUEST] = (int)0xac000000,
+    [INFO] = (int)0x9c000000,         [KEYVAL] = (int)0xa4000000,     [MESSAGE] = (int)0xac800000,
+    [WINDOW] = (int)0xa0000000,       [SESSION] = (int)0xb8000000,    [FILES] = (int)0xbc000000,
+};
+
+struct table {
+    void **objects;
+    int size, room, *unused, unused_count;
+};
+static struct table tables[KINDS];
+
+struct fixed {  // an object that exists from the beginning
+    int handle;
+    void *object;
+};
+static struct fixed fixed[KINDS][256];
+static int fixed_count[KINDS];
+
+int new_handle(enum kind kind, void *object) {
+    struct table *table = &tables[kind];
+    int index;
+    if (table->unused_count > 0) {
+        index = table->unused[--table->unused_count];
+    } else {
+        if (table->size == table->room) {
+            table->room = table->room ? 2 * table->room : 64;
+            table->objects = realloc(table->objects, sizeof(void *) * (size_t)table->room);
+            table->unused = realloc(table->unused, sizeof(int) * (size_t)table->room);
+        }
+        index = table->size++;
+    }
+    table->objects[index] = object;
+    return BASES[kind] + index;
+}
+
+void set_handle(enum kind kind, int handle, void *object) {
+    fixed[kind][fixed_count[kind]++] = (struct fixed){handle, object};
+}
+
+void *object_of(enum kind kind, int handle) {
+    const unsigned index = (unsigned)handle - (unsigned)BASES[kind];
+    if (index < (unsigned)tables[kind].size) return tables[kind].objects[index];
+    for (int i = 0; i < fixed_count[kind]; i++) {
+        if (fixed[kind][i].handle == handle) return fixed[kind][i].object;
+    }
+    return NULL;
+}
+
+void drop_handle(enum kind kind, int handle) {
+    struct table *table = &tables[kind];
+    const unsigned index = (unsigned)handle - (unsigned)BASES[kind];
+    if (index >= (unsigned)table->size) return;
+    table->objects[index] = NULL;
+    table->unused[table->unused_count++] = (int)index;
+}
+
+void *next_object(enum kind kind, int *index) {
+    const struct table *table = &tables[kind];
+    while (*index < table->size && table->objects[*index] == NULL) ++*index;
+    return *index < table->size ? table->objects[(*index)++] : NULL;
+}

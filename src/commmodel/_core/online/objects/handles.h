@@ -1,0 +1,26 @@
+// Objects by the numbers that programs have of them.
+#pragma once
+
+#include "online/online.h"
+
+enum kind {
+    COMMUNICATOR,
+    GROUP,
+    DATATYPE,
+    OPERATION,
+    ERRHANDLER,
+    REQUEST,
+    INFO,
+    KEYVAL,
+    MESSAGE,
+    WINDOW,
+    SESSION,
+    FILES,
+    KINDS
+};
+
+int new_handle(enum kind kind, void *object);
+void *object_of(enum kind kind, int handle);  // NULL where there is none
+void drop_handle(enum kind kind, int handle);
+void set_handle(enum kind kind, int handle, void *object);  // of a predefined object
+void *next_object(enum kind kind, int *index);              // from index 0 on; NULL behind the last one

@@ -1,0 +1,353 @@
+// Windows: memory that a rank opens to others; how they are made, and what is told of them.
+#include "online/one_sided/windows.h"
+
+#include "online/collectives/exchange.h"
+#include "online/objects/attributes.h"
+#include "online/objects/info.h"
+#include "online/runtime/calls.h"
+#include "online/runtime/turns.h"
+
+struct window *window_of(MPI_Win handle) { return object_of(WINDOW, handle); }
+
+int fail_window(struct window *window, int error) {
+    if (window == NULL) return fail_world(MPI_ERR_WIN);
+    return handle_error(window->handle, window->errhandler, error);
+}
+
+// Below those of collectives, above those that stand for any tag.
+int window_tag(const struct window *window, enum window_message kind) {
+    return -(1 << 21) - (int)(((unsigned)window->communicator->number & 0x3ffffu) * 4u + (unsigned)kind);
+}
+
+#define WINDOW_OR_FAIL(name, handle)         \
+    struct window *name = window_of(handle); \
+    if (name == NULL) return fail_world(MPI_ERR_WIN)
+
+// ---- making
+
+struct exposure {  // of a rank, to the others
+    uint64_t base, mapping;
+    MPI_Aint size, unit;
+    int host;
+};
+
+static struct shared_window *shared_by(int number, int size) {
+    uint64_t place = world->windows;
+    while (place != 0) {
+        struct shared_window *shared = online_at(world, place);
+        if (shared->number == number) return shared;
+        place = shared->next;
+    }
+    const uint64_t bytes = sizeof(struct shared_window) + sizeof(struct member) * (uint64_t)size;
+    place = online_allocate(world, bytes);
+    struct shared_window *shared = online_at(world, place);
+    memset(shared, 0, bytes);
+    shared->next = world->windows;
+    shared->number = number;
+    world->windows = place;
+    return shared;
+}
+
+static void leave_shared(struct shared_window *shared) {
+    if (--shared->references > 0) return;
+    const uint64_t place = online_place(world, shared);
+    uint64_t *link = &world->windows;
+    while (*link != place) link = &((struct shared_window *)online_at(world, *link))->next;
+    *link = shared->next;
+    online_free(world, shared->memory);
+    online_free(world, place);
+}
+
+// The memory of a window of one host: each rank's part after those of the ranks before it, where `apart` on pages of
+// their own. Any rank that comes first tells all, as the others may be asked for before they go on.
+static void place_parts(struct window *window, struct exposure *all, bool apart) {
+    const uint64_t page = 4096;
+    struct shared_window *shared = window->shared;
+    uint64_t total = 0;
+    for (int i = 0; i < size_of(window->communicator); i++) {
+        const uint64_t size = (uint64_t)all[i].size;
+        all[i].base = total;
+        total += apart ? (size + page - 1) / page * page : size;
+    }
+    if (shared->memory == 0) shared->memory = online_allocate(world, total + 1);
+    if (shared->memory == 0) abort_all(2, "no memory for a window of %llu bytes", (unsigned long long)total);
+    for (int i = 0; i < size_of(window->communicator); i++)
+        all[i].base = apart && all[i].size == 0 ? 0 : all[i].base + all[i].mapping + shared->memory;
+    window->base = (void *)all[window->communicator->rank].base;
+}
+
+static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
+                MPI_Win *win) {
+    struct communicator *parent = communicator_of(comm);
+    if (parent == NULL || parent->remote != NULL) return fail(parent, MPI_ERR_COMM);
+    if (size < 0) return fail(parent, MPI_ERR_SIZE);
+    if (unit <= 0) return fail(parent, MPI_ERR_ARG);
+    enter(call);
+    world->has_windows = 1;
+    struct window *window = calloc(1, sizeof *window);
+    const int count = size_of(parent);
+    if (flavor == MPI_WIN_FLAVOR_ALLOCATE) {
+        window->memory = online_allocate(world, (uint64_t)size + 1);
+        if (window->memory == 0) return fail(parent, MPI_ERR_NO_MEM);
+        base = online_at(world, window->memory);
+    }
+    const struct exposure mine = {(uint64_t)base, (uint64_t)world, size, unit, this_rank->host_number};
+    struct exposure *all = malloc(sizeof mine * (size_t)count);
+    int numbers[2];
+    gather_all(parent, call, &mine, sizeof mine, all, numbers, 1);
+    bool has_one_host = true;
+    for (int i = 0; i < count; i++) has_one_host &= all[i].host == mine.host;
+    if (flavor == MPI_WIN_FLAVOR_SHARED && !has_one_host) {
+        world->contexts[numbers[0]]--;
+        free(all);
+        free(window);
+        leave();
+        return fail(parent, MPI_ERR_RMA_SHARED);
+    }
+    window->communicator = new_communicator(keep_group(parent->group), NULL, numbers[0], numbers[1]);
+    window->communicator->handle = new_handle(COMMUNICATOR, window->communicator);
+    window->shared = shared_by(numbers[1], count);
+    window->shared->references++;
+    window->flavor = flavor;
+    window->model = MPI_WIN_UNIFIED;
+    window->base = base;
+    window->size = size;
+    window->unit = (int)unit;
+    window->errhandler = MPI_ERRORS_ARE_FATAL;
+    window->info = copy_info(info);
+    window->locks = calloc((size_t)count, 1);
+    if (flavor == MPI_WIN_FLAVOR_SHARED) {
+        char value[8] = "";
+        int is_there = 0;
+        if (info != MPI_INFO_NULL) MPI_Info_get(info, "alloc_shared_noncontig", 7, value, &is_there);
+        place_parts(window, all, is_there && strcmp(value, "true") == 0);
+    }
+    for (int i = 0; i < count; i++) {
+        struct member *member = &window->shared->members[i];
+        if (member->mapping != 0) continue;  // another rank has told it
+        member->base = all[i].base;
+        member->mapping = all[i].mapping;
+        member->size = all[i].size;
+        member->unit = all[i].unit;
+    }
+    free(all);
+    window->handle = *win = new_handle(WINDOW, window);
+    leave();
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) {
+    return make("MPI_Win_create", MPI_WIN_FLAVOR_CREATE, base, size, disp_unit, info, comm, win);
+}
+
+EXPORT int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win) {
+    return make("MPI_Win_create_dynamic", MPI_WIN_FLAVOR_DYNAMIC, MPI_BOTTOM, 0, 1, info, comm, win);
+}
+
+static int allocate(const char *call, int flavor, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
+                    void *baseptr, MPI_Win *win) {
+    const int error = make(call, flavor, NULL, size, unit, info, comm, win);
+    if (error == MPI_SUCCESS) *(void **)baseptr = window_of(*win)->base;
+    return error;
+}
+
+EXPORT int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
+                              MPI_Win *win) {
+    return allocate("MPI_Win_allocate", MPI_WIN_FLAVOR_ALLOCATE, size, disp_unit, info, comm, baseptr, win);
+}
+
+EXPORT int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
+                                     MPI_Win *win) {
+    return allocate("MPI_Win_allocate_shared", MPI_WIN_FLAVOR_SHARED, size, disp_unit, info, comm, baseptr, win);
+}
+
+EXPORT int MPI_Win_free(MPI_Win *win) {
+    WINDOW_OR_FAIL(window, *win);
+    if (has_epoch(window)) return fail_window(window, MPI_ERR_RMA_SYNC);
+    const int error = delete_attributes(*win, &window->attributes);
+    if (error != MPI_SUCCESS) return fail_window(window, error);
+    enter("MPI_Win_free");
+    MPI_Barrier(window->communicator->handle);
+    const uint64_t regions = window->shared->members[window->communicator->rank].regions;
+    for (uint64_t place = regions; place != 0;) {
+        const uint64_t next = ((struct region *)online_at(world, place))->next;
+        online_free(world, place);
+        place = next;
+    }
+    leave_shared(window->shared);
+    online_free(world, window->memory);
+    drop_handle(COMMUNICATOR, window->communicator->handle);
+    drop_communicator(window->communicator);
+    drop_handle(WINDOW, *win);
+    free_errhandler(window->errhandler);
+    free_info(&window->info);
+    free(window->locks);
+    free(window->open);
+    free(window);
+    *win = MPI_WIN_NULL;
+    leave();
+    return MPI_SUCCESS;
+}
+
+// ---- memory of a dynamic window
+
+EXPORT int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size) {
+    WINDOW_OR_FAIL(window, win);
+    if (window->flavor != MPI_WIN_FLAVOR_DYNAMIC) return fail_window(window, MPI_ERR_RMA_FLAVOR);
+    if (size < 0) return fail_window(window, MPI_ERR_SIZE);
+    struct member *member = &window->shared->members[window->communicator->rank];
+    for (uint64_t place = member->regions; place != 0;) {
+        const struct region *region = online_at(world, place);
+        if ((uint64_t)base < region->base + region->size && region->base < (uint64_t)base + (uint64_t)size)
+            return fail_window(window, MPI_ERR_RMA_ATTACH);
+        place = region->next;
+    }
+    const uint64_t place = online_allocate(world, sizeof(struct region));
+    *(struct region *)online_at(world, place) = (struct region){member->regions, (uint64_t)base, (uint64_t)size};
+    member->regions = place;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Win_detach(MPI_Win win, const void *base) {
+    WINDOW_OR_FAIL(window, win);
+    if (window->flavor != MPI_WIN_FLAVOR_DYNAMIC) return fail_window(window, MPI_ERR_RMA_FLAVOR);
+    uint64_t *link = &window->shared->members[window->communicator->rank].regions;
+    while (*link != 0) {
+        struct region *region = online_at(world, *link);
+        if (region->base == (uint64_t)base) {
+            const uint64_t place = *link;
+            *link = region->next;
+            online_free(world, place);
+            return MPI_SUCCESS;
+        }
+        link = &region->next;
+    }
+    return fail_window(window, MPI_ERR_ARG);
+}
+
+// ---- what a window is
+
+EXPORT int MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr) {
+    WINDOW_OR_FAIL(window, win);
+    if (window->flavor == MPI_WIN_FLAVOR_DYNAMIC) return fail_window(window, MPI_ERR_RMA_FLAVOR);
+    const int count = size_of(window->communicator);
+    if (rank != MPI_PROC_NULL && (rank < 0 || rank >= count)) return fail_window(window, MPI_ERR_RANK);
+    const struct member *members = window->shared->members;
+    if (rank == MPI_PROC_NULL) {  // the first with memory
+        rank = 0;
+        while (rank < count - 1 && members[rank].size == 0) rank++;
+    }
+    const struct member *member = &members[rank];
+    const bool is_mine = rank == window->communicator->rank;
+    const bool is_mapped = member->base >= member->mapping && member->base < member->mapping + ONLINE_MEMORY;
+    const bool is_near = world->rank[member_rank(window, rank)].host_number == this_rank->host_number;
+    const bool is_there = is_mine || (is_mapped && is_near);
+    *size = is_there ? member->size : 0;
+    *disp_unit = is_there ? member->unit : 1;
+    *(void **)baseptr = !is_there ? NULL
+                        : is_mine ? (void *)member->base
+                                  : online_at(world, member->base - member->mapping);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Win_get_group(MPI_Win win, MPI_Group *group) {
+    WINDOW_OR_FAIL(window, win);
+    *group = group_handle(keep_group(window->communicator->group));
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Win_set_name(MPI_Win win, const char *name) {
+    WINDOW_OR_FAIL(window, win);
+    snprintf(window->name, sizeof window->name, "%s", name);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Win_get_name(MPI_Win win, char *name, int *length) {
+    if (win == MPI_WIN_NULL) {
+        *length = sprintf(name, "MPI_WIN_NULL");
+        return MPI_SUCCESS;
+    }
+    WINDOW_OR_FAIL(window, win);
+    *length = snprintf(name, MPI_MAX_OBJECT_NAME, "%s", window->name);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
+    WINDOW_OR_FAIL(window, win);
+    free_info(&window->info);
+    window->info = copy_info(info);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Win_get_info(MPI_Win win, MPI_Info *info) {
+    WINDOW_OR_FAIL(window, win);
+    *info = window->info == MPI_INFO_NULL ? new_info() : copy_info(window->info);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler handler) {
+    WINDOW_OR_FAIL(window, win);
+    keep_errhandler(handler);
+    free_errhandler(window->errhandler);
+    window->errhandler = handler;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *handler) {
+    WINDOW_OR_FAIL(window, win);
+    *handler = window->errhandler;
+    keep_errhandler(*handler);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
+    WINDOW_OR_FAIL(window, win);
+    fail_window(window, errorcode);
+    return MPI_SUCCESS;
+}
+
+// ---- attributes: those of all windows point into the window
+
+EXPORT int MPII_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag, enum value_type type) {
+    WINDOW_OR_FAIL(window, win);
+    void *at = NULL;
+    intptr_t number = 0;
+    switch (type == POINTER ? keyval : keyval - 1) {  // Fortran's numbers are the next ones
+        case MPI_WIN_BASE: at = window->base, number = (intptr_t)at; break;
+        case MPI_WIN_SIZE: at = &window->size, number = window->size; break;
+        case MPI_WIN_DISP_UNIT: at = &window->unit, number = window->unit; break;
+        case MPI_WIN_CREATE_FLAVOR: at = &window->flavor, number = window->flavor; break;
+        case MPI_WIN_MODEL: at = &window->model, number = window->model; break;
+        default: {
+            const int error = get_attribute(&window->attributes, keyval, value, flag, type);
+            return error == MPI_SUCCESS ? error : fail_window(window, error);
+        }
+    }
+    *(void **)value = type == POINTER ? at : (void *)number;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+EXPORT int MPI_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag) {
+    return MPII_Win_get_attr(win, keyval, value, flag, POINTER);
+}
+
+EXPORT int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, enum value_type type) {
+    WINDOW_OR_FAIL(window, win);
+    const int error = set_attribute(win, &window->attributes, keyval, value, type);
+    return error == MPI_SUCCESS ? error : fail_window(window, error);
+}
+EXPORT int MPI_Win_set_attr(MPI_Win win, int keyval, void *value) {
+    return MPII_Win_set_attr(win, keyval, value, POINTER);
+}
+
+EXPORT int MPI_Win_delete_attr(MPI_Win win, int keyval) {
+    WINDOW_OR_FAIL(window, win);
+    const int error = delete_attribute(win, &window->attributes, keyval);
+    return error == MPI_SUCCESS ? error : fail_window(window, error);
+}
+
+EXPORT int MPI_Win_create_keyval(MPI_Win_copy_attr_function *copy, MPI_Win_delete_attr_function *delete, int *keyval,
+                                 void *state) {
+    return create_keyval(WINDOW, (attribute_copier *)copy, (attribute_deleter *)delete, keyval, state);
+}
+EXPORT int MPI_Win_free_keyval(int *keyval) { return free_keyval(keyval); }

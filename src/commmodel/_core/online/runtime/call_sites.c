@@ -1,0 +1,84 @@
+// Where in the program a call of MPI stands: kept in shared memory, so that it can be named when the rank has gone on.
+#define _GNU_SOURCE
+#include "online/runtime/call_sites.h"
+
+#include <elf.h>
+
+#include "record/sites.h"
+#include "online/runtime/turns.h"
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));  // of this library, by the linker
+
+static uintptr_t code_begin, code_end;
+static char **texts;  // of sites, by number
+static uint64_t text_room;
+
+static struct site_text {
+    uint64_t site;
+    const char *call;
+    uint64_t text;  // 0: unused
+} *sites;
+static size_t site_mask, site_count;
+
+void lock_sites(void) {}
+void unlock_sites(void) {}
+void no_sites(const char *reason) { (void)reason; }
+
+int keep_site(uint64_t id, const char *file, uint64_t line, const char *function, unsigned language) {
+    if (id >= text_room) {
+        text_room = id < 64 ? 64 : 2 * id;
+        texts = realloc(texts, sizeof(char *) * text_room);
+    }
+    return asprintf(&texts[id], "%s\n%lu\n%s\n%u", file, (unsigned long)line, function, language) >= 0;
+}
+
+void prepare_call_sites(void) {
+    const Elf64_Ehdr *header = (const void *)__ehdr_start;
+    const Elf64_Phdr *segment = (const void *)(__ehdr_start + header->e_phoff);
+    for (int i = 0; i < header->e_phnum; i++) {
+        if (segment[i].p_type != PT_LOAD || !(segment[i].p_flags & PF_X)) continue;
+        code_begin = (uintptr_t)__ehdr_start + segment[i].p_vaddr;
+        code_end = code_begin + segment[i].p_memsz;
+    }
+    sites_prepare();
+}
+
+// The address in the program to which the library returns: its functions all have frame pointers.
+static const void *caller(void) {
+    void *const *frame = __builtin_frame_address(0);
+    while ((uintptr_t)frame[1] >= code_begin && (uintptr_t)frame[1] < code_end) frame = frame[0];
+    return frame[1];
+}
+
+static struct site_text *find(uint64_t site, const char *call) {
+    size_t i = (size_t)((site * 31u + (uintptr_t)call) * 0x9e3779b97f4a7c15u >> 32) & site_mask;
+    while (sites[i].text != 0 && (sites[i].site != site || sites[i].call != call)) i = (i + 1) & site_mask;
+    return &sites[i];
+}
+
+static void widen(void) {
+    struct site_text *const old = sites;
+    const size_t before = old == NULL ? 0 : site_mask + 1;
+    site_mask = before == 0 ? 63 : 2 * before - 1;
+    sites = calloc(site_mask + 1, sizeof *sites);
+    for (size_t i = 0; i < before; i++) {
+        if (old[i].text != 0) *find(old[i].site, old[i].call) = old[i];
+    }
+    free(old);
+}
+
+uint64_t call_site(const char *call) {
+    const uint64_t site = site_of(caller());
+    if (2 * site_count >= site_mask) widen();
+    struct site_text *entry = find(site, call);
+    if (entry->text == 0) {
+        char *text;
+        if (asprintf(&text, "%s\n%s", call, site == 0 ? "\n0\n\n0" : texts[site]) < 0) return 0;
+        const uint64_t shared = online_allocate(world, strlen(text) + 1);
+        strcpy(online_at(world, shared), text);
+        free(text);
+        *entry = (struct site_text){site, call, shared};
+        site_count++;
+    }
+    return entry->text;
+}

@@ -1,0 +1,42 @@
+// Where a call of MPI enters and leaves. `enter` takes the turn among the rank's threads, notes the call's name and its
+// site in the program, and charges the computation before it.
+#include "online/runtime/calls.h"
+
+#include "online/runtime/call_sites.h"
+#include "online/runtime/charges.h"
+#include "online/runtime/threads.h"
+
+const char *call_name = "MPI";
+static uint64_t site;            // of the call that the program is in
+static _Thread_local int depth;  // of calls within calls
+
+void enter(const char *name) {
+    if (depth++ > 0) return;
+    check_process(name);
+    take_turn();
+    call_name = name;
+    this_rank->place = site = call_site(name);
+    this_rank->calls++;
+    check_outside_sample(name);
+    world->recorded_names != 0 ? charge_recorded(name) : charge();
+}
+
+void leave(void) {
+    if (depth > 0 && --depth > 0) return;
+    restart_clock();
+    leave_turn();
+}
+
+_Noreturn void missing(const char *name) {
+    if (is_attached()) this_rank->place = call_site(name);
+    abort_all(2, "%s is not simulated yet", name);
+}
+
+uint64_t current_site(void) { return site; }
+
+struct thread_call current_call(void) { return (struct thread_call){call_name, site}; }
+
+void set_call(struct thread_call call) {
+    call_name = call.name;
+    this_rank->place = site = call.site;
+}

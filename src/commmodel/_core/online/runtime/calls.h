@@ -1,0 +1,18 @@
+// Where calls of MPI enter and leave.
+#pragma once
+
+#include "online/online.h"
+
+extern const char *call_name;  // current or last MPI function
+
+void enter(const char *name);  // a call that takes simulated time begins
+void leave(void);
+_Noreturn void missing(const char *name);  // a function that is not simulated
+
+struct thread_call {  // that a thread is in
+    const char *name;
+    uint64_t site;
+};
+struct thread_call current_call(void);
+void set_call(struct thread_call call);
+uint64_t current_site(void);

@@ -1,0 +1,14 @@
+// What is charged for computation, and the rank's clock.
+#pragma once
+
+#include "online/runtime/turns.h"
+
+static inline bool is_measured(void) { return world->compute_factor > 0.0 && world->recorded_names == 0; }
+double processor_seconds(void);
+void start_clock(void);                  // of the rank's computation
+void charge(void);                       // computation since the last call
+void charge_seconds(double seconds);     // of this machine
+void charge_recorded(const char *call);  // the computation before a call, from a recording
+void restart_clock(void);                // what has been computed so far is charged already
+void check_outside_sample(const char *call);
+double now(void);

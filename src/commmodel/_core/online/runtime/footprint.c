@@ -1,0 +1,27 @@
+// What a rank takes of the machine's memory: noted by the first ranks, from which that of all is estimated.
+#include "online/runtime/notes.h"
+#include "online/runtime/turns.h"
+
+// The sum of a field, in bytes, over all parts of a file of /proc but those of the memory that ranks share.
+static uint64_t sum_of(const char *path, const char *field) {
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return 0;
+    char line[4096];
+    uint64_t sum = 0, kibibytes;
+    bool is_shared = false;
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned long begin, end;
+        if (sscanf(line, "%lx-%lx ", &begin, &end) == 2) is_shared = strstr(line, "/memfd:commmodel-online") != NULL;
+        if (!is_shared && strncmp(line, field, strlen(field)) == 0 && sscanf(line, "%*s %lu", &kibibytes) == 1) {
+            sum += 1024 * kibibytes;
+        }
+    }
+    fclose(file);
+    return sum;
+}
+
+void note_memory(void) {
+    if (my_rank >= ONLINE_MEASURED) return;
+    const uint64_t bytes = sum_of("/proc/self/smaps", "Private_Dirty:") + sum_of("/proc/self/status", "VmPTE:");
+    if (bytes > this_rank->memory) this_rank->memory = bytes;
+}

@@ -1,0 +1,131 @@
+// Operations of a rank: in a ring until the simulator has the turn, those of a non-blocking collective in a batch.
+#include "online/runtime/operations.h"
+
+#include "online/runtime/calls.h"
+#include "online/runtime/turns.h"
+
+uint64_t action_count;
+
+static uint64_t batch;  // that operations go into, 0: into the ring
+static int last_name;
+static double pause_seconds;  // after the next poll that finds nothing
+
+static void put_in_ring(struct online_operation operation) {
+    while (this_rank->head - this_rank->tail >= ONLINE_RING) yield();
+    this_rank->ring[this_rank->head % ONLINE_RING] = operation;
+    this_rank->places[this_rank->head % ONLINE_RING] = current_site();
+    this_rank->head++;
+}
+
+static void put_in_batch(struct online_operation operation) {
+    struct online_batch *of = online_at(world, batch);
+    if (of->count == of->room) {
+        of->room = of->room ? 4 * of->room : 1;
+        const uint64_t more = online_allocate(world, sizeof operation * (uint64_t)of->room);
+        if (of->count)
+            memcpy(online_at(world, more), online_at(world, of->operations), sizeof operation * (size_t)of->count);
+        online_free(world, of->operations);
+        of->operations = more;
+    }
+    ((struct online_operation *)online_at(world, of->operations))[of->count++] = operation;
+}
+
+static void put_operation(struct online_operation operation) {
+    batch ? put_in_batch(operation) : put_in_ring(operation);
+}
+
+static void put(int code, int peer, int tag, int request, double value) {
+    put_operation((struct online_operation){code, peer, tag, request, {.value = value}});
+}
+
+void add_time(int code, double seconds) { put(code, NONE, NONE, NONE, seconds); }
+
+static void note_action(void) {
+    action_count++;
+    pause_seconds = 0.0;
+}
+
+void act(int code, int peer, int tag, int request, double value) {
+    note_action();
+    put(code, peer, tag, request, value);
+}
+
+static void act_at(int code, int peer, int tag, uint64_t offset) {
+    note_action();
+    put_operation((struct online_operation){code, peer, tag, NONE, {.offset = offset}});
+}
+
+void act_collective(int tag, uint64_t call) { act_at(ONLINE_COLLECTIVE, 0, tag, call); }
+
+// Before all of its collectives, in a batch or not.
+void define_communicator(uint64_t call) {
+    put_in_ring((struct online_operation){ONLINE_COLLECTIVE, 0, NONE, NONE, {.offset = call}});
+}
+
+int next_name(void) {
+    last_name = last_name + 1 < FIRST_REPORTED ? last_name + 1 : 0;
+    return last_name;
+}
+
+// ---- batches
+
+void begin_batch(void) {
+    batch = online_allocate(world, sizeof(struct online_batch));
+    *(struct online_batch *)online_at(world, batch) =
+        (struct online_batch){.place = current_site(), .wait = {WAIT, NONE, NONE, next_name(), {.value = 0.0}}};
+}
+
+uint64_t end_batch(void) {
+    const uint64_t made = batch;
+    struct online_batch *of = online_at(world, made);
+    batch = 0;
+    if (of->count == 0) {
+        online_free(world, made);
+        return 0;
+    }
+    of->before = this_rank->last_batch;
+    *(this_rank->last_batch ? &((struct online_batch *)online_at(world, this_rank->last_batch))->next
+                            : &this_rank->first_batch) = made;
+    this_rank->last_batch = made;
+    return made;
+}
+
+bool is_batch_over(uint64_t at) { return ((struct online_batch *)online_at(world, at))->stage == ONLINE_OVER; }
+
+void wait_for_batch(uint64_t at) { act_at(ONLINE_BATCH, NONE, NONE, at); }
+
+void progress(void) {
+    if (this_rank->first_batch != 0) put(ONLINE_BESIDE, NONE, NONE, NONE, 0.0);
+}
+
+// ---- questions
+
+void ask_done(int count, const int *names, bool *done) {
+    const uint64_t at = online_allocate(world, sizeof(int32_t) * (uint64_t)(count + 1));
+    int32_t *const answers = online_at(world, at);
+    memcpy(answers, names, sizeof(int32_t) * (size_t)count);
+    this_rank->names = at;
+    this_rank->count = count;
+    this_rank->question = ONLINE_DONE;
+    yield();
+    for (int i = 0; i < count; i++) done[i] = answers[i];
+    online_free(world, at);
+}
+
+// The first poll that finds nothing takes no time; those after it wait for a change, but not for ever, as something else
+// than messages may end the loop.
+void before_poll(void) {
+    if (pause_seconds == 0.0) return;
+    progress();
+    const double seconds = pause_seconds;
+    act(AWAIT, -2, NONE, NONE, seconds);
+    pause_seconds = seconds < 1e-3 ? 2 * seconds : seconds;
+}
+
+void after_poll(bool is_found) {
+    if (is_found) {
+        pause_seconds = 0.0;
+    } else if (pause_seconds == 0.0) {
+        pause_seconds = 1e-6;
+    }
+}

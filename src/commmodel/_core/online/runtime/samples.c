@@ -1,0 +1,90 @@
+// Blocks of a program that are timed a few times and charged then, and memory that all ranks share: what
+// commmodel.sampled, commmodel.shared_array and commmodel.h call.
+#include "online/runtime/charges.h"
+
+struct sample {
+    uint64_t next;
+    int32_t runs;
+    double seconds;  // of all runs
+    char site[];
+};
+
+static uint64_t of_rank;  // list of samples, in shared memory as those of all ranks
+static struct sample *running;
+static double begun;
+static int most_runs;
+
+static struct sample *sample_of(uint64_t *list, const char *site) {
+    for (uint64_t place = *list; place != 0;) {
+        struct sample *sample = online_at(world, place);
+        if (strcmp(sample->site, site) == 0) return sample;
+        place = sample->next;
+    }
+    const uint64_t place = online_allocate(world, sizeof(struct sample) + strlen(site) + 1);
+    if (place == 0) abort_all(2, "no memory for a sampled block");
+    struct sample *sample = online_at(world, place);
+    *sample = (struct sample){*list, 0, 0.0};
+    strcpy(sample->site, site);
+    *list = place;
+    return sample;
+}
+
+void check_outside_sample(const char *call) {
+    if (running != NULL) abort_all(2, "rank %d calls %s in the sampled block at %s", my_rank, call, running->site);
+}
+
+// Whether the block has to run.
+EXPORT int commmodel_sample_begin(const char *site, int runs, int of_all, int skips) {
+    if (!is_attached() || running != NULL) return 1;
+    charge();
+    struct sample *sample = sample_of(of_all ? &world->samples : &of_rank, site);
+    if (skips && sample->runs >= runs) {
+        if (is_measured()) charge_seconds(sample->seconds / sample->runs);
+        return 0;
+    }
+    running = sample;
+    most_runs = runs;
+    begun = processor_seconds();
+    return 1;
+}
+
+EXPORT void commmodel_sample_end(void) {
+    if (running == NULL) return;
+    double seconds = processor_seconds() - begun;
+    if (running->runs < most_runs) {
+        running->runs++;
+        running->seconds += seconds;
+    } else {
+        seconds = running->seconds / running->runs;
+    }
+    if (is_measured()) charge_seconds(seconds);
+    running = NULL;
+    restart_clock();
+}
+
+// Memory that all ranks have that ask for as much at this site; zeros in the beginning. NULL where there is none.
+EXPORT void *commmodel_shared_memory(const char *site, size_t size) {
+    if (!is_attached()) return NULL;
+    struct shared_block {
+        uint64_t next, memory, size;
+        char site[];
+    };
+    for (uint64_t place = world->folded; place != 0;) {
+        struct shared_block *block = online_at(world, place);
+        if (block->size == size && strcmp(block->site, site) == 0) return online_at(world, block->memory);
+        place = block->next;
+    }
+    const uint64_t place = online_allocate(world, sizeof(struct shared_block) + strlen(site) + 1);
+    const uint64_t memory = online_allocate_pages(world, size);
+    if (place == 0 || memory == 0) abort_all(2, "no memory for %zu bytes that ranks share", size);
+    struct shared_block *block = online_at(world, place);
+    *block = (struct shared_block){world->folded, memory, size};
+    strcpy(block->site, site);
+    world->folded = place;
+    return online_at(world, memory);
+}
+
+EXPORT int commmodel_is_shared(const void *memory) {
+    return is_attached() && (const char *)memory >= (const char *)world &&
+           (const char *)memory < (const char *)world + ONLINE_MEMORY;
+}

@@ -1,0 +1,12 @@
+// Several threads of a rank that call MPI.
+#pragma once
+
+#include "online/online.h"
+
+void allow_threads(bool are_allowed);  // to call MPI at once
+void note_thread(void);
+bool has_threads(void);  // that may call MPI at once
+void note_change(void);  // in the rank's operations, for which a thread may wait
+void take_turn(void);    // of the threads of a rank
+void leave_turn(void);
+void await_change(double seconds);  // until something has happened for which this rank may wait; then ask again

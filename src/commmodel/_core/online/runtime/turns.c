@@ -1,0 +1,118 @@
+// This process as a rank, and whose turn it is: one process runs at a time, the simulator or a rank.
+#include "online/runtime/turns.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+
+#include "online/runtime/call_sites.h"
+#include "online/runtime/charges.h"
+#include "online/runtime/notes.h"
+#include "online/runtime/threads.h"
+
+struct online_world *world;
+struct online_rank *this_rank;
+int my_rank;
+struct turn_hooks turn_hooks;
+
+static bool is_rank;
+static bool is_forked;    // this process is a copy of the rank's
+static double turn_time;  // simulated, of the last turn
+
+bool is_attached(void) { return is_rank; }
+
+double last_turn(void) { return turn_time; }
+
+static void note_fork(void) { is_forked = true; }
+
+void attach(void) {
+    if (is_rank) return;
+    const char *setting = getenv("COMMMODEL_ONLINE");
+    int descriptor;
+    if (setting == NULL || sscanf(setting, "%d:%d", &descriptor, &my_rank) != 2) {
+        fprintf(stderr, "commmodel: a program of a simulation was started outside it\n");
+        _exit(3);
+    }
+    world = mmap(NULL, ONLINE_MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+    if (world == MAP_FAILED || world->magic != ONLINE_MAGIC) {
+        fprintf(stderr, "commmodel: rank %d has not the memory of its simulation\n", my_rank);
+        _exit(3);
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (kill(world->simulator, 0) != 0 && errno == ESRCH) _exit(1);  // it has ended before
+    this_rank = &world->rank[my_rank];
+    this_rank->state = ONLINE_ALIVE;
+    is_rank = true;
+    this_rank->process = getpid();
+    pthread_atfork(NULL, NULL, note_fork);
+    prepare_call_sites();
+    turn_time = world->now;
+    start_clock();
+}
+
+void check_process(const char *call) {
+    if (!is_rank) abort_all(1, "commmodel: %s before MPI_Init", call);
+    if (is_forked) abort_all(2, "commmodel: %s in a process that a rank has forked", call);
+}
+
+// Ends with the process that has started this one, before MPI begins already.
+__attribute__((constructor)) static void end_with_parent(void) {
+    if (getenv("COMMMODEL_ONLINE") != NULL) prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+_Noreturn void abort_all(int code, const char *format, ...) {
+    fflush(NULL);
+    va_list list;
+    va_start(list, format);
+    if (!is_rank) {
+        vfprintf(stderr, format, list);
+        fputc('\n', stderr);
+        _exit(code ? code : 1);
+    }
+    vsnprintf(world->error, sizeof world->error, format, list);
+    va_end(list);
+    this_rank->exit_code = code;
+    this_rank->state = ONLINE_ABORTED;
+    online_wake(&world->simulator_turn);
+    for (;;) pause();
+}
+
+// A rank whose data have come has the next turn, else the simulator.
+void pass_turn(void) {
+    const int32_t next = world->first_ready;
+    if (next == 0) {
+        online_wake(&world->simulator_turn);
+        return;
+    }
+    struct online_rank *const rank = &world->rank[next - 1];
+    world->first_ready = rank->next_ready;
+    world->running = next - 1;
+    rank->is_ahead = 1;
+    online_wake(&rank->turn);
+}
+
+// Not where ranks share memory: there the order of what they do is that of simulated time.
+void make_ready(int rank) {
+    if (world->has_windows) return;
+    world->rank[rank].next_ready = 0;
+    *(world->first_ready != 0 ? &world->rank[world->last_ready - 1].next_ready : &world->first_ready) = rank + 1;
+    world->last_ready = rank + 1;
+}
+
+bool is_ahead(void) { return this_rank->head != this_rank->tail || this_rank->is_ahead; }
+
+void yield(void) {
+    if (this_rank->memory == 0) note_memory();
+    if (is_ahead()) note_change();  // a question alone takes no time
+    pass_turn();
+    for (;;) {
+        while (!online_wait(&this_rank->turn, -1)) {
+        }
+        if (this_rank->task == 0) break;
+        turn_hooks.serve();  // another rank has the turn
+    }
+    turn_time = world->now;
+    turn_hooks.take_reports();
+}

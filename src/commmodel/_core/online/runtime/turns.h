@@ -1,0 +1,26 @@
+// This process as a rank of the simulated program, and whose turn it is.
+#pragma once
+
+#include "online/online.h"
+#include "online/runtime/shared.h"
+
+extern struct online_world *world;
+extern struct online_rank *this_rank;
+extern int my_rank;
+
+// Functions of higher rooms, set before `attach`.
+struct turn_hooks {
+    void (*take_reports)(void);  // at each turn: receives that the simulator has matched
+    void (*serve)(void);         // between turns: copy memory of this rank for another one
+};
+extern struct turn_hooks turn_hooks;
+
+void attach(void);
+bool is_attached(void);
+void check_process(const char *call);  // ends the simulation in a forked copy of the rank
+_Noreturn void abort_all(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void yield(void);  // until the simulator has carried out all operations so far, or what is awaited has come
+void pass_turn(void);
+void make_ready(int rank);  // a rank gets what it waits for
+bool is_ahead(void);        // of the simulator, which has yet to carry out operations
+double last_turn(void);     // its simulated time

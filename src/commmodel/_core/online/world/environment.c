@@ -1,0 +1,136 @@
+// The beginning and the end of MPI in a rank, its clock, and what it is told of where it runs.
+#include "online/world/environment.h"
+
+#include <pthread.h>
+
+#include "online/datatypes/reductions.h"
+#include "online/messages/buffers.h"
+#include "online/messages/messages.h"
+#include "online/objects/attributes.h"
+#include "online/objects/info.h"
+#include "online/one_sided/windows.h"
+#include "online/runtime/calls.h"
+#include "online/runtime/charges.h"
+#include "online/runtime/notes.h"
+#include "online/runtime/threads.h"
+
+static bool is_initialized, is_finalized;
+static int thread_level = MPI_THREAD_SINGLE;
+static pthread_t main_thread;
+static double epoch;
+
+static void finish(void) {
+    this_rank->state = ONLINE_FINALIZED;
+    pass_turn();  // to the simulator in the end, which waits for the end of this process
+}
+
+void prepare_library(void) {
+    if (is_attached()) {
+        if (this_rank->state == ONLINE_FINALIZED) abort_all(1, "rank %d begins MPI again after its end", my_rank);
+        return;
+    }
+    turn_hooks = (struct turn_hooks){take_reports, serve};
+    attach();
+    make_basic_datatypes();
+    make_basic_operations();
+    make_first_communicators();
+}
+
+void end_without_world(void) {
+    if (!is_initialized) finish();
+}
+
+EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    (void)argc;
+    (void)argv;
+    if (is_initialized) abort_all(1, "rank %d calls MPI_Init twice", my_rank);
+    prepare_library();
+    is_initialized = true;
+    thread_level = required;
+    main_thread = pthread_self();
+    allow_threads(required == MPI_THREAD_MULTIPLE);
+    if (provided != NULL) *provided = required;
+    epoch = 0.0;
+    leave();
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Init(int *argc, char ***argv) { return MPI_Init_thread(argc, argv, MPI_THREAD_SINGLE, NULL); }
+
+EXPORT int MPI_Initialized(int *flag) {
+    *flag = is_initialized;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Finalized(int *flag) {
+    *flag = is_finalized;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Finalize(void) {
+    enter("MPI_Finalize");
+    delete_attributes(MPI_COMM_SELF, &communicator_of(MPI_COMM_SELF)->attributes);
+    flush_buffers();
+    is_finalized = true;
+    if (my_rank == 0) look_for_blas();
+    note_memory();
+    finish();
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Query_thread(int *provided) {
+    *provided = thread_level;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Is_thread_main(int *flag) {
+    *flag = pthread_equal(main_thread, pthread_self());
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Abort(MPI_Comm comm, int errorcode) {
+    (void)comm;
+    if (!is_attached()) exit(errorcode);
+    abort_all(errorcode, "rank %d called MPI_Abort with code %d", my_rank, errorcode);
+}
+
+EXPORT double MPI_Wtime(void) {
+    if (!is_initialized || is_finalized) return 0.0;
+    enter("MPI_Wtime");
+    const double time = now();
+    leave();
+    return time - epoch;
+}
+
+EXPORT double MPI_Wtick(void) { return 1e-9; }
+
+EXPORT int MPI_Get_processor_name(char *name, int *length) {
+    *length = snprintf(name, MPI_MAX_PROCESSOR_NAME, "%s", this_rank->host);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Get_version(int *version, int *subversion) {
+    *version = MPI_VERSION;
+    *subversion = MPI_SUBVERSION;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Get_library_version(char *version, int *length) {
+    *length = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "commmodel, a simulation with the ABI of MPICH %s",
+                       MPICH_VERSION);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Pcontrol(const int level, ...) {
+    (void)level;
+    return MPI_SUCCESS;
+}
+EXPORT int PMPI_Pcontrol(const int level, ...) {
+    (void)level;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Get_hw_resource_info(MPI_Info *info) {
+    *info = new_info();
+    return MPI_SUCCESS;
+}

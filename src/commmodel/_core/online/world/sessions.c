@@ -1,0 +1,118 @@
+// Sessions: a program's ranks by names of process sets, beside or in place of MPI_Init.
+#include "online/objects/errors.h"
+#include "online/objects/handles.h"
+#include "online/objects/info.h"
+#include "online/runtime/turns.h"
+#include "online/world/environment.h"
+
+struct session {
+    MPI_Errhandler errhandler;
+    MPI_Info info;
+};
+
+static const char *const SETS[] = {"mpi://WORLD", "mpi://SELF"};
+
+static struct session *session_of(MPI_Session handle) { return object_of(SESSION, handle); }
+
+#define SESSION_OR_FAIL(name, handle)          \
+    struct session *name = session_of(handle); \
+    if (name == NULL) return fail_world(MPI_ERR_SESSION)
+
+static int fail_session(MPI_Session handle, int error) {
+    return handle_error(handle, session_of(handle)->errhandler, error);
+}
+
+static int set_of(const char *name) {
+    for (int i = 0; i < 2; i++) {
+        if (strcasecmp(name, SETS[i]) == 0) return i;
+    }
+    return NONE;
+}
+
+static int session_count;
+
+EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *handle) {
+    prepare_library();
+    session_count++;
+    struct session *session = malloc(sizeof *session);
+    *session = (struct session){errhandler, copy_info(info)};
+    keep_errhandler(errhandler);
+    *handle = new_handle(SESSION, session);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Session_finalize(MPI_Session *handle) {
+    SESSION_OR_FAIL(session, *handle);
+    free_errhandler(session->errhandler);
+    free_info(&session->info);
+    drop_handle(SESSION, *handle);
+    free(session);
+    *handle = MPI_SESSION_NULL;
+    if (--session_count == 0) end_without_world();
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Session_get_info(MPI_Session handle, MPI_Info *info) {
+    SESSION_OR_FAIL(session, handle);
+    *info = session->info == MPI_INFO_NULL ? new_info() : copy_info(session->info);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Session_get_num_psets(MPI_Session handle, MPI_Info info, int *count) {
+    (void)info;
+    SESSION_OR_FAIL(session, handle);
+    (void)session;
+    *count = 2;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Session_get_nth_pset(MPI_Session handle, MPI_Info info, int n, int *length, char *name) {
+    (void)info;
+    SESSION_OR_FAIL(session, handle);
+    (void)session;
+    if (n < 0 || n >= 2) return fail_session(handle, MPI_ERR_ARG);
+    if (*length > 0) snprintf(name, (size_t)*length, "%s", SETS[n]);
+    *length = (int)strlen(SETS[n]) + 1;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Session_get_pset_info(MPI_Session handle, const char *name, MPI_Info *info) {
+    SESSION_OR_FAIL(session, handle);
+    (void)session;
+    const int set = set_of(name);
+    if (set == NONE) return fail_session(handle, MPI_ERR_ARG);
+    char size[16];
+    snprintf(size, sizeof size, "%d", set == 0 ? world->ranks : 1);
+    *info = new_info();
+    return MPI_Info_set(*info, "mpi_size", size);
+}
+
+EXPORT int MPI_Group_from_session_pset(MPI_Session handle, const char *name, MPI_Group *group) {
+    SESSION_OR_FAIL(session, handle);
+    (void)session;
+    const int set = set_of(name);
+    if (set == NONE) return fail_session(handle, MPI_ERR_ARG);
+    return MPI_Comm_group(set == 0 ? MPI_COMM_WORLD : MPI_COMM_SELF, group);
+}
+
+EXPORT int MPI_Session_set_errhandler(MPI_Session handle, MPI_Errhandler handler) {
+    SESSION_OR_FAIL(session, handle);
+    keep_errhandler(handler);
+    free_errhandler(session->errhandler);
+    session->errhandler = handler;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Session_get_errhandler(MPI_Session handle, MPI_Errhandler *handler) {
+    SESSION_OR_FAIL(session, handle);
+    *handler = session->errhandler;
+    keep_errhandler(*handler);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Session_call_errhandler(MPI_Session handle, int errorcode) {
+    SESSION_OR_FAIL(session, handle);
+    (void)session;
+    fail_session(handle, errorcode);
+    return MPI_SUCCESS;
+}
