@@ -7,7 +7,7 @@ mpi4py starts MPI at ``multiple``, a C program's MPI_Init at ``single``. Run it 
 
 from benchmarks.speed.interleaved import measure, our_command, parser, table
 
-from commmodel.results import thread_level
+from commmodel.results.conditions import LEVELS
 
 
 def main() -> None:
@@ -19,8 +19,8 @@ def main() -> None:
     arguments = options.parse_args()
     base, *levels = arguments.levels.split(",")
     for level in (base, *levels):
-        if level not in thread_level.LEVELS:
-            options.error(f"--levels: no thread level {level!r}: choose from {', '.join(thread_level.LEVELS)}")
+        if level not in LEVELS:
+            options.error(f"--levels: no thread level {level!r}: choose from {', '.join(LEVELS)}")
     again = f"{base} again"
     commands = {level: our_command(arguments, "--thread-level", level) for level in (base, *levels)}
     seconds = measure(arguments, commands | {again: commands[base]})

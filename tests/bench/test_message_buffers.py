@@ -13,8 +13,8 @@ from commmodel.fit import fit_machine
 from commmodel.predict import compare
 from commmodel.report.measurements.environment import environment_rows
 from commmodel.results import BenchOptions, Launch, Measurements, Writer
+from commmodel.results.conditions import MESSAGE_BUFFERS
 from commmodel.results.configurations import PingPong
-from commmodel.results.message_buffers import known_buffers
 
 SIZES = (8, 1024, 4096, 65536, 1 << 20)
 
@@ -46,7 +46,7 @@ def test_a_file_from_before_there_was_a_choice_was_measured_untouched(tmp_path):
     del old["options"]["buffers"]
     path.write_text("\n".join([json.dumps(old), *rest]) + "\n")
     (launch,) = results.load(path).launches
-    assert known_buffers(launch.header) == "untouched"
+    assert MESSAGE_BUFFERS.of(launch.header) == "untouched"
 
 
 def test_a_fit_refuses_both_kinds_and_a_machine_knows_its_own():

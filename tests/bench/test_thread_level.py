@@ -14,7 +14,8 @@ from commmodel.errors import InputError
 from commmodel.fit import fit_machine
 from commmodel.predict import compare
 from commmodel.report.measurements.environment import environment_rows
-from commmodel.results import Launch, Library, Measurements, Writer, thread_level
+from commmodel.results import Launch, Library, Measurements, Writer
+from commmodel.results.conditions import LEVELS, THREAD_LEVEL
 from commmodel.results.configurations import PingPong, Stream
 
 SIZES = (8, 1024, 4096, 65536, 1 << 20)
@@ -38,7 +39,7 @@ def bench(*arguments):
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("level", thread_level.LEVELS)
+@pytest.mark.parametrize("level", LEVELS)
 def test_the_level_asked_for_is_the_level_provided(level, tmp_path):
     output = tmp_path / "r.jsonl"
     assert bench("--thread-level", level, "-o", output).returncode == 0
@@ -53,7 +54,7 @@ def test_single_is_the_default_whatever_mpi4py_is_told_and_a_resumed_run_keeps_i
     output = tmp_path / "r.jsonl"
     assert bench("-o", output).returncode == 0
     (one,) = results.load(output).launches
-    assert thread_level.known_level(one.header) == "single"
+    assert THREAD_LEVEL.of(one.header) == "single"
     refused = bench("--resume", "--thread-level", "multiple", "-o", output)
     assert refused.returncode == 2
     (line,) = error_lines(refused, "commmodel.bench")
@@ -92,10 +93,10 @@ def test_a_level_other_than_asked_for_is_a_warning():
 
 def test_a_file_from_before_levels_were_recorded_was_measured_at_the_default_of_mpi4py(tmp_path):
     old = header(versions={"commmodel": "0.1.0", "mpi4py": "4.1.2"})
-    assert thread_level.known_level(old) == "multiple"
+    assert THREAD_LEVEL.of(old) == "multiple"
     assert dict(environment_rows(old))["thread level"] == ("unknown (mpi4py's default, multiple)",)
     other = header(versions={"osu-micro-benchmarks": "7.4"})
-    assert thread_level.known_level(other) is None
+    assert THREAD_LEVEL.of(other) is None
     assert "thread level" not in dict(environment_rows(other))
 
 

@@ -22,8 +22,8 @@ from commmodel.results import (
     Library,
     Rank,
     oversubscription_warnings,
-    thread_level,
 )  # fmt: skip
+from commmodel.results.conditions import LEVELS
 from commmodel.results.file import FORMAT, VERSION
 from commmodel.results.oversubscription import some_names
 from commmodel.results.records import ThreadLevel
@@ -178,7 +178,7 @@ def provided_level() -> ThreadLevel:
     from mpi4py import MPI
 
     provided = MPI.Query_thread()
-    return next(level for level in thread_level.LEVELS if getattr(MPI, f"THREAD_{level.upper()}") == provided)
+    return next(level for level in LEVELS if getattr(MPI, f"THREAD_{level.upper()}") == provided)
 
 
 def describe_launch(comm: "MPI.Comm", command: Sequence[str], requested: ThreadLevel) -> tuple[Header, Clock]:

@@ -32,8 +32,8 @@ from commmodel.results import (
     is_oversubscribed,
     join_visits,
     load,
-    thread_level,
 )
+from commmodel.results.conditions import THREAD_LEVEL
 from commmodel.results.configurations import Bandwidth, Collective, Pairs, PingPong, PointToPoint, Stream
 from commmodel.results.file import existing
 from commmodel.statistics import summarise
@@ -218,11 +218,11 @@ def _resumed(line: CommandLine, header: Header) -> tuple[BenchOptions, list[Reco
         if then != now:
             was = f"on {then} {kind}" if kind == "ranks" else f"with {kind} {then}"
             raise InputError(f"{line.output} was measured {was}, now it is {now}: start a new file with --output")
-    level = thread_level.known_level(before)
-    if level != thread_level.known_level(header):
+    level = THREAD_LEVEL.of(before)
+    if level != THREAD_LEVEL.of(header):
         raise InputError(
-            f"{line.output}: its MPI thread level was {thread_level.words(before)}, "
-            f"now it is {thread_level.words(header)}: "
+            f"{line.output}: its MPI thread level was {THREAD_LEVEL.words(before)}, "
+            f"now it is {THREAD_LEVEL.words(header)}: "
             f"resume it with --thread-level {level}, or start a new file with --output"
         )
     changed = {name: getattr(line.options, name) for name in BenchOptions.__struct_fields__ if name in line.typed}

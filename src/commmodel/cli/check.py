@@ -132,7 +132,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 def _run(arguments: argparse.Namespace) -> int:
     """Check measurements and print the verdicts; exit code 1 if one does not hold."""
     from commmodel import formats
-    from commmodel.results import message_buffers
+    from commmodel.results.conditions import MESSAGE_BUFFERS
     from commmodel.scaling import check, load
 
     expected, results = _split(arguments)
@@ -148,7 +148,7 @@ def _run(arguments: argparse.Namespace) -> int:
     refuse_other_levels(arguments, measurements, *(options["baseline"] for _ in arguments.baseline or ()))
     if arguments.baseline:
         launches = (*measurements.launches, *options["baseline"].launches)
-        message_buffers.refuse_different(launches, "measure both with the same --buffers")
+        MESSAGE_BUFFERS.refuse_different(launches, "measure both with the same --buffers")
     checked = check(measurements, expectations, **options)
     output = arguments.output
     if output is not None:

@@ -276,14 +276,11 @@ def refuse_functions(measurements: Any) -> None:
 
 def note(measurements: Any, machine: Any = None) -> None:
     """Print notes of the reader and differences in thread level on standard error."""
-    from commmodel.results import message_buffers, thread_level
+    from commmodel.results.conditions import remarks
 
     origin = None if machine is None else machine.origin
-    level, buffers = ("", "") if origin is None else (origin.thread_level, origin.buffers)
-    launches = measurements.launches
-    for text in (
-        *measurements.notes, *thread_level.remarks(launches, level), *message_buffers.remarks(launches, buffers)
-    ):  # fmt: skip
+    of_machine = () if origin is None else (origin.thread_level, origin.buffers)
+    for text in (*measurements.notes, *remarks(measurements.launches, *of_machine)):
         print(f"note: {text}", file=sys.stderr)
 
 
@@ -369,11 +366,11 @@ def add_thread_level(parser: argparse.ArgumentParser) -> None:
 
 def refuse_other_levels(arguments: argparse.Namespace, *sides: Any) -> None:
     """Raise where measurements have different MPI thread levels, unless permitted by an option."""
-    from commmodel.results import thread_level
+    from commmodel.results.conditions import THREAD_LEVEL
 
     if not arguments.any_thread_level:
         launches = [launch for measurements in sides for launch in measurements.launches]
-        thread_level.refuse_different(
+        THREAD_LEVEL.refuse_different(
             launches, "measure both with the same --thread-level, or compare them all the same with --any-thread-level"
         )
 

@@ -37,7 +37,8 @@ from commmodel.fit.segment import (
 )
 from commmodel.fit.trust import doubted, recommend
 from commmodel.machine import Machine, Origin, PLogP, Segment
-from commmodel.results import Measurements, kernel_name, message_buffers, pool, thread_level
+from commmodel.results import Measurements, kernel_name, pool
+from commmodel.results.conditions import MESSAGE_BUFFERS, THREAD_LEVEL
 from commmodel.results.configurations import SendMode
 
 __all__ = ["FitSettings", "fit_machine"]
@@ -97,8 +98,8 @@ def fit_machine(
     libraries = list(dict.fromkeys(launch.header.mpi.version.partition("\n")[0] for launch in measurements.launches))
     if len(libraries) > 1:
         raise InputError(f"different MPI libraries were measured ({'; '.join(libraries)}): fit each on its own")
-    thread_level.refuse_different(measurements.launches, "fit each on its own")
-    message_buffers.refuse_different(measurements.launches, "fit each on its own")
+    THREAD_LEVEL.refuse_different(measurements.launches, "fit each on its own")
+    MESSAGE_BUFFERS.refuse_different(measurements.launches, "fit each on its own")
     both_ways, one_way = collect(measurements), collect_streams(measurements)
     trains = collect_trains(measurements, mode)
     segments: list[Segment] = []
@@ -143,12 +144,8 @@ def fit_machine(
         seed=settings.seed,
         processes=most_processes(headers),
         warnings=(*warnings(measurements, results), *mode_warnings(hybrid)),
-        thread_level=next(
-            filter(None, (thread_level.known_level(launch.header) for launch in measurements.launches)), ""
-        ),
-        buffers=next(
-            filter(None, (message_buffers.known_buffers(launch.header) for launch in measurements.launches)), ""
-        ),
+        thread_level=THREAD_LEVEL.first(measurements.launches),
+        buffers=MESSAGE_BUFFERS.first(measurements.launches),
         stream_buffers=stream_buffers(measurements),
     )
     fitted = name or (hosts[0] if hosts else "machine")

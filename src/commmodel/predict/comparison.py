@@ -23,7 +23,8 @@ from commmodel.predict.collective import collective
 from commmodel.predict.costs import MODELS as COST_MODELS
 from commmodel.predict.point_to_point import MODELS, send
 from commmodel.predict.seconds import Seconds
-from commmodel.results import Header, Measurements, Record, message_buffers, thread_level
+from commmodel.results import Header, Measurements, Record
+from commmodel.results.conditions import remarks
 from commmodel.results.configurations import Collective, PingPong
 
 SEND = "send"
@@ -243,8 +244,7 @@ def compare(
                 continue
             rows.append(row)
     origin = machine.origin
-    notes = thread_level.remarks(measurements.launches, origin.thread_level if origin else "")
-    notes += message_buffers.remarks(measurements.launches, origin.buffers if origin else "")
+    notes = remarks(measurements.launches, *((origin.thread_level, origin.buffers) if origin else ()))
     notes += tuple(f"{count} record{'s' * (count > 1)} left out: {why}" for why, count in left_out.items())
     if not rows:
         reason = notes[-1] if left_out else "no records of the kernels collective or pingpong"

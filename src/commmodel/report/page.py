@@ -42,7 +42,9 @@ from commmodel.report.measurements.point_to_point import BUFFER_WORDS, PathTable
 from commmodel.report.overlap.measurements import overlap_tables, overlap_verdicts
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.scaling.page import scaling_section
-from commmodel.results import Measurements, launch_count, library_name, message_buffers, pool, thread_level
+from commmodel.results import Measurements, launch_count, library_name, pool
+from commmodel.results.conditions import remarks as condition_remarks
+from commmodel.results.conditions import touched_words
 from commmodel.results.pooling import TABLED
 from commmodel.scaling.overview import Overview, overview
 from commmodel.statistics import CONFIDENCE
@@ -95,8 +97,7 @@ def _warnings(measurements: Measurements, machine: Machine | None) -> Section:
     texts = (
         *dict.fromkeys(warnings),
         *measurements.notes,
-        *thread_level.remarks(measurements.launches, origin.thread_level if origin is not None else ""),
-        *message_buffers.remarks(measurements.launches, origin.buffers if origin is not None else ""),
+        *condition_remarks(measurements.launches, *((origin.thread_level, origin.buffers) if origin else ())),
     )
     return Section("Before you trust these numbers", (Bullets(texts),) if texts else (), is_warning=True)
 
@@ -130,7 +131,7 @@ def _origin(machine: Machine) -> tuple[tuple[str, tuple[str, ...]], ...]:
         ("seed of the bootstrap", "" if origin.seed is None else str(origin.seed)),
         ("source", origin.source),
         ("MPI thread level", origin.thread_level),
-        ("message buffers", message_buffers.WORDS.get(origin.buffers, "")),
+        ("message buffers", touched_words(origin.buffers)),
         ("messages of streams arrived in", BUFFER_WORDS.get(origin.stream_buffers, "")),
     ]
     return tuple((name, (text,)) for name, text in rows if text)

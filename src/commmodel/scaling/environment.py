@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from commmodel.results import Header, thread_level
+from commmodel.results import Header
+from commmodel.results.conditions import THREAD_LEVEL
 
 
 def _facts(header: Header) -> dict[str, str]:
@@ -14,7 +15,7 @@ def _facts(header: Header) -> dict[str, str]:
 
     facts: dict[str, str] = {
         "MPI library": " ".join(header.mpi.version.strip().partition("\n")[0].split()),
-        "thread level": thread_level.words(header),
+        "thread level": THREAD_LEVEL.words(header),
         "hosts": ", ".join(host.name for host in hosts),
         "CPU": of_hosts("cpu_model"),
         "processors": of_hosts("cpus"),

@@ -77,8 +77,8 @@ def model(
     >>> import numpy as np
     >>> p = (4.0, 8.0, 16.0, 32.0, 64.0)
     >>> series = Series("bcast", "time", "s", "p", (), p, tuple(np.array([[2.0 * n]]) for n in p))
-    >>> model(series).best.text("p")
-    '0 + 2 p'
+    >>> model(series).best.growth.text("p")
+    'p'
     """
     chosen = settings or CheckSettings()
     return ensemble(

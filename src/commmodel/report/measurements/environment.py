@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from commmodel.results import BenchOptions, Clock, Header, Host, Rank, library_name, message_buffers, thread_level
+from commmodel.results import BenchOptions, Clock, Header, Host, Rank, library_name
+from commmodel.results.conditions import MESSAGE_BUFFERS, THREAD_LEVEL, touched_words
 from commmodel.units import format_ratio, format_size, format_time
 
 _LAUNCHERS = {"mpiexec", "mpirun", "srun"}
@@ -121,12 +122,12 @@ def environment_rows(header: Header) -> list[tuple[str, tuple[str, ...]]]:
     """Return the environment of a launch as (name, lines); unrecorded values are omitted."""
     standard = f" (MPI {header.mpi.standard})" if header.mpi.standard else ""
     buffers = header.buffers
-    touched = message_buffers.WORDS.get(message_buffers.known_buffers(header) or "", "")
+    touched = touched_words(MESSAGE_BUFFERS.words(header))
     on_huge = "" if not buffers or buffers.huge_bytes is None else f", {format_size(buffers.huge_bytes)} on them"
     rows: list[tuple[str, tuple[str, ...]]] = [
         ("measured", (header.created + (" (goes on with the launch before it)" if header.resumes else ""),)),
         ("MPI library", (library_name(header) + standard,)),
-        ("thread level", (thread_level.words(header),)),
+        ("thread level", (THREAD_LEVEL.words(header),)),
         ("ranks", _ranks(header)),
         *_hosts(header.hosts),
         ("rank → processors", _binding(header)),
