@@ -10,7 +10,7 @@ from commmodel.cli import main
 def test_the_python_block_runs_on_the_machine_of_the_demo(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     results = ROOT / "docs" / "examples" / "results.jsonl"
-    assert main(["fit", str(results), "-o", "machine.toml", "--samples", "20"]) == 0
+    assert main(["fit", str(results), "-o", "machine.toml", "--resamples", "20"]) == 0
     _, text = (ROOT / "README.md").read_text(encoding="utf-8").split("## In Python\n")
     block = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
     names = {"values": []}

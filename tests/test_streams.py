@@ -79,7 +79,7 @@ sys.exit(main(sys.argv[1:]))
         ("formats", "load", f"compare {RESULTS} {RESULTS}"),
         ("formats", "dump", f"convert {RESULTS} -o r.csv"),
         ("machine", "load", "predict ranger send -n 8"),
-        ("machine", "load", "optimize ranger --volume 1MiB --compute 1ms"),
+        ("machine", "load", "optimize ranger --volume 1MiB --computation 1ms"),
         ("machine", "load", "tune ranger -p 2 --library openmpi -o rules"),
         ("simulate.scenario", "place", "simulate switch bcast -p 2 -n 8"),
         ("sweep", "make", "sweep make s -p 2 -- pingpong"),
@@ -164,7 +164,7 @@ def test_without_an_mpi_library_the_benchmark_says_so_in_one_line(words, code, s
 
 
 def test_json_is_the_same_where_formulas_are_not_compiled():
-    command = f"{VERB} optimize --volume 64KiB --compute 1ms --overhead 2us --latency 10us --byte-time 1ns/B --json"
+    command = f"{VERB} optimize --volume 64KiB --computation 1ms --overhead 2us --latency 10us --byte-time 1ns/B --json"
     plain = shell(command, NUMBA_DISABLE_JIT="1")
     assert plain.returncode == 0, plain.stderr
     assert plain.stdout == shell(command).stdout

@@ -23,7 +23,7 @@ from commmodel.results.configurations import Collective, PingPong, Stream
 from commmodel.statistics import median_interval
 from commmodel.units import format_size, format_time, parse_fraction, parse_sizes
 
-OURS = ("pingpong", "stream", "collective", "--collectives", "allreduce", "--procs", "2", "--start", "barrier")
+OURS = ("pingpong", "stream", "collective", "--collectives", "allreduce", "--process-counts", "2", "--start", "barrier")
 """What is measured of ours: the kernels, and collectives as most benchmarks begin them."""
 
 KINDS = ("ping-pong", "stream, a buffer each", "stream, one buffer", "allreduce")

@@ -31,7 +31,7 @@ from commmodel.results.file import FORMAT, VERSION
 SIZES = [2**exponent for exponent in range(25)]
 CAMPAIGN = (
     "threshold pingpong ping pairs stream loggp collective halo --sizes 1:4MiB:*4 --pairs 1:8 "
-    "--collectives bcast,allreduce,reduce,alltoall,allgather,barrier --procs 2:all --seed 1"
+    "--collectives bcast,allreduce,reduce,alltoall,allgather,barrier --process-counts 2:all --seed 1"
 )
 RANKS = 16
 COMMANDS = ("decode", "read", "fit", "report", "report-machine", "compare", "check", "convert")

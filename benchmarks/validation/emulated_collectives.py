@@ -115,7 +115,7 @@ def main() -> None:
         # After a barrier: while ranks wait for a common start, a link's bucket fills, and then 8 kB pass at once.
         several = measured(
             folder / "collectives.jsonl", arguments.mpiexec, hosts,
-            ("collective", "--start", "barrier", "--collectives", operations, "--procs", counts,
+            ("collective", "--start", "barrier", "--collectives", operations, "--process-counts", counts,
              "--sizes", ",".join(map(str, arguments.sizes)), *rest),
             rules,
         )  # fmt: skip

@@ -45,7 +45,7 @@ def measured(output: Path, arguments: argparse.Namespace, hosts: Sequence[str], 
     command += [
         "--collectives",
         arguments.operations,
-        "--procs",
+        "--process-counts",
         arguments.procs,
         "--sizes",
         arguments.size,

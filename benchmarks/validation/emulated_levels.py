@@ -217,8 +217,8 @@ def main() -> None:
             if machine is not None:
                 results = measured(
                     folder / f"collectives-{number}.jsonl", arguments.mpiexec, hosts,
-                    ("collective", "--start", "barrier", "--collectives", ",".join(chosen), "--procs", str(processes),
-                     "--sizes", ",".join(map(str, sizes)), "--time", arguments.time),
+                    ("collective", "--start", "barrier", "--collectives", ",".join(chosen), "--process-counts",
+                     str(processes), "--sizes", ",".join(map(str, sizes)), "--time", arguments.time),
                     rules, per_node,
                 )  # fmt: skip
                 times = {

@@ -328,7 +328,7 @@ def measured_rows(arguments: argparse.Namespace, folder: Path, seed: int) -> Ite
             several = measured(
                 folder / f"measured-{in_cabinets}.jsonl", arguments.mpiexec, hosts,
                 ("collective", "--start", "barrier", "--collectives", ",".join((*algorithms, HALO)),
-                 "--procs", counts, "--sizes", ",".join(map(str, arguments.sizes)), "--time", arguments.time),
+                 "--process-counts", counts, "--sizes", ",".join(map(str, arguments.sizes)), "--time", arguments.time),
                 rules | variables, seed=seed,
             )  # fmt: skip
         platforms = {count: platform_of(machine, count, in_cabinets, arguments.uplink) for count in processes}

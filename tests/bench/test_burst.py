@@ -120,7 +120,7 @@ def test_two_processes_are_planned_on_each_path_and_more_in_both_patterns():
 
 
 def test_without_an_even_number_of_processes_there_are_no_pairs():
-    with pytest.raises(MPIEnvironmentError, match="--procs has no even number of processes"):
+    with pytest.raises(MPIEnvironmentError, match="--process-counts has no even number of processes"):
         make_plan(asked("bandwidth", procs=(1, 3)), PAIR)
 
 
@@ -216,7 +216,7 @@ def test_four_processes_communicate_in_both_patterns_and_the_fastest_pair_is_no_
 
 @pytest.mark.mpi
 def test_pairs_of_an_odd_number_of_processes_are_one_line_and_an_exit_code(tmp_path):
-    completed = bench(3, "bandwidth", "--procs", "3", "-o", tmp_path / "results.jsonl")
+    completed = bench(3, "bandwidth", "--process-counts", "3", "-o", tmp_path / "results.jsonl")
     (line,) = error_lines(completed, "commmodel.bench")
     assert completed.returncode == 3
-    assert "--procs has no even number of processes" in line
+    assert "--process-counts has no even number of processes" in line

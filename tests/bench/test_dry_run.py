@@ -38,7 +38,7 @@ def test_a_hundred_thousand_ranks_are_no_more_work():
     [
         (["-p", "4"], "-p and -k are of --dry-run"),
         (["--dry-run", "-p", "1"], "-p: one rank has nobody to talk to"),
-        (["--dry-run", "-p", "4", "--procs", "8"], "--procs asks for 8 processes, but there are 4"),
+        (["--dry-run", "-p", "4", "--process-counts", "8"], "--process-counts asks for 8 processes, but there are 4"),
         (["--dry-run", "-k", "0"], "-k: '0' is no whole number from 1 to 1000000"),
         (["--dry-run", "-p", "99999999999"], "-p: '99999999999' is no whole number from 1 to 1000000"),
         (["--dry-run", "--launches", "3"], "--dry-run estimates one launch: leave --launches out"),

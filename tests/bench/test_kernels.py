@@ -299,8 +299,8 @@ def test_numbers_of_processes_double_up_to_all(text, ranks, counts):
 
 @pytest.mark.parametrize("text", ["", "0", "0:all", "all:2", "many", "2:4:all"])
 def test_what_is_no_number_of_processes_is_refused(text):
-    with pytest.raises(InputError, match="--procs"):
-        parse(["collective", "--procs", text])
+    with pytest.raises(InputError, match="--process-counts"):
+        parse(["collective", "--process-counts", text])
 
 
 def test_the_first_ranks_take_part_in_a_collective_and_pairs_in_all_else():
@@ -347,9 +347,13 @@ def test_a_configuration_is_described_in_a_few_words(configuration, words):
     ("arguments", "code", "words"),
     [
         (["collective", "--collectives", "bcast,gatherw"], 2, "--collectives: unknown collective 'gatherw'"),
-        (["collective", "--procs", "two"], 2, "--procs"),
+        (["collective", "--process-counts", "two"], 2, "--process-counts"),
         (["loggp", "--mode", "buffered"], 2, "invalid choice: 'buffered'"),
-        (["collective", "--procs", "5"], 3, "--procs asks for 5 processes, but there are 2: start more ranks"),
+        (
+            ["collective", "--process-counts", "5"],
+            3,
+            "--process-counts asks for 5 processes, but there are 2: start more ranks",
+        ),
     ],
 )
 def test_what_cannot_be_is_one_line_and_an_exit_code(arguments, code, words, tmp_path):
@@ -443,7 +447,7 @@ def test_refinements_are_planned_again_from_the_file(run, tmp_path):
 def test_collectives_of_some_processes_repeat_as_imb_does(tmp_path, ranks, procs, counts):
     """No more than two processes communicate: a thousand times, which takes long where they share a core."""
     output = tmp_path / "results.jsonl"
-    arguments = ("collective", "--collectives", "bcast,barrier", "--procs", procs, "--sizes", "8,1MiB")
+    arguments = ("collective", "--collectives", "bcast,barrier", "--process-counts", procs, "--sizes", "8,1MiB")
     completed = bench(ranks, *arguments, "--imb-repetitions", "--time", "1s", "-o", output)
     assert completed.returncode == 0, completed.stderr
     found = {record.configuration: len(record.samples) for record in results.load(output).records}

@@ -292,7 +292,16 @@ def test_a_run_finds_what_calls_and_the_process_keep_and_finds_it_again(tmp_path
     for name in ("one", "other"):
         file = tmp_path / f"{name}.jsonl"
         done = bench(
-            4, "--memory-operations", "comm_dup,init,use", "--per-rank", "--procs", "2:all", "--time", "1s", "-o", file
+            4,
+            "--memory-operations",
+            "comm_dup,init,use",
+            "--per-rank",
+            "--process-counts",
+            "2:all",
+            "--time",
+            "1s",
+            "-o",
+            file,
         )
         assert done.returncode == 0, done.stderr
         records = {record.configuration: record for record in load(file).records}

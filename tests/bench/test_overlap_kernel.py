@@ -184,7 +184,9 @@ def test_a_pair_talks_on_every_path_and_several_processes_wherever_they_are():
     sizes = {(one.pattern.startswith("all-to-all"), one.processes): one.message_size for one in plan}
     assert sizes == {(False, 2): 6000, (True, 2): 6000, (False, 4): 6000, (True, 4): 2000}
     assert {tuple(participants(one, TWO_NODES)) for one in plan} == {(0, 1), (0, 2), (0, 1, 2, 3)}
-    with pytest.raises(InputError, match="--procs: the pattern all-to-all-interleaved of overlap needs 2 processes"):
+    with pytest.raises(
+        InputError, match="--process-counts: the pattern all-to-all-interleaved of overlap needs 2 processes"
+    ):
         planned("--patterns", "all-to-all-interleaved", procs=(1,))
 
 
@@ -414,7 +416,7 @@ def test_a_run_measures_every_template_and_operation_and_can_be_resumed(tmp_path
 def test_four_ranks_measure_every_pattern_in_as_many_problems_in_a_row_as_asked_for(tmp_path):
     output = tmp_path / "results.jsonl"
     arguments = ["--patterns", "all", "--volumes", "2000", "--work", "1", "--passes", "1", "--iterations", "3"]
-    arguments += ["--sizes", "256", "--bursts", "1,2", "--procs", "4", "--ci", "50%", "--time", "1s", "--json"]
+    arguments += ["--sizes", "256", "--bursts", "1,2", "--process-counts", "4", "--ci", "50%", "--time", "1s", "--json"]
     completed = bench(4, *arguments, "-o", output)
     assert completed.returncode == 0, completed.stderr
     records = list(results.load(output).records)

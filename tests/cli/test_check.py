@@ -33,7 +33,7 @@ def linear(tmp_path):
 
 
 def run(*words):
-    return main(["check", *words, "--draws", "50"])
+    return main(["check", *words, "--resamples", "50"])
 
 
 def as_json(capsys, *words):
@@ -150,7 +150,7 @@ def test_a_page_is_written_where_one_is_asked_for(linear, tmp_path, capsys):
 
 
 def test_limits_are_columns(good, capsys):
-    assert run("mpi", good, "--at", "8192", "--limit", "1MB", "--each", "8") == 0
+    assert run("mpi", good, "--at", "8192", "--memory", "1MB", "-k", "8") == 0
     printed = capsys.readouterr().out
     assert "at p = 8192" in printed
     assert "room up to p" in printed
@@ -193,9 +193,9 @@ def test_broken_rules_are_named_and_what_cannot_be_told_passes_unless_told(tmp_p
         (["mpi", "own.toml", "GOOD"], "mpi and own.toml are both expectations: name one"),
         (["own.toml", "GOOD"], "own.toml: No such file or directory"),
         (["mpi", "none.jsonl"], "none.jsonl: No such file or directory"),
-        (["mpi", "GOOD", "--each", "8"], "--each goes with --limit"),
+        (["mpi", "GOOD", "-k", "8"], "-k (--per-node) goes with --memory"),
         (["mpi", "GOOD", "--at", "soon"], "--at: 'soon' is no size"),
-        (["mpi", "GOOD", "--limit", "24GBs"], "--limit: '24GBs': unknown unit"),
+        (["mpi", "GOOD", "--memory", "24GBs"], "--memory: '24GBs': unknown unit"),
         (["mpi", "GOOD", "--deviation", "1"], "--deviation: 1 names no parameter: write it as p^0"),
         (["mpi", "GOOD", "--deviation", "2 p"], "--deviation: class of growth '2 p'"),
         (["mpi", "GOOD", "--deviation", "q"], "deviation q: nothing is over q"),

@@ -46,7 +46,7 @@ def test_fit_as_json_is_one_object_that_agrees_with_the_file(tmp_path, capsys):
 
 def test_fit_takes_limits_and_confidence_from_its_user(tmp_path, capsys):
     path = tmp_path / "machine.toml"
-    arguments = ["--limits", "64,4KiB", "--confidence", "80%", "--samples", "50", "--seed", "9"]
+    arguments = ["--protocol-limits", "64,4KiB", "--confidence", "80%", "--resamples", "50", "--seed", "9"]
     assert main(["fit", str(RESULTS), "-o", str(path), *arguments]) == 0
     known = machine.load(path)
     assert [segment.limit.value for segment in known.segments[:-1]] == [64, 4096]
@@ -76,9 +76,9 @@ def test_report_as_json_has_every_record(fitted, tmp_path, capsys):
         (["frobnicate"], "there is no 'frobnicate'"),
         (["fit"], "required: RESULTS"),
         (["fit", "missing.jsonl"], "missing.jsonl: No such file or directory"),
-        (["fit", "RESULTS", "--limits", "4:1"], "the range ends before it begins"),
+        (["fit", "RESULTS", "--protocol-limits", "4:1"], "the range ends before it begins"),
         (["fit", "RESULTS", "--confidence", "3"], "--confidence: '3' does not lie between 0 and 100%"),
-        (["fit", "RESULTS", "--samples", "many"], "--samples: 'many' is no whole number from 20 up"),
+        (["fit", "RESULTS", "--resamples", "many"], "--resamples: 'many' is no whole number from 20 up"),
         (["fit", "RESULTS", "--colour", "red"], "unrecognized arguments"),
         (["report", "a.toml", "b.toml"], "one machine file at most, not a.toml, b.toml"),
         (["report", "FITTED"], "no results file"),
@@ -104,7 +104,7 @@ def test_a_machine_file_is_only_replaced_by_force(fitted, capsys, monkeypatch):
         assert main(["fit", str(RESULTS), *words]) == 2
         assert "machine.toml exists: replace it with --force, or name another file with -o" in capsys.readouterr().err
         assert fitted.read_text() == before
-    assert main(["fit", str(RESULTS), "--samples", "20", "--force"]) == 0
+    assert main(["fit", str(RESULTS), "--resamples", "20", "--force"]) == 0
     assert fitted.read_text() != before
 
 

@@ -162,7 +162,11 @@ def test_what_is_no_file_is_never_replaced(ours, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("verb", "options"),
-    [("fit", ["-o", "OUT"]), ("predict", ["send", "-n", "8"]), ("optimize", ["--volume", "8MiB", "--compute", "3ms"])],
+    [
+        ("fit", ["-o", "OUT"]),
+        ("predict", ["send", "-n", "8"]),
+        ("optimize", ["--volume", "8MiB", "--computation", "3ms"]),
+    ],
 )
 def test_functions_of_other_programs_are_no_machine(verb, options, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)

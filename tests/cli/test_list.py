@@ -81,7 +81,7 @@ def test_an_output_is_replaced_only_by_force(tmp_path, capsys, monkeypatch):
     simulated = "simulate switch ring -p 2 -n 8"
     for command, option, path in (
         ("predict ranger measurements none.jsonl", "-o", "page.html"),
-        ("tune ranger -p 2 --sizes 8 --operations bcast --library mpich", "-o", "rules"),
+        ("tune ranger -p 2 --sizes 8 --collectives bcast --library mpich", "-o", "rules"),
         ("check mpi none.jsonl", "-o", "page.html"),
         ("optimize --validate none.jsonl", "-o", "page.html"),
         (simulated, "-o", "page.html"),

@@ -10,7 +10,7 @@ from commmodel.cli.optimize import _PATTERNS
 from commmodel.machine import LogGP, Machine, Parameter, Segment, dump
 from commmodel.results.configurations import Pattern
 
-PROBLEM = ["--volume", "8MiB", "--compute", "3ms"]
+PROBLEM = ["--volume", "8MiB", "--computation", "3ms"]
 NETWORK = ["--overhead", "2us", "--latency", "10us", "--byte-time", "1.1ns/B"]
 NUMBERS = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1.1e-9}
 FIRST = ["message_size", "burst", "messages", "seconds", "blocking_seconds", "hidden_fraction", "limits"]
@@ -74,8 +74,8 @@ def test_several_patterns_stand_in_one_table(capsys):
     assert main(["optimize", *PROBLEM, *NETWORK, "--all-patterns", "--peers", "8"]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in _PATTERNS)
-    two = ["--pattern", "all-to-all-contiguous, all-to-all-interleaved", "--peers", "4", "--rule", "measured"]
-    found = as_json(capsys, *PROBLEM, "--compute", "30ms", *NETWORK, *two)
+    two = ["--patterns", "all-to-all-contiguous, all-to-all-interleaved", "--peers", "4", "--rule", "measured"]
+    found = as_json(capsys, *PROBLEM, "--computation", "30ms", *NETWORK, *two)
     assert {one["pattern"] for one in found["choices"]} == {"all-to-all-contiguous", "all-to-all-interleaved"}
     assert {one["burst"] for one in found["choices"]} == {2}
     assert found["sensitivity"] is None
@@ -110,19 +110,19 @@ def test_sensitivity_is_that_of_the_fastest(capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "give --volume and --compute"),
-        (["--volume", "8MiB"], "give --volume and --compute"),
+        ([], "give --volume and --computation"),
+        (["--volume", "8MiB"], "give --volume and --computation"),
         (PROBLEM, "overhead, latency or byte_time is missing"),
         (["missing.toml", *PROBLEM], "missing.toml: No such file"),
         (["nowhere", *PROBLEM], "neither a file nor a published machine"),
         ([*PROBLEM, *NETWORK, "--volume", "many"], "--volume: 'many' is no size"),
         ([*PROBLEM, *NETWORK, "--overhead", "2"], None),
         ([*PROBLEM, *NETWORK, "--byte-time", "1us"], "--byte-time: '1us': unknown unit"),
-        ([*PROBLEM, *NETWORK, "--pattern", "ring"], "--pattern: there is no 'ring': choose one of point-to-point"),
-        ([*PROBLEM, *NETWORK, "--pattern", "end-point-congestion", "--all-patterns"], "both say which"),
+        ([*PROBLEM, *NETWORK, "--patterns", "ring"], "--patterns: there is no 'ring': choose one of point-to-point"),
+        ([*PROBLEM, *NETWORK, "--patterns", "end-point-congestion", "--all-patterns"], "both say which"),
         ([*PROBLEM, *NETWORK, "--all-patterns"], "needs a number of peers: like --peers 8"),
         ([*PROBLEM, *NETWORK, "--peers", "2"], "point-to-point has one peer, not 2"),
-        ([*PROBLEM, *NETWORK, "--peers", "0", "--pattern", "end-point-congestion"], "--peers: '0' is no whole number"),
+        ([*PROBLEM, *NETWORK, "--peers", "0", "--patterns", "end-point-congestion"], "--peers: '0' is no whole number"),
         ([*PROBLEM, *NETWORK, "--implementation", "loose"], "choose one of pipelined, tight, any"),
         ([*PROBLEM, *NETWORK, "--operation", "send"], "choose one of two-sided, put, get"),
         ([*PROBLEM, *NETWORK, "--rule", "measured"], "leave it out for point-to-point"),

@@ -24,7 +24,7 @@ def make(folder, *words):
 
 
 def test_the_words_after_the_dashes_are_the_benchmarks(tmp_path, capsys):
-    words = ["collective", "--quick", "--sizes", "8:64", "--procs", "all"]
+    words = ["collective", "--quick", "--sizes", "8:64", "--process-counts", "all"]
     assert make(tmp_path / "s", "-p", "2:16,24", "--launches", "3", "--seed", "9", "--", *words) == 0
     plan = load_plan(tmp_path / "s")
     assert (plan.processes, plan.launches, plan.seed, list(plan.bench)) == ((2, 4, 8, 16, 24), 3, 9, words)
@@ -106,7 +106,7 @@ def test_the_other_steps_refuse_wrong_words_too(tmp_path, capsys):
         assert "is no sweep, it has no sweep.toml" in capsys.readouterr().err
         assert main(["sweep", step, str(tmp_path), *QUICK]) == 2
         assert "they go with commmodel sweep make alone" in capsys.readouterr().err
-    for option, value in (("--workers", "0"), ("--limit", "soon")):
+    for option, value in (("--workers", "0"), ("--timeout", "soon")):
         assert main(["sweep", "run", str(tmp_path), option, value]) == 2
         assert option in capsys.readouterr().err
 
@@ -151,7 +151,15 @@ def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
     folder, seconds, script = (tmp_path / name for name in ("a sweep", "seconds", "launcher"))
     script.write_text(f'exec {shlex.quote(find("mpiexec"))} -n "$@" --time "$(cat {shlex.quote(str(seconds))})"\n')
     launcher = shlex.join(["bash", str(script)]) + " {processes}"
-    bench = ["collective", "--collectives", "barrier,bcast,allreduce", "--sizes", "4KiB:64KiB", "--procs", "all"]
+    bench = [
+        "collective",
+        "--collectives",
+        "barrier,bcast,allreduce",
+        "--sizes",
+        "4KiB:64KiB",
+        "--process-counts",
+        "all",
+    ]
     limits = ["--start", "barrier", "--ci", "0.01%", "--repetitions", "100000"]
     seconds.write_text("20s")
     make(folder, "-p", "2,3", "--launches", "2", "--launcher", launcher, "--seed", "1", "--", *bench, *limits)

@@ -567,7 +567,7 @@ def test_real_collectives_are_no_measurements_for_us():
 def test_blue_waters_becomes_a_machine(tmp_path, capsys):
     path = tmp_path / "machine.toml"
     files = map(os.fspath, sorted((DATA / "blue-waters").glob("pingpong_*.txt")))
-    assert main(["fit", *files, "-o", str(path), "--limits", "500,8000", "--samples", "20"]) == 0
+    assert main(["fit", *files, "-o", str(path), "--protocol-limits", "500,8000", "--resamples", "20"]) == 0
     known = machine.load(path)
     assert [segment.limit and segment.limit.value for segment in known.segments] == [500, 8000, None]
     assert known.origin.mpi == "unknown (read from nodecomm output)"

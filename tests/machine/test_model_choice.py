@@ -242,7 +242,7 @@ measured = [{pairs = 1, sizes = [1, 65536]}]
     [
         ["predict", "{}", "bcast", "-n", "1MiB", "-p", "64"],
         ["predict", "{}", "send", "-n", "1MiB"],
-        ["optimize", "{}", "--volume", "8MiB", "--compute", "3ms"],
+        ["optimize", "{}", "--volume", "8MiB", "--computation", "3ms"],
         [
             "tune",
             "{}",
@@ -250,7 +250,7 @@ measured = [{pairs = 1, sizes = [1, 65536]}]
             "8",
             "--sizes",
             "128KiB",
-            "--operations",
+            "--collectives",
             "bcast",
             "--library",
             "openmpi",

@@ -119,7 +119,7 @@ def test_where_messages_move_by_themselves_they_are_cut_on_a_measured_machine_to
 
 
 def test_what_is_not_cut_names_both_figures(capsys):
-    assert main(["optimize", "--volume", "1MiB", "--compute", "20us", "--overhead", "1us", "--latency", "1us",
+    assert main(["optimize", "--volume", "1MiB", "--computation", "20us", "--overhead", "1us", "--latency", "1us",
                  "--byte-time", "1ns/B"]) == 0  # fmt: skip
     said = " ".join(capsys.readouterr().out.split())
     chosen = choose(MIB, 20e-6, overhead=1e-6, latency=1e-6, byte_time=1e-9)
@@ -134,7 +134,7 @@ def test_what_is_not_cut_names_both_figures(capsys):
                                               (0.3, "Little moves outside MPI calls: at most 30 %")])  # fmt: skip
 def test_that_nothing_goes_on_by_itself_is_said_first(share, words, capsys):
     numbers = ["--overhead", "1us", "--latency", "1us", "--byte-time", "1ns/B", "--progress", f"{share}"]
-    assert main(["optimize", "--volume", "1MiB", "--compute", "1ms", *numbers]) == 0
+    assert main(["optimize", "--volume", "1MiB", "--computation", "1ms", *numbers]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if "outside MPI" in line or "split" in line]
     assert lines[0].startswith(words)
 

@@ -128,9 +128,9 @@ def test_the_sentence_says_what_its_own_numbers_say(problem, implementation, mod
 
 def test_turns_among_32_processes_are_pipelined(capsys):
     """One message per peer, 31 in all: they need not be cut to be sent in bursts."""
-    assert main(["optimize", "--volume", "16KiB", "--pattern", "all-to-all-interleaved", "--peers", "32", "--compute",
-                 "3.03us", "--overhead", "1us", "--latency", "8.95us", "--byte-time", "0.878ns/B", "--queue-depth",
-                 "8"]) == 0  # fmt: skip
+    assert main(["optimize", "--volume", "16KiB", "--patterns", "all-to-all-interleaved", "--peers", "32",
+                 "--computation", "3.03us", "--overhead", "1us", "--latency", "8.95us", "--byte-time", "0.878ns/B",
+                 "--queue-depth", "8"]) == 0  # fmt: skip
     said = " ".join(capsys.readouterr().out.split())
     assert "Fastest: messages of 529 B, bursts of 4, pipelined: 67.9 us instead of 340 us in blocking messages." in said
     assert "not split" not in said

@@ -340,7 +340,7 @@ def test_options_reach_the_prediction(tmp_path, capsys):
         ("bcats -n 8 -p 8", "there is no 'bcats'"),
         ("measurements", "required: RESULTS"),
         ("measurements r.jsonl -n 8", "unrecognized arguments: -n 8"),
-        ("measurements r.jsonl --operation halo", "--operation: there is no 'halo'"),
+        ("measurements r.jsonl --collective halo", "--collective: there is no 'halo'"),
         ("measurements r.jsonl --algorithm all", "compared with one algorithm, or with the best"),
         ("measurements missing.jsonl", "missing.jsonl: No such file"),
     ],
@@ -382,7 +382,7 @@ def test_parameters_that_predictions_do_not_take_are_named(parameters, words, ca
 )
 def test_tune_writes_rules_that_choose_what_is_fastest(library, hint, tmp_path, capsys):
     rules = tmp_path / "rules"
-    arguments = ["tune", write(tmp_path), "-p", "4:16:*2", "--sizes", "1,64KiB", "--operations", "bcast,alltoall"]
+    arguments = ["tune", write(tmp_path), "-p", "4:16:*2", "--sizes", "1,64KiB", "--collectives", "bcast,alltoall"]
     assert main([*arguments, "--library", library, "-o", str(rules)]) == 0
     printed = capsys.readouterr().out
     assert "Fastest predicted" in printed
@@ -401,7 +401,7 @@ def test_tune_writes_rules_that_choose_what_is_fastest(library, hint, tmp_path, 
 
 
 def test_tune_replaces_neither_of_two_files_unasked(tmp_path, capsys):
-    words = "-p 16 -k 4 --library openmpi --operations bcast --sizes 8 -o"
+    words = "-p 16 -k 4 --library openmpi --collectives bcast --sizes 8 -o"
     command = ["tune", "L=2us,o=1us,g=1us,G=1ns", *words.split(), str(tmp_path / "rules")]
     (tmp_path / "rules.han").write_text("mine")
     assert main(command) == 2
@@ -419,7 +419,7 @@ def test_tune_replaces_neither_of_two_files_unasked(tmp_path, capsys):
     [
         ("-p 2 --library openmpi", "required: -o"),
         ("-p 2 --library intel -o rules", "there is no 'intel'"),
-        ("-p 2 --library mpich -o rules --operations bcats", "--operations: there is no 'bcats'"),
+        ("-p 2 --library mpich -o rules --collectives bcats", "--collectives: there is no 'bcats'"),
         ("-p 0 --library mpich -o rules", "counts begin at 1"),
         ("-p 2 --library mpich -o /no/such/folder/rules", "/no/such/folder/rules"),
     ],

@@ -240,7 +240,7 @@ def test_the_verb_compares_and_writes_the_page(tmp_path, stored, capsys):
     assert f"written to {page}" in printed
     Balance(page.read_text())
     assert (
-        main(["predict", stored, "measurements", measured, "--operation", "bcast", "--model", "loggp,logp", "--json"])
+        main(["predict", stored, "measurements", measured, "--collective", "bcast", "--model", "loggp,logp", "--json"])
         == 0
     )
     printed = json.loads(capsys.readouterr().out)

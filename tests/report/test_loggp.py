@@ -112,7 +112,7 @@ def write(tmp_path, *records):
 
 def test_fit_shows_loggp_alone_where_nothing_else_was_measured(tmp_path, capsys):
     path, output = write(tmp_path, trains()), tmp_path / "m.toml"
-    assert main(["fit", path, "-o", str(output), "--samples", "20"]) == 0
+    assert main(["fit", path, "-o", str(output), "--resamples", "20"]) == 0
     printed = capsys.readouterr().out
     assert "LogGP" in printed
     assert "R_C" not in printed
@@ -122,11 +122,11 @@ def test_fit_shows_loggp_alone_where_nothing_else_was_measured(tmp_path, capsys)
 
 def test_fit_shows_both_ways_and_how_far_they_are_from_the_ping_pong(tmp_path, capsys):
     path, output = write(tmp_path, trains(), quantities(), ping_pongs()), tmp_path / "m.toml"
-    assert main(["fit", path, "-o", str(output), "--samples", "20"]) == 0
+    assert main(["fit", path, "-o", str(output), "--resamples", "20"]) == 0
     printed = capsys.readouterr().out
     for words in ("R_C or 1/β", "LogGP", "pLogP, same-node, blocking", "Two ways to LogGP", "ratio", "L + g(m)"):
         assert words in printed
-    assert main(["fit", path, "-o", str(output), "--force", "--samples", "20", "--json"]) == 0
+    assert main(["fit", path, "-o", str(output), "--force", "--resamples", "20", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["plogp"][0]["path"] == "same-node"
     assert printed["consistency"][0]["trains"]["L"]["value"] == pytest.approx(2e-6, rel=0.2)
@@ -137,7 +137,7 @@ def test_fit_shows_both_ways_and_how_far_they_are_from_the_ping_pong(tmp_path, c
 
 def test_fit_takes_the_mode_that_is_asked_for(tmp_path, capsys):
     path, output = write(tmp_path, trains(), trains("non-blocking", o=3e-6)), tmp_path / "m.toml"
-    assert main(["fit", path, "-o", str(output), "--samples", "20", "--mode", "non-blocking"]) == 0
+    assert main(["fit", path, "-o", str(output), "--resamples", "20", "--mode", "non-blocking"]) == 0
     assert machine.load(output).segments[0].loggp.o.value == pytest.approx(3e-6, rel=0.1)
     capsys.readouterr()
     assert main(["fit", path, "-o", str(output), "--mode", "slow"]) == 2

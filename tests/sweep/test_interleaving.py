@@ -49,7 +49,7 @@ def compare(*words):
 @pytest.mark.parametrize(("after", "code"), [("1.06", 1), ("1.0", 0), ("0.94", 0)])
 def test_a_slowdown_is_found_on_a_machine_that_drifts_far_more(command, tmp_path, after, code, capsys):
     folder = str(tmp_path / "turns")
-    words = ("1", after, "--run", command(), "--pairs", "10", "-o", folder, "--seed", "1", "--fail")
+    words = ("1", after, "--run", command(), "--launches", "10", "-o", folder, "--seed", "1", "--fail")
     assert compare(*words) == code
     assert "in 10 pairs of launches" in capsys.readouterr().out
 
@@ -66,7 +66,7 @@ def test_the_order_is_drawn_anew_for_each_two_pairs_and_more_pairs_go_on_with_it
 
 def test_what_fails_is_named_and_the_same_command_goes_on(command, tmp_path, capsys):
     folder = tmp_path / "turns"
-    words = ("1", "1.06", "--run", command(fails=5), "--pairs", "3", "-o", str(folder), "--json")
+    words = ("1", "1.06", "--run", command(fails=5), "--launches", "3", "-o", str(folder), "--json")
     assert compare(*words) == 2
     error = capsys.readouterr().err
     assert "exit code 1: no network today" in error
@@ -77,7 +77,7 @@ def test_what_fails_is_named_and_the_same_command_goes_on(command, tmp_path, cap
     assert found["pairs"] == 3
     assert any("3 pairs of launches: too few" in remark for remark in found["remarks"])
     assert (folder / "count").read_text() == "7"
-    assert compare(*words, "--pairs", "4") == 0
+    assert compare(*words, "--launches", "4") == 0
     assert (folder / "count").read_text() == "9"
 
 
@@ -91,7 +91,7 @@ def test_a_mistyped_command_leaves_a_folder_that_takes_the_right_one(command, tm
 
 def test_launches_that_measured_nothing_are_named_and_pairs_counted_without_them(command, tmp_path, capsys):
     folder = tmp_path / "turns"
-    words = ("1", "1.06", "--run", command(), "--pairs", "7", "-o", str(folder), "--json")
+    words = ("1", "1.06", "--run", command(), "--launches", "7", "-o", str(folder), "--json")
     assert compare(*words) == 0
     capsys.readouterr()
     for name, kept in (("pair002-before", 1), ("pair005-after", 2)):  # the header alone, and one record
@@ -138,8 +138,8 @@ def test_a_command_that_is_not_there_or_writes_nothing_is_said(tmp_path):
 
 
 def test_options_of_turns_need_a_command(tmp_path, capsys):
-    assert compare("a", "b", "--pairs", "3") == 2
-    assert "--pairs goes with --run" in capsys.readouterr().err
+    assert compare("a", "b", "--launches", "3") == 2
+    assert "--launches goes with --run" in capsys.readouterr().err
 
 
 def test_files_of_a_turn_have_its_name():

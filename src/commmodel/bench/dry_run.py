@@ -120,7 +120,7 @@ def forecast(line: CommandLine) -> Forecast:
     kernels = line.options.kernels or sensible_kernels(placement, line.options.node_pairs)
     procs = parse_processes(line.procs, processes)
     if max(procs) > processes:
-        raise InputError(f"--procs asks for {max(procs)} processes, but there are {processes}: raise -p")
+        raise InputError(f"--process-counts asks for {max(procs)} processes, but there are {processes}: raise -p")
     unknown = [name for name in kernels if REGISTRY[name].prepare]
     kernels = tuple(name for name in kernels if name not in unknown)
     options = msgspec.structs.replace(line.options, kernels=kernels, procs=procs)

@@ -13,7 +13,7 @@ import msgspec
 
 from commmodel.errors import InputError, choice_of
 from commmodel.results import BenchOptions
-from commmodel.units import format_size, parse_counts, parse_whole
+from commmodel.units import format_size, parse_confidence, parse_counts, parse_sizes, parse_whole
 
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in msgspec.structs.fields(BenchOptions)}
 """Field of `BenchOptions` -> its default; `msgspec.NODEFAULT` where it has none."""
@@ -41,8 +41,8 @@ class Option:
         What happens without the option, where the field's default is None.
     choices : sequence of str
         The only words it takes, where there are few.
-    metavar : str or None
-        Placeholder in the help.
+    metavar : str
+        Placeholder in the help; empty where `parse` or `choices` determine it.
     """
 
     field: str
@@ -51,7 +51,7 @@ class Option:
     words: Callable[[Any], str] = _plain
     unset: str = ""
     choices: Sequence[str] = ()
-    metavar: str | None = None
+    metavar: str = ""
 
     def add_to(self, parser: argparse._ActionsContainer) -> None:
         """Add the option to a parser that keeps only typed options."""
@@ -61,7 +61,8 @@ class Option:
         default = DEFAULTS[self.field]
         words = self.unset if default is None or default is msgspec.NODEFAULT else self.words(default)
         text = f"{self.help} (default: {words})".replace("%", "%%")
-        parser.add_argument(flag_of(self.field), choices=self.choices or None, metavar=self.metavar, help=text)
+        metavar = None if self.choices else self.metavar or _METAVARS[self.parse]
+        parser.add_argument(flag_of(self.field), choices=self.choices or None, metavar=metavar, help=text)
 
     def value(self, text: Any) -> Any:
         """Return the value of a typed word; raise `InputError` that names the option."""
@@ -76,10 +77,10 @@ class Option:
 def flag_of(field: str) -> str:
     """Return the command-line spelling of a field.
 
-    >>> flag_of("node_pairs")
-    '--node-pairs'
+    >>> flag_of("node_pairs"), flag_of("procs")
+    ('--node-pairs', '--process-counts')
     """
-    return f"--{field.replace('_', '-')}"
+    return "--process-counts" if field == "procs" else f"--{field.replace('_', '-')}"
 
 
 def positive(text: str) -> int:
@@ -124,6 +125,13 @@ def with_step(text: str, step: str) -> str:
 def doubling(text: str) -> tuple[int, ...]:
     """Parse a list of counts in which ranges double."""
     return parse_counts(with_step(text, "*2"))
+
+
+_METAVARS: dict[Callable[[str], Any] | None, str] = {
+    positive: "N", parse_whole: "N", parse_counts: "N,...", doubling: "N,...", parse_sizes: "SIZES",
+    parse_confidence: "SHARE",
+}  # fmt: skip
+"""Parser of an option -> its placeholder in the help."""
 
 
 def number_list(values: Sequence[int], words: Callable[[int], str] = str) -> str:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
+from commmodel.arguments import accept_old_spellings
 from commmodel.bench.kernels import REGISTRY
 from commmodel.bench.option import Option, flag_of, more_than_zero, percent, positive, seconds, sizes
 from commmodel.errors import InputError, choice_of, refuse_unknown
@@ -27,7 +28,7 @@ from commmodel.units import (
 )
 
 KERNELS = tuple(REGISTRY)
-_MOST_RANKS = 2**31 - 1  # that MPI can have
+_MOST_RANKS = 1_000_000  # of a dry run, which makes the whole plan
 _QUICK = {"time": 10.0, "ci": 0.05}
 
 _EXAMPLES = """\
@@ -38,7 +39,7 @@ examples:
   mpiexec -n 2 python -m commmodel.bench ping pingpong contention threshold --random-sizes 400
                                                               measures what the simulator needs
   mpiexec -n 2 python -m commmodel.bench loggp plogp          measures LogGP and parameterised LogP
-  mpiexec -n 8 python -m commmodel.bench collective --collectives bcast,allreduce --procs 2:all
+  mpiexec -n 8 python -m commmodel.bench collective --collectives bcast,allreduce --process-counts 2:all
   mpiexec -n 2 python -m commmodel.bench overlap --volumes 1MiB --exhaustive --time 10min
   mpiexec -n 4 env LD_PRELOAD=$(commmodel list memory-library) python -m commmodel.bench memory
   python -m commmodel.bench --launches 5 --launcher 'mpiexec -n 2 -bind-to core'
@@ -82,9 +83,11 @@ class _OptionParser(argparse.ArgumentParser):
     """Parser that raises instead of exiting, so that rank 0 alone reports an error."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        spellings = [*self._option_string_actions]
+        accept_old_spellings("bench", self._option_string_actions)
         namespace, unknown = self.parse_known_args(args, namespace)
         if unknown:
-            refuse_unknown(unknown, [*args], self._option_string_actions, self.prog)
+            refuse_unknown(unknown, [*args], spellings, self.prog)
         return namespace
 
     def error(self, message: str) -> NoReturn:
@@ -127,6 +130,7 @@ _COMMON = (
         "time of the whole run, or longer where one visit to each configuration takes longer",
         more_than_zero(parse_time),
         seconds,
+        metavar="TIME",
     ),
     Option(
         "visits",
@@ -138,6 +142,7 @@ _COMMON = (
         "target half width of the median's interval, relative to the median",
         more_than_zero(parse_fraction),
         percent,
+        metavar="SHARE",
     ),
     Option("confidence", "confidence of that interval", parse_confidence, percent),
     Option(
@@ -145,6 +150,7 @@ _COMMON = (
         "exchanges timed together: 1 times every message, auto lasts 50us",
         _batch,
         unset="pingpong 1, pairs auto",
+        metavar="N",
     ),
     Option("repetitions", "largest number of samples of a record", positive),
     Option(
@@ -179,16 +185,18 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KERNEL",
         help=f"kernel to measure, of the list below (default: {_default_kernels()})",
     )
-    parser.add_argument("-o", "--output", help=f"file to write; must not exist (default: {CommandLine.output})")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help=f"file to write; must not exist (default: {CommandLine.output})"
+    )
     parser.add_argument("--resume", action="store_true", help="complete an unfinished output file")
     parser.add_argument("--force", action="store_true", help="replace an output file that exists")
     parser.add_argument("--json", action="store_true", help="print one JSON object about the run")
     quick = f"short for --time {seconds(_QUICK['time'])} --ci {percent(_QUICK['ci'])}".replace("%", "%%")
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument(
-        "--procs",
+        "--process-counts", dest="procs", metavar="N,...",
         help=f"numbers of processes of collectives, patterns and clocks, like 1:4,all (default: {CommandLine.procs})",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--thread-level",
         choices=get_args(ThreadLevel),
@@ -199,13 +207,15 @@ def _parser() -> argparse.ArgumentParser:
         "--launches", metavar="N",
         help="number of launches to start, one after the other; run without mpiexec (default: this launch)",
     )  # fmt: skip
-    parser.add_argument("--launcher", help="command that starts each of --launches (default: 'mpiexec -n 2')")
+    parser.add_argument(
+        "--launcher", metavar="COMMAND", help="command that starts each of --launches (default: 'mpiexec -n 2')"
+    )
     parser.add_argument(
         "--dry-run", action="store_true", dest="dry_run",
         help="say what -p ranks, -k of them on a node, would measure, and the time and memory; run without mpiexec",
     )  # fmt: skip
-    parser.add_argument("-p", dest="processes", metavar="RANKS", help="ranks of the dry run (default: 2)")
-    parser.add_argument("-k", dest="per_node", metavar="RANKS", help="ranks of the dry run on each node (default: all)")
+    parser.add_argument("-p", "--processes", metavar="P", help="ranks of the dry run (default: 2)")
+    parser.add_argument("-k", "--per-node", metavar="K", help="ranks of the dry run on each node (default: all)")
     for option in _COMMON:
         option.add_to(parser)
     for names, options in _by_kernels().items():
@@ -238,12 +248,8 @@ def _checked_processes(text: str) -> str:
     try:
         parse_processes(text, _MOST_RANKS)
     except InputError as error:
-        raise InputError(f"--procs: {error}") from None
+        raise InputError(f"--process-counts: {error}") from None
     return text
-
-
-_MOST_RANKS = 1_000_000
-"""Of a dry run, which makes the whole plan."""
 
 
 def _positive(flag: str, parse: Callable[[str], int] = positive) -> Callable[[str], int]:

@@ -199,7 +199,8 @@ def _processes(line: CommandLine, ranks: int) -> tuple[int, ...]:
     counts = parse_processes(line.procs, ranks)
     if max(counts) > ranks:
         raise MPIEnvironmentError(
-            f"--procs asks for {max(counts)} processes, but there are {ranks}: start more ranks, or ask for 2:all"
+            f"--process-counts asks for {max(counts)} processes, but there are {ranks}: "
+            "start more ranks, or ask for 2:all"
         )
     return counts
 

@@ -46,7 +46,7 @@ def add(verbs: Any) -> None:
     )
     check.add_argument("--metric", help="metric to check: time, memory, ... (default: all)")
     check.add_argument(
-        "--deviation", metavar="D", type=typed(_deviation),
+        "--deviation", metavar="GROWTH", type=typed(_deviation),
         help="factor by which growth may differ, like p^0.5 (default: each expectation's)",
     )  # fmt: skip
     check.add_argument("--statistic", default="lower half", help="statistic of the repetitions (default: %(default)s)")
@@ -59,10 +59,12 @@ def add(verbs: Any) -> None:
         "--at", metavar="SCALE", type=size, help="scale to predict for, up to which rules must hold (default: none)"
     )
     limits.add_argument(
-        "--limit", metavar="SIZE", type=size,
+        "--memory", metavar="SIZE", type=size,
         help="memory of a node, like 24GB: up to which scale does it last? (default: none)",
     )  # fmt: skip
-    limits.add_argument("--each", metavar="N", type=whole(1), help="processes that share that memory (default: 1)")
+    limits.add_argument(
+        "-k", "--per-node", metavar="K", type=whole(1), help="processes that share that memory (default: 1)"
+    )
     check.add_argument(
         "--uncertain", choices=("pass", "fail"), default="pass",
         help="whether an undecided verdict counts as a mismatch (default: %(default)s)",
@@ -73,7 +75,7 @@ def add(verbs: Any) -> None:
         help="confidence of intervals and of slowdowns (default: %(default)s)",
     )  # fmt: skip
     check.add_argument(
-        "--draws", metavar="N", type=whole(20), default=200,
+        "--resamples", metavar="N", type=whole(20), default=200,
         help="bootstrap samples behind the verdicts, of each kind (default: %(default)s)",
     )  # fmt: skip
     check.add_argument("--seed", metavar="N", type=whole(0), default=0, help="bootstrap seed (default: %(default)s)")
@@ -114,15 +116,15 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options that `commmodel.scaling.check` takes."""
     from commmodel.scaling import CheckSettings, MemoryLimit
 
-    if arguments.each is not None and arguments.limit is None:
-        raise InputError("--each goes with --limit: how much memory do they share?")
+    if arguments.per_node is not None and arguments.memory is None:
+        raise InputError("-k (--per-node) goes with --memory: how much memory do they share?")
     options: dict[str, Any] = {
         "metric": arguments.metric,
         "settings": CheckSettings(
-            arguments.statistic, arguments.draws, arguments.seed, arguments.confidence, arguments.least
+            arguments.statistic, arguments.resamples, arguments.seed, arguments.confidence, arguments.least
         ),
         "at": arguments.at,
-        "memory": None if arguments.limit is None else MemoryLimit(arguments.limit, arguments.each or 1),
+        "memory": None if arguments.memory is None else MemoryLimit(arguments.memory, arguments.per_node or 1),
     }
     if arguments.deviation is not None:
         options["deviation"] = arguments.deviation

@@ -60,7 +60,7 @@ def add(verbs: Any) -> None:
         help="command that measures one launch of {side} into {output}, like "
         "'mpiexec -n 2 {side}/bin/python -m commmodel.bench --quick -o {output}'",
     )  # fmt: skip
-    turns.add_argument("--pairs", metavar="N", type=whole(1), help="launches of each side (default: 10)")
+    turns.add_argument("--launches", metavar="N", type=whole(1), help="launches of each side (default: 10)")
     turns.add_argument(
         "-o", "--output", metavar="FOLDER",
         help="folder for the files of all launches; an unfinished one is continued (default: turns)",
@@ -78,9 +78,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
     least = arguments.least if arguments.least is not None else 0.05 if arguments.run is None else 0.02
     if arguments.run is None:
-        for option, value in (("--pairs", arguments.pairs), ("--output", arguments.output), ("--seed", arguments.seed)):
-            if value is not None:
-                raise InputError(f"{option} goes with --run: which command measures one launch?")
+        for name in ("launches", "output", "seed"):
+            if getattr(arguments, name) is not None:
+                raise InputError(f"--{name} goes with --run: which command measures one launch?")
         before, after = (collect(formats.load(path, arguments.format)) for path in (arguments.before, arguments.after))
     else:
         before, after = _measured(arguments)
@@ -105,9 +105,9 @@ def _measured(arguments: argparse.Namespace) -> Any:
 
     from commmodel.sweep.interleaving import MOST_PAIRS, Turn, measure_in_turns, turns
 
-    pairs = arguments.pairs or 10
+    pairs = arguments.launches or 10
     if pairs > MOST_PAIRS:
-        raise InputError(f"--pairs: {pairs} are more than {MOST_PAIRS}")
+        raise InputError(f"--launches: {pairs} are more than {MOST_PAIRS}")
     seed = secrets.randbelow(2**32) if arguments.seed is None else arguments.seed
     folder = arguments.output or "turns"
 

@@ -35,7 +35,9 @@ def add(verbs: Any) -> None:
         help="commmodel, extrap-json, extrap-text or csv (default: by the suffix .txt or .csv of the output)",
     )  # fmt: skip
     convert.add_argument(
-        "--over", metavar="P,...", help="parameters in Extra-P's formats, like p or p,n (default: so that all fits in)"
+        "--over",
+        metavar="PARAMETER,...",
+        help="parameters in Extra-P's formats, like p or p,n (default: so that all fits in)",
     )
 
 

@@ -36,7 +36,7 @@ def add(verbs: Any) -> None:
     add_output(fit, "machine file to write", default="machine.toml")
     fit.add_argument("--name", help="machine name (default: the first host's)")
     fit.add_argument(
-        "--limits", metavar="SIZES", type=sizes,
+        "--protocol-limits", dest="limits", metavar="SIZES", type=sizes,
         help="protocol limits, like 500,8000 (default: as probed, or as found in the times)",
     )  # fmt: skip
     fit.add_argument(
@@ -52,7 +52,7 @@ def add(verbs: Any) -> None:
         help="confidence of the parameters' intervals (default: %(default)s)",
     )  # fmt: skip
     fit.add_argument(
-        "--samples", metavar="N", type=whole(20), default=1000,
+        "--resamples", metavar="N", type=whole(20), default=1000,
         help="bootstrap samples behind the intervals (default: %(default)s)",
     )  # fmt: skip
     fit.add_argument("--seed", metavar="N", type=whole(0), default=1, help="bootstrap seed (default: %(default)s)")
@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.fit.model_errors import error_sums
     from commmodel.results import pool
 
-    settings = FitSettings(arguments.confidence, arguments.samples, arguments.seed, arguments.loss)
+    settings = FitSettings(arguments.confidence, arguments.resamples, arguments.seed, arguments.loss)
     output = output_path(arguments)
     measurements = pool(formats.load_all(arguments.results, arguments.format))
     refuse_functions(measurements)

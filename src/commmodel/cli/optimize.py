@@ -35,34 +35,31 @@ _OF_COSTS = (
     "outstanding_volume",
 )  # fmt: skip
 _OF_CANDIDATES = ("grid", "sizes", "bursts")
-_OF_CHOICES = {
-    "volume": "--volume", "compute": "--compute", "pattern": "--pattern", "all_patterns": "--all-patterns",
-    "peers": "--peers", "implementation": "--implementation", "operation": "--operation", "direction": "--direction",
-    "grid": "--grid", "sizes": "--sizes", "bursts": "--bursts", "overhead": "--overhead", "latency": "--latency",
-    "byte_time": "--byte-time", "progress": "--progress", "queue_depth": "--queue-depth",
-    "outstanding_volume": "--outstanding-volume", "rule": "--rule", "path": "--path", "sensitivity": "--sensitivity",
-}  # fmt: skip
+_OF_CHOICES = (
+    "volume", "computation", "patterns", "all_patterns", "peers", "implementation", "rule", "sensitivity",
+    *_OF_COSTS, *_OF_CANDIDATES,
+)  # fmt: skip
 
 
 def add(verbs: Any) -> None:
     """Add the verb."""
     optimize = new_verb(
         verbs, "optimize", _run, "choose the message size and burst with which computation hides most of a transfer",
-        "commmodel optimize machine.toml --volume 8MiB --compute 3ms",
+        "commmodel optimize machine.toml --volume 8MiB --computation 3ms",
     )  # fmt: skip
     add_machine(optimize, "; optional if overhead, latency and byte time are given", nargs="?")
     problem = optimize.add_argument_group("the problem")
     problem.add_argument(
         "--volume", metavar="SIZE", type=size, help="bytes to move with each peer; all to all: with all peers"
     )
-    problem.add_argument("--compute", metavar="TIME", type=duration, help="computation on these bytes, like 3ms")
+    problem.add_argument("--computation", metavar="TIME", type=duration, help="computation on these bytes, like 3ms")
     problem.add_argument(
-        "--pattern", metavar="P,...", type=choices(_PATTERNS),
+        "--patterns", metavar="PATTERN,...", type=choices(_PATTERNS),
         help=f"patterns to compare, of {', '.join(_PATTERNS)} (default: the first)",
     )  # fmt: skip
     problem.add_argument("--all-patterns", action="store_true", default=None, help="compare all of them")
     problem.add_argument(
-        "--peers", metavar="P", type=whole(1), help="peers of a process; all to all: processes that take part"
+        "--peers", metavar="N", type=whole(1), help="peers of a process; all to all: processes that take part"
     )
     problem.add_argument("--implementation", help="pipelined, tight, or any, the faster of both (default: any)")
     problem.add_argument("--operation", help="two-sided, put or get (default: two-sided)")
@@ -76,7 +73,7 @@ def add(verbs: Any) -> None:
         type=sizes,
         help="message sizes: 4KiB:1MiB, or multiples of a row, 3000:90000:+3000 (default: a grid)",
     )
-    offered.add_argument("--bursts", type=counts, help="bursts: 1,2,4 (default: a grid)")
+    offered.add_argument("--bursts", metavar="N,...", type=counts, help="bursts: 1,2,4 (default: a grid)")
     offered.add_argument(
         "--rule", help="equations, or measured: the best rule measured for all to all (default: equations)"
     )
@@ -94,7 +91,7 @@ def add(verbs: Any) -> None:
         "--progress", metavar="SHARE", type=share, help="share of a transfer that progresses while nobody calls MPI"
     )
     network.add_argument(
-        "--queue-depth", metavar="HD", type=whole(2), help="number of messages at which the network's queue is full"
+        "--queue-depth", metavar="N", type=whole(2), help="number of messages at which the network's queue is full"
     )
     network.add_argument("--outstanding-volume", metavar="SIZE", type=size, help="largest number of bytes of a burst")
     network.add_argument("--direction", help="direction of the bandwidth: both-ways or one-way (default: both-ways)")
@@ -111,9 +108,9 @@ def add(verbs: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.validate is not None:
-        for name, option in _OF_CHOICES.items():
-            if getattr(arguments, name) is not None:
-                raise InputError(f"{option} goes with a choice: leave it out, or leave out --validate")
+        for name in _typed_options(arguments, _OF_CHOICES):
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option} goes with a choice: leave it out, or leave out --validate")
         return _validate(arguments)
     if arguments.output is not None:
         raise InputError("-o goes with --validate: leave it out")
@@ -125,8 +122,10 @@ def _choose(arguments: argparse.Namespace) -> int:
     from commmodel import optimize
 
     patterns = _patterns(arguments)
-    if arguments.volume is None or arguments.compute is None:
-        raise InputError("the problem is incomplete: give --volume and --compute, like --volume 8MiB --compute 3ms")
+    if arguments.volume is None or arguments.computation is None:
+        raise InputError(
+            "the problem is incomplete: give --volume and --computation, like --volume 8MiB --computation 3ms"
+        )
     machine = None if arguments.machine is None else known_machine(arguments.machine)
     warnings = warn_of(machine)
     costs = optimize.MessageCosts(machine, **_typed_options(arguments, _OF_COSTS))
@@ -157,7 +156,7 @@ def _choose(arguments: argparse.Namespace) -> int:
         lines = [f"{line[:1].upper()}{line[1:]}." for line in extrapolates]
         peers = problem.peers
         show(
-            choices_table(arguments.volume, arguments.compute, offers, peers),
+            choices_table(arguments.volume, arguments.computation, offers, peers),
             *choice_lines(best, sensitivity, loss),
             *lines,
         )
@@ -177,10 +176,10 @@ def _extrapolates(machine: Any, offers: Any, problem: Any, path: str | None) -> 
 
 def _patterns(arguments: argparse.Namespace) -> tuple[str, ...]:
     if arguments.all_patterns:
-        if arguments.pattern is not None:
-            raise InputError("--pattern and --all-patterns both say which: leave one out")
+        if arguments.patterns is not None:
+            raise InputError("--patterns and --all-patterns both say which: leave one out")
         return _PATTERNS
-    return arguments.pattern or _PATTERNS[:1]
+    return arguments.patterns or _PATTERNS[:1]
 
 
 def _problem(arguments: argparse.Namespace, pattern: str, *, compared: bool) -> Any:
@@ -191,7 +190,7 @@ def _problem(arguments: argparse.Namespace, pattern: str, *, compared: bool) -> 
     if arguments.peers is None and not is_alone:
         raise InputError(f"{pattern} needs a number of peers: like --peers 8")
     peers = 1 if arguments.peers is None or (is_alone and compared) else arguments.peers
-    return TransferProblem(arguments.volume, arguments.compute, pattern, peers)
+    return TransferProblem(arguments.volume, arguments.computation, pattern, peers)
 
 
 def _typed_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
 from typing import Any, NoReturn
 
+from commmodel.arguments import accept_old_spellings
 from commmodel.errors import InputError, MissingPackageError, choice_of, refuse_unknown
 from commmodel.files import refuse_inputs
 from commmodel.units import (
@@ -70,6 +71,7 @@ class Parser(argparse.ArgumentParser):
         if self._subparsers is not None:
             self._refuse_other_order()
             self._refuse_early_options()
+        accept_old_spellings("".join(self.prog.split()[1:2]), self._option_string_actions)
         return super().parse_known_args(args, namespace)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -77,7 +79,8 @@ class Parser(argparse.ArgumentParser):
         namespace, unknown = self.parse_known_args(args, namespace)
         if unknown:
             parser = self._innermost()
-            refuse_unknown(unknown, self._words, parser._option_string_actions, parser.prog)
+            spellings = [spelling for action in parser._actions for spelling in action.option_strings]
+            refuse_unknown(unknown, self._words, spellings, parser.prog)
         return namespace
 
     def _innermost(self) -> "Parser":

@@ -62,7 +62,7 @@ def _add_halo(works: Any, name: str) -> None:
     halo = _add(works, name, _halo, "one message to each neighbour",
                 f"blue-waters {name} -n 64KiB -k 16 --neighbours 6", _message_options())  # fmt: skip
     halo.add_argument(
-        "--neighbours", metavar="E", type=typed(_neighbours), required=True,
+        "--neighbours", metavar="N", type=typed(_neighbours), required=True,
         help="messages of each process: 6, or between-nodes=4,same-node=2",
     )  # fmt: skip
     halo.add_argument(
@@ -89,10 +89,12 @@ def _add_measurements(works: Any, name: str) -> None:
                     [compared, *_pieces_and_times()])  # fmt: skip
     measured.add_argument("results", metavar="RESULTS", help="results.jsonl with collectives and ping-pongs")
     measured.add_argument(
-        "--operation", dest="of_operation", choices=("send", *SCHEDULED), metavar="OPERATION",
-        help="send, for ping-pongs, or a collective operation (default: all)",
+        "--collective", dest="of_operation", choices=("send", *SCHEDULED), metavar="COLLECTIVE",
+        help="a collective operation, or send for ping-pongs (default: all)",
     )  # fmt: skip
-    measured.add_argument("--model", metavar="M,...", help="models to compare (default: plogp, loggp, logp and postal)")
+    measured.add_argument(
+        "--model", metavar="MODEL,...", help="models to compare (default: plogp, loggp, logp and postal)"
+    )
     measured.add_argument("--path", help="path of collectives (default: between the ranks that took part)")
     add_output(measured, "HTML page with the comparison's plots")
 
@@ -161,16 +163,14 @@ def _pieces_and_times() -> list[Parser]:
 
 def _models(purpose: str) -> Parser:
     options = parent()
-    options.add_argument("--model", metavar="M", help=purpose)
+    options.add_argument("--model", help=purpose)
     return options
 
 
 def _add_algorithm(options: Parser, purpose: str) -> None:
     group = options.add_mutually_exclusive_group()
-    group.add_argument("--algorithm", metavar="A", help=f"{purpose} (default: what the MPI library would pick)")
-    group.add_argument(
-        "--selector", metavar="S", help="library or file of rules that picks the algorithm (default: the machine's)"
-    )
+    group.add_argument("--algorithm", help=f"{purpose} (default: what the MPI library would pick)")
+    group.add_argument("--selector", help="library or file of rules that picks the algorithm (default: the machine's)")
 
 
 def _neighbours(word: str) -> int | dict[str, int]:

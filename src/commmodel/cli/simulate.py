@@ -86,7 +86,7 @@ def _add_exchange(works: Any, kind: str) -> None:
     if kind == "halo":
         exchange.add_argument(
             "--dimensions",
-            metavar="D",
+            metavar="N",
             type=whole(1, 3),
             default=2,
             help="dimensions of the grid, 1 to 3 (default: %(default)s)",
@@ -125,7 +125,7 @@ def _ranks() -> Parser:
     options = parent()
     add_processes(options, "number of MPI processes (default: one for each core of the platform)", whole(1))
     options.add_argument(
-        "--hosts", metavar="H", type=whole(1), help="hosts of a machine (default: one for each process)"
+        "--hosts", metavar="N", type=whole(1), help="hosts of a machine (default: one for each process)"
     )
     places = options.add_mutually_exclusive_group()
     places.add_argument(
@@ -133,7 +133,7 @@ def _ranks() -> Parser:
         help="MPI processes of a node (default: one for each of its cores)",
     )  # fmt: skip
     places.add_argument(
-        "--mapping", metavar="M",
+        "--mapping",
         help="block, round-robin, or a file that names a host on each line (default: block while cores last)",
     )  # fmt: skip
     return options
@@ -209,7 +209,7 @@ def _add_collective(works: Any, operation: str) -> None:
 def _collective_options() -> list[Parser]:
     """Return the options of algorithms, segments, the root, copying and reduction."""
     algorithms, pieces, root, copying, reducing = (parent() for _ in range(5))
-    algorithms.add_argument("--algorithm", metavar="A", help="algorithm (default: the selector's choice)")
+    algorithms.add_argument("--algorithm", help="algorithm (default: the selector's choice)")
     _add_selector(algorithms)
     add_segment_size(pieces)
     add_root(root)
@@ -219,7 +219,7 @@ def _collective_options() -> list[Parser]:
 
 def _add_selector(options: Any) -> None:
     options.add_argument(
-        "--selector", metavar="S",
+        "--selector",
         help="library or file of rules that picks algorithms, or smpi, smpi-ompi, smpi-mpich, smpi-mvapich2, smpi-impi "
              "(default: the machine's, else mpich)",
     )  # fmt: skip
@@ -232,13 +232,13 @@ def _add_settings(options: Any) -> None:
 
 
 def _add_speed(options: Any) -> None:
-    options.add_argument("--speed", metavar="FLOPS", type=flop_rate, help="flop/s of a core (default: the platform's)")
+    options.add_argument("--speed", metavar="RATE", type=flop_rate, help="flop/s of a core (default: the platform's)")
 
 
 def _add_application(works: Any, name: str) -> None:
     kernel = _add(works, name, f"messages and computation of NAS benchmark {name.upper()}",
                   f"{name} -p 16 --class S", _programs())  # fmt: skip
-    kernel.add_argument("--class", dest="problem", metavar="C", default="A",
+    kernel.add_argument("--class", dest="problem", metavar="CLASS", default="A",
                         help="problem class: S, W, A, B, C or D (default: %(default)s)")  # fmt: skip
     kernel.add_argument(
         "--iterations", metavar="N", type=whole(1), help="iterations (default: as many as the class has)"

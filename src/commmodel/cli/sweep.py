@@ -56,7 +56,7 @@ def add(verbs: Any) -> None:
         help="launches on each number of processes (default: %(default)s)",
     )  # fmt: skip
     make.add_argument(
-        "--launcher",
+        "--launcher", metavar="COMMAND",
         help="what starts {processes} processes (default: mpiexec -n {processes}; Slurm: srun --cpu-bind=cores "
         "--ntasks={processes})",
     )  # fmt: skip
@@ -73,7 +73,7 @@ def add(verbs: Any) -> None:
         help="jobs at once, which disturb each other's measurements (default: %(default)s)",
     )  # fmt: skip
     run.add_argument(
-        "--limit", metavar="TIME", type=duration, default="1h", help="time of a job at most (default: %(default)s)"
+        "--timeout", metavar="TIME", type=duration, default="1h", help="time of a job at most (default: %(default)s)"
     )
     run.add_argument("--stop", action="store_true", help="stop at the first job that fails")
     _new_step(steps, "status", _status, "show the state of each job", "commmodel sweep status s")
@@ -179,7 +179,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     try:
         failures = sweep.run(
-            arguments.folder, workers=arguments.workers, limit=arguments.limit, stop=arguments.stop, tell=_tell
+            arguments.folder, workers=arguments.workers, limit=arguments.timeout, stop=arguments.stop, tell=_tell
         )
     except KeyboardInterrupt as interruption:  # or SIGTERM: the jobs have ended with us
         raise type(interruption)(f"go on with commmodel sweep run {shlex.quote(arguments.folder)}") from None

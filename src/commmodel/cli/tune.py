@@ -41,7 +41,7 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     tune.add_argument("--sizes", type=sizes, default="1:4MiB", help="message sizes (default: %(default)s)")
     tune.add_argument(
-        "--operations", metavar="OPERATION,...",
+        "--collectives", metavar="COLLECTIVE,...",
         help=f"operations of {', '.join(SCHEDULED)} (default: those of which the library lets one choose)",
     )  # fmt: skip
     tune.add_argument(
@@ -67,7 +67,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     if arguments.per_node is not None and arguments.path is not None:
         raise InputError("--per-node, --path: give one of them: on nodes each message takes its own path")
-    operations = _operations(arguments.operations, arguments.library)
+    operations = _operations(arguments.collectives, arguments.library)
     machine = known_machine(arguments.machine)
     warnings = warn_of(machine)
     if arguments.path is None and (remark := path_remark(machine, max(arguments.processes), arguments.per_node)):
@@ -131,9 +131,9 @@ def _operations(text: str | None, library: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in SCHEDULED:
-            raise InputError(f"--operations: there is no {name!r}: {choice_of(name, SCHEDULED)}")
+            raise InputError(f"--collectives: there is no {name!r}: {choice_of(name, SCHEDULED)}")
         if not offers.get(name):
-            raise InputError(f"--operations: {library} has no choice of algorithms of {name}")
+            raise InputError(f"--collectives: {library} has no choice of algorithms of {name}")
     return list(dict.fromkeys(names))
 
 

@@ -161,7 +161,9 @@ def overview(measurements: Measurements, expectations: Expectations | None = Non
             if series.key not in judged:
                 rows.append(ModelledSeries(series, library, model(series)))
     if expectations is not None and not rows:
-        raise InputError("expectations: nothing that can grow was measured: measure collective or memory --procs 2:all")
+        raise InputError(
+            "expectations: nothing that can grow was measured: measure collective or memory --process-counts 2:all"
+        )
     is_one_library = len({row.library for row in rows}) < 2
     return Overview(tuple(rows), tuple(checks), tuple(surfaces(measurements)) if is_one_library else ())
 

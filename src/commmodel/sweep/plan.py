@@ -134,7 +134,7 @@ def check(plan: Plan) -> None:
         raise InputError(f"{problem}: more than {_MOST_JOBS} jobs: take fewer launches")
     if 1 in plan.processes:
         raise InputError("1 process has nobody to talk to: begin with 2; collectives of one are measured on more ranks "
-                         "with the benchmark's --procs 1,2")  # fmt: skip
+                         "with the benchmark's --process-counts 1,2")  # fmt: skip
     if len(set(plan.processes)) < len(plan.processes):
         raise InputError(f"processes {list(plan.processes)}: a number stands there twice: leave one out")
 

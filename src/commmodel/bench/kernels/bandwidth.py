@@ -27,7 +27,7 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
     counts = [count for count in options.procs if count % 2 == 0]
     if options.procs and not counts:
         raise MPIEnvironmentError(
-            "--procs has no even number of processes, and bandwidth is measured in pairs: ask for 2 or 2:all"
+            "--process-counts has no even number of processes, and bandwidth is measured in pairs: ask for 2 or 2:all"
         )
     directions = get_args(_Direction)
     pairs = [

@@ -29,6 +29,7 @@ OPERATIONS = Option(
     "operations",
     f"operations, of {', '.join(get_args(MessageOperation))}; all",
     list_of(get_args(MessageOperation), "operation"),
+    metavar="OPERATION,...",
 )
 BURSTS = Option("bursts", "messages begun one after the other: 1:64 doubles", doubling, number_list)
 OneSided = Literal["put", "get"]

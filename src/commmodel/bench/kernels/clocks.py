@@ -54,6 +54,14 @@ KERNELS = (
         _room,
         all_processes,
         effort=lambda configuration: NO_MESSAGES._replace(seconds=configuration.wait),
-        options=(Option("waits", "times after synchronisation at which clocks are compared", _waits, _wait_words),),
+        options=(
+            Option(
+                "waits",
+                "times after synchronisation at which clocks are compared",
+                _waits,
+                _wait_words,
+                metavar="TIMES",
+            ),
+        ),
     ),
 )

@@ -169,6 +169,7 @@ _OPTIONS = (
         f"operations, of {', '.join(GROUPS['all'])}; or words for several: {', '.join(GROUPS)}",
         _collectives,
         lambda names: next(group for group, members in GROUPS.items() if members == names),
+        metavar="COLLECTIVE,...",
     ),
     Option(
         "start",

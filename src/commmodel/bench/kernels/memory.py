@@ -141,6 +141,7 @@ KERNELS = (
                 f"operations, of {', '.join(_NAMES)}; all",
                 list_of(_NAMES, "operation that keeps memory"),
                 lambda names: "all" if names == _NAMES else ",".join(names),
+                metavar="OPERATION,...",
             ),
         ),
         check=_check,

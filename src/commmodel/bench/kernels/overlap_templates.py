@@ -86,7 +86,7 @@ def _scenes(options: BenchOptions, placement: Placement) -> Iterable[tuple[Patte
         if pattern == "point-to-point":
             yield from ((pattern, 2, path) for path in placement)
         elif options.procs and not processes:
-            raise InputError(f"--procs: the pattern {pattern} of overlap needs 2 processes or more")
+            raise InputError(f"--process-counts: the pattern {pattern} of overlap needs 2 processes or more")
         else:
             yield from ((pattern, count, "any") for count in processes)
 
@@ -265,12 +265,22 @@ def _work(text: str) -> tuple[int, ...]:
 
 
 _OPTIONS = (
-    Option("templates", f"implementations, of {', '.join(_TEMPLATES)}; all", list_of(_TEMPLATES, "template")),
-    Option("patterns", f"communication patterns, of {', '.join(_PATTERNS)}; all", list_of(_PATTERNS, "pattern")),
+    Option(
+        "templates",
+        f"implementations, of {', '.join(_TEMPLATES)}; all",
+        list_of(_TEMPLATES, "template"),
+        metavar="TEMPLATE,...",
+    ),
+    Option(
+        "patterns",
+        f"communication patterns, of {', '.join(_PATTERNS)}; all",
+        list_of(_PATTERNS, "pattern"),
+        metavar="PATTERN,...",
+    ),
     OPERATIONS,
-    Option("volumes", "bytes that a process receives from a peer", _volumes, sizes),
+    Option("volumes", "bytes that a process receives from a peer", _volumes, sizes, metavar="SIZES"),
     BURSTS,
-    Option("work", "computation, multiples of --passes: 0:5, or 1,3", _work, number_list),
+    Option("work", "computation, multiples of --passes: 0:5, or 1,3", _work, number_list, metavar="N,..."),
     Option(
         "passes",
         "additions of a scalar to all data",

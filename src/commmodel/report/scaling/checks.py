@@ -106,7 +106,7 @@ def _slower_table(slower: Sequence[Slowdown]) -> Table:
         about = map(Cell, (name, metric, parameter_words(fixed), where[0]))
         rows.append((*about, Cell(span, style="bad"), Cell(where[1])))
     columns = (
-        *left("function", "metric", "parameters", "worst"), *right("times what it was"), *left("larger at")
+        *left("function", "metric", "parameters", "worst"), *right("after / before"), *left("larger at")
     )  # fmt: skip
     return Table("larger than before", columns, tuple(rows))
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from commmodel.report.kit.cells import error_words
 from commmodel.report.kit.tables import Table, left, plain_rows, right
 from commmodel.simulate.states import STATE_NAMES
 from commmodel.simulate.summary import RunSummary, breakdown, busiest_links
@@ -16,7 +17,7 @@ _MOST_RANKS = 128
 def _beside(summary: RunSummary, first: RunSummary) -> str:
     if summary is first or first.seconds <= 0:
         return ""
-    return f"{100 * (summary.seconds / first.seconds - 1):+.1f} %"
+    return error_words(summary.seconds / first.seconds - 1)
 
 
 def _time_table(title: str, summaries: Sequence[RunSummary]) -> Table:
