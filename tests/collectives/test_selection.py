@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commmodel.collectives import ALGORITHMS, Nodes, Problem
+from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.library import mpich, openmpi
-from commmodel.collectives.library.rules import power_of_two_up_to, unknown
+from commmodel.collectives.library.rules import unknown
 from commmodel.collectives.library.selection import (
     SelectionRule,
     Selector,
@@ -125,7 +126,7 @@ def test_every_published_selector_has_an_algorithm_that_works_for_everything(nam
         chosen = select(selector, operation, size, processes)
         assert chosen.algorithm in ALGORITHMS[operation]
         needs = ALGORITHMS[operation][chosen.algorithm].needs
-        assert not needs.get("power_of_two") or processes == power_of_two_up_to(processes)
+        assert not needs.get("power_of_two") or processes == power_below(processes)
         assert not needs.get("even") or processes % 2 == 0
 
 

@@ -6,7 +6,7 @@ import pytest
 from support.made_up_times import made_up
 
 from commmodel.collectives import ALGORITHMS
-from commmodel.collectives.library.rules import power_of_two_up_to
+from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.library.selection import SelectionRule, Selector, dump, dumps, load, select
 from commmodel.collectives.library.tuning import tune
 from commmodel.collectives.operation import SCHEDULED
@@ -45,7 +45,7 @@ def test_tuned_rules_pick_the_fastest_at_every_point_of_the_grid(library):
         every[rule.operation].add(rule.algorithm)
     for operation, size, processes in product(every, GRID_SIZES, GRID_PROCESSES):
         chosen = select(tuned, operation, size, processes).algorithm
-        power = processes == power_of_two_up_to(processes)
+        power = processes == power_below(processes)
         for name in every[operation]:
             needs = ALGORITHMS[operation][name].needs
             if name == "pairwise" and library == "mpich" and power:

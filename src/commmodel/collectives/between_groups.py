@@ -11,20 +11,14 @@ from commmodel.collectives.call import CollectiveCall
 
 
 class GroupExchange(NamedTuple):
-    """Messages of one rank with the other group, and what its own group does before and after them.
-
-    Attributes
-    ----------
-    sends, receives : list of (peer, bytes)
-        Peers are ranks of the group that messages go to.
-    before, after : CollectiveCall or None
-        Collectives of the rank's own group.
-    """
+    """Messages of one rank with the other group, and what its own group does before and after them."""
 
     sends: list[tuple[int, int]]
     receives: list[tuple[int, int]]
+    """Peers are ranks of the group that messages go to."""
     before: CollectiveCall | None = None
     after: CollectiveCall | None = None
+    """Collectives of the rank's own group."""
 
 
 def between_groups(call: CollectiveCall, local: int, remote: int, rank: int) -> GroupExchange | None:

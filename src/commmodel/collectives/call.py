@@ -45,45 +45,31 @@ MOVED = {
 
 
 class CollectiveCall(NamedTuple):
-    """A collective as one rank calls it; sizes in bytes.
-
-    Attributes
-    ----------
-    operation : str
-        MPI's name, without the prefix and in lower case: one of ``barrier`` to ``exscan``.
-    sent, received : int
-        What MPI's counts say: of the whole vector of a broadcast, reduction or scan, else of the block for or from one
-        rank.
-    root : int
-        A rank of the communicator.
-    element : int
-        Of an element of the datatype; 0: not known.
-    operator : str
-        Of a reduction, as in `commmodel.collectives.Problem`.
-    in_place : bool
-        Whether the send buffer is MPI_IN_PLACE.
-    communicator : int
-        Its number; 0 is MPI_COMM_WORLD.
-    sent_counts, received_counts : tuple of int
-        To and from each rank, of an operation that has such; empty where they mean nothing on this rank.
-    flops : float
-        That the rank computes after its messages.
-    unit : int
-        Of the datatype that a trace counts in: SMPI's default reduce_scatter goes by it.
-    """
+    """A collective as one rank calls it; sizes in bytes."""
 
     operation: str
+    """MPI's name, without the prefix and in lower case: one of ``barrier`` to ``exscan``."""
     sent: int = 0
     received: int = 0
+    """What MPI's counts say: of the whole vector of a broadcast, reduction or scan, else of the block for or from one
+    rank."""
     root: int = 0
+    """A rank of the communicator."""
     element: int = 0
+    """Of an element of the datatype; 0: not known."""
     operator: Operator = "predefined"
+    """Of a reduction, as in `commmodel.collectives.Problem`."""
     in_place: bool = False
+    """Whether the send buffer is MPI_IN_PLACE."""
     communicator: int = 0
+    """Its number; 0 is MPI_COMM_WORLD."""
     sent_counts: tuple[int, ...] = ()
     received_counts: tuple[int, ...] = ()
+    """To and from each rank, of an operation that has such; empty where they mean nothing on this rank."""
     flops: float = 0.0
+    """That the rank computes after its messages."""
     unit: int = 1
+    """Of the datatype that a trace counts in: SMPI's default reduce_scatter goes by it."""
 
     @staticmethod
     def of(operation: str, **fields: Any) -> "CollectiveCall | None":

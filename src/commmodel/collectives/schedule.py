@@ -116,43 +116,30 @@ class Access(NamedTuple):
 
 @dataclass(frozen=True)
 class Round:
-    """Messages between two waits, and the memory work after them.
-
-    Attributes
-    ----------
-    sender, receiver, size : int64 arrays, shape (messages,)
-        Ranks, and bytes. A process begins its sends in this order.
-    blocks : callable
-        Index of a message -> ids of the blocks that it carries, for `verify` alone.
-    into : callable or None
-        Index of a message -> ids under which the receiver puts them; None: the same. Where it is twice as long, the
-        receiver puts everything in two places.
-    combine : bool, or bool array of shape (messages,)
-        Whether received blocks are combined with what is there (a reduction), or replace it.
-    copier, copied : int64 arrays, shape (copies,)
-        Ranks that copy within their memory, each at most once, and bytes, after the messages.
-    reducer, reduced : int64 arrays, shape (reductions,)
-        Ranks that combine what they received, each at most once, and bytes, after the messages.
-    is_control : bool
-        Whether the messages carry no data of the operation: processes tell each other addresses, or that they are
-        there.
-    accesses : callable
-        -> what processes take from memory after the messages, for `verify` alone. The bytes are in `copied` of those
-        that copy them.
-    """
+    """Messages between two waits, and the memory work after them."""
 
     sender: Integers = field(default_factory=lambda: NONE)
     receiver: Integers = field(default_factory=lambda: NONE)
     size: Integers = field(default_factory=lambda: NONE)
+    """Ranks and bytes of each message; a process begins its sends in this order."""
     blocks: Callable[[int], Sequence[int]] = lambda _: ()
+    """Index of a message -> ids of the blocks that it carries, for `verify` alone."""
     into: Callable[[int], Sequence[int]] | None = None
+    """Index of a message -> ids under which the receiver puts them; None: the same. Where it is twice as long, the
+    receiver puts everything in two places."""
     combine: bool | NDArray[np.bool_] = False
+    """Whether received blocks are combined with what is there (a reduction) or replace it, for all or each message."""
     copier: Integers = field(default_factory=lambda: NONE)
     copied: Integers = field(default_factory=lambda: NONE)
+    """Ranks that copy within their memory, each at most once, and bytes, after the messages."""
     reducer: Integers = field(default_factory=lambda: NONE)
     reduced: Integers = field(default_factory=lambda: NONE)
+    """Ranks that combine what they received, each at most once, and bytes, after the messages."""
     is_control: bool = False
+    """Whether messages carry no data of the operation: processes tell each other addresses, or that they are there."""
     accesses: Callable[[], Iterable[Access]] = lambda: ()
+    """-> what processes take from memory after the messages, for `verify` alone. The bytes are in `copied` of those
+    that copy them."""
 
 
 Scheduler = Callable[[Problem], Iterable[Round]]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from commmodel.collectives.algorithms.blocks import block_round
+from commmodel.collectives.algorithms.blocks import block_round, distances
 from commmodel.collectives.algorithms.patterns import doubling
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
@@ -37,10 +37,8 @@ def bruck(problem: Problem) -> Iterator[Round]:
     """In round i process r sends all that it has to r - 2^i; at the end blocks are rotated (Bruck et al. 1997)."""
     processes = problem.processes
     rank = np.arange(processes)
-    distance = 1
-    while distance < processes:
+    for distance in distances(processes):
         yield block_round(problem, rank, (rank - distance) % processes, rank, min(distance, processes - distance))
-        distance *= 2
     if processes > 1:
         yield Round(copier=rank, copied=np.full(processes, processes * problem.message_size))
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from commmodel.collectives.algorithms import broadcast, reduce
-from commmodel.collectives.algorithms.blocks import border, vector_round
+from commmodel.collectives.algorithms.blocks import border, distances, vector_round
 from commmodel.collectives.algorithms.patterns import Fold, halving
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
@@ -24,11 +24,9 @@ def recursive_doubling(problem: Problem) -> Iterator[Round]:
     fold = Fold(problem.processes)
     yield from reduce.fold_in(problem, fold)
     member = np.arange(fold.power)
-    distance = 1
-    while distance < fold.power:
+    for distance in distances(fold.power):
         sender, receiver = fold.process(member), fold.process(member ^ distance)
         yield vector_round(problem, sender, receiver, 0, problem.message_size, combine=True)
-        distance *= 2
     yield from _unfold(problem, fold)
 
 

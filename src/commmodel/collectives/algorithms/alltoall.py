@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 
+from commmodel.collectives.algorithms.blocks import distances
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round, messages_at_once
 from commmodel.errors import InputError
@@ -98,13 +99,11 @@ def bruck(problem: Problem) -> Iterator[Round]:
     processes = problem.processes
     rank = np.arange(processes)
     way = np.arange(processes)
-    distance = 1
-    while distance < processes:
+    for distance in distances(processes):
         moved = way[way & distance != 0]
         size = np.full(processes, moved.size * problem.message_size)
         carried = partial(_on_the_way, processes, distance, moved)
         yield Round(rank, (rank + distance) % processes, size, carried, copier=rank, copied=size)
-        distance *= 2
     if processes > 1:
         yield Round(copier=rank, copied=np.full(processes, processes * problem.message_size))
 

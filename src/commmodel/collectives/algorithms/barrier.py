@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from commmodel.collectives.algorithms.blocks import block_round
+from commmodel.collectives.algorithms.blocks import block_round, distances
 from commmodel.collectives.algorithms.patterns import Fold, binomial_tree, other_ranks
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
@@ -32,11 +32,9 @@ def dissemination(problem: Problem) -> Iterator[Round]:
     """In round i process r notifies r + 2^i, for ⌈log₂P⌉ rounds (Hensgen, Finkel and Manber 1988)."""
     processes = problem.processes
     ranks = np.arange(processes)
-    distance = 1
-    while distance < processes:
+    for distance in distances(processes):
         heard = (ranks + 1 - distance) % processes
         yield _news(problem, ranks, (ranks + distance) % processes, heard, heard + distance)
-        distance *= 2
 
 
 @register("barrier", "recursive-doubling")
@@ -47,12 +45,10 @@ def recursive_doubling(problem: Problem) -> Iterator[Round]:
     if fold.out.size:
         yield _news(problem, fold.out, fold.home, fold.out, fold.out + 1)
     member = np.arange(fold.power)
-    distance = 1
-    while distance < fold.power:
+    for distance in distances(fold.power):
         group = member - member % distance
         first, last = fold.process(group), fold.process(group + distance)
         yield _news(problem, fold.process(member), fold.process(member ^ distance), first, last)
-        distance *= 2
     if fold.out.size:
         everybody = np.zeros_like(fold.out)
         yield _news(problem, fold.home, fold.out, everybody, everybody + processes)

@@ -29,6 +29,15 @@ def power_below(processes: int) -> int:
     return 1 << (processes.bit_length() - 1)
 
 
+def distances(processes: int) -> tuple[int, ...]:
+    """Return the powers of two below P: distances of partners in a tree or a hypercube, the nearest first.
+
+    >>> distances(13)
+    (1, 2, 4, 8)
+    """
+    return tuple(1 << level for level in range(max(processes - 1, 0).bit_length()))
+
+
 def border(size: int, parts: int, index: ArrayLike) -> Integers:
     """Return the byte offset at which a block begins.
 

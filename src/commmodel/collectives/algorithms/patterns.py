@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from commmodel.collectives.algorithms.blocks import power_below
+from commmodel.collectives.algorithms.blocks import distances, power_below
 from commmodel.collectives.schedule import Integers, Problem
 
 
@@ -54,12 +54,10 @@ def binomial_tree(processes: int) -> list[BlockExchange]:
     [0] [4] [6]
     """
     levels = []
-    distance = 1
-    while distance < processes:
+    for distance in distances(processes):
         parent = np.arange(0, processes - distance, 2 * distance)
         child = parent + distance
         levels.append(BlockExchange(child, parent, child, np.minimum(child + distance, processes)))
-        distance *= 2
     return levels
 
 
@@ -84,15 +82,13 @@ def doubling_steps(processes: int) -> Iterator[list[BlockExchange]]:
     [1, 2, 2]
     """
     everybody = np.arange(processes)
-    distance = 1
-    while distance < processes:
+    for distance in distances(processes):
         partner = everybody ^ distance
         sender = everybody[partner < processes]
         first = sender - sender % distance
         exchange = BlockExchange(sender, partner[sender], first, np.minimum(first + distance, processes))
         base = processes - processes % (2 * distance)
         yield [exchange, *_forwarding(base, distance, base + distance, processes)]
-        distance *= 2
 
 
 def _forwarding(base: int, width: int, first: int, last: int) -> Iterator[BlockExchange]:
@@ -102,13 +98,11 @@ def _forwarding(base: int, width: int, first: int, last: int) -> Iterator[BlockE
     If there are none, nothing is passed on.
     """
     held_blocks = last - first
-    half = width // 2
-    while half:
+    for half in reversed(distances(width)):
         offset = np.arange(max(0, held_blocks - half), min(held_blocks, half))  # who has it, and whose partner has not
         sender = (np.arange(base, base + width, 2 * half)[:, np.newaxis] + offset).ravel()
         if sender.size:
             yield BlockExchange(sender, sender + half, np.full(sender.size, first), np.full(sender.size, last))
-        half //= 2
 
 
 def halving(power: int) -> Iterator[tuple[BlockExchange, BlockExchange]]:
@@ -124,8 +118,8 @@ def halving(power: int) -> Iterator[tuple[BlockExchange, BlockExchange]]:
     """
     member = np.arange(power)
     start = np.zeros(power, dtype=np.int64)
-    distance, half = 1, power // 2
-    while half:
+    for distance in distances(power):
+        half = power // 2 // distance
         upper = (member & distance != 0) * half
         sent, remaining = start + half - upper, start + upper
         partner = member ^ distance
@@ -134,7 +128,6 @@ def halving(power: int) -> Iterator[tuple[BlockExchange, BlockExchange]]:
             BlockExchange(member, partner, remaining, remaining + half),
         )
         start = remaining
-        distance, half = 2 * distance, half // 2
 
 
 @dataclass(frozen=True)

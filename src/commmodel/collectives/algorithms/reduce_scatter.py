@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from commmodel.collectives.algorithms.blocks import block_round, circular
+from commmodel.collectives.algorithms.blocks import block_round, circular, distances
 from commmodel.collectives.algorithms.gather import scatter_binomial, scatter_linear
 from commmodel.collectives.algorithms.patterns import BlockExchange, Fold, doubling_steps
 from commmodel.collectives.algorithms.reduce import binary_in_order, binomial
@@ -27,12 +27,10 @@ def recursive_halving(problem: Problem) -> Iterator[Round]:
     fold = Fold(problem.processes)
     yield from _fold_in(problem, fold)
     member = np.arange(fold.power)
-    half = fold.power // 2
-    while half:
+    for half in reversed(distances(fold.power)):
         partner = member ^ half
         group = partner - partner % half
         yield _halves(problem, fold, member, partner, group, group + half)
-        half //= 2
     if fold.out.size:
         yield block_round(problem, fold.home, fold.out, fold.out)
 
@@ -122,12 +120,11 @@ def _butterfly(problem: Problem, fold: Fold) -> Iterator[Round]:
     yield from _fold_in(problem, fold)
     member = np.arange(fold.power)
     start = np.zeros_like(member)
-    half, bit = fold.power // 2, 1
-    while half:
+    for bit in distances(fold.power):
+        half = fold.power // 2 // bit
         upper = (member & bit != 0) * half
         sent, start = start + half - upper, start + upper
         yield _halves(problem, fold, member, member ^ bit, sent, sent + half)
-        half, bit = half // 2, 2 * bit
 
 
 def _mirrored(power: int) -> Integers:

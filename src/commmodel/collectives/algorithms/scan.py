@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from commmodel.collectives.algorithms.blocks import piece_sizes, vector_round
+from commmodel.collectives.algorithms.blocks import distances, piece_sizes, vector_round
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
 
@@ -31,8 +31,7 @@ def recursive_doubling(problem: Problem) -> Iterator[Round]:
     """
     processes, size = problem.processes, problem.message_size
     rank = np.arange(processes)
-    distance = 1
-    while distance < processes:
+    for distance in distances(processes):
         partner = rank ^ distance
         sender = rank[partner < processes]
         receiver = partner[sender]
@@ -46,7 +45,6 @@ def recursive_doubling(problem: Problem) -> Iterator[Round]:
             reducer=receiver,
             reduced=np.where(sender < receiver, 2 * size, size),
         )
-        distance *= 2
 
 
 def _group(problem: Problem, _: int) -> Sequence[int]:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NoReturn
 import msgspec
 from msgspec import Meta, Struct, structs
 
+from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.library.rules import (
     DEFAULT,
     SEVERAL,
@@ -24,7 +25,6 @@ from commmodel.collectives.library.rules import (
     Distribution,
     SelectionRule,
     Selector,
-    power_of_two_up_to,
     unknown,
     usual,
 )
@@ -422,7 +422,7 @@ def _table(
         cells: list[_SizeRule] = []
         edges = {0, *(limit + 1 for rule in rules if (limit := getattr(rule, field)) is not None)}
         if any(rule.count_below_power_of_two is not None and not _is_fallback(rule) for rule in rules):
-            edges.add(power_of_two_up_to(processes) * ELEMENT_SIZE)
+            edges.add(power_below(processes) * ELEMENT_SIZE)
         for size in sorted(edges):
             match = _rule_to_write(rules, size, processes)
             number, segment_size = _codes(selector, match, operation)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, structs
 
+from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.operation import ELEMENT_SIZE, Operator, ScheduledName
 
 FORMAT: Literal["commmodel-selector"] = "commmodel-selector"
@@ -79,9 +80,9 @@ class SelectionRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         True
         """
         conditions = (
-            (self.power_of_two, processes == power_of_two_up_to(processes)),
+            (self.power_of_two, processes == power_below(processes)),
             (self.even, processes % 2 == 0),
-            (self.count_below_power_of_two, message_size // element_size < power_of_two_up_to(processes)),
+            (self.count_below_power_of_two, message_size // element_size < power_below(processes)),
             (self.count_below_processes, message_size // element_size < processes),
             (self.commutative, operator != "non-commutative"),
             (self.predefined, operator == "predefined"),
@@ -152,15 +153,6 @@ def distribution(processes: int, per_node: int | None) -> Distribution | None:
     if per_node == 1:
         return SPREAD
     return None if processes % per_node else SEVERAL
-
-
-def power_of_two_up_to(number: int) -> int:
-    """Return the largest power of two ≤ a positive integer.
-
-    >>> power_of_two_up_to(9)
-    8
-    """
-    return 1 << (number.bit_length() - 1)
 
 
 def unknown(name: str) -> str:

@@ -17,18 +17,6 @@ SMPI_SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 class Selection:
     """Which algorithm each collective has: SMPI's options ``smpi/coll-selector``, ``smpi/allreduce`` and so on.
 
-    Attributes
-    ----------
-    selector : str
-        ``default`` or one of `SMPI_SELECTORS`.
-    algorithms : mapping
-        Operation -> name of the algorithm that it has instead.
-    hosts : tuple
-        The host of each rank; empty: each has one of its own. Algorithms for nodes of several processors look at it.
-    is_prepared : bool
-        Whether ranks know already who shares a node with them. Else SMPI makes the communicators of nodes in the first
-        call that needs them, which takes messages, too.
-
     Examples
     --------
     >>> Selection("mpich", {"bcast": "NTSL"}).algorithm("bcast")
@@ -36,9 +24,14 @@ class Selection:
     """
 
     selector: str = DEFAULT
+    """``default`` or one of `SMPI_SELECTORS`."""
     algorithms: Mapping[str, str] = field(default_factory=dict)
+    """Operation -> name of the algorithm that it has instead."""
     hosts: tuple[int, ...] = ()
+    """The host of each rank; empty: each has one of its own. Algorithms for nodes of several processors look at it."""
     is_prepared: bool = False
+    """Whether ranks know already who shares a node with them. Else SMPI makes the communicators of nodes in the first
+    call that needs them, which takes messages, too."""
 
     @property
     def is_default(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import structs
 
+from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.library import han, mpich, openmpi
 from commmodel.collectives.library.rules import (
@@ -21,7 +22,6 @@ from commmodel.collectives.library.rules import (
     SelectionRule,
     Selector,
     distribution,
-    power_of_two_up_to,
 )
 from commmodel.collectives.library.selection import select, with_levels
 from commmodel.collectives.operation import ELEMENT_SIZE, OPERATIONS
@@ -270,7 +270,7 @@ def _occurs(kind: dict[str, bool], first: int, last: int | None) -> bool:
     end = 4 * first + 4
     numbers = range(first, (end if last is None else min(last, end)) + 1)
     expected = (kind["power_of_two"], kind["even"])
-    return any((number == power_of_two_up_to(number), number % 2 == 0) == expected for number in numbers)
+    return any((number == power_below(number), number % 2 == 0) == expected for number in numbers)
 
 
 def _cells(
@@ -300,7 +300,7 @@ def _cells(
     cells: list[tuple[int, str, str]] = []
     for index, size in enumerate(sizes):
         elements = size // ELEMENT_SIZE
-        needed = {"count_below_processes": count, "count_below_power_of_two": power_of_two_up_to(count)}
+        needed = {"count_below_processes": count, "count_below_power_of_two": power_below(count)}
         works = {name for name in allowed if elements >= needed.get(offers.few.get(name, ""), 0)}
         few = _fastest(operation, count, {name: times[name][index] for name in always if name in works})
         enough = allowed if elements >= needed["count_below_power_of_two"] else always

@@ -20,14 +20,6 @@ from commmodel.simulate.smpi_collectives.library import ALGORITHMS, calls, membe
 from commmodel.simulate.smpi_collectives.rounds import ELEMENT
 
 __all__ = [
-    "ALGORITHMS",
-    "DEFAULT",
-    "ELEMENT",
-    "Member",
-    "RankCall",
-    "Selection",
-    "calls",
-    "member_of_world",
-    "program",
+    "ALGORITHMS", "DEFAULT", "ELEMENT", "Member", "RankCall", "Selection", "calls", "member_of_world", "program",
     "reduce_scatter",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Allgathers of SMPI, of blocks of one size and of any. Main entries: `ALLGATHER`, `ALLGATHERV`."""
 
 from commmodel.collectives.algorithms import allgather, alltoall
+from commmodel.collectives.algorithms.blocks import distances
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds, power_of_two_only
@@ -49,25 +50,23 @@ def _neighbours(member: Member, call: RankCall) -> None:
     if member.rank % 2:
         pairs = pairs[::-1]
     for step in range(member.processes // 2):
-        member.exchange(pairs[step % 2], call.size * (2 if step else 1), pairs[step % 2])
+        member.swap(pairs[step % 2], call.size * (2 if step else 1))
     return None
 
 
 def _xor(member: Member, call: RankCall) -> None:
     power_of_two_only(member, "allgather pair")
     for step in range(1, member.processes):
-        member.exchange(member.rank ^ step, call.size, member.rank ^ step)
+        member.swap(member.rank ^ step, call.size)
 
 
 def _halving_vector(member: Member, call: RankCall) -> None:
     """To the rank whose bits are mirrored first, then double the vector with the farthest first."""
     power_of_two_only(member, "allgather rhv")
     mirrored = int(f"{member.rank:0{member.processes.bit_length() - 1}b}"[::-1], 2) if member.processes > 1 else 0
-    member.exchange(mirrored, call.size, mirrored)
-    size, distance = call.size, member.processes // 2
-    while distance:
-        member.exchange(member.rank ^ distance, size, member.rank ^ distance)
-        size, distance = 2 * size, distance // 2
+    member.swap(mirrored, call.size)
+    for size, distance in zip(distances(member.processes), reversed(distances(member.processes)), strict=True):
+        member.swap(member.rank ^ distance, size * call.size)
 
 
 def _around_node(member: Member, call: RankCall, width: int) -> tuple[int, int]:
@@ -192,11 +191,7 @@ ALLGATHER: dict[str, Algorithm] = {
 
 
 def _at_once_v(member: Member, call: RankCall) -> None:
-    partners = [other for other in range(member.processes) if other != member.rank]
-    member.wait(
-        *[member.ireceive(other) for other in partners],
-        *[member.isend(other, call.sizes[member.rank]) for other in partners],
-    )
+    member.exchange_with(member.other_ranks, lambda _: call.sizes[member.rank])
 
 
 def _gather_broadcast_v(member: Member, call: RankCall) -> None:
@@ -210,7 +205,7 @@ def _gather_broadcast_v(member: Member, call: RankCall) -> None:
 def _xor_v(member: Member, call: RankCall) -> None:
     power_of_two_only(member, "allgatherv pair")
     for step in range(1, member.processes):
-        member.exchange(member.rank ^ step, call.sizes[member.rank], member.rank ^ step)
+        member.swap(member.rank ^ step, call.sizes[member.rank])
 
 
 def _ring_v(member: Member, call: RankCall) -> None:
@@ -228,23 +223,22 @@ def _neighbours_v(member: Member, call: RankCall) -> None:
     pairs = ((member.rank - 1) % processes, (member.rank + 1) % processes)[:: 1 if is_odd else -1]
     first = pairs[0] if is_odd else member.rank
     places = [first, first]
-    member.exchange(pairs[0], call.sizes[member.rank], pairs[0])
+    member.swap(pairs[0], call.sizes[member.rank])
     pair = first
     for step in range(1, processes // 2):
         parity = step % 2
         places[parity] = (places[parity] + (2 if parity == is_odd else -2)) % processes
-        member.exchange(pairs[parity], call.sizes[pair] + call.sizes[(pair + 1) % processes], pairs[parity])
+        member.swap(pairs[parity], call.sizes[pair] + call.sizes[(pair + 1) % processes])
         pair = places[parity]
     return None
 
 
 def _bruck_v(member: Member, call: RankCall) -> None:
-    processes, distance = member.processes, 1
-    while distance < processes:
+    processes = member.processes
+    for distance in distances(processes):
         blocks = distance if distance <= processes // 2 else processes - distance
         size = sum(call.sizes[(member.rank + block) % processes] for block in range(blocks))
         member.exchange((member.rank - distance) % processes, size, (member.rank + distance) % processes)
-        distance *= 2
 
 
 def _mpich_doubling_v(member: Member, call: RankCall) -> None:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from commmodel.collectives.algorithms.blocks import power_below
+from commmodel.collectives.algorithms.blocks import distances, power_below
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.simulate.smpi_collectives import rounds
 from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds, power_of_two_only
@@ -73,10 +73,8 @@ def _halving_allgather(member: Member, call: RankCall) -> None:
     power_of_two_only(member, "allreduce rab1")
     processes = member.processes
     count = -(-call.count // processes)
-    distance = processes // 2
-    while distance:
-        member.exchange(member.rank ^ distance, distance * count * call.element, member.rank ^ distance)
-        distance //= 2
+    for distance in reversed(distances(processes)):
+        member.swap(member.rank ^ distance, distance * count * call.element)
     member.call("allgather", call.elements(count if processes > 1 else 0))
 
 
@@ -143,11 +141,8 @@ def _doubling_of_nodes(member: Member, call: RankCall) -> None:
         else:
             if fold.is_pair:
                 member.receive(member.rank - width)
-            distance = 1
-            while distance < fold.power:
-                rank = fold.rank_of(fold.member ^ distance) * width
-                member.exchange(rank, call.size, rank)
-                distance *= 2
+            for distance in distances(fold.power):
+                member.swap(fold.rank_of(fold.member ^ distance) * width, call.size)
             if fold.is_pair:
                 member.send(member.rank - width, call.size)
     _down_nodes(member, call.size, width, node, place)
@@ -171,14 +166,14 @@ def _halving_of_nodes(member: Member, call: RankCall) -> None:
     power_of_two_only(member, "allreduce smp_rsag_rab")
     width, node, place, nodes = _up_nodes(member, call.size)
     if not place:
-        distance, count = 1, call.count // 2
-        while distance < nodes:
-            member.exchange((node ^ distance) * width, count * call.element, (node ^ distance) * width)
-            distance, count = 2 * distance, count // 2
-        distance, count = distance // 2, 2 * count
-        while distance:
-            member.exchange((node ^ distance) * width, count * call.element, (node ^ distance) * width)
-            distance, count = distance // 2, 2 * count
+        count = call.count
+        for distance in distances(nodes):
+            count //= 2
+            member.swap((node ^ distance) * width, count * call.element)
+        count //= 2
+        for distance in reversed(distances(nodes)):
+            count *= 2
+            member.swap((node ^ distance) * width, count * call.element)
     _down_nodes(member, call.size, width, node, place)
 
 

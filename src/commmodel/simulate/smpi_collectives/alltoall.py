@@ -147,10 +147,7 @@ ALLTOALL: dict[str, Algorithm] = {
 
 
 def _at_once_v(member: Member, call: RankCall) -> None:
-    partners = [other for other in range(member.processes) if other != member.rank]
-    member.wait(
-        *[member.ireceive(other) for other in partners], *[member.isend(other, call.sizes[other]) for other in partners]
-    )
+    member.exchange_with(member.other_ranks, call.sizes.__getitem__)
 
 
 def _throttled_v(member: Member, call: RankCall) -> None:

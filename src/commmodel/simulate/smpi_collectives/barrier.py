@@ -1,7 +1,7 @@
 """Barriers of SMPI: its own and those of Open MPI, MPICH and MVAPICH2. Main entry: `BARRIER`."""
 
 from commmodel.collectives.algorithms import barrier
-from commmodel.collectives.algorithms.blocks import power_below
+from commmodel.collectives.algorithms.blocks import distances, power_below
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds
@@ -14,34 +14,28 @@ def _two_processes(member: Member, _: RankCall) -> None:
     """Exchange with the other one."""
     if member.processes != 2:
         raise InputError(f"SMPI's barrier ompi_two_procs hangs on {member.processes} processes: there must be 2")
-    member.exchange(1 - member.rank, 0, 1 - member.rank)
+    member.swap(1 - member.rank, 0)
 
 
 def _recursive_doubling(member: Member, _: RankCall) -> None:
     """Exchange with rank XOR 2^i; the ranks from 2^k on are represented by those 2^k below."""
     power = power_below(member.processes)
     if member.rank >= power:
-        member.exchange(member.rank - power, 0, member.rank - power)
+        member.swap(member.rank - power, 0)
         return
     represents = member.rank + power < member.processes
     if represents:
         member.receive(member.rank + power)
-    distance = 1
-    while distance < power:
-        member.exchange(member.rank ^ distance, 0, member.rank ^ distance)
-        distance *= 2
+    for distance in distances(power):
+        member.swap(member.rank ^ distance, 0)
     if represents:
         member.send(member.rank + power, 0)
 
 
 def _tree(member: Member, _: RankCall) -> None:
     """Up a binomial tree and down again."""
-    partners = []
-    distance = 1
-    while distance < member.processes:
-        if member.rank % distance == 0 and member.rank ^ distance < member.processes:
-            partners.append(member.rank ^ distance)
-        distance *= 2
+    near = [distance for distance in distances(member.processes) if member.rank % distance == 0]
+    partners = [member.rank ^ distance for distance in near if member.rank ^ distance < member.processes]
     for partner in partners:
         if partner > member.rank:
             member.receive(partner)

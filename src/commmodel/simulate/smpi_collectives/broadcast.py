@@ -50,11 +50,19 @@ def _binary(member: Member, call: RankCall) -> None:
         _pass_on(member, call, (member.rank - 1) // 2 if member.rank else -1, children)
 
 
+def _of_uniform_nodes(algorithm: Algorithm) -> Algorithm:
+    """Return the algorithm, with MPICH's choice where nodes have different numbers of ranks."""
+
+    def chosen(member: Member, call: RankCall) -> None:
+        member.prepare()
+        (algorithm if member.is_uniform else _mpich)(member, call)
+
+    return chosen
+
+
+@_of_uniform_nodes
 def _binary_of_nodes(member: Member, call: RankCall) -> None:
     """Down a binary tree of nodes and one in each node at the same time."""
-    member.prepare()
-    if not member.is_uniform:
-        return _mpich(member, call)
     member.hand_over(call.size, call.root, 0)
     width = member.per_node
     node, place = divmod(member.rank, width)
@@ -63,27 +71,23 @@ def _binary_of_nodes(member: Member, call: RankCall) -> None:
     if not place:
         below = [child * width for child in (2 * node + 1, 2 * node + 2) if child * width < member.processes] + below
         source = (node - 1) // 2 * width if node else -1
-    return _pass_on(member, call, source, below)
+    _pass_on(member, call, source, below)
 
 
+@_of_uniform_nodes
 def _binomial_of_nodes(member: Member, call: RankCall) -> None:
     """Down a binomial tree of nodes, then down one in each node."""
-    member.prepare()
-    if not member.is_uniform:
-        return _mpich(member, call)
     member.hand_over(call.size, call.root, 0)
     width = member.per_node
     node, place = divmod(member.rank, width)
     if not place:
         down(member, call.size, node, (member.processes - 1) // width + 1, lambda other: other * width)
-    return down(member, call.size, place, width, lambda other: node * width + other)
+    down(member, call.size, place, width, lambda other: node * width + other)
 
 
+@_of_uniform_nodes
 def _chain_of_nodes(member: Member, call: RankCall) -> None:
     """Along a chain of nodes, and along one in each node."""
-    member.prepare()
-    if not member.is_uniform:
-        return _mpich(member, call)
     width = member.per_node
     if member.processes <= width:
         return _binomial(member, call)
@@ -104,10 +108,9 @@ def _flat_pipeline(member: Member, call: RankCall) -> None:
         return _flat(member, call)
     if member.rank != call.root:
         return member.wait(*[member.ireceive(call.root) for _ in range(number)])
-    for other in range(member.processes):
-        if other != member.rank:
-            for _ in range(number):
-                member.send(other, piece)
+    for other in member.other_ranks:
+        for _ in range(number):
+            member.send(other, piece)
     return None
 
 
@@ -205,14 +208,14 @@ def _exchange_halves(member: Member, root: int, side: int, halves: list[int]) ->
     processes = member.processes
     last, pair = (root - 1) % processes, (member.rank + (1 if side == 0 else -1)) % processes
     if processes % 2 and member.rank != root:
-        member.exchange(pair, halves[side], pair)
+        member.swap(pair, halves[side])
     elif processes % 2 == 0:
         if member.rank == root:
             member.send(last, halves[1])
         elif member.rank == last:
             member.receive(root)
         else:
-            member.exchange(pair, halves[side], pair)
+            member.swap(pair, halves[side])
 
 
 def _mpich(member: Member, call: RankCall) -> None:

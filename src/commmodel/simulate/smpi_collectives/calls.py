@@ -4,7 +4,7 @@ An algorithm is a function of a `Member` of a communicator and a `RankCall`. It 
 that waits for a message and then sends one says so in this order. Main entries: `Member`, `RankCall`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
@@ -25,26 +25,17 @@ _INT = 4
 
 @dataclass(frozen=True)
 class RankCall:
-    """The arguments of a collective.
-
-    Attributes
-    ----------
-    size : int
-        n in bytes, as in `commmodel.collectives.Problem`.
-    element : int
-        Bytes of an element.
-    root : int
-    sizes : tuple of int
-        Of an operation with a size for each rank: bytes of its block; of an alltoallv what the rank sends to it.
-    is_replayed : bool
-        Whether it is a trace's, which says not where blocks are: for SMPI all of an allgatherv are in one place.
-    """
+    """The arguments of a collective."""
 
     size: int = 0
+    """n in bytes, as in `commmodel.collectives.Problem`."""
     element: int = 1
+    """Bytes of an element."""
     root: int = 0
     sizes: tuple[int, ...] = ()
+    """Of an operation with a size for each rank: bytes of its block; of an alltoallv what the rank sends to it."""
     is_replayed: bool = False
+    """Whether it is a trace's, which says not where blocks are: for SMPI all of an allgatherv are in one place."""
 
     @property
     def count(self) -> int:
@@ -104,6 +95,11 @@ class Member:
         """The size of the communicator."""
         return len(self.members)
 
+    @property
+    def other_ranks(self) -> list[int]:
+        """All other ranks of the communicator."""
+        return [rank for rank in range(self.processes) if rank != self.rank]
+
     def drain(self) -> Operations:
         """Return the operations of all calls since the last time."""
         state = self._rank
@@ -155,6 +151,15 @@ class Member:
             self._put(Code.IRECV, source, UNNAMED, -1.0)
             self._put(Code.ISEND, to, UNNAMED, size)
             self._rank.recent.append((Code.WAITALL, ANY, ANY, UNNAMED, 0.0))
+
+    def swap(self, partner: int, size: int) -> None:
+        """MPI_Sendrecv, both with one rank."""
+        self.exchange(partner, size, partner)
+
+    def exchange_with(self, partners: Sequence[int], size: Callable[[int], int]) -> None:
+        """Receives from all partners and sends to them at once; a size for each."""
+        receives = [self.ireceive(partner) for partner in partners]
+        self.wait(*receives, *[self.isend(partner, size(partner)) for partner in partners])
 
     def hand_over(self, size: int, source: int, to: int) -> None:
         """MPI_Send and MPI_Recv from one rank to another; nothing where they are the same."""

@@ -17,9 +17,8 @@ def _gather_linear(member: Member, call: RankCall) -> None:
     if member.rank != call.root:
         member.send(call.root, call.size)
         return
-    for other in range(member.processes):
-        if other != member.rank:
-            member.receive(other)
+    for other in member.other_ranks:
+        member.receive(other)
 
 
 def _scatter_linear(member: Member, call: RankCall) -> None:
@@ -27,9 +26,8 @@ def _scatter_linear(member: Member, call: RankCall) -> None:
     if member.rank != call.root:
         member.receive(call.root)
         return
-    for other in range(member.processes):
-        if other != member.rank:
-            member.send(other, call.size)
+    for other in member.other_ranks:
+        member.send(other, call.size)
 
 
 def _blocks(member: Member, call: RankCall, child: int) -> int:
@@ -65,12 +63,11 @@ def _gather_synchronised(member: Member, call: RankCall) -> None:
         member.send(call.root, call.size - first)
         return
     rests = []
-    for other in range(member.processes):
-        if other != member.rank:
-            request = member.ireceive(other)
-            member.send(other, 0)
-            rests.append(member.ireceive(other))
-            member.wait(request)
+    for other in member.other_ranks:
+        request = member.ireceive(other)
+        member.send(other, 0)
+        rests.append(member.ireceive(other))
+        member.wait(request)
     member.wait(*rests)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from commmodel.collectives.algorithms.blocks import power_below
+from commmodel.collectives.algorithms.blocks import distances, power_below
 from commmodel.simulate.smpi_collectives.calls import Member
 
 
@@ -62,16 +62,14 @@ def halve(member: Member, cuts: list[int], index: int, rank_of: Callable[[int], 
     """Exchange halves with members 1, 2, 4 away and so on, the largest first; return what a member has then."""
     power = len(cuts) - 1
     blocks = Halved(cuts, 0, power)
-    distance = 1
-    while distance < power:
+    for distance in distances(power):
         other, middle = index ^ distance, (blocks.first + blocks.last) // 2
         if index < other:
-            member.exchange(rank_of(other), blocks.size(middle, blocks.last), rank_of(other))
+            member.swap(rank_of(other), blocks.size(middle, blocks.last))
             blocks.last = middle
         else:
-            member.exchange(rank_of(other), blocks.size(blocks.first, middle), rank_of(other))
+            member.swap(rank_of(other), blocks.size(blocks.first, middle))
             blocks.first = middle
-        distance *= 2
     return blocks
 
 
@@ -81,20 +79,16 @@ def double(member: Member, size: Callable[[int, int], int]) -> None:
     `size` returns the bytes of the blocks of the ranks from a first up to a last one.
     """
     processes, rank = member.processes, member.rank
-    width = 1
-    while width < processes:
+    for width in distances(processes):
         other, group = rank ^ width, rank & -width
         opposite = other & -width
         if other < processes:
-            member.exchange(other, size(group, min(group + width, processes)), other)
+            member.swap(other, size(group, min(group + width, processes)))
         if opposite + width > processes:
             done = processes - group - width
-            distance = width // 2
-            while distance:
+            for distance in reversed(distances(width)):
                 target, half = rank ^ distance, rank & -(2 * distance)
                 if target > rank and rank < half + done <= target:
                     member.send(target, size(opposite, processes))
                 elif target < rank and target < half + done <= rank:
                     member.receive(target)
-                distance //= 2
-        width *= 2

@@ -29,9 +29,8 @@ def _linear(member: Member, call: RankCall) -> None:
     if member.rank != call.root:
         member.send(call.root, call.size)
         return
-    for other in reversed(range(member.processes)):
-        if other != member.rank:
-            member.receive(other)
+    for other in reversed(member.other_ranks):
+        member.receive(other)
 
 
 def _binomial(member: Member, call: RankCall) -> None:
@@ -162,22 +161,22 @@ def reduce_all_or_to_root(member: Member, call: RankCall, to_all: bool = False) 
     low, high = count // 2 * element, (count - count // 2) * element
     fold = RankFold(member.rank, member.processes)
     if fold.is_aside:
-        member.exchange(member.rank - 1, low, member.rank - 1)
+        member.swap(member.rank - 1, low)
         member.send(member.rank - 1, high)
     elif fold.is_pair:
-        member.exchange(member.rank + 1, high, member.rank + 1)
+        member.swap(member.rank + 1, high)
         member.receive(member.rank + 1)
     halves = _halves(count, element, 0 if fold.is_aside else fold.member, fold.power)
     steps = [] if fold.is_aside else [*enumerate(halves)]
     for step, (low, high) in steps:
         rank, is_low = fold.rank_of(fold.member ^ (1 << step)), not fold.member >> step & 1
-        member.exchange(rank, high if is_low else low, rank)
+        member.swap(rank, high if is_low else low)
     if not to_all:
         _back_to_root(member, call.root, fold, halves)
         return
     for step, (low, high) in reversed(steps):
         rank, is_low = fold.rank_of(fold.member ^ (1 << step)), not fold.member >> step & 1
-        member.exchange(rank, low if is_low else high, rank)
+        member.swap(rank, low if is_low else high)
     if fold.is_aside:
         member.receive(member.rank - 1)
     elif fold.is_pair:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from commmodel.collectives.algorithms.blocks import distances
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.collectives.schedule import Problem, Round
 from commmodel.errors import InputError
@@ -35,13 +36,12 @@ def _doubling(member: Member, call: RankCall) -> None:
 
 def _halving_in_order(member: Member, call: RankCall) -> None:
     """Halve the vector with the nearest first, blocks of one size having been put into mirrored order."""
-    processes, size, distance = member.processes, sum(call.sizes), 1
+    processes, size = member.processes, sum(call.sizes)
     if processes & (processes - 1) or len(set(call.sizes)) > 1:
         raise InputError("SMPI's reduce_scatter mpich_noncomm ends unless 2^k ranks have equal blocks")
-    while distance < processes:
+    for distance in distances(processes):
         size //= 2
-        member.exchange(member.rank ^ distance, size, member.rank ^ distance)
-        distance *= 2
+        member.swap(member.rank ^ distance, size)
 
 
 def _mpich(member: Member, call: RankCall) -> None:
@@ -76,8 +76,8 @@ def _halving(member: Member, call: RankCall) -> None:
         return
     if fold.is_pair:
         member.receive(member.rank - 1)
-    first, distance = 0, fold.power // 2
-    while distance:
+    first = 0
+    for distance in reversed(distances(fold.power)):
         is_low = not fold.member & distance
         low = sum(sizes[first : first + distance])
         high = sum(sizes[first + distance : first + 2 * distance])
@@ -87,7 +87,6 @@ def _halving(member: Member, call: RankCall) -> None:
             member.send(other, high if is_low else low)
             member.wait(request)
         first += 0 if is_low else distance
-        distance //= 2
     if fold.is_pair and call.sizes[member.rank - 1]:
         member.send(member.rank - 1, call.sizes[member.rank - 1])
 
@@ -122,20 +121,18 @@ def _butterfly(member: Member, call: RankCall) -> None:
         return
     if fold.is_pair:
         member.receive(member.rank - 1)
-    first, blocks, distance = 0, fold.power, 1
-    while distance < fold.power:
-        blocks //= 2
+    first = 0
+    for distance in distances(fold.power):
+        blocks = fold.power // 2 // distance
         is_low = not fold.member & distance
         sent = first + (blocks if is_low else 0)
-        other = fold.rank_of(fold.member ^ distance)
-        member.exchange(other, sum(sizes[sent : sent + blocks]), other)
+        member.swap(fold.rank_of(fold.member ^ distance), sum(sizes[sent : sent + blocks]))
         first += 0 if is_low else blocks
-        distance *= 2
     target = mirrored(fold.member)
     rank = fold.rank_of(target)
     if target < fold.aside:
         member.send(rank - 1, call.sizes[rank - 1])
-    member.exchange(rank, call.sizes[rank], rank)
+    member.swap(rank, call.sizes[rank])
 
 
 REDUCE_SCATTER: dict[str, Algorithm] = {

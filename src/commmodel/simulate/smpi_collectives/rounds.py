@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.collectives.algorithms import allgather, alltoall, barrier, broadcast, gather, reduce
+from commmodel.collectives.algorithms.blocks import distances
 from commmodel.collectives.algorithms.patterns import Fold, doubling, halving
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.collectives.schedule import Problem, Round, Scheduler, messages_at_once
@@ -68,10 +69,8 @@ def recursive_doubling(problem: Problem) -> Iterator[Round]:
 def _doubled(problem: Problem, fold: Fold) -> Iterator[Round]:
     member = np.arange(fold.power)
     size = np.full(fold.power, problem.message_size)
-    distance = 1
-    while distance < fold.power:
+    for distance in distances(fold.power):
         yield Round(fold.process(member), fold.process(member ^ distance), size)
-        distance *= 2
 
 
 @cache

@@ -21,9 +21,7 @@ _IN_TWO_LEVELS = "*"
 
 def _bytes(operation: str, call: RankCall) -> int:
     """Return the bytes by which a table picks."""
-    if operation in ("reduce_scatter", "allgatherv"):
-        return sum(call.sizes)
-    return call.size
+    return sum(call.sizes) if operation in ("reduce_scatter", "allgatherv") else call.size
 
 
 def _open_mpi(operation: str, member: Member, call: RankCall) -> None:

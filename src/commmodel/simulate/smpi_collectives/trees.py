@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from commmodel.collectives.algorithms.blocks import distances
 from commmodel.simulate.smpi_collectives.calls import Member
 
 
@@ -13,23 +14,19 @@ def down(member: Member, size: int, place: int, number: int, rank_at: Callable[[
         distance *= 2
     if distance < number:
         member.receive(rank_at(place - distance))
-    distance //= 2
-    while distance:
-        if place + distance < number:
-            member.send(rank_at(place + distance), size)
-        distance //= 2
+    for smaller in reversed(distances(distance)):
+        if place + smaller < number:
+            member.send(rank_at(place + smaller), size)
 
 
 def up(member: Member, size: int, place: int, number: int, rank_at: Callable[[int], int]) -> None:
     """Receive from below, the nearest first, and send above in a binomial tree of so many places."""
-    distance = 1
-    while distance < number:
+    for distance in distances(number):
         if place & distance:
             member.send(rank_at(place - distance), size)
             return
         if place + distance < number:
             member.receive(rank_at(place + distance))
-        distance *= 2
 
 
 @dataclass(frozen=True)
@@ -102,13 +99,12 @@ def in_order_binary(member: Member) -> TreePlace:
 def in_order_binomial(member: Member, root: int) -> TreePlace:
     """Return the place in a binomial tree whose nearest child comes first."""
     below: list[int] = []
-    place, distance = (member.rank - root) % member.processes, 1
-    while distance < member.processes:
+    place = (member.rank - root) % member.processes
+    for distance in distances(member.processes):
         if place & distance:
             return TreePlace((place - distance + root) % member.processes, tuple(below))
         if place + distance < member.processes:
             below.append((place + distance + root) % member.processes)
-        distance *= 2
     return TreePlace(-1, tuple(below))
 
 
