@@ -38,7 +38,8 @@ from commmodel.record.files import CallBlock, Recording
 from commmodel.record.windows import Epochs, Windows
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces import replay_texts
-from commmodel.simulate.traces.action_text import Action, MemberCall, Piece, Tags, as_piece, as_text
+from commmodel.simulate.traces.action_text import Action, MemberCall, Tags
+from commmodel.simulate.traces.rank_actions import CountedActions
 from commmodel.simulate.work.communicators import Definition
 
 __all__ = ["RecordedActions"]
@@ -106,7 +107,7 @@ def _fields(call: Any) -> dict[str, Any]:
     }
 
 
-class RecordedActions:
+class RecordedActions(CountedActions):
     """What each rank of a recording did, as text of time-independent traces.
 
     Parameters
@@ -114,11 +115,6 @@ class RecordedActions:
     recording : Recording
     speed : float
         Flops per second: a second of computation becomes so many flops.
-
-    Attributes
-    ----------
-    processes : int
-        P.
 
     Raises
     ------
@@ -129,51 +125,24 @@ class RecordedActions:
     def __init__(self, recording: Recording, speed: float = 1e9) -> None:
         self.recording: Recording = recording
         self.speed: float = speed
-        self.processes: int = recording.processes
+        super().__init__(recording.processes, self._parts_of)
         missing = sorted(set(range(self.processes)) - set(recording.ranks))
         if missing:
             shown = ", ".join(map(str, missing[:8])) + ", ..." * (len(missing) > 8)
             raise InputError(f"{recording.folder}: no log of ranks {shown}: only complete recordings can be replayed")
         self.tags: Tags = Tags()
-        self._not_carried: dict[int, Counter[str]] = {}
-
-    @property
-    def not_carried(self) -> Counter[str]:
-        """Names of calls that have no action -> how many have been written as time alone, so far."""
-        return sum(self._not_carried.values(), Counter())
 
     @cached_property
     def windows(self) -> Windows:
         """The recording's windows, with the operations on them."""
         return Windows(self.recording)
 
-    def text(self, rank: int) -> Iterator[str]:
-        """Yield the lines of a rank, a block of the recording at a time."""
-        return (as_text(rank, actions) for actions in self._parts(rank))
-
-    def _parts(self, rank: int) -> Iterator[list[Action]]:
-        not_carried = self._not_carried[rank] = Counter()  # anew: a text may be read more than once
+    def _parts_of(self, rank: int, not_carried: Counter[str]) -> Iterator[list[Action]]:
         writer = _Rank(self, rank, not_carried)
         yield ["init"]
-        for block in self.recording.events(rank):
-            actions = writer.actions(block)
-            if actions:
-                yield actions
-        yield ["finalize"]
+        yield from filter(None, map(writer.actions, self.recording.events(rank)))
 
-    def notes(self) -> list[str]:
-        """Return a sentence on what has been written as time alone, none where nothing was."""
-        if not self.not_carried:
-            return []
-        calls = ", ".join(f"{count} {name}" for name, count in self.not_carried.most_common())
-        return [f"carried over as the time that they took, not as messages: {calls}"]
-
-    def program(
-        self,
-        *,
-        faster: float | Sequence[float] = 1.0,
-        settings: CollectiveSettings | None = None,
-    ) -> Program:
+    def program(self, *, faster: float | Sequence[float] = 1.0, settings: CollectiveSettings | None = None) -> Program:
         """Return the program that does what the recorded ranks did, computing between calls as long as they did.
 
         Parameters
@@ -189,15 +158,10 @@ class RecordedActions:
             A stream: it reads the recording as it runs.
         """
         names = [f"{self.recording.folder}, rank {rank}" for rank in range(self.processes)]
-
-        def opened(rank: int) -> Iterator[Piece]:
-            return (as_piece(rank, actions) for actions in self._parts(rank))
-
-        factors = [faster] * self.processes if isinstance(faster, int | float) else list(faster)
+        factors = [faster] * self.processes if isinstance(faster, int | float) else faster
         speeds = [self.speed * factor for factor in factors]
-        return replay_texts(
-            opened, names, speeds=speeds, settings=settings, title=f"replay of {self.recording.folder.name}"
-        )
+        title = f"replay of {self.recording.folder.name}"
+        return replay_texts(self.pieces, names, speeds=speeds, settings=settings, title=title)
 
 
 class _Rank:
@@ -376,10 +340,9 @@ class _Rank:
             if source < 0:  # cancelled: no message has come
                 self._cancelled[key] += 1
                 return ""
-            source, received = (
-                peer if peer >= 0 else source,
-                tag if tag >= 0 else received,
-            )  # MPICH gives MPI_Isendrecv no status
+            if peer >= 0:  # MPICH gives MPI_Isendrecv no status
+                source = peer
+            received = tag if tag >= 0 else received
             return f"wait {self._world(call, source)} {self._rank} {self._tag(call, received)}"
 
         self._waits.setdefault(call.request, []).append(wait)

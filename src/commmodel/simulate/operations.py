@@ -4,7 +4,7 @@ A program is made from a collective, an exchange, a trace or a schedule (`commmo
 operations out in order. Each takes 24 bytes. Main entry: `Program`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,6 +70,15 @@ class Program:
     def processes(self) -> int:
         """P."""
         return self.offsets.size - 1
+
+    def pieces(self, rank: int) -> Iterator[Operations]:
+        """Yield all operations of a rank, from where its stream stands."""
+        operations = self.operations[self.offsets[rank] : self.offsets[rank + 1]]
+        if not operations.size and self.refill:
+            operations = self.refill(rank)
+        while operations.size:
+            yield operations
+            operations = self.refill(rank) if self.refill else operations[:0]
 
     def __repr__(self) -> str:
         """Return the name and the numbers of ranks and operations."""

@@ -128,7 +128,7 @@ def from_program(program: Program, *, second: float = 1e9) -> GoalSchedule:
     edges: list[tuple[int, int, int]] = []
     offsets = [0]
     for rank in range(program.processes):
-        _append_rank(_all_of(source, rank), rows, edges, second)
+        _append_rank(source.pieces(rank), rows, edges, second)
         offsets.append(len(rows))
     operations = np.array(rows, GOAL_OPERATION)
     inner = operations["tag"] < -1
@@ -136,12 +136,6 @@ def from_program(program: Program, *, second: float = 1e9) -> GoalSchedule:
     operations["tag"][inner] = highest - 1 - operations["tag"][inner]
     dependencies = np.array(edges, DEPENDENCY)
     return GoalSchedule(operations, np.array(offsets, dtype=np.int64), dependencies, program.name)
-
-
-def _all_of(program: Program, rank: int) -> Iterator[Operations]:
-    yield program.operations[program.offsets[rank] : program.offsets[rank + 1]]
-    while program.refill is not None and (operations := program.refill(rank)).size:
-        yield operations
 
 
 def _append_rank(

@@ -128,38 +128,21 @@ class RankReader(Protocol):
         """Yield actions in parts."""
 
 
-class ForeignTrace:
-    """Another program's trace, as actions of each rank that are made while it is read; its computation is in seconds.
+class CountedActions:
+    """Actions of P ranks that are made while they are read, and the calls that have none.
 
-    Parameters
-    ----------
-    path : path
-        What it was read from.
-    processes : int
-        P.
-    rank_reader : RankReader
-    remarks : callable
-        Returns further sentences on what has been read.
-
-    Attributes
-    ----------
-    in_seconds : bool
-        True: processors' speeds do not matter.
+    `remarks` returns further sentences on what has been read.
     """
 
-    in_seconds = True
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        processes: int,
-        rank_reader: RankReader,
-        remarks: Callable[[], Sequence[str]] = tuple,
-    ) -> None:
-        self.path: str | os.PathLike[str] = path
+    def __init__(self, processes: int, rank_reader: RankReader, remarks: Callable[[], Sequence[str]] = tuple) -> None:
         self.processes: int = processes
         self._rank_reader, self._remarks = rank_reader, remarks
         self._not_carried: dict[int, Counter[str]] = {}
+
+    @property
+    def not_carried(self) -> Counter[str]:
+        """Names of calls that have no action -> how many have been written as time alone, so far."""
+        return sum(self._not_carried.values(), Counter())
 
     def text(self, rank: int) -> Iterator[str]:
         """Yield the lines of a rank."""
@@ -172,11 +155,31 @@ class ForeignTrace:
 
     def notes(self) -> list[str]:
         """Return sentences on what has been read and not carried over; complete when all ranks have been read."""
-        total = sum(self._not_carried.values(), Counter())
-        if not total:
+        if not self.not_carried:
             return [*self._remarks()]
-        calls = ", ".join(f"{count} {name}" for name, count in total.most_common())
+        calls = ", ".join(f"{count} {name}" for name, count in self.not_carried.most_common())
         return [f"carried over as the time that they took, not as messages: {calls}", *self._remarks()]
+
+    def pieces(self, rank: int) -> Iterator[Piece]:
+        """Yield the actions of a rank for a replay."""
+        return (as_piece(rank, actions) for actions in self._parts(rank) if actions)
+
+
+class ForeignTrace(CountedActions):
+    """Another program's trace, read from `path`; its computation is in seconds."""
+
+    in_seconds = True
+    """So processors' speeds do not matter."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        processes: int,
+        rank_reader: RankReader,
+        remarks: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        super().__init__(processes, rank_reader, remarks)
+        self.path: str | os.PathLike[str] = path
 
     def program(
         self,
@@ -186,10 +189,6 @@ class ForeignTrace:
         settings: CollectiveSettings | None = None,
     ) -> Program:
         """Return the program that does what the ranks did; see `commmodel.simulate.traces.replay`."""
-        finite("faster", faster, above=0)
-
-        def opened(rank: int) -> Iterator[Piece]:
-            return (as_piece(rank, actions) for actions in self._parts(rank) if actions)
-
+        speed = SPEED * finite("faster", faster, above=0)
         names = [f"{self.path}, rank {rank}" for rank in range(self.processes)]
-        return replay_texts(opened, names, speeds=SPEED * faster, settings=settings, title=os.path.basename(self.path))
+        return replay_texts(self.pieces, names, speeds=speed, settings=settings, title=os.path.basename(self.path))

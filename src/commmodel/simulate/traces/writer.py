@@ -94,12 +94,8 @@ def _texts(program: Program, speed: float) -> Callable[[int], Iterator[str]]:
     def text(rank: int) -> Iterator[str]:
         yield f"{rank} init\n"
         names: dict[int, str] = {}
-        operations = source.operations[source.offsets[rank] : source.offsets[rank + 1]]
-        if not operations.size and source.refill:
-            operations = source.refill(rank)
-        while operations.size:
+        for operations in source.pieces(rank):
             yield "".join(_lines(rank, operations, names, speed))
-            operations = source.refill(rank) if source.refill else operations[:0]
         yield f"{rank} finalize\n"
 
     return text

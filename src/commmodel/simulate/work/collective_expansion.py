@@ -321,14 +321,10 @@ def _in_memory(program: Program) -> Program:
     sizes = np.zeros(program.processes + 1, dtype=np.int64)
     total = 0
     for rank in range(program.processes):
-        part = program.operations[program.offsets[rank] : program.offsets[rank + 1]]
-        if not part.size and program.refill:
-            part = program.refill(rank)
-        while part.size:
+        for part in program.pieces(rank):
             parts.append(part)
             sizes[rank + 1] += part.size
             total += part.size
             if total > _MOST_OPERATIONS:
                 raise InputError(f"{program.name}: more than {_MOST_OPERATIONS} operations at once")
-            part = program.refill(rank) if program.refill else NOTHING
     return Program(np.concatenate([NOTHING, *parts]), np.cumsum(sizes), name=program.name)
