@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.formats.lines import Text, launch, record, shown
+from commmodel.formats.lines import Text, first_line, launch, record, shown
 from commmodel.results import Configuration, Measurements, Record
 from commmodel.results.configurations import MessagePath, Pairs, PingPong, Stream
 from commmodel.units import parse_counts, parse_rate, parse_size, parse_time
@@ -31,11 +31,6 @@ _KERNELS: dict[str, Callable[[int, int, MessagePath], Configuration]] = {
 _PATHS: dict[str, MessagePath] = {path: path for path in get_args(MessagePath)}
 
 
-def _header(lines: Sequence[str]) -> int:
-    """Return the number of the line that should be the header: the first that is neither empty nor a comment."""
-    return next((number for number, line in enumerate(lines, 1) if line and line[0] != "#"), 0)
-
-
 def _separator(line: str) -> str:
     return max(_SEPARATORS, key=line.count)
 
@@ -46,7 +41,7 @@ def _words(line: str, separator: str) -> list[str]:
 
 def recognise(lines: Sequence[str]) -> int:
     """Return the number of the header line, 0 where there is none; it must name message_size."""
-    number = _header(lines)
+    number = first_line(lines)
     if not number or "message_size" not in lines[number - 1].lower():
         return 0
     line = lines[number - 1]
@@ -97,7 +92,7 @@ def _record(text: Text, number: int, values: dict[str, str]) -> Record | None:
 
 def parse(text: Text) -> Measurements:
     """Return the rows of a file as one launch."""
-    top = _header(text.lines)
+    top = first_line(text.lines)
     separator = _separator(text.lines[top - 1])
     names: list[str] = []
     notes: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal
 
-from commmodel.formats.lines import Text, launch, measurable, real, shown, whole
+from commmodel.formats.lines import Text, first_line, launch, measurable, real, shown, whole
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import RandomPing, RandomPingPong
 
@@ -25,7 +25,7 @@ _Row = tuple[int, str, int, float]
 
 def recognise(lines: Sequence[str]) -> int:
     """Return the number of the first line where it is such a row, else 0."""
-    first = next((number for number, line in enumerate(lines, 1) if line and line[0] != "#"), 0)
+    first = first_line(lines)
     return first if first and _ROW.fullmatch(lines[first - 1]) else 0
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 
 from commmodel.formats.extrap import DEFAULT_METRIC, ROOT, FunctionRecords
 from commmodel.formats.interchange import SampleTable
-from commmodel.formats.lines import Text, measurable, real, shown
+from commmodel.formats.lines import Text, first_line, measurable, real, shown
 from commmodel.results import Measurements
 from commmodel.results.parameters import shortest
 
@@ -31,7 +31,7 @@ _TOKENS = re.compile(r"[()]|[^\s()]+")
 
 def recognise(lines: Sequence[str]) -> int:
     """Return the number of the first line that is neither empty nor a comment if it is of this format, else 0."""
-    number = next((number for number, line in enumerate(lines, 1) if line and line[0] != "#"), 0)
+    number = first_line(lines)
     return number if number and lines[number - 1].split(None, 1)[0] in KEYWORDS else 0
 
 

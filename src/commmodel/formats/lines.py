@@ -44,6 +44,11 @@ class Text:
         return f"{self.path}: line {number}: {text}"
 
 
+def first_line(lines: Sequence[str]) -> int:
+    """Return the number of the first line that is neither empty nor a comment, 0 where there is none."""
+    return next((number for number, line in enumerate(lines, 1) if line and line[0] != "#"), 0)
+
+
 def shown(text: str) -> str:
     """Return a text from a file, quoted, short enough for a message.
 

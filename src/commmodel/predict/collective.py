@@ -28,10 +28,10 @@ from commmodel.collectives.schedule import Problem, Round, Schedule, flatten
 from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.machine import Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
-from commmodel.predict.costs import MODELS, Costs, End, check_machine, check_path, default_model, loggp_at
+from commmodel.predict.costs import MODELS, Costs, check_machine, check_path, default_model, loggp_at
 from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.nodes import exchange_remark, node_gaps, node_remarks, path_remark, schedule_costs
-from commmodel.predict.seconds import Seconds, end_of
+from commmodel.predict.seconds import End, Seconds, value_at
 
 BEST = "best"
 """Instead of an algorithm: the fastest."""
@@ -93,10 +93,7 @@ class _Task(NamedTuple):
     """Whether nothing is sent: a library's collective on no bytes."""
 
     def work(self, end: End) -> _Work:
-        def at(parameter: Parameter) -> float:
-            return parameter.value if end == "value" else end_of(parameter, slow=end == "high")
-
-        return _Work(at(self.memory_copy), at(self.reduction))
+        return _Work(value_at(self.memory_copy, end), value_at(self.reduction, end))
 
     @property
     def per_node(self) -> int | None:
@@ -165,14 +162,13 @@ def _by_formula(task: _Task, model: str, largest: int, end: End) -> float | None
         return None
     loggp = loggp_at(task.machine, largest, task.path, needs_G=model == "loggp")
 
-    def at(parameter: Parameter) -> float:
-        return parameter.value if end == "value" else end_of(parameter, slow=end == "high")
-
-    G = at(loggp.G) if loggp.G is not None and model == "loggp" else 0.0
+    L, o, g = (value_at(parameter, end) for parameter in (loggp.L, loggp.o, loggp.g))
+    G = value_at(loggp.G, end) if loggp.G is not None and model == "loggp" else 0.0
     problem = task.problem
     pieces = (float(problem.segment_size or max(problem.message_size, 1)),) if form.takes_segment_size else ()
-    numbers = (float(problem.processes), float(problem.message_size), at(loggp.L), at(loggp.o), at(loggp.g), G)
-    return float(form.formula(*numbers, *task.work(end), *pieces))
+    return float(
+        form.formula(float(problem.processes), float(problem.message_size), L, o, g, G, *task.work(end), *pieces)
+    )
 
 
 def _with_ends(value: float, low: float, high: float) -> Seconds:

@@ -187,33 +187,25 @@ def compare(
     rows: list[ComparedTime] = []
     left_out: Counter[str] = Counter()
 
-    def collective_row(header: Header, configuration: Collective, measured: Seconds) -> ComparedTime:
-        where = path or _path_of(header, configuration.processes, machine)
-        problem = Problem(configuration.processes, configuration.message_size, segment_size=segment_size)
+    def collective_row(header: Header, call: Collective, measured: Seconds) -> ComparedTime:
+        where = path or _path_of(header, call.processes, machine)
+        problem = Problem(call.processes, call.message_size, segment_size=segment_size)
 
         def by(model: str | None) -> ComparedTime:
             predicted = collective(
-                machine, configuration.operation, problem,
-                algorithm=algorithm, selector=selector, model=model, path=where,
-            )  # fmt: skip
-            times = _only(predicted.models, of_collectives, COST_MODELS)
-            return ComparedTime(
-                configuration.operation,
-                configuration.message_size,
-                configuration.processes,
-                predicted.algorithm,
-                where or "",
-                measured,
-                times,
+                machine, call.operation, problem, algorithm=algorithm, selector=selector, model=model, path=where
             )
+            times = _only(predicted.models, of_collectives, COST_MODELS)
+            about = call.operation, call.message_size, call.processes, predicted.algorithm, where or ""
+            return ComparedTime(*about, measured, times)
 
         return _first_that_speaks(by, of_collectives)
 
-    def message_row(configuration: PingPong, measured: Seconds) -> ComparedTime:
+    def message_row(message: PingPong, measured: Seconds) -> ComparedTime:
         def by(model: str | None) -> ComparedTime:
-            times = send(machine, configuration.message_size, path=configuration.path, model=model).models
+            times = send(machine, message.message_size, path=message.path, model=model).models
             shown = _only(times, models, (*COST_MODELS, "postal"))
-            return ComparedTime(SEND, configuration.message_size, 2, "", configuration.path, measured, shown)
+            return ComparedTime(SEND, message.message_size, 2, "", message.path, measured, shown)
 
         return _first_that_speaks(by, models)
 
@@ -234,15 +226,12 @@ def compare(
                 left_out["a median time is 0: the clock was too coarse"] += 1
                 continue
             try:
-                row = (
-                    collective_row(launch.header, configuration, measured)
-                    if isinstance(configuration, Collective)
-                    else message_row(configuration, measured)
-                )
+                if isinstance(configuration, Collective):
+                    rows.append(collective_row(launch.header, configuration, measured))
+                else:
+                    rows.append(message_row(configuration, measured))
             except MissingParameterError as error:
                 left_out[str(error)] += 1
-                continue
-            rows.append(row)
     origin = machine.origin
     notes = remarks(measurements.launches, *((origin.thread_level, origin.buffers) if origin else ()))
     notes += tuple(f"{count} record{'s' * (count > 1)} left out: {why}" for why, count in left_out.items())
@@ -269,30 +258,24 @@ def summarise(rows: Iterable[ComparedTime]) -> list[ErrorSummary]:
     -----
     March 2009, Table 5(c), and the factors of Section 4.2.
     """
-    listed = list(rows)
-    summaries = []
-    for operation in dict.fromkeys(row.operation for row in listed):
-        of_it = [row for row in listed if row.operation == operation]
-        for model in dict.fromkeys(name for row in of_it for name in row.predicted):
-            predicted_rows = [row for row in of_it if model in row.predicted]
-            most = max(row.processes for row in predicted_rows)
-            factors = [
-                (1 + row.relative_error(model), row.message_size) for row in predicted_rows if row.processes == most
-            ]
-            factor, size = max(factors, key=lambda pair: abs(math.log(pair[0])) if pair[0] > 0 else math.inf)
-            errors = [(row, abs(row.relative_error(model))) for row in predicted_rows]
-            summaries.append(
-                ErrorSummary(
-                    operation,
-                    model,
-                    len(predicted_rows),
-                    fmean(error for _, error in errors),
-                    fmean(abs(row.absolute_error(model)) for row in predicted_rows),
-                    most,
-                    factor,
-                    size,
-                    _means((row.message_size, error) for row, error in errors),
-                    _means((row.processes, error) for row, error in errors),
-                )
-            )
-    return summaries
+    of_models: dict[str, dict[str, list[ComparedTime]]] = {}
+    for row in rows:
+        for model in row.predicted:
+            of_models.setdefault(row.operation, {}).setdefault(model, []).append(row)
+    return [
+        _summary(operation, model, predicted_rows)
+        for operation, by_model in of_models.items()
+        for model, predicted_rows in by_model.items()
+    ]
+
+
+def _summary(operation: str, model: str, rows: Sequence[ComparedTime]) -> ErrorSummary:
+    most = max(row.processes for row in rows)
+    factors = [(1 + row.relative_error(model), row.message_size) for row in rows if row.processes == most]
+    factor, size = max(factors, key=lambda pair: abs(math.log(pair[0])) if pair[0] > 0 else math.inf)
+    errors = [(row, abs(row.relative_error(model))) for row in rows]
+    mean_absolute = fmean(abs(row.absolute_error(model)) for row in rows)
+    means = fmean(error for _, error in errors), mean_absolute
+    by_size = _means((row.message_size, error) for row, error in errors)
+    by_processes = _means((row.processes, error) for row, error in errors)
+    return ErrorSummary(operation, model, len(rows), *means, most, factor, size, by_size, by_processes)

@@ -20,22 +20,19 @@ Sources: March 2009, Section 3; of pLogP, Kielmann, Bal and Verstoep 2000. Main 
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError, MissingParameterError, choice_of
-from commmodel.machine import LogGP, Machine, Parameter, PLogP
-from commmodel.predict.seconds import end_of
+from commmodel.machine import LogGP, Machine, Parameter, PLogP, Segment
+from commmodel.predict.seconds import End, value_at
 from commmodel.results.configurations import MessagePath
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-End = Literal["low", "value", "high"]
-"""Which ends of all parameters' intervals: those that make times short, the values, those that make them long."""
-
 MODELS = ("plogp", "loggp", "logp")
 """Names of the models that know what a message costs its sender, its receiver and the network."""
 _COLUMNS = ("o_s", "o_r", "g")
@@ -64,7 +61,10 @@ def check_path(machine: Machine, path: str | None) -> None:
         raise InputError(f"machine {machine.name!r} knows no path {path!r}: {choice_of(path, names)}")
 
 
-def _missing(machine: Machine, where: str, problem: str, kernel: str) -> MissingParameterError:
+def missing(machine: Machine, where: Segment | str, problem: str, kernel: str) -> MissingParameterError:
+    """Return the error for a parameter that a machine lacks in a segment or elsewhere; it names the kernel to run."""
+    if isinstance(where, Segment):
+        where = f"segment {where.protocol} ({where.path})"
     return MissingParameterError(
         f"machine {machine.name!r}, {where}: {problem}: measure it with python -m commmodel.bench {kernel}, then fit"
     )
@@ -82,7 +82,7 @@ def plogp_table(machine: Machine, path: str | None = None, end: End = "value") -
     if table is None or end == "value":
         return table
     columns = table.low if end == "low" else table.high
-    L = Parameter(end_of(table.L, slow=end == "high"))
+    L = Parameter(value_at(table.L, end))
     return msgspec.structs.replace(table, L=L, **{name: columns.get(name, getattr(table, name)) for name in _COLUMNS})
 
 
@@ -95,12 +95,11 @@ def loggp_at(machine: Machine, message_size: float, path: str | None = None, *, 
         Where there are none, or G is missing and a byte's time is needed; it names the kernel to run.
     """
     segment = machine.segment(message_size, path)
-    where = f"segment {segment.protocol} ({segment.path})"
     if segment.loggp is None:
-        raise _missing(machine, where, "it has no LogGP parameters", "loggp")
+        raise missing(machine, segment, "it has no LogGP parameters", "loggp")
     if segment.loggp.G is None and needs_G and message_size > 1:
         problem = "LogGP's G is missing (--model logp leaves a byte's time out)"
-        raise _missing(machine, where, problem, "loggp")
+        raise missing(machine, segment, problem, "loggp")
     return segment.loggp
 
 
@@ -114,12 +113,9 @@ def _of_segments(machine: Machine, model: str, path: str | None, end: End, size:
     columns = np.empty((4, sizes.size))
     for column, message_size in enumerate(sizes.tolist()):
         loggp = loggp_at(machine, message_size, path, needs_G=model == "loggp")
-
-        def at(parameter: Parameter) -> float:
-            return parameter.value if end == "value" else end_of(parameter, slow=end == "high")
-
-        L, o, g = at(loggp.L), at(loggp.o), at(loggp.g)
-        of_bytes = max(message_size - 1, 0) * at(loggp.G) if loggp.G is not None and model == "loggp" else 0.0
+        L, o, g = (value_at(parameter, end) for parameter in (loggp.L, loggp.o, loggp.g))
+        G = value_at(loggp.G, end) if loggp.G is not None and model == "loggp" else 0.0
+        of_bytes = max(message_size - 1, 0) * G
         columns[:, column] = o, o, g + of_bytes, L + of_bytes
     return Costs(*columns[:, place.reshape(size.shape)])
 
@@ -206,5 +202,5 @@ def message_costs(
         return partial(_of_segments, machine, model, path, end)
     table = plogp_table(machine, path, end)
     if table is None:
-        raise _missing(machine, f"path {path or machine.paths[0]}", "it has no pLogP table", "plogp")
+        raise missing(machine, f"path {path or machine.paths[0]}", "it has no pLogP table", "plogp")
     return partial(_of_table, table)

@@ -11,7 +11,8 @@ from commmodel.collectives.schedule import Schedule
 from commmodel.machine import Machine, Segment
 from commmodel.machine.hybrid import answers_wait
 from commmodel.machine.rates import node_rate
-from commmodel.predict.costs import Costs, End, Floats, Integers, awaited_from, message_costs, plogp_table
+from commmodel.predict.costs import Costs, Floats, Integers, awaited_from, message_costs, plogp_table
+from commmodel.predict.seconds import End
 from commmodel.units import format_size
 
 

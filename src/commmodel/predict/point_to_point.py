@@ -17,12 +17,11 @@ from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.machine import LogGP, Machine, MeasuredTimes, Parameter, Segment, choose_model
 from commmodel.machine.model_choice import Model as SeveralModel
 from commmodel.machine.parameters import UNITS
-from commmodel.models import loggp, maxrate, nodeaware
-from commmodel.models import postal as postal_model
+from commmodel.models import loggp, maxrate, nodeaware, postal
 from commmodel.predict.costs import MODELS as COST_MODELS
-from commmodel.predict.costs import End, check_machine, check_path, plogp_table
+from commmodel.predict.costs import check_machine, check_path, missing, plogp_table
 from commmodel.predict.extrapolation import Reach, reach_of
-from commmodel.predict.seconds import Seconds, end_of, with_scatter
+from commmodel.predict.seconds import End, Seconds, end_of, with_scatter
 from commmodel.units import format_size, format_time
 
 Model = SeveralModel | LogGP
@@ -84,33 +83,18 @@ class _Kind(NamedTuple):
     """In the order of the formula's last arguments."""
 
 
-def _postal_seconds(message_size: float, _processes: int, alpha: float, beta: float) -> float:
-    seconds: float = postal_model.time(message_size, alpha, beta)
-    return seconds
-
-
-def _loggp_seconds(message_size: float, _processes: int, L: float, o: float, G: float) -> float:
-    seconds: float = loggp.time(message_size, L, o, G)
-    return seconds
-
-
-def _logp_seconds(_message_size: float, _processes: int, L: float, o: float) -> float:
-    seconds: float = loggp.logp_time(L, o)
-    return seconds
-
-
 _KINDS = {
     "extended": _Kind(lambda segment: segment.extended, maxrate.extended_time, ("alpha", "R_N", "R_Cb", "R_Ci")),
     "max-rate": _Kind(lambda segment: segment.max_rate, maxrate.time, ("alpha", "R_N", "R_C")),
     "latency-aware": _Kind(lambda segment: segment.latency_aware, maxrate.latency_aware_time, ("alpha", "R_N", "R_C")),
     "one-way": _Kind(lambda segment: segment.one_way, maxrate.time, ("alpha", "R_N", "R_C")),
-    "postal": _Kind(lambda segment: segment.postal, _postal_seconds, ("alpha", "beta")),
-    "loggp": _Kind(lambda segment: segment.loggp, _loggp_seconds, ("L", "o", "G")),
-    "logp": _Kind(lambda segment: segment.loggp, _logp_seconds, ("L", "o")),
+    "postal": _Kind(
+        lambda segment: segment.postal, lambda size, _, *fitted: postal.time(size, *fitted), ("alpha", "beta")
+    ),
+    "loggp": _Kind(lambda segment: segment.loggp, lambda size, _, *fitted: loggp.time(size, *fitted), ("L", "o", "G")),
+    "logp": _Kind(lambda segment: segment.loggp, lambda _size, _, *fitted: loggp.logp_time(*fitted), ("L", "o")),
 }
 _ENDS: tuple[End, ...] = ("value", "low", "high")
-_SEVERAL = {"extended", "max-rate", "latency-aware", "one-way"}
-"""The models that know what becomes of several messages at once."""
 MODELS = (*(name for name in _KINDS if name not in COST_MODELS), *COST_MODELS)
 """Names of the models, the richest first; the one-way model is that of streams, the last three are those of trains."""
 _FALLS = 1.05
@@ -203,13 +187,6 @@ def _scatter(model: Model | None) -> float:
     return model.quality.scatter if model is not None and model.quality is not None else 0.0
 
 
-def _missing(machine: Machine, segment: Segment, problem: str, kernel: str) -> MissingParameterError:
-    return MissingParameterError(
-        f"machine {machine.name!r}, segment {segment.protocol} ({segment.path}): {problem}: "
-        f"measure it with python -m commmodel.bench {kernel}, then fit"
-    )
-
-
 def _chosen(
     machine: Machine,
     segment: Segment,
@@ -224,7 +201,7 @@ def _chosen(
             raise InputError(f"{model!r} is no model: {choice_of(model, MODELS)}")
         if model not in times:
             problem = f"the {model} model or a parameter of it is missing"
-            raise _missing(machine, segment, problem, _KERNELS.get(model, "pairs on at least 4 ranks"))
+            raise missing(machine, segment, problem, _KERNELS.get(model, "pairs on at least 4 ranks"))
         return model
     able = [name for name in times if name != "logp"]
     speaking = choose_model(segment, processes, message_size).name
@@ -235,9 +212,9 @@ def _chosen(
         problem = (
             f"R_N is missing, so it says nothing about {processes} processes at once (--model {ignoring} ignores that)"
         )
-        raise _missing(machine, segment, problem, "pairs on at least 4 ranks")
+        raise missing(machine, segment, problem, "pairs on at least 4 ranks")
     if not able:
-        raise _missing(machine, segment, "LogGP's G is missing (--model logp leaves a byte's time out)", "loggp")
+        raise missing(machine, segment, "LogGP's G is missing (--model logp leaves a byte's time out)", "loggp")
     return able[0]
 
 
@@ -383,7 +360,7 @@ def _on_path(machine: Machine, message_size: float, processes: int, path: str, m
     times = _times(machine, segment, message_size, processes)
     lone = _lone(machine, segment, message_size)
     if lone is None:
-        raise _missing(machine, segment, "it has no model", "pingpong pairs")
+        raise missing(machine, segment, "it has no model", "pingpong pairs")
     if times.keys() <= set(COST_MODELS) and segment.max_rate is not None and processes == 1 and model is None:
         times = {"postal": lone} | times  # max-rate of one number of pairs is the postal model
     chosen = _chosen(machine, segment, times, message_size, processes, model)
@@ -437,7 +414,7 @@ def _predicted(
         return _sum(*map(_times_over, times, messages.values()))
 
     time = _sum(total(part.times[part.chosen] for part in parts), *beside)
-    postal = total(part.lone for part in parts)
+    lone = total(part.lone for part in parts)
     common = [name for name in MODELS if all(name in part.times for part in parts)]
     models = {name: _sum(total(part.times[name] for part in parts), *beside) for name in common}
     chosen = _joined(part.chosen for part in parts)
@@ -445,9 +422,9 @@ def _predicted(
         time=time,
         model=chosen,
         models=models | {chosen: time},
-        postal=postal,
+        postal=lone,
         aggregate_rate=_quotient(processes * sum(messages.values()) * message_size, time.seconds),
-        ratio=_quotient(time.seconds, postal.seconds),
+        ratio=_quotient(time.seconds, lone.seconds),
         protocol=_joined(part.segment.protocol for part in parts),
         path=_joined(part.segment.path for part in parts),
         queue_search=queue_search,

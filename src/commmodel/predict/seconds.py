@@ -1,10 +1,14 @@
 """A time with its interval. Main entry: `Seconds`."""
 
 import math
+from typing import Literal
 
 from msgspec import Struct
 
 from commmodel.machine import Parameter
+
+End = Literal["low", "value", "high"]
+"""Which ends of all parameters' intervals: those that make times short, the values, those that make them long."""
 
 
 class Seconds(Struct, frozen=True):
@@ -32,6 +36,15 @@ def end_of(parameter: Parameter, slow: bool) -> float:
     is_rate = parameter.unit == "B/s"
     end = parameter.low if slow == is_rate else parameter.high
     return parameter.value if end is None else max(end, 0.0)
+
+
+def value_at(parameter: Parameter, end: End) -> float:
+    """Return a parameter's value, or an end of its interval as `end_of`.
+
+    >>> value_at(Parameter(2e-6, "s", 1e-6, 3e-6), "high")
+    3e-06
+    """
+    return parameter.value if end == "value" else end_of(parameter, slow=end == "high")
 
 
 def with_scatter(time: Seconds, scatter: float, confidence: float | None) -> Seconds:
