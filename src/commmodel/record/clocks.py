@@ -9,21 +9,14 @@ from commmodel._core.recordings.logs import Clock
 
 @dataclass(frozen=True)
 class ClockComparison:
-    """A rank's clock beside rank 0's.
-
-    Attributes
-    ----------
-    ticks : int
-        Of the rank, since its first tick.
-    seconds : float
-        Of rank 0 at that tick, since the first tick of rank 0.
-    uncertainty : float
-        Half of the interval in which that lies, in seconds.
-    """
+    """A rank's clock beside rank 0's."""
 
     ticks: int
+    """Of the rank, since its first tick."""
     seconds: float
+    """Of rank 0 at that tick, since the first tick of rank 0."""
     uncertainty: float
+    """Half of the interval in which that lies, in seconds."""
 
 
 def rank_clock(ticks_per_second: float, comparisons: Sequence[ClockComparison], offset: float = 0.0) -> Clock:

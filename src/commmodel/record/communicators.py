@@ -31,51 +31,34 @@ class LocalCommunicator:
 
 @dataclass(frozen=True)
 class Communicator:
-    """A communicator of a recording.
-
-    Attributes
-    ----------
-    number : int
-        From 1; 0 stands for none.
-    name : str
-        Its own, or what it is.
-    kind : str
-        One of ``plain``, ``Cartesian``, ``graph``, ``distributed graph``, ``inter``.
-    ranks : int32 array
-        Its members, ranks of MPI_COMM_WORLD; of an intercommunicator those of both groups.
-    """
+    """A communicator of a recording."""
 
     number: int
+    """From 1; 0 stands for none."""
     name: str
+    """Its own, or what it is."""
     kind: str
+    """One of ``plain``, ``Cartesian``, ``graph``, ``distributed graph``, ``inter``."""
     ranks: NDArray[np.int32]
+    """Its members, ranks of MPI_COMM_WORLD; of an intercommunicator those of both groups."""
 
 
 @dataclass(frozen=True)
 class View:
-    """A communicator as a rank sees it.
-
-    Attributes
-    ----------
-    local, number : int
-        Its numbers in the rank's log and in the recording.
-    place : int
-        This rank's in its own group.
-    is_inter : bool
-    group, own_group : int
-        Lists of ranks: of the peers whom messages go to, and of this rank; different ones of an intercommunicator.
-    sources, destinations : tuple of int or None
-        Neighbours in its topology, ranks in it; -2 stands for nobody. None where it has no topology.
-    """
+    """A communicator as a rank sees it."""
 
     local: int
     number: int
+    """Its numbers in the rank's log and in the recording."""
     place: int
+    """This rank's in its own group."""
     is_inter: bool
     group: int
     own_group: int = 0
+    """Lists of ranks: of the peers whom messages go to, and of this rank; different ones of an intercommunicator."""
     sources: tuple[int, ...] | None = None
     destinations: tuple[int, ...] | None = None
+    """Neighbours in its topology, ranks in it; -2 stands for nobody. None where it has no topology."""
 
 
 def expand(runs: Runs, processes: int) -> NDArray[np.int32] | None:

@@ -23,37 +23,25 @@ _MOST_CALLS = 3_000_000
 
 @dataclass(frozen=True)
 class Efficiency:
-    """Parallel efficiency and its factors, all from 0 to 1; of the ranks whose log there is.
-
-    Attributes
-    ----------
-    parallel : float
-        Load balance times communication: the mean time of computing as a share of the run time.
-    load_balance : float
-        Mean time of computing divided by the longest of any rank.
-    communication : float
-        Longest time of computing of any rank divided by the run time: serialisation times transfer.
-    serialisation : float or None
-        Longest time of computing divided by the run time on an ideal network, where messages take no time: what is lost
-        to ranks waiting for each other. None where the replay is not possible.
-    transfer : float or None
-        Run time on an ideal network divided by the run time: what is lost to moving data.
-    seconds : float
-        Run time as recorded, from the end of MPI_Init to MPI_Finalize.
-    ideal_seconds : float or None
-        The same, replayed on the ideal network.
-    problem : str
-        Why there is no replay; empty where there is one.
-    """
+    """Parallel efficiency and its factors, all from 0 to 1; of the ranks whose log there is."""
 
     parallel: float
+    """Load balance times communication: the mean time of computing as a share of the run time."""
     load_balance: float
+    """Mean time of computing divided by the longest of any rank."""
     communication: float
+    """Longest time of computing of any rank divided by the run time: serialisation times transfer."""
     serialisation: float | None
+    """Longest time of computing divided by the run time on an ideal network, where messages take no time: what is lost
+    to ranks waiting for each other. None where the replay is not possible."""
     transfer: float | None
+    """Run time on an ideal network divided by the run time: what is lost to moving data."""
     seconds: float
+    """Run time as recorded, from the end of MPI_Init to MPI_Finalize."""
     ideal_seconds: float | None
+    """The same, replayed on the ideal network."""
     problem: str = ""
+    """Why there is no replay; empty where there is one."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attributes as a dictionary."""

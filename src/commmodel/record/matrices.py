@@ -18,19 +18,12 @@ _MOST_DENSE = 8192
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """Messages from rank to rank, point-to-point ones alone; a row for each pair that has exchanged any.
-
-    Attributes
-    ----------
-    processes : int
-    source, destination : int64 arrays
-        Ranks of MPI_COMM_WORLD; pairs ascend.
-    messages, bytes : int64 arrays
-    """
+    """Messages from rank to rank, point-to-point ones alone; a row for each pair that has exchanged any."""
 
     processes: int
     source: NDArray[np.int64]
     destination: NDArray[np.int64]
+    """Ranks of MPI_COMM_WORLD; pairs ascend."""
     messages: NDArray[np.int64]
     bytes: NDArray[np.int64]
 

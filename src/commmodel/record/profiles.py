@@ -39,43 +39,20 @@ __all__ = ["CallProfile", "CommunicatorProfile", "Profile", "RankProfile", "Site
 
 
 class CallProfile(msgspec.Struct, frozen=True):
-    """All calls of one name.
-
-    Attributes
-    ----------
-    count : int
-    bytes : int
-        Sent, received by receives, or put into collectives, by all ranks together.
-    seconds, waiting : float
-        Of all ranks together; the waiting is a part of the seconds.
-    group : str
-        Like ``point-to-point``.
-    """
+    """All calls of one name."""
 
     count: int
     bytes: int
+    """Sent, received by receives, or put into collectives, by all ranks together."""
     seconds: float
     waiting: float
+    """Of all ranks together; the waiting is a part of the seconds."""
     group: str
+    """Like ``point-to-point``."""
 
 
 class SiteProfile(msgspec.Struct, frozen=True):
-    """All calls of one name at one line of the program.
-
-    Attributes
-    ----------
-    file, function, call : str
-    line, count, bytes : int
-    seconds, waiting : float
-    waits_for : int or None
-        The rank that has caused most of the waiting.
-    waits_for_share : float
-        The part of the waiting that it has caused.
-    reasons : dict
-        Why calls wait, like ``late sender`` -> seconds, the longest first.
-    place : str
-        File and line as people write them.
-    """
+    """All calls of one name at one line of the program."""
 
     file: str
     line: int
@@ -86,36 +63,32 @@ class SiteProfile(msgspec.Struct, frozen=True):
     seconds: float
     waiting: float
     waits_for: int | None
+    """The rank that has caused most of the waiting."""
     waits_for_share: float
+    """The part of the waiting that it has caused."""
     reasons: dict[str, float]
+    """Why calls wait, like ``late sender`` -> seconds, the longest first."""
     place: str
+    """File and line as people write them."""
 
 
 class RankProfile(msgspec.Struct, frozen=True):
-    """The time of one rank, in seconds.
-
-    Attributes
-    ----------
-    seconds : float
-        From its first tick to its last.
-    computing : float
-        Outside of MPI, on the thread that called MPI first.
-    waiting, transferring : float
-        In communication, on all threads.
-    files, other : float
-        In files; in starting and ending MPI.
-    caused : float
-        What other ranks have waited for this one.
-    """
+    """The time of one rank, in seconds."""
 
     rank: int
     seconds: float
+    """From its first tick to its last."""
     computing: float
+    """Outside of MPI, on the thread that called MPI first."""
     waiting: float
     transferring: float
+    """In communication, like the waiting, on all threads."""
     files: float
+    """In files."""
     other: float
+    """In starting and ending MPI."""
     caused: float
+    """What other ranks have waited for this one."""
     calls: int
     messages: int
     bytes: int
@@ -144,42 +117,28 @@ class SizeProfile(msgspec.Struct, frozen=True):
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """What a program's communication costs.
-
-    Attributes
-    ----------
-    seconds : float
-        From the first tick of any rank to the last.
-    processes : int
-    messages, bytes : int
-        Sent from rank to rank; collectives are among the calls.
-    communication : float
-        Share of the ranks' time that is communication, on the threads that called MPI first.
-    load_balance : float
-        Mean of the ranks' computing time over its maximum.
-    calls : dict
-        Name -> `CallProfile`, by time.
-    sites : tuple of SiteProfile
-        By time.
-    ranks, communicators, sizes : tuples
-    matrix : Matrix
-    faults : tuple of str
-        What is missing in the recording.
-    """
+    """What a program's communication costs."""
 
     seconds: float
+    """From the first tick of any rank to the last."""
     processes: int
     messages: int
     bytes: int
+    """Sent from rank to rank; collectives are among the calls."""
     communication: float
+    """Share of the ranks' time that is communication, on the threads that called MPI first."""
     load_balance: float
+    """Mean of the ranks' computing time over its maximum."""
     calls: dict[str, CallProfile]
+    """Name -> `CallProfile`, by time."""
     sites: tuple[SiteProfile, ...]
+    """By time."""
     ranks: tuple[RankProfile, ...]
     communicators: tuple[CommunicatorProfile, ...]
     sizes: tuple[SizeProfile, ...]
     matrix: Matrix
     faults: tuple[str, ...]
+    """What is missing in the recording."""
 
     @property
     def communication_sites(self) -> tuple[SiteProfile, ...]:

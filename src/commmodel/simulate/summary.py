@@ -27,30 +27,20 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A simulation, or a measured timeline set beside it.
-
-    Attributes
-    ----------
-    name : str
-        The model, or the measured timeline.
-    seconds : float
-    ends : float64 array, shape (processes,)
-    spent : float64 array, shape (processes, states)
-        In the order of `commmodel.simulate.states.State`, all of them or the first.
-    result : SimulationResult, optional
-        Of a simulation.
-    link_names : sequence of str
-    capacity : float64 array, shape (links,)
-        Empty for models without links.
-    """
+    """A simulation, or a measured timeline set beside it."""
 
     name: str
+    """The model, or the measured timeline."""
     seconds: float
     ends: NDArray[np.float64]
+    """Shape (processes,)."""
     spent: NDArray[np.float64]
+    """Shape (processes, states). In the order of `commmodel.simulate.states.State`, all of them or the first."""
     result: SimulationResult | None = None
+    """Of a simulation."""
     link_names: Sequence[str] = ()
     capacity: NDArray[np.float64] | None = None
+    """Shape (links,). Empty for models without links."""
 
 
 class StateTime(NamedTuple):

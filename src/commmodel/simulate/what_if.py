@@ -39,41 +39,26 @@ class RankTimes(NamedTuple):
 
 @dataclass(frozen=True)
 class PredictedRun:
-    """The predicted run time of a workload on a scaled place.
-
-    Attributes
-    ----------
-    place : str
-    scale : Scale
-    model : str
-    title : str
-        Of the workload.
-    processes : int
-    seconds : float
-        Simulated.
-    ranks : dict
-        Word of a state (`commmodel.simulate.states`) -> seconds of the ranks.
-    messages, events : int
-    wall_seconds : float
-        Of the simulation.
-    blocked : tuple of str
-        Lines on a deadlock; empty where there is none.
-    notes : tuple of str
-        What is to be said of the run.
-    """
+    """The predicted run time of a workload on a scaled place."""
 
     place: str
     scale: Scale
     model: str
     title: str
+    """Of the workload."""
     processes: int
     seconds: float
+    """Simulated."""
     ranks: dict[str, RankTimes]
+    """Word of a state (`commmodel.simulate.states`) -> seconds of the ranks."""
     messages: int
     events: int
     wall_seconds: float
+    """Of the simulation."""
     blocked: tuple[str, ...] = ()
+    """Lines on a deadlock; empty where there is none."""
     notes: tuple[str, ...] = ()
+    """What is to be said of the run."""
 
 
 def predictions(

@@ -25,16 +25,6 @@ CHUNK = 1 << 15
 class Timeline:
     """States of each rank over time.
 
-    Attributes
-    ----------
-    name : str
-        What it is, for people: a model, or a file.
-    processes : int
-    intervals : structured array of `commmodel.simulate.result.INTERVAL`
-        In the order of ranks, and of times for each rank.
-    transfers : structured array of `commmodel.simulate.result.MESSAGE`
-        In the order in which they were posted; empty where they are not known.
-
     Examples
     --------
     >>> from commmodel.simulate.result import INTERVAL
@@ -46,9 +36,12 @@ class Timeline:
     """
 
     name: str
+    """What it is, for people: a model, or a file."""
     processes: int
     intervals: NDArray[np.void]
+    """In the order of ranks, and of times for each rank."""
     transfers: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MESSAGE))
+    """In the order in which they were posted; empty where they are not known."""
 
     def __post_init__(self) -> None:
         rows, sent = self.intervals, self.transfers
