@@ -26,6 +26,7 @@ from commmodel.report.overlap.measurements import (
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.overlap.validation import case_tables, cost_tables, validation_tables, verdicts
 from commmodel.report.overlap.validation_plots import draw
+from commmodel.report.sections import overlap_profiles
 from commmodel.results import Writer
 from commmodel.results.configurations import Bandwidth, Burst, PingPong, Queue
 
@@ -83,7 +84,7 @@ def test_overhead_has_a_row_for_each_size_and_a_column_for_each_burst():
 
 
 def test_bandwidth_says_the_slowest_pair_and_with_more_than_two_processes_the_fastest():
-    parts = {part.title: part for part in overlap_tables(ALL, KNOWN)}
+    parts = {part.title: part for part in overlap_tables(ALL, KNOWN.overlap)}
     alone = parts["bandwidth of a pair, nearest-neighbour, same-node"]
     assert headings(alone) == ["size", "p = 2, both ways", "p = 2, one way"]
     assert words(alone)[0] == ("8 B", "1.25 GB/s", "1.25 GB/s")
@@ -93,12 +94,12 @@ def test_bandwidth_says_the_slowest_pair_and_with_more_than_two_processes_the_fa
 
 
 def test_progress_is_that_of_the_machine():
-    part = next(part for part in overlap_tables(ALL, KNOWN) if part.title.startswith("progress"))
+    part = next(part for part in overlap_tables(ALL, KNOWN.overlap) if part.title.startswith("progress"))
     assert words(part) == [("1 KiB", "95 %", "100 %"), ("64 KiB", "30 %", "20 %"), ("1 MiB", "2.0 %", "0.0 %")]
 
 
 def test_what_overlap_brought_has_a_row_for_each_problem_and_a_column_for_each_template():
-    part = overlap_tables(ALL, KNOWN)[-1]
+    part = overlap_tables(ALL, KNOWN.overlap)[-1]
     assert [column.detail for column in part.columns[-2:]] == ["tight", "pipelined"]
     small, large = part.rows
     assert (small[0].value, large[0].value) == ("256 KiB", "1 MiB")
@@ -107,11 +108,11 @@ def test_what_overlap_brought_has_a_row_for_each_problem_and_a_column_for_each_t
 
 
 def test_verdicts_name_progress_and_the_queue():
-    progress, queue, volume = overlap_verdicts(ALL, KNOWN)
+    progress, queue, volume = overlap_verdicts(ALL, KNOWN.overlap)
     assert "messages of 1 MiB and more do not move while both sides compute" in progress
     assert "queue is full with 64 messages" in queue
     assert "more than 4 MiB under way" in volume
-    (endless,) = overlap_verdicts(ALL, machine(overlap=(OverlapProfile("same-node"),)))
+    (endless,) = overlap_verdicts(ALL, (OverlapProfile("same-node"),))
     assert "no limit of the queue up to 11 messages" in endless
 
 
@@ -136,7 +137,10 @@ def test_terminal_and_page_show_the_same_tables(records, known, tmp_path):
     assert page.events == []
     assert all(one.startswith("#") for one in page.references)
     assert len(set(page.ids)) == len(page.ids)
-    parts = [*overlap_tables(found, known), *(table for tables in path_tables(found) for table in tables.details)]
+    parts = [
+        *overlap_tables(found, overlap_profiles(found, known)),
+        *(table for tables in path_tables(found) for table in tables.details),
+    ]
     assert parts
     for part in parts:
         assert part.title in " ".join(printed.split())
@@ -145,7 +149,7 @@ def test_terminal_and_page_show_the_same_tables(records, known, tmp_path):
             for cell in row:
                 assert cell.value in printed
                 assert cell.value in page.text
-    for sentence in overlap_verdicts(found, known):
+    for sentence in overlap_verdicts(found, overlap_profiles(found, known)):
         assert sentence in page.text
     assert "No measurements" not in printed
 

@@ -93,7 +93,7 @@ def _run(arguments: argparse.Namespace) -> int:
             print(
                 "No model of messages: no records of pingpong or pairs here. Fit these files with those that have some."
             )
-        for sentence in overlap_verdicts(measurements, fitted):
+        for sentence in overlap_verdicts(measurements, fitted.overlap):
             print(sentence)
         print(f"written to {output}; next: commmodel report {' '.join(arguments.results)} {output}")
     return 0

@@ -139,6 +139,7 @@ def _as_json(output: str | None, measurements: Any, read_machine: Any, scaling: 
 
     from commmodel.fit.oversubscription import network_oversubscription
     from commmodel.report.overlap.measurements import overlap_verdicts
+    from commmodel.report.sections import overlap_profiles
 
     records = [
         {
@@ -155,7 +156,7 @@ def _as_json(output: str | None, measurements: Any, read_machine: Any, scaling: 
         "records": records,
         "oversubscription": network
         and {"verdict": network.verdict, "shares": [share._asdict() for share in network.shares]},
-        "overlap": overlap_verdicts(measurements, read_machine),
+        "overlap": overlap_verdicts(measurements, overlap_profiles(measurements, read_machine)),
         "scaling": [_grown_as_json(row) for row in scaling.rows],
         "machine": msgspec.to_builtins(read_machine),
     }

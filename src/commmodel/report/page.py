@@ -8,7 +8,6 @@ import os
 
 from commmodel.files import write_text
 from commmodel.fit.consistency import consistency
-from commmodel.fit.oversubscription import network_oversubscription
 from commmodel.machine import Machine
 from commmodel.report.kit.blocks import (
     Block,
@@ -22,60 +21,24 @@ from commmodel.report.kit.blocks import (
     Plot,
     Section,
     Words,
-    folded,
 )
 from commmodel.report.kit.pages import render_page
-from commmodel.report.kit.tables import Table, common_notes
 from commmodel.report.machine.headlines import headlines
 from commmodel.report.machine.hybrid import hybrid_remarks, hybrid_tables
 from commmodel.report.machine.hybrid_plots import hybrid_plots
 from commmodel.report.machine.loggp import has_other_models, loggp_remarks, logp_tables
 from commmodel.report.machine.parameters import further_remarks, parameter_table, remarks
 from commmodel.report.machine.plots import draw
-from commmodel.report.measurements.collectives import collective_tables
-from commmodel.report.measurements.declared import declared_tables
-from commmodel.report.measurements.endings import collective_endings, overlap_endings
 from commmodel.report.measurements.environment import command_line, environment_rows
-from commmodel.report.measurements.memory import memory_tables
-from commmodel.report.measurements.node_pairs import node_share_table
-from commmodel.report.measurements.point_to_point import BUFFER_WORDS, PathTables, path_tables
-from commmodel.report.overlap.measurements import overlap_tables, overlap_verdicts
+from commmodel.report.measurements.point_to_point import BUFFER_WORDS
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.scaling.page import scaling_section
+from commmodel.report.sections import measured_sections
 from commmodel.results import Measurements, launch_count, library_name, pool
 from commmodel.results.conditions import remarks as condition_remarks
 from commmodel.results.conditions import touched_words
 from commmodel.results.pooling import TABLED
 from commmodel.scaling.overview import Overview, overview
-from commmodel.statistics import CONFIDENCE
-from commmodel.units import format_ratio
-
-_BELOW = f"Below each median its {format_ratio(CONFIDENCE)} interval."
-_RATES = (
-    "Bytes per second of all k pairs together, k n / T; below it T, the median time of one message of the slowest pair."
-)
-_STREAM_RATES = (
-    "Bytes per second of all k streams together, in one direction, k n / T; below it T, the median time of one message "
-    "in a window of messages, of the slowest stream."
-)
-_SHARES = (
-    "Rate of a node while h pairs of nodes communicate, each with k pairs of ranks, over its rate alone; below it the "
-    f"ratios of the ends of both medians' {format_ratio(CONFIDENCE)} intervals."
-)
-
-
-def _hint(words: str) -> Words:
-    return Words(words, is_hint=True)
-
-
-def _endings(endings: tuple[str, ...]) -> Words:
-    return _hint(f"How the records ended. {'; '.join(endings)}.")
-
-
-def _with_hint(table: Table, hint: str) -> Folded:
-    """Return a table folded behind its title, with a hint below it."""
-    fold = folded(table)
-    return Folded(fold.summary, (*fold.blocks, _hint(hint)))
 
 
 def _subtitle(measurements: Measurements) -> list[str]:
@@ -152,53 +115,6 @@ def _parameters(measurements: Measurements, machine: Machine | None) -> Section:
     return Section("Parameters of the model", tuple(blocks))
 
 
-def _path_section(tables: PathTables, *, is_one_launch: bool) -> Section:
-    blocks: list[Block] = [Words(f"{words[:1].upper()}{words[1:]}.") for words in tables.thresholds]
-    if tables.times is not None:
-        calls = " In send, in receive: time inside the call while the other side is ready." * tables.has_ping
-        hint = (
-            f"Half of a round trip. Interval: {format_ratio(CONFIDENCE)} of the median, from order statistics, in the "
-            "median's unit; none where there are too few samples for one."
-            f"{' It is that of this launch: others differ by more.' * is_one_launch} p10 … p90: the tenth and the "
-            f"ninetieth percentile.{calls}"
-        )
-        blocks.append(_with_hint(tables.times, hint))
-    if tables.pairs is not None:
-        blocks.append(_with_hint(tables.pairs, _RATES))
-    blocks += [_with_hint(table, _STREAM_RATES) for table in tables.streams]
-    blocks += [_with_hint(table, _BELOW) for table in tables.details]
-    return Section(f"Measurements, {tables.path}", (*blocks, _endings(tables.endings)))
-
-
-def _collectives(measurements: Measurements) -> Section:
-    tables = common_notes((*declared_tables(measurements), *collective_tables(measurements)))
-    if not tables:
-        return Section("", ())
-    folds = map(folded, tables)
-    return Section("Collective operations", (*folds, _hint(_BELOW), _endings(collective_endings(measurements))))
-
-
-def _memory(measurements: Measurements) -> Section:
-    tables = memory_tables(measurements)
-    return Section("Memory", (*tables, _hint(_BELOW)) if tables else ())
-
-
-def _overlap(measurements: Measurements, machine: Machine | None) -> Section:
-    tables = overlap_tables(measurements, machine)
-    blocks: list[Block] = [*map(Words, overlap_verdicts(measurements, machine)), *map(folded, common_notes(tables))]
-    endings = overlap_endings(measurements)
-    return Section("Overlap", (*blocks, *([_endings(endings)] if endings else [])))
-
-
-def _network(measurements: Measurements) -> Section:
-    network = network_oversubscription(measurements)
-    if network is None:
-        return Section("", ())
-    blocks: list[Block] = [Words(network.verdict)]
-    blocks += [node_share_table(network.shares).untitled(), _hint(_SHARES)] if network.shares else []
-    return Section("Oversubscription of the network", tuple(blocks))
-
-
 def _environment(measurements: Measurements) -> list[Section]:
     launches, blocks = measurements.launches, []
     for number, launch in enumerate(launches, 1):
@@ -236,17 +152,12 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
     """
     scaling = overview(measurements) if scaling is None else scaling
     measurements = pool(measurements, kinds=TABLED)
-    is_one_launch = launch_count(measurements) == 1
     numbers = [
         *_headlines(measurements, machine),
         _plots(measurements, machine),
         _parameters(measurements, machine),
-        *(_path_section(tables, is_one_launch=is_one_launch) for tables in path_tables(measurements)),
-        _collectives(measurements),
-        _memory(measurements),
-        _overlap(measurements, machine),
+        *(section.on_page() for section in measured_sections(measurements, machine)),
         scaling_section(scaling),
-        _network(measurements),
     ]
     words = Words("There are no times, and no records of other kernels.")
     empty = [] if any(section.blocks for section in numbers) else [Section("Nothing was measured", (words,))]

@@ -4,7 +4,6 @@ Main entries: `machine_blocks`, `measurements_table` and `environment_table`.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -12,21 +11,14 @@ from rich.table import Table as RichTable
 
 from commmodel.fit.consistency import Agreement
 from commmodel.fit.model_errors import ErrorSums
-from commmodel.fit.oversubscription import network_oversubscription
 from commmodel.machine import Machine
-from commmodel.report.kit.tables import common_notes, text
+from commmodel.report.kit.tables import text
 from commmodel.report.machine.hybrid import hybrid_remarks, hybrid_tables
 from commmodel.report.machine.loggp import has_other_models, loggp_remarks, logp_tables
 from commmodel.report.machine.model_errors import error_sums_table
 from commmodel.report.machine.parameters import further_remarks, parameter_table, remarks
-from commmodel.report.measurements.collectives import collective_tables
-from commmodel.report.measurements.declared import declared_tables
-from commmodel.report.measurements.endings import collective_endings, overlap_endings
 from commmodel.report.measurements.environment import command_line, environment_rows
-from commmodel.report.measurements.memory import memory_tables
-from commmodel.report.measurements.node_pairs import node_share_table
-from commmodel.report.measurements.point_to_point import PathTables, path_tables
-from commmodel.report.overlap.measurements import overlap_tables, overlap_verdicts
+from commmodel.report.sections import measured_sections
 from commmodel.results import Header, Measurements
 
 
@@ -69,45 +61,14 @@ def machine_blocks(
     ]
 
 
-def _endings(endings: Sequence[str]) -> RenderableType:
-    return text(f"How the records ended. {'; '.join(endings)}\n", "dim")
-
-
-def _path_blocks(tables: PathTables) -> Iterable[RenderableType]:
-    yield from (table for table in (tables.times, tables.pairs, *tables.streams) if table is not None)
-    yield from (replace(table, title=f"{tables.path}, {table.title}", notes=()) for table in tables.details)
-    yield from (text(f"{tables.path}: {threshold}") for threshold in tables.thresholds)
-    yield _endings(tables.endings)
-
-
-def _overlap_blocks(measurements: Measurements, machine: Machine | None) -> Iterable[RenderableType]:
-    tables, verdicts = overlap_tables(measurements, machine), overlap_verdicts(measurements, machine)
-    yield from common_notes(tables)
-    yield from map(text, verdicts)
-    if tables and (endings := overlap_endings(measurements)):
-        yield _endings(endings)
-    elif tables or verdicts:
-        yield text("")
-
-
 def measurements_table(measurements: Measurements, machine: Machine | None = None) -> Group:
-    """Return, for each path, times of one pair, rates of pairs and streams, eager limits and ends of records.
+    """Return times of one pair, rates of pairs and streams and eager limits of each path, then what has no path.
 
-    Collective operations, which have no path, follow, and what is known of overlap, with the machine's profiles where
-    it is given and has them. Where several pairs of nodes were measured, what each node got beside the others comes
-    last.
+    That is collective operations, memory, overlap, with the machine's profiles where it has them, and the network.
     """
-    blocks: list[RenderableType] = [block for tables in path_tables(measurements) for block in _path_blocks(tables)]
-    collectives = (*declared_tables(measurements), *collective_tables(measurements))
-    blocks += common_notes(collectives)
-    blocks += [_endings(collective_endings(measurements))] if collectives else []
-    blocks += _overlap_blocks(measurements, machine)
-    blocks += memory_tables(measurements)
-    network = network_oversubscription(measurements)
-    if network is not None:
-        blocks += [node_share_table(network.shares)] if network.shares else []
-        blocks.append(text(f"{network.verdict}\n"))
-    return Group(*blocks) if any(True for _ in measurements.records) else Group(text("No measurements.", "dim"))
+    if not any(True for _ in measurements.records):
+        return Group(text("No measurements.", "dim"))
+    return Group(*measured_sections(measurements, machine))
 
 
 def environment_table(header: Header) -> RichTable:

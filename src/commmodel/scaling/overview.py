@@ -12,9 +12,10 @@ from commmodel.results.configurations import Collective, Function, Memory
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.checking import CheckResult, check
 from commmodel.scaling.expectations import Expectations
-from commmodel.scaling.fitting import FEWEST_SCALES
+from commmodel.scaling.fitting import FEWEST_SCALES, Model, fit_term
+from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.samples import STATISTIC, reduce
-from commmodel.scaling.search_space import default_space
+from commmodel.scaling.search_space import default_space, deviation_limits
 from commmodel.scaling.series import Fixed, Key, Series, series_over
 from commmodel.scaling.settings import model
 from commmodel.scaling.surface import SurfaceModel, fit_surface
@@ -53,6 +54,18 @@ class ModelledSeries:
     def name(self) -> str:
         """The function, and the MPI library where there are several."""
         return f"{self.series.name}, {self.library}" if self.library else self.series.name
+
+    def limits(self) -> Iterator[tuple[Growth, Model]]:
+        """Yield the slowest and the fastest growth that the expectation permits, with their fits to the values."""
+        if self.judgement is None:
+            return
+        expectation = self.judgement.expectation
+        for growth in dict.fromkeys(deviation_limits(expectation, self.judgement.deviation)):
+            if growth < ONE <= expectation:  # a limit that nothing which grows can meet
+                continue
+            fitted = fit_term(self.ensemble.scales, self.ensemble.values, growth)
+            if fitted.coefficient >= 0:  # else what was measured falls: no growth of this class is near it
+                yield growth, fitted
 
 
 @dataclass(frozen=True)

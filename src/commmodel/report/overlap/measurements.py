@@ -7,8 +7,7 @@ itself. Source: Iancu and Strohmaier 2007, Sections 2.1 and 2.2. Main entries: `
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from commmodel.fit.overlap_parameters import fit_overlap
-from commmodel.machine import Machine, OverlapProfile
+from commmodel.machine import OverlapProfile
 from commmodel.optimize.progress import progress_sentence
 from commmodel.optimize.validation import Sweep, sweeps
 from commmodel.report.kit.cells import starred
@@ -31,25 +30,19 @@ def decomposition_words(message_size: int, burst: int) -> str:
     return f"{format_size(message_size)} x {burst}"
 
 
-def _profiles(measurements: Measurements, machine: Machine | None) -> tuple[OverlapProfile, ...]:
-    """Return the profiles of the machine, or without any those of the measurements."""
-    return machine.overlap if machine is not None and machine.overlap else fit_overlap(measurements)
-
-
 def _queue_sentence(profile: OverlapProfile, longest: int) -> str:
     if profile.queue_depth is not None:
         return f"{profile.path}, {profile.operation}: the queue is full with {profile.queue_depth} messages under way."
     return f"{profile.path}, {profile.operation}: no limit of the queue up to {longest} messages under way."
 
 
-def overlap_verdicts(measurements: Measurements, machine: Machine | None) -> list[str]:
+def overlap_verdicts(measurements: Measurements, profiles: Sequence[OverlapProfile]) -> list[str]:
     """Return sentences on progress outside MPI calls and on the depth of the queue."""
     longest: dict[_Key, int] = defaultdict(int)
     for record in measurements.records:
         if isinstance(queue := record.configuration, Queue):
             operation = "two-sided" if queue.operation == "isend" else queue.operation
             longest[queue.path, operation] = max(longest[queue.path, operation], len(record.samples))
-    profiles = _profiles(measurements, machine)
     sentences = [progress_sentence(profile) for profile in profiles]
     for profile in profiles:
         calls = longest[profile.path, profile.operation]
@@ -154,10 +147,10 @@ def _sweep_tables(measurements: Measurements) -> Iterable[Table]:
         yield Table(f"overlap, {title}", columns, tuple(rows), (note,))
 
 
-def overlap_tables(measurements: Measurements, machine: Machine | None) -> tuple[Table, ...]:
+def overlap_tables(measurements: Measurements, profiles: Sequence[OverlapProfile]) -> tuple[Table, ...]:
     """Return tables of progress, of bandwidth of all processes at once, and of overlapped problems."""
     return (
-        *_progress_tables(_profiles(measurements, machine)),
+        *_progress_tables(profiles),
         *_bandwidth_tables(measurements),
         *_sweep_tables(measurements),
     )

@@ -17,10 +17,8 @@ from commmodel.report.kit.canvas import Canvas, new_canvas
 from commmodel.report.scaling.checks import NO_CLASS
 from commmodel.report.scaling.growth import model_words, quantity_words
 from commmodel.results import parameter_words
-from commmodel.scaling import Growth, fit_term
-from commmodel.scaling.growth import ONE
+from commmodel.scaling import Growth
 from commmodel.scaling.overview import ModelledSeries
-from commmodel.scaling.search_space import deviation_limits
 
 Array = NDArray[np.float64]
 
@@ -78,16 +76,8 @@ def _repetitions(canvas: Canvas, row: ModelledSeries) -> int:
 
 def _limits(canvas: Canvas, row: ModelledSeries, at: Array, least: float) -> list[str]:
     """Draw and label the slowest and fastest growth that the expectation permits, fitted to the values."""
-    if row.judgement is None:
-        return []
     names = []
-    low, high = deviation_limits(row.judgement.expectation, row.judgement.deviation)
-    for growth in dict.fromkeys((low, high)):
-        if growth < ONE <= row.judgement.expectation:  # a limit that nothing which grows can meet
-            continue
-        model = fit_term(row.ensemble.scales, row.ensemble.values, growth)
-        if model.coefficient < 0:  # what was measured falls: no growth of this class is near it
-            continue
+    for growth, model in row.limits():
         values = model(at)
         is_shown = np.isfinite(values) & (values >= least)
         canvas.axes.plot(
