@@ -15,8 +15,10 @@ message_size
     m in bytes, ≥ 0, as `commmodel.collectives.Problem` has it: the whole vector of a broadcast, reduction or scan, the
     block of one process in a gather, scatter, allgather, alltoall or reduce_scatter_block. An empty message counts as
     1 byte.
-L, o, g, G
-    LogGP's latency, overhead, gap (seconds) and time of a byte (seconds per byte).
+L, o, g
+    LogGP's latency, overhead and gap, seconds.
+G
+    LogGP's time of a byte, seconds per byte.
 memory_copy
     δ, seconds per byte that is copied within a process's memory.
 reduction

@@ -4,9 +4,11 @@ numba is loaded at the first call with an array, so that importing the models co
 for single numbers never pays for it.
 """
 
+import inspect
+import re
 import sys
 from collections.abc import Callable
-from functools import cached_property, partial, update_wrapper
+from functools import cache, cached_property, partial, update_wrapper
 from typing import Any, overload
 
 import numpy as np
@@ -37,6 +39,7 @@ class Formula:
         self.python = function
         """The formula as plain Python."""
         update_wrapper(self, function)
+        self.__doc__ = _with_parameters(function)
 
     @overload
     def __call__(self, *arguments: float) -> float: ...
@@ -80,6 +83,26 @@ class Formula:
         from numba.core.registry import cpu_target
 
         return cpu_target.typing_context.resolve_value_type(self.compiled)
+
+
+def _with_parameters(function: Callable[..., float]) -> str | None:
+    """Return a formula's docstring, with what its module's docstring says of its arguments."""
+    text, arguments = inspect.getdoc(function), _arguments(function.__globals__.get("__doc__") or "")
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    if text is None or "Parameters\n" in text or not arguments.keys() >= set(names):
+        return text
+    return f"{text}\n\nParameters\n----------\n" + "".join(f"{name} : float\n{arguments[name]}" for name in names)
+
+
+@cache
+def _arguments(glossary: str) -> dict[str, str]:
+    r"""Return what the docstring of a module says of each argument: the name on a line, an indented text below.
+
+    >>> _arguments("Times in seconds.\n\nL, o\n    Seconds.\n")
+    {'L': '    Seconds.\n', 'o': '    Seconds.\n'}
+    """
+    entries = re.findall(r"^(\w+(?:, \w+)*)\n((?:    .+\n)+)", glossary, re.MULTILINE)
+    return {name: text for names, text in entries for name in names.split(", ")}
 
 
 def formula(function: Callable[..., float]) -> Formula:

@@ -1,4 +1,20 @@
-"""Halo exchange: each process sends the same to each of its neighbours. Source: Gropp 2016, Sections 2 and 3.1."""
+"""Halo exchange: each process sends the same to each of its neighbours. Source: Gropp 2016, Sections 2 and 3.1.
+
+Times are in seconds. Arguments:
+
+neighbours
+    E, processes on other nodes to which each process sends one message, ≥ 0.
+message_size
+    n, in bytes, ≥ 0.
+pairs
+    k, processes of the node that exchange at once, ≥ 1.
+alpha
+    α, latency in seconds.
+R_N
+    Rate of the node, bytes per second; infinite where it does not limit.
+R_C
+    Rate of one process, bytes per second.
+"""
 
 from commmodel.models.formula import formula
 
@@ -9,33 +25,9 @@ __all__ = ["postal_time", "time"]
 def time(neighbours: float, message_size: float, pairs: float, alpha: float, R_N: float, R_C: float) -> float:
     """Return the time of a halo exchange, T = E (α + k n / min(R_N, k R_C)).
 
-    Parameters
-    ----------
-    neighbours : float
-        E, processes on other nodes to which each process sends one message, ≥ 0.
-    message_size : float
-        n, in bytes, ≥ 0.
-    pairs : float
-        k, processes of the node that exchange at once, ≥ 1.
-    alpha : float
-        α, latency in seconds.
-    R_N : float
-        Rate of the node, bytes per second; infinite where it does not limit.
-    R_C : float
-        Rate of one process, bytes per second.
-
-    Returns
-    -------
-    float
-        Seconds.
-
-    Notes
-    -----
     Gropp 2016, Section 3.1. The messages of a process follow each other; on a node with several independent links the
     paper divides this by the links that are used.
 
-    Examples
-    --------
     >>> round(1e3 * time(4, 65536, 16, 2e-5, 5.5e9, 3.6e9), 3)
     0.843
     """
@@ -46,14 +38,8 @@ def time(neighbours: float, message_size: float, pairs: float, alpha: float, R_N
 def postal_time(neighbours: float, message_size: float, alpha: float, R_C: float) -> float:
     """Return the time of a halo exchange as a ping-pong alone predicts it, T = E (α + n / R_C).
 
-    Arguments as in `time`.
-
-    Notes
-    -----
     Gropp 2016, Section 2, with β = 1 / R_C: the estimate that the paper finds off by up to ten times.
 
-    Examples
-    --------
     >>> round(1e3 * postal_time(4, 65536, 2e-5, 3.6e9), 3)
     0.153
     """

@@ -4,7 +4,24 @@ L is the latency of the network, o the overhead of a processor for a message, g 
 process, G the time of a further byte. LogP is LogGP with G = 0; in pLogP (Kielmann, Bal and Verstoep 2000) overheads
 and gap are functions of the size. Here the messages of a process begin at least max(o, g + (m − 1) G) apart: LogGP's
 own rule, in which the gap counts from the last byte of a message; for m = 1 it is LogP's max(o, g). An empty message
-counts as one byte.
+counts as one byte. Times are in seconds. Arguments:
+
+message_size
+    m, in bytes, ≥ 0; below 1 it counts as 1.
+messages
+    k, ≥ 1.
+L, plogp_L
+    Latency of the network, seconds; that of pLogP, L', holds what g(m) does not.
+o
+    Overhead of sender and of receiver, seconds.
+g
+    Gap between two messages, seconds.
+G
+    Seconds per byte.
+gap
+    pLogP's g(m) for the size of the message, seconds.
+send_overhead, receive_overhead
+    pLogP's o_s(1) and o_r(1), seconds.
 """
 
 from commmodel.models.formula import formula
@@ -24,28 +41,9 @@ __all__ = [
 def time(message_size: float, L: float, o: float, G: float) -> float:
     """Return the time of one message, T = L + 2 o + (m − 1) G.
 
-    Parameters
-    ----------
-    message_size : float
-        m, in bytes, ≥ 0; below 1 it counts as 1.
-    L : float
-        Latency of the network, seconds.
-    o : float
-        Overhead of sender and of receiver, seconds.
-    G : float
-        Seconds per byte.
+    From the begin of the send to the end of the receive. March 2009, Section 3.2. The print gives less than the time of
+    one byte for m = 0.
 
-    Returns
-    -------
-    float
-        Seconds, from the begin of the send to the end of the receive.
-
-    Notes
-    -----
-    March 2009, Section 3.2. The print gives less than the time of one byte for m = 0.
-
-    Examples
-    --------
     >>> round(1e6 * time(1, 1.95e-6, 0.65e-6, 1e-9), 3)
     3.25
     """
@@ -56,14 +54,8 @@ def time(message_size: float, L: float, o: float, G: float) -> float:
 def logp_time(L: float, o: float) -> float:
     """Return the time of one small message, T = L + 2 o.
 
-    Arguments as in `time`.
-
-    Notes
-    -----
     March 2009, Section 3.2, with G = 0, which the paper assumes up to 8 bytes.
 
-    Examples
-    --------
     >>> round(1e6 * logp_time(1.75e-6, 0.85e-6), 3)
     3.45
     """
@@ -76,23 +68,8 @@ def train_time(message_size: float, messages: float, L: float, o: float, g: floa
 
     T = o + (k − 1) max(o, g + (m − 1) G) + L + (m − 1) G + o
 
-    Parameters
-    ----------
-    message_size : float
-        m, in bytes, ≥ 0; below 1 it counts as 1.
-    messages : float
-        k, ≥ 1.
-    L, o, G : float
-        As in `time`.
-    g : float
-        Gap between two messages, seconds.
-
-    Notes
-    -----
     March 2009, Section 3.2, prints o + (k − 1) max(g, o) + L + o, which is this for m = 1.
 
-    Examples
-    --------
     >>> train_time(1, 5, 3.0, 1.0, 2.0, 0.1)
     13.0
     >>> train_time(11, 5, 3.0, 1.0, 2.0, 0.1)
@@ -106,19 +83,8 @@ def train_time(message_size: float, messages: float, L: float, o: float, g: floa
 def plogp_time(L: float, gap: float) -> float:
     """Return pLogP's time of one message, T = L + g(m).
 
-    Parameters
-    ----------
-    L : float
-        pLogP's L', seconds: it holds what g(m) does not.
-    gap : float
-        g(m) for the size of the message, seconds.
+    L is pLogP's L'. Kielmann, Bal and Verstoep 2000; March 2009, Figure 2, names the parameters.
 
-    Notes
-    -----
-    Kielmann, Bal and Verstoep 2000; March 2009, Figure 2, names the parameters.
-
-    Examples
-    --------
     >>> plogp_time(3.0, 2.0)
     5.0
     """
@@ -129,22 +95,9 @@ def plogp_time(L: float, gap: float) -> float:
 def latency_from_plogp(plogp_L: float, gap: float, send_overhead: float, receive_overhead: float) -> float:
     """Return LogGP's L from pLogP's parameters of one byte, L = L' + g'(1) − o_s(1) − o_r(1).
 
-    Parameters
-    ----------
-    plogp_L : float
-        L', seconds.
-    gap : float
-        g'(1), seconds; it is LogGP's g (Eq 3).
-    send_overhead, receive_overhead : float
-        o_s(1) and o_r(1), seconds.
+    March 2009, Eq 1, which prints + o_s(1); the gap is g'(1), which is LogGP's g (Eq 3). Both models must give a byte
+    the same time, L' + g'(1) = L + o_s(1) + o_r(1): the sign is minus.
 
-    Notes
-    -----
-    March 2009, Eq 1, which prints + o_s(1). Both models must give a byte the same time,
-    L' + g'(1) = L + o_s(1) + o_r(1): the sign is minus.
-
-    Examples
-    --------
     >>> latency_from_plogp(3.0, 2.0, 0.5, 1.5)
     3.0
     """
@@ -155,14 +108,8 @@ def latency_from_plogp(plogp_L: float, gap: float, send_overhead: float, receive
 def overhead_from_plogp(send_overhead: float, receive_overhead: float) -> float:
     """Return LogGP's o from pLogP's parameters of one byte, o = (o_s(1) + o_r(1)) / 2.
 
-    Arguments as in `latency_from_plogp`.
-
-    Notes
-    -----
     March 2009, Eq 2.
 
-    Examples
-    --------
     >>> overhead_from_plogp(0.5, 1.5)
     1.0
     """
@@ -173,19 +120,10 @@ def overhead_from_plogp(send_overhead: float, receive_overhead: float) -> float:
 def byte_time_from_plogp(message_size: float, gap: float) -> float:
     """Return LogGP's G from pLogP's gap, G(m) = g'(m) / m.
 
-    Parameters
-    ----------
-    message_size : float
-        m, in bytes, > 0; as large as there is, since G is meant to be what a byte costs in a large message.
-    gap : float
-        g'(m), seconds.
+    m is above 0 and as large as there is, since G is meant to be what a byte costs in a large message.
 
-    Notes
-    -----
     March 2009, Eq 4. Eq 3 is g = g'(1).
 
-    Examples
-    --------
     >>> byte_time_from_plogp(1e6, 1e-3)
     1e-09
     """

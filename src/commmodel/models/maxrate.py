@@ -1,6 +1,22 @@
 """Max-rate model: several pairs of processes share a node's injection bandwidth. Source: Gropp, Olson and Samfass 2016.
 
-An infinite R_N means that the node does not limit: the model is then the postal one with β = 1/R_C.
+An infinite R_N means that the node does not limit: the model is then the postal one with β = 1/R_C. Times are in
+seconds. Arguments:
+
+message_size
+    n, in bytes, ≥ 0.
+pairs
+    k, communicating processes of the node, ≥ 1.
+alpha
+    α, latency in seconds.
+R_N
+    Rate of the node, bytes per second; infinite where it does not limit.
+R_C
+    Rate of one process, bytes per second.
+R_Cb
+    Rate of the first process, bytes per second.
+R_Ci
+    What each further process adds, bytes per second, ≥ 0.
 """
 
 import math
@@ -24,30 +40,8 @@ def time(message_size: float, pairs: float, alpha: float, R_N: float, R_C: float
 
     T = α + k n / min(R_N, k R_C)
 
-    Parameters
-    ----------
-    message_size : float
-        n, in bytes, ≥ 0.
-    pairs : float
-        k, communicating processes of the node, ≥ 1.
-    alpha : float
-        α, latency in seconds.
-    R_N : float
-        Rate of the node, bytes per second; infinite where it does not limit.
-    R_C : float
-        Rate of one process, bytes per second.
-
-    Returns
-    -------
-    float
-        Seconds.
-
-    Notes
-    -----
     Gropp 2016, Eq 3.
 
-    Examples
-    --------
     >>> time(1_000_000, 1, 4e-6, 6.61e9, 3.76e9) < time(1_000_000, 2, 4e-6, 6.61e9, 3.76e9)
     True
     """
@@ -60,33 +54,9 @@ def extended_time(message_size: float, pairs: float, alpha: float, R_N: float, R
 
     T = α + k n / min(R_N, R_Cb + (k − 1) R_Ci)
 
-    Parameters
-    ----------
-    message_size : float
-        n, in bytes, ≥ 0.
-    pairs : float
-        k, communicating processes of the node, ≥ 1.
-    alpha : float
-        α, latency in seconds.
-    R_N : float
-        Rate of the node, bytes per second; infinite where it does not limit.
-    R_Cb : float
-        Rate of the first process, bytes per second.
-    R_Ci : float
-        What each further process adds, bytes per second, ≥ 0.
-
-    Returns
-    -------
-    float
-        Seconds.
-
-    Notes
-    -----
     Gropp 2016, Eq 4. For one process it is the postal model, while the node is faster than that process. The paper's
     fit of short messages has a negative R_Ci, an artifact by its own words: use R_Ci = 0.
 
-    Examples
-    --------
     >>> round(extended_time(65536, 16, 2e-5, 5.5e9, 3.6e9, 6.1e8), 7)
     0.0002107
     """
@@ -99,14 +69,8 @@ def latency_aware_time(message_size: float, pairs: float, alpha: float, R_N: flo
 
     T = k n / min(R_N, k n / (α + n / R_C)) = max(k n / R_N, α + n / R_C)
 
-    Arguments as in `time`.
-
-    Notes
-    -----
     Gropp 2016, Eq 5, in the form that also holds for n = 0. At most α less than `time`, and the same where k R_C ≤ R_N.
 
-    Examples
-    --------
     >>> latency_aware_time(1_000_000, 1, 4e-6, 6.61e9, 3.76e9) == time(1_000_000, 1, 4e-6, 6.61e9, 3.76e9)
     True
     """
@@ -119,19 +83,8 @@ def postal_over_max_rate(pairs: float, R_N: float, R_C: float) -> float:
 
     min(R_N, k R_C) / (k R_C): R_N / (k R_C) where the node limits, else 1.
 
-    Parameters
-    ----------
-    pairs : float
-        k, communicating processes of the node, ≥ 1.
-    R_N, R_C : float
-        Rates of the node and of one process, bytes per second.
-
-    Notes
-    -----
     Gropp 2016, Eq 6, which is printed for R_N < k R_C alone; otherwise both models are the same.
 
-    Examples
-    --------
     >>> postal_over_max_rate(16, 6e9, 3e9), postal_over_max_rate(2, 6e9, 3e9)
     (0.125, 1.0)
     """
@@ -142,14 +95,8 @@ def postal_over_max_rate(pairs: float, R_N: float, R_C: float) -> float:
 def aggregate_rate(message_size: float, pairs: float, alpha: float, R_N: float, R_C: float) -> float:
     """Return the bandwidth of `pairs` processes together, bytes per second, k n / T.
 
-    Arguments as in `time`, with n > 0.
+    Gropp 2016, Section 4.1, with T of Eq 3 and n > 0.
 
-    Notes
-    -----
-    Gropp 2016, Section 4.1, with T of Eq 3.
-
-    Examples
-    --------
     >>> round(aggregate_rate(1e12, 16, 4e-6, 6.61e9, 3.76e9) / 1e9, 2)
     6.61
     """
@@ -160,17 +107,8 @@ def aggregate_rate(message_size: float, pairs: float, alpha: float, R_N: float, 
 def best_process_count(R_N: float, R_C: float) -> float:
     """Return how many processes saturate the node's bandwidth, k = R_N / R_C, at least 1.
 
-    Parameters
-    ----------
-    R_N, R_C : float
-        Rates of the node and of one process, bytes per second.
-
-    Notes
-    -----
     Gropp 2016, Section 5. Not rounded: at k rounded up the node is full, at k rounded down it is nearly so.
 
-    Examples
-    --------
     >>> best_process_count(6e9, 4e9)
     1.5
     """
@@ -183,17 +121,8 @@ def best_process_count_extended(R_N: float, R_Cb: float, R_Ci: float) -> float:
 
     Infinite where further processes add nothing (R_Ci = 0) and the first one does not fill it.
 
-    Parameters
-    ----------
-    R_N, R_Cb, R_Ci : float
-        Rates of the node, of the first process, and what each further process adds, bytes per second.
-
-    Notes
-    -----
     Gropp 2016, Section 5, applied to Eq 4. Not rounded.
 
-    Examples
-    --------
     >>> best_process_count_extended(5.5e9, 3.5e9, 5e8)
     5.0
     """

@@ -3,7 +3,28 @@
 Each path (same socket, same node, between nodes) has its own α and rates. A process that receives many messages
 pays γ m² for finding each among the others, and the busiest link of the network δ for each of its bytes. Source:
 Bienz, Gropp and Olson, "Improving Performance Models for Irregular Point-to-Point Communication", EuroMPI 2018.
-Main entry: `time`; what a path contributes is `path_time`.
+Main entry: `time`; what a path contributes is `path_time`. Times are in seconds. Arguments:
+
+messages
+    m, messages of a process, ≥ 0: those it sends on a path, or those it receives, which it searches for.
+volume
+    v, bytes of the messages on the path together, ≥ 0.
+pairs
+    k, processes of the node that send on this path at once, ≥ 1.
+alpha
+    α of the path, in seconds.
+R_N
+    Rate of the node on this path, bytes per second; infinite where it does not limit, as within a node.
+R_C
+    Rate of one process on this path, bytes per second.
+paths_time
+    Sum of `path_time` over the paths, in seconds.
+link_volume
+    ℓ, bytes on the busiest link, ≥ 0.
+queue_search
+    γ, in seconds.
+link_contention
+    δ, seconds per byte.
 """
 
 from commmodel.models.formula import formula
@@ -15,32 +36,8 @@ __all__ = ["link_contention_time", "path_time", "queue_search_time", "time"]
 def path_time(messages: float, volume: float, pairs: float, alpha: float, R_N: float, R_C: float) -> float:
     """Return the time of the messages that a process sends on one path, m α + k v / min(R_N, k R_C).
 
-    Parameters
-    ----------
-    messages : float
-        m, messages of the process on this path, ≥ 0.
-    volume : float
-        v, their bytes together, ≥ 0.
-    pairs : float
-        k, processes of the node that send on this path at once, ≥ 1.
-    alpha : float
-        α of the path, in seconds.
-    R_N : float
-        Rate of the node on this path, bytes per second; infinite where it does not limit, as within a node.
-    R_C : float
-        Rate of one process on this path, bytes per second.
-
-    Returns
-    -------
-    float
-        Seconds.
-
-    Notes
-    -----
     Gropp 2016, Eq 3, for each message, with the parameters of the path; all messages must be of one protocol.
 
-    Examples
-    --------
     >>> round(1e6 * path_time(10, 81920, 1, 6.2e-6, 6.67e9, 3.09e9), 1)
     88.5
     """
@@ -51,19 +48,8 @@ def path_time(messages: float, volume: float, pairs: float, alpha: float, R_N: f
 def queue_search_time(messages: float, queue_search: float) -> float:
     """Return the time of searching the receive queue for m messages, γ m².
 
-    Parameters
-    ----------
-    messages : float
-        m, messages that a process receives, ≥ 0.
-    queue_search : float
-        γ, in seconds.
-
-    Notes
-    -----
     Bienz 2018: the worst order, in which every message is found last.
 
-    Examples
-    --------
     >>> round(1e6 * queue_search_time(100, 8.4e-9), 3)
     84.0
     """
@@ -74,19 +60,8 @@ def queue_search_time(messages: float, queue_search: float) -> float:
 def link_contention_time(link_volume: float, link_contention: float) -> float:
     """Return the time added by contention on the busiest link, δ ℓ.
 
-    Parameters
-    ----------
-    link_volume : float
-        ℓ, bytes on the busiest link, ≥ 0.
-    link_contention : float
-        δ, seconds per byte.
-
-    Notes
-    -----
     Bienz 2018.
 
-    Examples
-    --------
     >>> round(1e6 * link_contention_time(1_000_000, 9.9e-11), 3)
     99.0
     """
@@ -97,30 +72,8 @@ def link_contention_time(link_volume: float, link_contention: float) -> float:
 def time(paths_time: float, messages: float, link_volume: float, queue_search: float, link_contention: float) -> float:
     """Return the time of a set of messages, Σ T_path + γ m² + δ ℓ.
 
-    Parameters
-    ----------
-    paths_time : float
-        Sum of `path_time` over the paths, in seconds.
-    messages : float
-        m, messages that the process receives, ≥ 0.
-    link_volume : float
-        ℓ, bytes on the busiest link, ≥ 0.
-    queue_search : float
-        γ, in seconds.
-    link_contention : float
-        δ, seconds per byte.
-
-    Returns
-    -------
-    float
-        Seconds.
-
-    Notes
-    -----
     Bienz 2018.
 
-    Examples
-    --------
     >>> round(1e6 * time(88.5e-6, 10, 81920, 8.4e-9, 9.9e-11), 2)
     97.45
     """

@@ -3,7 +3,39 @@
 N = V / S messages in n_b = N / b bursts; t_S = t_V / N is the computation of one message, r = t_V / (G_V V) that of all
 over the transfer of all. o is the overhead of a message at both its ends, o_s + o_r, so that a message takes
 o + L + S G. Counts are not rounded here: `commmodel.optimize.choose` gives whole ones. *Tight* computes on a burst
-before it asks for the next one (the paper's Figure 6-C), *pipelined* asks first (Figure 6-E).
+before it asks for the next one (the paper's Figure 6-C), *pipelined* asks first (Figure 6-E). Times are in seconds.
+Arguments:
+
+volume
+    V, bytes to move, > 0.
+message_size
+    S, bytes of a message, > 0.
+burst
+    b, messages asked for one after the other, ≥ 1.
+computation
+    t_V, seconds of computation on all of it.
+o
+    Overhead of a message at both ends, seconds.
+L
+    Latency, seconds.
+G
+    G_S, seconds per byte in messages of S.
+G_V
+    Seconds per byte in one message of V bytes, > 0.
+under_way
+    u, bursts under way at once: 2 pipelined, 1 tight.
+seconds
+    T(V, S, b), the time of one transfer that is alone: of `tight_time`, `pipelined_time` and so on.
+progress
+    φ(S, b), share of a transfer that progresses outside MPI, 0 to 1.
+peers
+    P, processes with which, or to which, data move, ≥ 1.
+queue_depth
+    HD, messages under way with which the queue is full.
+outstanding_volume
+    Bytes that may be under way at once.
+chosen, best, blocking
+    Seconds as chosen, at best, and without overlap (> 0, and at least t_V).
 """
 
 import math
@@ -38,27 +70,8 @@ __all__ = [
 def blocking_time(volume: float, message_size: float, computation: float, o: float, L: float, G: float) -> float:
     """Return the time without overlap, T = (o + L + S G) N + t_V.
 
-    Parameters
-    ----------
-    volume : float
-        V, bytes to move, > 0.
-    message_size : float
-        S, bytes of a message, > 0; the paper's base is one message, S = V.
-    computation : float
-        t_V, seconds of computation on all of it.
-    o : float
-        Overhead of a message at both ends, seconds.
-    L : float
-        Latency, seconds.
-    G : float
-        G_S, seconds per byte in messages of S.
+    Iancu 2007, Section 2.1 and Figure 6-A; its base is one message, S = V. It is Eq 1 and Eq 6 at b = 1.
 
-    Notes
-    -----
-    Iancu 2007, Section 2.1 and Figure 6-A. It is Eq 1 and Eq 6 at b = 1.
-
-    Examples
-    --------
     >>> blocking_time(64, 4, 16.0, 1.0, 3.0, 0.5)
     112.0
     """
@@ -71,25 +84,8 @@ def tight_time(
 ) -> float:
     """Return the time of the tight schedule where communication is longer, T = (o + L) n_b + N S G + n_b t_S.
 
-    Parameters
-    ----------
-    volume : float
-        V, bytes to move, > 0.
-    message_size : float
-        S, bytes of a message, > 0.
-    burst : float
-        b, messages asked for one after the other, ≥ 1.
-    computation : float
-        t_V, seconds of computation on all of it.
-    o, L, G : float
-        As in `blocking_time`.
-
-    Notes
-    -----
     Iancu 2007, Eq 1; it holds where `initiation_slack` and `burst_slack` are above 0.
 
-    Examples
-    --------
     >>> tight_time(64, 4, 4, 16.0, 1.0, 3.0, 0.5)
     52.0
     """
@@ -104,14 +100,8 @@ def tight_computation_time(
 ) -> float:
     """Return the time of the tight schedule where computation is longer, T = (o + L + S G + b t_S) n_b.
 
-    Arguments as in `tight_time`.
-
-    Notes
-    -----
     Iancu 2007, Eq 6.
 
-    Examples
-    --------
     >>> tight_computation_time(64, 4, 4, 16.0, 1.0, 3.0, 0.5)
     40.0
     """
@@ -122,14 +112,8 @@ def tight_computation_time(
 def pipelined_least_time(volume: float, message_size: float, computation: float, o: float, L: float, G: float) -> float:
     """Return the lower bound of the pipelined schedule where communication is longer, T = o + L + N S G + t_S.
 
-    Arguments as in `blocking_time`.
-
-    Notes
-    -----
     Iancu 2007, Eq 4: everything is hidden but the first message's begin and the last one's computation.
 
-    Examples
-    --------
     >>> pipelined_least_time(64, 4, 16.0, 1.0, 3.0, 0.5)
     37.0
     """
@@ -142,19 +126,8 @@ def pipelined_time(
 ) -> float:
     """Return the time of the pipelined schedule where communication is longer, T = (o + L) max(1, n_b r) + N S G + t_S.
 
-    Parameters
-    ----------
-    volume, message_size, burst, computation, o, L, G : float
-        As in `tight_time`.
-    G_V : float
-        Seconds per byte in one message of V bytes, > 0.
-
-    Notes
-    -----
     Iancu 2007, Eq 5, which is printed without the maximum: for n_b r < 1 it then falls below the lower bound, Eq 4.
 
-    Examples
-    --------
     >>> pipelined_time(64, 4, 4, 16.0, 1.0, 3.0, 0.5, 0.5)
     41.0
     >>> pipelined_time(64, 4, 16, 16.0, 1.0, 3.0, 0.5, 0.5) == pipelined_least_time(64, 4, 16.0, 1.0, 3.0, 0.5)
@@ -172,14 +145,8 @@ def pipelined_computation_time(
 
     T = (o + L + S G) + b t_S n_b + o b max(0, n_b − 2)
 
-    Arguments as in `tight_time`.
-
-    Notes
-    -----
     Iancu 2007, Eq 7, which is printed with n_b − 2: in a single burst less than nothing, and T below the computation.
 
-    Examples
-    --------
     >>> pipelined_computation_time(64, 4, 4, 16.0, 1.0, 3.0, 0.5)
     30.0
     >>> pipelined_computation_time(64, 4, 16, 16.0, 1.0, 3.0, 0.5)
@@ -193,16 +160,10 @@ def pipelined_computation_time(
 def processor_least_time(volume: float, message_size: float, computation: float, o: float, L: float, G: float) -> float:
     """Return the lower bound of every schedule, T = max(N o + t_V, N o + L + S G + t_S).
 
-    Arguments as in `blocking_time`.
-
-    Notes
-    -----
     Not in the paper. One processor initiates all N messages and computes on all of them; and after it has initiated
     the last one, that message has to arrive and to be computed on. Eq 5 and 7 may fall below either, as they take the
     overhead of messages for hidden where a transfer is under way meanwhile.
 
-    Examples
-    --------
     >>> processor_least_time(64, 4, 16.0, 1.0, 3.0, 0.5)
     32.0
     >>> processor_least_time(64, 4, 0.0, 1.0, 3.0, 0.5)
@@ -217,21 +178,10 @@ def turns_least_time(
 ) -> float:
     """Return the lower bound of bursts in sequence, T = ⌈n_b / u⌉ (max(o + b S G, b o + S G) + L + t_S).
 
-    Parameters
-    ----------
-    volume, message_size, burst, computation, o, L, G : float
-        As in `tight_time`.
-    under_way : float
-        u, bursts under way at once: 2 pipelined, 1 tight.
-
-    Notes
-    -----
     Not in the paper. A burst is asked for after the one u bursts before has been computed on, and its last message
     arrives when the port has carried all b, or the processor has initiated them, and L has passed. Eq 5 hides o + L of
     all bursts but the first where computation is short, however few messages are under way meanwhile.
 
-    Examples
-    --------
     >>> turns_least_time(64, 4, 4, 16.0, 1.0, 3.0, 0.5, 2.0)
     26.0
     >>> turns_least_time(64, 4, 4, 16.0, 1.0, 3.0, 0.5, 1.0) == tight_time(64, 4, 4, 16.0, 1.0, 3.0, 0.5)
@@ -257,22 +207,9 @@ def partly_hidden_time(
 
     T = φ T(V, S, b) + (1 − φ) ((o + L + S G) N + t_V)
 
-    Parameters
-    ----------
-    seconds : float
-        T(V, S, b), the time where all of it goes on: of `tight_time`, `pipelined_time` and so on.
-    volume, message_size, computation, o, L, G : float
-        As in `blocking_time`.
-    progress : float
-        φ(S, b), 0 to 1.
-
-    Notes
-    -----
     Not in the paper, whose networks move data by themselves. What multiplies 1 − φ is the blocking time in messages of
     S: a transfer that begins when somebody waits for it is over before the computation goes on, message by message.
 
-    Examples
-    --------
     >>> partly_hidden_time(41.0, 64, 4, 16.0, 1.0, 3.0, 0.5, 0.75)
     58.75
     >>> partly_hidden_time(41.0, 64, 4, 16.0, 1.0, 3.0, 0.5, 1.0)
@@ -286,21 +223,11 @@ def partly_hidden_time(
 def multiple_end_points_time(seconds: float, peers: float) -> float:
     """Return the time with several peers, one after the other, T = P T(V, S, b).
 
-    Parameters
-    ----------
-    seconds : float
-        T(V, S, b), the time with one of them. Its G is that of the order in which the peers are visited: of a
-        nearest-neighbour pattern where each is finished before the next (contiguous), of a pattern across the network
-        where they take turns (interleaved).
-    peers : float
-        P, ≥ 1.
+    The G of T(V, S, b) is that of the order in which the peers are visited: of a nearest-neighbour pattern where each
+    is finished before the next (contiguous), of a pattern across the network where they take turns (interleaved).
 
-    Notes
-    -----
     Iancu 2007, Section 3.2.
 
-    Examples
-    --------
     >>> multiple_end_points_time(41.0, 3)
     123.0
     """
@@ -311,25 +238,8 @@ def multiple_end_points_time(seconds: float, peers: float) -> float:
 def congested_time(seconds: float, message_size: float, burst: float, peers: float, G: float) -> float:
     """Return the time of several processes that access the same one, T(V, S, b) + (P − 1) b S G.
 
-    Parameters
-    ----------
-    seconds : float
-        T(V, S, b), the time of one that is alone.
-    message_size : float
-        S, bytes of a message.
-    burst : float
-        b, messages asked for one after the other.
-    peers : float
-        P, processes that move data to or from the same one, ≥ 1.
-    G : float
-        G_S, seconds per byte.
-
-    Notes
-    -----
     Iancu 2007, Eq 9.
 
-    Examples
-    --------
     >>> congested_time(41.0, 4, 4, 3, 0.5)
     57.0
     """
@@ -340,14 +250,9 @@ def congested_time(seconds: float, message_size: float, burst: float, peers: flo
 def all_to_all_contiguous_time(seconds: float, message_size: float, burst: float, peers: float, G: float) -> float:
     """Return the time of an all-to-all, peer by peer, T(V, S, b) + 2 (P − 1) b S G.
 
-    Arguments as in `congested_time`; `peers` is P, all processes, and `seconds` is `pipelined_time`.
+    Iancu 2007, Eq 10, with P all processes. The text says that its minimum is at b = 1 for every S; it is at
+    `all_to_all_best_burst`.
 
-    Notes
-    -----
-    Iancu 2007, Eq 10. The text says that its minimum is at b = 1 for every S; it is at `all_to_all_best_burst`.
-
-    Examples
-    --------
     >>> all_to_all_contiguous_time(41.0, 4, 4, 5, 0.5)
     105.0
     """
@@ -358,22 +263,9 @@ def all_to_all_contiguous_time(seconds: float, message_size: float, burst: float
 def all_to_all_interleaved_time(seconds: float, volume: float, G: float) -> float:
     """Return the time of an all-to-all, round robin over peers, T(V, S, b) + n_b b S G = T(V, S, b) + V G.
 
-    Parameters
-    ----------
-    seconds : float
-        T(V, S, b) of `pipelined_time`.
-    volume : float
-        V, bytes to move.
-    G : float
-        G_S, seconds per byte.
-
-    Notes
-    -----
     Iancu 2007, Eq 11. The text says that its minimum is at b = 1; but n_b b = N, so the last term is the same for all
     bursts, and T falls with b.
 
-    Examples
-    --------
     >>> all_to_all_interleaved_time(41.0, 64, 0.5)
     73.0
     """
@@ -386,15 +278,9 @@ def all_to_all_best_burst(
 ) -> float:
     """Return the burst that minimises `all_to_all_contiguous_time`, b* = √((o + L) r V / (2 (P − 1) G)) / S.
 
-    Arguments as in `pipelined_time` and `congested_time`, with P ≥ 2 and G > 0.
+    From Iancu 2007, Eq 10, for n_b r ≥ 1, P ≥ 2 and G > 0. Not rounded; below 1 it means 1. Measured, the paper's best
+    is 2 where computation is as long as communication, and long bursts where communication is longer.
 
-    Notes
-    -----
-    From Iancu 2007, Eq 10, for n_b r ≥ 1. Not rounded; below 1 it means 1. Measured, the paper's best is 2 where
-    computation is as long as communication, and long bursts where communication is longer.
-
-    Examples
-    --------
     >>> all_to_all_best_burst(64, 4, 16.0, 5, 1.0, 3.0, 0.5, 0.5)
     1.4142135623730951
     """
@@ -406,19 +292,8 @@ def all_to_all_best_burst(
 def initiation_slack(volume: float, message_size: float, computation: float, o: float, G: float) -> float:
     """Return the transfer time that remains to hide the overhead of all messages, V G − t_V − N o.
 
-    Parameters
-    ----------
-    volume, message_size, computation, o : float
-        As in `blocking_time`.
-    G : float
-        G_V, seconds per byte.
+    Iancu 2007, Eq 2, asks for more than 0; its G is that of one message of V bytes.
 
-    Notes
-    -----
-    Iancu 2007, Eq 2, asks for more than 0.
-
-    Examples
-    --------
     >>> initiation_slack(64, 4, 16.0, 0.5, 0.5)
     8.0
     """
@@ -429,14 +304,8 @@ def initiation_slack(volume: float, message_size: float, computation: float, o: 
 def burst_slack(message_size: float, burst: float, o: float, L: float, G: float) -> float:
     """Return the time of a burst's first message that remains to hide the overhead of the others, L + S G − (b − 1) o.
 
-    Arguments as in `tight_time`.
-
-    Notes
-    -----
     Iancu 2007, Eq 3, asks for more than 0.
 
-    Examples
-    --------
     >>> burst_slack(4, 4, 1.0, 3.0, 0.5)
     2.0
     """
@@ -447,19 +316,8 @@ def burst_slack(message_size: float, burst: float, o: float, L: float, G: float)
 def queue_slack(burst: float, queue_depth: float) -> float:
     """Return the free places in the network's queue, HD − b.
 
-    Parameters
-    ----------
-    burst : float
-        b, messages asked for one after the other.
-    queue_depth : float
-        HD, messages under way with which the queue is full.
-
-    Notes
-    -----
     Iancu 2007, Eq 8, asks for more than 0. Its HD: 32 on Quadrics, 64 on Infiniband.
 
-    Examples
-    --------
     >>> queue_slack(16, 64)
     48
     """
@@ -470,20 +328,9 @@ def queue_slack(burst: float, queue_depth: float) -> float:
 def outstanding_slack(message_size: float, burst: float, outstanding_volume: float) -> float:
     """Return the bytes that may still be outstanding, limit − b S.
 
-    Parameters
-    ----------
-    message_size, burst : float
-        S in bytes, and b.
-    outstanding_volume : float
-        Bytes that may be under way at once.
-
-    Notes
-    -----
     Iancu 2007, Section 3.1, asks for at least 0. Its limit is 4 MB on Quadrics, whose NICs translate
     addresses by a small table.
 
-    Examples
-    --------
     >>> outstanding_slack(65536, 16, 4194304)
     3145728
     """
@@ -494,17 +341,8 @@ def outstanding_slack(message_size: float, burst: float, outstanding_volume: flo
 def performance_loss(chosen: float, best: float, blocking: float) -> float:
     """Return the performance loss of a choice, (T_chosen − T_best) / T_blocking.
 
-    Parameters
-    ----------
-    chosen, best, blocking : float
-        Seconds as chosen, at best, and without overlap (> 0).
-
-    Notes
-    -----
     Iancu 2007, Section 4.
 
-    Examples
-    --------
     >>> performance_loss(44.0, 40.0, 80.0)
     0.05
     """
@@ -515,20 +353,9 @@ def performance_loss(chosen: float, best: float, blocking: float) -> float:
 def hidden_share(chosen: float, blocking: float, computation: float) -> float:
     """Return the hidden share of the communication, (T_blocking − T_chosen) / (T_blocking − t_V).
 
-    Parameters
-    ----------
-    chosen, blocking : float
-        Seconds as chosen and without overlap.
-    computation : float
-        t_V, seconds of computation, at most T_blocking.
-
-    Notes
-    -----
     Iancu 2007, which calls it hidden communication overhead and claims more than 90 %. It is 1 where nothing but the
     computation is left, also where there was nothing to hide, and below 0 where the choice is slower than blocking.
 
-    Examples
-    --------
     >>> hidden_share(41.0, 52.0, 16.0)
     0.3055555555555556
     """
