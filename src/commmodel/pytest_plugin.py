@@ -259,9 +259,8 @@ def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
     if not isinstance(metric, str) or not metric.strip():
         raise InputError(f"metric {metric!r}: write 'processor time', 'wall time', or what is counted")
     metric = _WALL if metric == "time" else metric
-    repetitions = keywords.get("repetitions")
-    if repetitions is None:
-        repetitions = _TIMED_REPETITIONS if metric in {_PROCESSOR, _WALL} else 1
+    few = _TIMED_REPETITIONS if metric in {_PROCESSOR, _WALL} else 1
+    repetitions = few if keywords.get("repetitions") is None else keywords["repetitions"]
     if not isinstance(repetitions, int) or repetitions < 1:
         raise InputError(f"repetitions {repetitions!r}: write a whole number from 1 up")
     seconds, statistic = keywords.get("seconds", 5.0), keywords.get("statistic", next(iter(STATISTICS)))
@@ -299,8 +298,7 @@ def pytest_fixture_setup(fixturedef: "pytest.FixtureDef[Any]", request: pytest.F
 @pytest.fixture
 def scaling(request: pytest.FixtureRequest) -> Scaling:
     """In a test with the mark scales: `with scaling.timed():` times only a part, `scaling.count(x)` counts."""
-    expectation = _expectation_of(request.node)
-    if expectation is None:
+    if _expectation_of(request.node) is None:
         pytest.fail("the fixture scaling goes with a mark: write @pytest.mark.scales(...)", pytrace=False)
     return _scaling_of(request.node)
 
@@ -329,8 +327,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     }
     pyfuncitem.stash[_RESULT] = result
     if judgement.verdict == "mismatch" or (judgement.verdict == "uncertain" and expectation.uncertain == "fail"):
-        seed_used = pyfuncitem.config.option.scaling_seed
-        pytest.fail(_explanation(result, expectation, judgement, seed_used), pytrace=False)
+        explanation = _explanation(result, expectation, judgement, pyfuncitem.config.option.scaling_seed)
+        pytest.fail(explanation, pytrace=False)
     return True
 
 
@@ -362,11 +360,10 @@ class _Measuring:
         """Repeat until the verdict is clear or the time is spent; a mismatch must be confirmed."""
         from commmodel.scaling.verdict import ENOUGH_SCALES
 
-        least, alone = self._expectation.repetitions, not _several_ranks()
-        end = monotonic() + self._expectation.seconds
+        repetitions = least = self._expectation.repetitions
+        alone, end = not _several_ranks(), monotonic() + self._expectation.seconds
         if self._expectation.is_timed:
             self._warm_up(is_alone=alone)
-        repetitions = least
         gc.collect()  # once: with many objects alive it takes longer than most tests
         for _ in range(least):
             self._round()
@@ -557,8 +554,8 @@ class _Keeper:
         try:
             for scale, samples in result["samples"]:
                 function = Function(result["name"], result["metric"], ((result["over"], scale),))
-                unit = _UNITS.get(result["metric"], "1")
-                self._writer.write(Record(function, unit, tuple(samples), stop="repetitions"))
+                record = Record(function, _UNITS.get(result["metric"], "1"), tuple(samples), stop="repetitions")
+                self._writer.write(record)
         except InputError as error:
             raise pytest.UsageError(f"--scaling-results: {error}") from None
 

@@ -84,22 +84,52 @@ def fit_machine(
     one pair, as a ping-pong would, the others to all numbers of pairs. Configurations that were measured very often
     are pooled first (`commmodel.results.pool`).
     """
-    if not hasattr(measurements, "launches"):
-        problem = f"measurements are a {type(measurements).__name__}: give what commmodel.results.load returns"
-        raise InputError(problem)
     settings = settings or FitSettings()
-    if limits is not None:
-        limits = [whole("limits", limit) for limit in limits]
-        if any(limit < 0 for limit in limits):
-            raise InputError(f"limits {limits}: a size must not be negative")
-    if mode not in get_args(SendMode):
-        raise InputError(f"mode {mode!r}: choose {' or '.join(get_args(SendMode))}")
-    measurements = pool(measurements)
+    measurements = _comparable(measurements, mode)
+    limits = None if limits is None else _checked_limits(limits)
+    segments, tables = _fit_paths(measurements, limits, settings, mode)
+    machine = _with_other_kernels(measurements, segments, tables, settings, results, name)
+
+    def fit_one(launch: Measurements, limits: Sequence[int] | None) -> Machine:
+        quick = FitSettings(settings.confidence, _SAMPLES_OF_A_LAUNCH, settings.seed)
+        return fit_machine(launch, limits=limits, settings=quick, mode=mode)
+
+    return over_launches(machine, measurements, fit_one)
+
+
+def _checked_limits(limits: Sequence[int]) -> list[int]:
+    checked = [whole("limits", limit) for limit in limits]
+    if any(limit < 0 for limit in checked):
+        raise InputError(f"limits {checked}: a size must not be negative")
+    return checked
+
+
+def _library(measurements: Measurements) -> str:
+    """Return the MPI library; raise where there are several."""
     libraries = list(dict.fromkeys(launch.header.mpi.version.partition("\n")[0] for launch in measurements.launches))
     if len(libraries) > 1:
         raise InputError(f"different MPI libraries were measured ({'; '.join(libraries)}): fit each on its own")
+    return libraries[0].strip() if libraries else ""
+
+
+def _comparable(measurements: Measurements, mode: SendMode) -> Measurements:
+    """Return measurements pooled; raise where they are none, or were not all made under the same conditions."""
+    if not hasattr(measurements, "launches"):
+        problem = f"measurements are a {type(measurements).__name__}: give what commmodel.results.load returns"
+        raise InputError(problem)
+    if mode not in get_args(SendMode):
+        raise InputError(f"mode {mode!r}: choose {' or '.join(get_args(SendMode))}")
+    measurements = pool(measurements)
+    _library(measurements)
     THREAD_LEVEL.refuse_different(measurements.launches, "fit each on its own")
     MESSAGE_BUFFERS.refuse_different(measurements.launches, "fit each on its own")
+    return measurements
+
+
+def _fit_paths(
+    measurements: Measurements, limits: Sequence[int] | None, settings: FitSettings, mode: SendMode
+) -> tuple[list[Segment], list[PLogP]]:
+    """Return the segments and the pLogP table of each path."""
     both_ways, one_way = collect(measurements), collect_streams(measurements)
     trains = collect_trains(measurements, mode)
     segments: list[Segment] = []
@@ -114,14 +144,22 @@ def fit_machine(
         parts = find_parts(measurements, path, telling, limits)
         segments += _fit_path(path, points, streams, on_path, table, parts, settings)
         tables += [table] if table is not None else []
+    return segments, tables
+
+
+def _with_other_kernels(
+    measurements: Measurements,
+    segments: Sequence[Segment],
+    tables: Sequence[PLogP],
+    settings: FitSettings,
+    results: Sequence[str],
+    name: str | None,
+) -> Machine:
+    """Return the machine of fitted paths, and of what other kernels measured; raise where nothing was fitted."""
     overlap, bandwidth = fit_overlap(measurements), fit_bandwidth(measurements)
     hybrid = fit_hybrid(measurements, settings)
-    if (
-        not overlap
-        and not bandwidth
-        and not hybrid
-        and not any(segment.max_rate or segment.one_way or segment.loggp for segment in segments)
-    ):
+    has_models = any(segment.max_rate or segment.one_way or segment.loggp for segment in segments)
+    if not (has_models or overlap or bandwidth or hybrid):
         kernels = sorted({kernel_name(record.configuration) for record in measurements.records})
         measured_ones = f", but of {', '.join(kernels)}" if kernels else ""
         raise InputError(
@@ -130,13 +168,13 @@ def fit_machine(
             "commmodel.bench KERNEL ..."
         )
     headers = [launch.header for launch in measurements.launches]
-    segments = [doubted(segment, headers) for segment in segments]
-    segments += _bare_segments(
-        {segment.path for segment in segments}, [*(part.path for part in overlap), *(part.path for part in hybrid)]
+    judged = [doubted(segment, headers) for segment in segments]
+    judged += _bare_segments(
+        {segment.path for segment in judged}, [*(part.path for part in overlap), *(part.path for part in hybrid)]
     )
-    hosts = tuple(dict.fromkeys(host.name for launch in measurements.launches for host in launch.header.hosts))
+    hosts = tuple(dict.fromkeys(host.name for header in headers for host in header.hosts))
     origin = Origin(
-        mpi=libraries[0].strip(),
+        mpi=_library(measurements),
         hosts=hosts,
         results=tuple(results),
         measured=headers[0].created,
@@ -148,10 +186,9 @@ def fit_machine(
         buffers=MESSAGE_BUFFERS.first(measurements.launches),
         stream_buffers=stream_buffers(measurements),
     )
-    fitted = name or (hosts[0] if hosts else "machine")
-    machine = Machine(
-        fitted,
-        tuple(segments),
+    return Machine(
+        name or (hosts[0] if hosts else "machine"),
+        tuple(judged),
         confidence=settings.confidence,
         origin=origin,
         memory_copy=fit_local(measurements, "copy", settings),
@@ -161,12 +198,6 @@ def fit_machine(
         bandwidth=bandwidth,
         hybrid=hybrid,
     )
-
-    def fit_one(launch: Measurements, limits: Sequence[int] | None) -> Machine:
-        quick = FitSettings(settings.confidence, _SAMPLES_OF_A_LAUNCH, settings.seed)
-        return fit_machine(launch, limits=limits, settings=quick, mode=mode)
-
-    return over_launches(machine, measurements, fit_one)
 
 
 def _bare_segments(paths_with_segments: Set[str], paths: Sequence[str]) -> list[Segment]:
