@@ -87,15 +87,8 @@ class CollectiveCall(NamedTuple):
         return CollectiveCall(operation)._replace(**{name: fields[name] for name in names.split() if name in fields})
 
     def text(self, processes: int) -> str:
-        """Return the action of a trace: all counts are in bytes, the type 6.
+        """Return the action of a trace, of a communicator of so many processes: counts are in bytes, the type is 6.
 
-        Parameters
-        ----------
-        processes : int
-            Of the communicator.
-
-        Examples
-        --------
         >>> CollectiveCall("gatherv", 8, received_counts=(8, 16), communicator=3).text(2)
         'within 3 gatherv 8 8 16 0 6 6'
         >>> CollectiveCall("allreduce", 8, element=4, operator="commutative").text(4)
@@ -109,34 +102,39 @@ class CollectiveCall(NamedTuple):
         return " ".join(words)
 
     def _arguments(self, processes: int) -> str:
-        sent, received, root, flops = self.sent, self.received, self.root, f"{self.flops:.12g}"
-        to_each, from_each = (
-            " ".join(map(str, counts or [0] * processes)) for counts in (self.sent_counts, self.received_counts)
-        )
-        match self.operation:
-            case "bcast":
-                return f"bcast {sent} {root} 6"
-            case "reduce":
-                return f"reduce {sent} {flops} {root} 6"
-            case "allreduce" | "scan" | "exscan":
-                return f"{self.operation} {sent} {flops} 6"
-            case "gather" | "scatter":
-                return f"{self.operation} {sent} {received} {root} 6 6"
-            case "allgather" | "alltoall":
-                return f"{self.operation} {sent} {received} 6 6"
-            case "gatherv":
-                return f"gatherv {sent} {from_each} {root} 6 6"
-            case "scatterv":
-                return f"scatterv {to_each} {received} {root} 6 6"
-            case "allgatherv":
-                return f"allgatherv {sent} {from_each} 6"
-            case "alltoallv" | "alltoallw":
-                return f"alltoallv 0 {to_each} 0 {from_each} 6 6"
-            case "reduce_scatter":
-                return f"reducescatter {from_each} {flops} 6"
-            case "reduce_scatter_block":
-                return f"reducescatter {' '.join([str(sent)] * processes)} {flops} 6"
-        return self.operation
+        action = _ACTIONS.get(self.operation, self.operation)
+        call = self
+        if self.operation == "reduce_scatter_block":
+            call = self._replace(received_counts=(self.sent,) * processes)
+        words = [action]
+        for name in _LAYOUTS[action].split():
+            if name.endswith("_counts"):
+                words += map(str, getattr(call, name) or [0] * processes)
+            elif name == "flops":
+                words.append(f"{call.flops:.12g}")
+            else:
+                words.append(str(getattr(call, name, _CONSTANTS.get(name, ""))))
+        return " ".join(words)
+
+
+_ACTIONS = {"reduce_scatter": "reducescatter", "reduce_scatter_block": "reducescatter", "alltoallw": "alltoallv"}
+"""Operation -> its action in a trace, where that has another name."""
+_CONSTANTS = {"type": _BYTE, "buffer": 0}
+"""What is written for the types, and for the sizes of buffers, which nobody reads."""
+_LAYOUTS = {
+    "barrier": "",
+    "bcast": "sent root type",
+    "reduce": "sent flops root type",
+    **dict.fromkeys(("allreduce", "scan", "exscan"), "sent flops type"),
+    **dict.fromkeys(("gather", "scatter"), "sent received root type type"),
+    **dict.fromkeys(("allgather", "alltoall"), "sent received type type"),
+    "gatherv": "sent received_counts root type type",
+    "scatterv": "sent_counts received root type type",
+    "allgatherv": "sent received_counts type",
+    "alltoallv": "buffer sent_counts buffer received_counts type type",
+    "reducescatter": "received_counts flops type",
+}
+"""Action -> its arguments in their order: fields of a call, of which counts are one for each rank; types stand last."""
 
 
 class _Words:
@@ -209,24 +207,11 @@ def _is_of_call(word: str) -> bool:
 
 
 def parse(text: str, type_size: float, processes_of: Callable[[int], int]) -> CollectiveCall:
-    """Read a collective of a trace.
+    """Read a collective of a trace: action and arguments; `InputError` where one is missing or wrong.
 
-    Parameters
-    ----------
-    text : str
-        Action and arguments.
-    type_size : float
-        Bytes of the trace's default type.
-    processes_of : callable
-        Number of a communicator, 0 for all ranks -> how many ranks it has.
+    `type_size` is the bytes of the trace's default type; `processes_of` says how many ranks a communicator has, 0 being
+    that of all.
 
-    Raises
-    ------
-    InputError
-        Where an argument is missing or wrong.
-
-    Examples
-    --------
     >>> parse("allreduce 1 500 0", 1, lambda _: 2)[:5]
     ('allreduce', 8, 0, 0, 8)
     """
@@ -236,12 +221,12 @@ def parse(text: str, type_size: float, processes_of: Callable[[int], int]) -> Co
         number = words.count(0, "communicator")
         processes = processes_of(number)
         action = words.words[1] if len(words.words) > 1 else ""
-        if action not in _READERS:
+        if action not in _LAYOUTS:
             raise InputError(f"within communicator {number}: {action[:40]!r} is no collective")
         words = _Words([*words.words[1:], *words.of_call], type_size)
     else:
         processes = processes_of(0)
-    call, type_at = _READERS[words.action](words, processes)
+    call, type_at = _read(words, processes)
     operator = next((name for name in OPERATORS if name in words.of_call), OPERATORS[0])
     return call._replace(
         communicator=number,
@@ -262,75 +247,40 @@ def parse_definition(text: str) -> tuple[int, str]:
     return words.count(0, "communicator"), " ".join(words.words[1:])
 
 
-_Read = tuple[CollectiveCall, int]
-"""A call, and where its type stands."""
+def _read(words: _Words, processes: int) -> tuple[CollectiveCall, int]:
+    """Return the call of an action, and where its type stands."""
+    fields = _LAYOUTS[words.action].split()
+    places: dict[str, int] = {}
+    end = 0
+    for name in fields:
+        places.setdefault(name, end)
+        end += processes if name.endswith("_counts") else 1
+    sent_type = places.get("type", 0) + (words.action == "allgatherv")  # which SimGrid reads one place further
+    received_type = sent_type + (fields.count("type") > 1)
+    has_counts, receives = "_counts" in _LAYOUTS[words.action], "received" in _LAYOUTS[words.action]
+    values: dict[str, Any] = {}
+    for name in filter(places.__contains__, _ORDER_OF_COUNTS if has_counts else _ORDER):
+        place, type_at = places[name], received_type if name.startswith("received") else sent_type
+        if name == "root":
+            values[name] = words.root(place, processes)
+        elif name == "flops":
+            values[name] = words.amount(place, "flops")
+        elif name in ("sent", "received"):
+            values[name] = words.count(place, _TITLES[name] if receives else "count") * words.unit(type_at)
+        else:
+            values[name] = words.sizes(place, _TITLES[name], processes, type_at)
+    operation = words.action
+    if operation == "reducescatter":
+        operation = "reduce_scatter"
+        if _BLOCK in words.of_call and len({*values["received_counts"]}) == 1:
+            operation, values["sent"] = "reduce_scatter_block", values.pop("received_counts")[0]
+    return CollectiveCall(operation, **values), sent_type
 
 
-def _barrier(_: _Words, __: int) -> _Read:
-    return CollectiveCall("barrier"), 0
-
-
-def _bcast(words: _Words, processes: int) -> _Read:
-    return CollectiveCall("bcast", words.count(0, "count") * words.unit(2), root=words.root(1, processes)), 2
-
-
-def _reduction(words: _Words, processes: int) -> _Read:
-    is_rooted = words.action == "reduce"
-    size = words.count(0, "count") * words.unit(2 + is_rooted)
-    root = words.root(2, processes) if is_rooted else 0
-    return CollectiveCall(words.action, size, root=root, flops=words.amount(1, "flops")), 2 + is_rooted
-
-
-def _blocks(words: _Words, processes: int) -> _Read:
-    is_rooted = words.action in ("gather", "scatter")
-    sent = words.count(0, "send_count") * words.unit(2 + is_rooted)
-    received = words.count(1, "receive_count") * words.unit(3 + is_rooted)
-    return CollectiveCall(words.action, sent, received, words.root(2, processes) if is_rooted else 0), 2 + is_rooted
-
-
-def _gatherv(words: _Words, processes: int) -> _Read:
-    root = words.root(processes + 1, processes)
-    counts = words.sizes(1, "receive_counts", processes, processes + 3)
-    sent = words.count(0, "send_count") * words.unit(processes + 2)
-    return CollectiveCall("gatherv", sent, root=root, received_counts=counts), processes + 2
-
-
-def _scatterv(words: _Words, processes: int) -> _Read:
-    root = words.root(processes + 1, processes)
-    counts = words.sizes(0, "send_counts", processes, processes + 2)
-    received = words.count(processes, "receive_count") * words.unit(processes + 3)
-    return CollectiveCall("scatterv", received=received, root=root, sent_counts=counts), processes + 2
-
-
-def _allgatherv(words: _Words, processes: int) -> _Read:
-    counts = words.sizes(1, "receive_counts", processes, processes + 2)
-    sent = words.count(0, "send_count") * words.unit(processes + 2)
-    return CollectiveCall("allgatherv", sent, received_counts=counts), processes + 2
-
-
-def _alltoallv(words: _Words, processes: int) -> _Read:
-    sent = words.sizes(1, "send_counts", processes, 2 * processes + 2)
-    received = words.sizes(processes + 2, "receive_counts", processes, 2 * processes + 3)
-    return CollectiveCall("alltoallv", sent_counts=sent, received_counts=received), 2 * processes + 2
-
-
-def _reducescatter(words: _Words, processes: int) -> _Read:
-    counts = words.sizes(0, "receive_counts", processes, processes + 1)
-    flops = words.amount(processes, "flops")
-    if _BLOCK in words.of_call and len({*counts}) == 1:
-        return CollectiveCall("reduce_scatter_block", counts[0], flops=flops), processes + 1
-    return CollectiveCall("reduce_scatter", received_counts=counts, flops=flops), processes + 1
-
-
-_READERS: dict[str, Callable[[_Words, int], _Read]] = {
-    "barrier": _barrier,
-    "bcast": _bcast,
-    **dict.fromkeys(("reduce", "allreduce", "scan", "exscan"), _reduction),
-    **dict.fromkeys(("gather", "scatter", "allgather", "alltoall"), _blocks),
-    "gatherv": _gatherv,
-    "scatterv": _scatterv,
-    "allgatherv": _allgatherv,
-    "alltoallv": _alltoallv,
-    "reducescatter": _reducescatter,
-}
-"""Action -> what reads its arguments."""
+_ORDER = ("sent", "received", "root", "flops")
+_ORDER_OF_COUNTS = ("root", "sent_counts", "received_counts", "sent", "received", "flops")
+"""In which fields are read; what is wrong is told of the first."""
+_TITLES = {
+    "sent": "send_count", "received": "receive_count", "sent_counts": "send_counts",
+    "received_counts": "receive_counts",
+}  # fmt: skip
