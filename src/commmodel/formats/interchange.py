@@ -162,15 +162,8 @@ def _row(
 def tabulate(measurements: Measurements, over: Sequence[str] | None, left_out: LeftOut) -> tuple[SampleTable, bool]:
     """Return a table, and whether its values join several launches; the rest is added to `left_out`.
 
-    Parameters
-    ----------
-    over : names of parameters
-        None: of those that everything depends on, that choice with which the fewest series are left out.
-
-    Raises
-    ------
-    InputError
-        Where nothing is left to write, or `over` names what nothing depends on.
+    `over` names its parameters; None: of those that everything depends on, that choice with which the fewest series are
+    left out. `InputError` where nothing is left to write, or `over` names what nothing depends on.
     """
     entries = [*_entries(measurements, left_out)]
     if not entries:

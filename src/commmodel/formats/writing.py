@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from commmodel.errors import InputError, choice_of
@@ -19,13 +20,11 @@ class _Content(NamedTuple):
     notes: tuple[str, ...]
 
 
-def _commmodel(measurements: Measurements, over: Sequence[str] | None) -> _Content:
-    _refuse_parameters(over)
+def _commmodel(measurements: Measurements, _: Sequence[str] | None) -> _Content:
     return _Content(encoded(measurements), ())
 
 
-def _csv(measurements: Measurements, over: Sequence[str] | None) -> _Content:
-    _refuse_parameters(over)
+def _csv(measurements: Measurements, _: Sequence[str] | None) -> _Content:
     lines = list(csv.render(measurements))
     written_records, all_records = len(lines) - 1, sum(1 for _ in measurements.records)
     if not written_records:
@@ -35,19 +34,13 @@ def _csv(measurements: Measurements, over: Sequence[str] | None) -> _Content:
     return _Content(lines, notes if missing else ())
 
 
-def _refuse_parameters(over: Sequence[str] | None) -> None:
-    if over is not None:
-        raise InputError("--over: only Extra-P's formats have parameters to choose: leave it out")
-
-
 def _interchange(
     measurements: Measurements,
     over: Sequence[str] | None,
     render: Callable[[SampleTable], Iterator[bytes]],
-    left_out: LeftOut,
-    *,
     can_hold: Callable[[Row], bool] = lambda _: True,
 ) -> _Content:
+    left_out = LeftOut()
     table, together = tabulate(measurements, over, left_out)
     for row in table.rows:
         if not can_hold(row):
@@ -61,20 +54,6 @@ def _interchange(
     return _Content(render(table), notes)
 
 
-def _extrap_json(measurements: Measurements, over: Sequence[str] | None) -> _Content:
-    return _interchange(measurements, over, extrap_json.render, LeftOut())
-
-
-def _extrap_text(measurements: Measurements, over: Sequence[str] | None) -> _Content:
-    return _interchange(
-        measurements,
-        over,
-        _checked_text,
-        LeftOut(),
-        can_hold=lambda row: _is_plain(row.callpath) and _is_plain(row.metric),
-    )
-
-
 def _checked_text(table: SampleTable) -> Iterator[bytes]:
     if len(table.parameters) > extrap_text.MOST_PARAMETERS:
         raise InputError(f"--over: {len(table.parameters)} parameters, but the text format has at most 4: name fewer")
@@ -84,6 +63,10 @@ def _checked_text(table: SampleTable) -> Iterator[bytes]:
     return extrap_text.render(table)
 
 
+def _fits_text(row: Row) -> bool:
+    return _is_plain(row.callpath) and _is_plain(row.metric)
+
+
 def _is_plain(name: str) -> bool:
     """Whether a name is one line of text without white space around it."""
     return " ".join(name.split()) == name and name.isprintable()
@@ -91,8 +74,8 @@ def _is_plain(name: str) -> bool:
 
 WRITTEN: dict[str, Callable[[Measurements, Sequence[str] | None], _Content]] = {
     "commmodel": _commmodel,
-    "extrap-json": _extrap_json,
-    "extrap-text": _extrap_text,
+    "extrap-json": partial(_interchange, render=extrap_json.render),
+    "extrap-text": partial(_interchange, render=_checked_text, can_hold=_fits_text),
     "csv": _csv,
 }
 """Formats that `dump` knows."""
@@ -156,6 +139,8 @@ def dump(
     """
     if format not in WRITTEN:
         raise InputError(f"unknown format {format!r}: {choice_of(format, WRITTEN)}")
+    if over is not None and not format.startswith("extrap"):
+        raise InputError("--over: only Extra-P's formats have parameters to choose: leave it out")
     content = WRITTEN[format](measurements, over)
     write_bytes(path, content.parts)
     return content.notes

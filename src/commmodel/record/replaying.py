@@ -1,5 +1,6 @@
 """A recording as what is simulated, on any platform and by any model. Main entry: `workload`."""
 
+from functools import partial
 from typing import Any
 
 from commmodel.arguments import finite
@@ -54,8 +55,6 @@ def workload(
         crowded = (f"{line}; --faster makes them compute faster" for line in recording.oversubscription if faster == 1)
         return [*recording.faults, *crowded, *actions.notes()]
 
-    def again(placed: CollectiveSettings) -> Workload:
-        return workload(place, recording, processes, faster=faster, settings=placed)
-
+    again = partial(workload, place, recording, processes, faster=faster)
     count = recording.processes
     return Workload(count, title, program, facts, notes=notes, on_hosts=on_hosts(chosen, again))

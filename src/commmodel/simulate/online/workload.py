@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,8 +90,6 @@ def workload(
     if recorded is not None:
         facts["computation"] = recorded.source
 
-    def again(placed: CollectiveSettings) -> Workload:
-        return workload(place, command, processes, computation=computation, settings=placed, outlets=outlets)
-
+    again = partial(workload, place, command, processes, computation=computation, outlets=outlets)
     title = f"{words} on {ranks}"
     return Workload(count, title, program, facts, notes=lambda: notes, on_hosts=on_hosts(chosen, again), runs=True)

@@ -39,7 +39,6 @@ from commmodel.simulate.scenario.scale import Scale, parse_scales
 from commmodel.simulate.scenario.workloads import Workload
 
 __all__ = [
-    "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Place", "Scale",
-    "Scenario", "Workload", "are_parameters", "machine_of_parameters", "parse_parameters", "parse_scales", "place",
-    "prepare", "workloads",
+    "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Place", "Scale", "Scenario", "Workload", "are_parameters",
+    "machine_of_parameters", "parse_parameters", "parse_scales", "place", "prepare", "workloads",
 ]  # fmt: skip

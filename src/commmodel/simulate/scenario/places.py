@@ -8,7 +8,7 @@ import math
 import os
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from commmodel import machine as machines
 from commmodel.arguments import rank_count
@@ -135,9 +135,7 @@ def place(
         parsed = _with_parameters(where, parameters, model, load_machine)
     if path is not None and parsed.machine is None:
         raise InputError("--path goes with a machine, and there is none: leave it out, or name one with --parameters")
-    return Place(
-        parsed.name, parsed.platform, parsed.machine, path, parsed.network, parsed.parameters, model, parsed.is_smpi
-    )
+    return replace(parsed, path=path, model=model)
 
 
 def _with_parameters(

@@ -5,6 +5,7 @@ Each function returns a `Workload`. Where a number of processes is left out, a p
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from commmodel.collectives.algorithms.registry import ALGORITHMS
@@ -116,20 +117,17 @@ def collective(
     title = title[:1].upper() + title[1:]
     forms = ALGORITHMS.get(operation, {})
     is_in_levels = algorithm in forms and bool(forms[algorithm].stages) and problem.nodes is None
-
-    def again(placed: CollectiveSettings) -> Workload:
-        return collective(place, operation, problem, algorithm=algorithm, settings=placed, rounds=rounds)
-
+    again = partial(collective, place, operation, problem, algorithm=algorithm, rounds=rounds)
     return Workload(count, title, program, facts, on_hosts=on_hosts(chosen_settings, again, is_in_levels))
 
 
 def on_hosts(
-    settings: CollectiveSettings, make: Callable[[CollectiveSettings], Workload], is_in_levels: bool = False
+    settings: CollectiveSettings, make: Callable[..., Workload], is_in_levels: bool = False
 ) -> Callable[[tuple[int, ...]], Workload] | None:
-    """Return what makes a workload for ranks on hosts, or None where it is the same on any."""
+    """Return what makes a workload for ranks on hosts by its `settings`, or None where it is the same on any."""
     if settings.hosts or not (is_in_levels or settings.looks_at_hosts):
         return None
-    return lambda hosts: make(replace(settings, hosts=hosts))
+    return lambda hosts: make(settings=replace(settings, hosts=hosts))
 
 
 def exchange(
@@ -191,9 +189,7 @@ def application(
     def program(speeds: Any, _: float) -> Program:
         return actions.program(speeds, settings=settings)
 
-    def again(placed: CollectiveSettings) -> Workload:
-        return application(place, name, problem, processes, iterations=iterations, settings=placed)
-
+    again = partial(application, place, name, problem, processes, iterations=iterations)
     facts = {"kernel": name, "class": problem}
     return Workload(count, title, program, facts, on_hosts=on_hosts(settings, again))
 
@@ -221,10 +217,7 @@ def replay(
 
     title = f"Replay of {path} on {_ranks(trace.processes)}, collectives as {settings.name} picks"
     facts = {"replay": path, "chosen_by": settings.name}
-
-    def again(placed: CollectiveSettings) -> Workload:
-        return replay(place, path, processes, faster=faster, settings=placed)
-
+    again = partial(replay, place, path, processes, faster=faster)
     count = trace.processes
     return Workload(count, title, program, facts, notes=trace.notes, on_hosts=on_hosts(settings, again))
 

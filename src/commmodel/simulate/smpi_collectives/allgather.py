@@ -1,5 +1,7 @@
 """Allgathers of SMPI, of blocks of one size and of any. Main entries: `ALLGATHER`, `ALLGATHERV`."""
 
+from functools import partial
+
 from commmodel.collectives.algorithms import allgather, alltoall
 from commmodel.collectives.algorithms.blocks import distances
 from commmodel.collectives.library.smpi_selection import DEFAULT
@@ -15,14 +17,6 @@ _at_once = by_rounds(alltoall.linear)
 _ring = by_rounds(alltoall.pairwise)
 _doubling = by_rounds(allgather.recursive_doubling)
 _bruck = by_rounds(allgather.bruck)
-
-
-def _rectangle(member: Member, call: RankCall) -> None:
-    over_rectangle(member, "allgather 2dmesh", call.size, call.size)
-
-
-def _cube(member: Member, call: RankCall) -> None:
-    over_cube(member, "allgather 3dmesh", call.size, call.size)
 
 
 def _gather_broadcast(member: Member, call: RankCall) -> None:
@@ -170,8 +164,8 @@ def _mpich(member: Member, call: RankCall) -> None:
 
 ALLGATHER: dict[str, Algorithm] = {
     DEFAULT: _at_once,
-    "2dmesh": _rectangle,
-    "3dmesh": _cube,
+    "2dmesh": partial(over_rectangle, name="allgather 2dmesh"),
+    "3dmesh": partial(over_cube, name="allgather 3dmesh"),
     "bruck": _bruck,
     "GB": _gather_broadcast,
     "loosely_lr": _loose_ring,

@@ -19,14 +19,6 @@ _at_once = by_rounds(rounds.descending)
 _bruck = by_rounds(alltoall.bruck)
 
 
-def _rectangle(member: Member, call: RankCall) -> None:
-    over_rectangle(member, "alltoall 2dmesh", member.processes * call.size, call.size)
-
-
-def _cube(member: Member, call: RankCall) -> None:
-    over_cube(member, "alltoall 3dmesh", member.processes * call.size, call.size)
-
-
 def _doubling(member: Member, call: RankCall) -> None:
     """Recursive doubling of all vectors."""
     double(member, lambda first, last: (last - first) * member.processes * call.size)
@@ -133,8 +125,8 @@ def _mpich(member: Member, call: RankCall) -> None:
 
 ALLTOALL: dict[str, Algorithm] = {
     DEFAULT: by_rounds(rounds.alltoall_by_tables),
-    "2dmesh": _rectangle,
-    "3dmesh": _cube,
+    "2dmesh": partial(over_rectangle, name="alltoall 2dmesh"),
+    "3dmesh": partial(over_cube, name="alltoall 3dmesh"),
     "basic_linear": _at_once,
     "bruck": _bruck,
     **_family("pair", _xor, _block),

@@ -67,14 +67,8 @@ class _RankState:
 class Member:
     """A rank in a communicator, which makes calls of MPI.
 
-    Parameters
-    ----------
-    members : tuple of int
-        Ranks of the communicator in MPI_COMM_WORLD.
-    rank : int
-        Its rank in the communicator.
-    is_of_nodes : bool
-        Whether it is a communicator of one node or of the first ranks of nodes, in which SMPI looks for no nodes.
+    `members` are the ranks of the communicator in MPI_COMM_WORLD, `rank` is its own in the communicator. In one of a
+    node or of the first ranks of nodes (`is_of_nodes`), SMPI looks for no nodes.
     """
 
     def __init__(self, members: tuple[int, ...], rank: int, state: _RankState, is_of_nodes: bool = False) -> None:

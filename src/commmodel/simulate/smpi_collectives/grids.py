@@ -3,7 +3,7 @@
 from math import isqrt
 
 from commmodel.errors import InputError
-from commmodel.simulate.smpi_collectives.calls import Member
+from commmodel.simulate.smpi_collectives.calls import Member, RankCall
 
 
 def rectangle(processes: int, name: str) -> tuple[int, int]:
@@ -30,16 +30,22 @@ def cube(processes: int, name: str) -> tuple[int, int]:
     raise InputError(f"SMPI's {name} ends on {processes} processes: they make no box of square layers")
 
 
-def over_rectangle(member: Member, name: str, vector: int, block: int) -> None:
+def _bytes_of_vector(member: Member, call: RankCall, name: str) -> int:
+    return call.size * (member.processes if name.startswith("alltoall") else 1)
+
+
+def over_rectangle(member: Member, call: RankCall, name: str) -> None:
     """Send a vector to all of a row of a grid, then the blocks of the row to all of a column."""
+    vector, block = _bytes_of_vector(member, call, name), call.size
     rows, width = rectangle(member.processes, name)
     row, column = divmod(member.rank, width)
     _send_to_all(member, [row * width + other for other in range(width)], vector)
     _send_to_all(member, [other * width + column for other in range(rows)], width * block)
 
 
-def over_cube(member: Member, name: str, vector: int, block: int) -> None:
+def over_cube(member: Member, call: RankCall, name: str) -> None:
     """Send vectors to all in rows and columns of each layer, then the blocks of the layer to the other layers."""
+    vector, block = _bytes_of_vector(member, call, name), call.size
     width, layers = cube(member.processes, name)
     layer = width * width
     first, column = member.rank - member.rank % layer, member.rank % width

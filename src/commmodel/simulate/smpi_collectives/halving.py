@@ -10,13 +10,7 @@ from commmodel.simulate.smpi_collectives.calls import Member
 class RankFold:
     """A rank where P processes are folded onto 2^k: of the first P − 2^k pairs one rank stands aside.
 
-    It is `commmodel.collectives.algorithms.patterns.Fold` as a single rank sees it.
-
-    Parameters
-    ----------
-    rank, processes : int
-    odd_stays : bool
-        Whether the odd rank of a pair takes part, and the even one stands aside.
+    That is the odd one, or the even one where `odd_stays`; see `commmodel.collectives.algorithms.patterns.Fold`.
     """
 
     def __init__(self, rank: int, processes: int, *, odd_stays: bool = False) -> None:

@@ -91,32 +91,11 @@ def program(
 ) -> Program:
     """Return the program of a collective operation in SMPI.
 
-    Parameters
-    ----------
-    operation : str
-        One of `ALGORITHMS`.
-    message_size : int
-        n in bytes, as in `commmodel.collectives.Problem`.
-    processes : int
-        P.
-    algorithm : str, optional
-        SMPI's name; else the selection's choice.
-    root : int
-        Of a bcast, reduce, gather or scatter.
-    number : int
-        How many collectives there have been before on the communicator.
-    selection : Selection, optional
-        The algorithms of other collectives that it calls, and the hosts of ranks.
-    element : int
-        Bytes of an element of a reduction.
+    `algorithm` is SMPI's name, else the choice of `selection`, which also has the algorithms of other collectives that
+    it calls and the hosts of ranks; `number` says how many collectives there have been before on the communicator,
+    `element` how many bytes an element of a reduction has. `InputError` where there is no such operation or algorithm,
+    or the algorithm is not for so many processes.
 
-    Raises
-    ------
-    InputError
-        Where there is no such operation or algorithm, or the algorithm is not for so many processes.
-
-    Examples
-    --------
     >>> program("bcast", 1024, 4, "flattree").offsets.tolist()  # three sends, then a wait
     [0, 4, 6, 8, 10]
     """
@@ -141,18 +120,11 @@ def program(
 
 
 def reduce_scatter(sizes: NDArray[np.float64], element: int = ELEMENT) -> Program:
-    """Return the program of SMPI's default reduce_scatter.
+    """Return the program of SMPI's default reduce_scatter, of blocks of these bytes and elements of so many.
 
-    Parameters
-    ----------
-    sizes : float64 array, shape (processes,)
-        Bytes of each rank's block. Where all are equal, it is a reduction and a scatter, else recursive doubling up to
-        524288 elements in all (where MPICH counts bytes), and pairwise above.
-    element : int
-        Bytes of an element.
+    Where all blocks are equal, it is a reduction and a scatter, else recursive doubling up to 524288 elements in all
+    (where MPICH counts bytes), and pairwise above.
 
-    Examples
-    --------
     >>> reduce_scatter(np.array([8.0, 8.0, 8.0])).offsets.tolist()
     [0, 6, 10, 14]
     """

@@ -103,43 +103,42 @@ def _scatter(member: Member, call: RankCall) -> None:
         member.call("scatter", call, "ompi_binomial")
 
 
-def _allreduce(member: Member, call: RankCall) -> None:
-    if not call.count:
-        return
-    table = _mvapich2("allreduce")
+_TwoLevel = Callable[[Member, RankCall, str, str], None]
+"""What is done with algorithms among the first ranks of nodes, and in each node."""
+
+
+def _by_size(operation: str, two_level: _TwoLevel, member: Member, call: RankCall) -> None:
+    """Pick by bytes, in two levels where the name of the algorithm ends so."""
+    table = _mvapich2(operation)
     name = pick(table, member.processes, call.size)
     if name.endswith(_IN_TWO_LEVELS):
         node = pick(table["node"], member.processes, call.size)
-        allreduce_two_level(member, call, name.removesuffix(_IN_TWO_LEVELS), node)
+        two_level(member, call, name.removesuffix(_IN_TWO_LEVELS), node)
+    elif name == "scatter_gather" and call.count < power_below(member.processes):
+        member.call(operation, call, "binomial")
     else:
-        member.call("allreduce", call, name)
+        member.call(operation, call, name)
+
+
+def _allreduce(member: Member, call: RankCall) -> None:
+    if call.count:
+        _by_size("allreduce", allreduce_two_level, member, call)
 
 
 def _bcast(member: Member, call: RankCall) -> None:
-    if not call.size:
-        return
-    member.prepare()
-    table = _mvapich2("bcast")
-    name = pick(table, member.processes, call.size)
-    if name.endswith(_IN_TWO_LEVELS):
-        inter_node(member, call, name.removesuffix(_IN_TWO_LEVELS))
-        member.node.call("bcast", RankCall(call.size, call.element), pick(table["node"], member.processes, call.size))
-    else:
-        member.call("bcast", call, name)
+    if call.size:
+        member.prepare()
+        _by_size("bcast", _bcast_two_level, member, call)
+
+
+def _bcast_two_level(member: Member, call: RankCall, leaders: str, node: str) -> None:
+    inter_node(member, call, leaders)
+    member.node.call("bcast", RankCall(call.size, call.element), node)
 
 
 def _reduce(member: Member, call: RankCall) -> None:
-    if not call.count:
-        return
-    table = _mvapich2("reduce")
-    name = pick(table, member.processes, call.size)
-    if name.endswith(_IN_TWO_LEVELS):
-        node = pick(table["node"], member.processes, call.size)
-        reduce_two_level(member, call, name.removesuffix(_IN_TWO_LEVELS), node)
-    elif name == "scatter_gather" and call.count < power_below(member.processes):
-        member.call("reduce", call, "binomial")
-    else:
-        member.call("reduce", call, name)
+    if call.count:
+        _by_size("reduce", reduce_two_level, member, call)
 
 
 def _reduce_scatter(member: Member, call: RankCall) -> None:
