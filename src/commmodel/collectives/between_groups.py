@@ -22,18 +22,8 @@ class GroupExchange(NamedTuple):
 
 
 def between_groups(call: CollectiveCall, local: int, remote: int, rank: int) -> GroupExchange | None:
-    """Return a collective between two groups; None where there is no such collective.
+    """Return a collective between two groups of so many ranks, as one rank makes it; None where there is no such one.
 
-    Parameters
-    ----------
-    call : CollectiveCall
-    local, remote : int
-        Sizes of the two groups.
-    rank : int
-        This rank's, in its own group.
-
-    Examples
-    --------
     >>> between_groups(CollectiveCall("allgather", 8, 8), 2, 3, rank=1)[:2]
     ([], [])
     >>> between_groups(CollectiveCall("allgather", 8, 8), 2, 3, rank=0).after.sent

@@ -2,7 +2,7 @@
 
 Every process holds blocks (`commmodel.collectives.algorithms.blocks` names them), and of each the set of processes
 whose data are in it. A message carries what its sender held before the round. Afterwards every process must hold what
-the operation promises it: each block whole, nobody's share missing, and nobody's counted twice. Main entry: `verify`.
+the operation promises it: each block whole, nobody's share missing, and nobody's counted twice.
 """
 
 from collections import Counter

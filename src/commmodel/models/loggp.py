@@ -27,14 +27,9 @@ send_overhead, receive_overhead
 from commmodel.models.formula import formula
 
 __all__ = [
-    "byte_time_from_plogp",
-    "latency_from_plogp",
-    "logp_time",
-    "overhead_from_plogp",
-    "plogp_time",
-    "time",
+    "byte_time_from_plogp", "latency_from_plogp", "logp_time", "overhead_from_plogp", "plogp_time", "time",
     "train_time",
-]
+]  # fmt: skip
 
 
 @formula

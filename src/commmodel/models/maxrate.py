@@ -24,14 +24,9 @@ import math
 from commmodel.models.formula import formula
 
 __all__ = [
-    "aggregate_rate",
-    "best_process_count",
-    "best_process_count_extended",
-    "extended_time",
-    "latency_aware_time",
-    "postal_over_max_rate",
-    "time",
-]
+    "aggregate_rate", "best_process_count", "best_process_count_extended", "extended_time", "latency_aware_time",
+    "postal_over_max_rate", "time",
+]  # fmt: skip
 
 
 @formula

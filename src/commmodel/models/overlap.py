@@ -43,27 +43,11 @@ import math
 from commmodel.models.formula import formula
 
 __all__ = [
-    "all_to_all_best_burst",
-    "all_to_all_contiguous_time",
-    "all_to_all_interleaved_time",
-    "blocking_time",
-    "burst_slack",
-    "congested_time",
-    "hidden_share",
-    "initiation_slack",
-    "multiple_end_points_time",
-    "outstanding_slack",
-    "partly_hidden_time",
-    "performance_loss",
-    "pipelined_computation_time",
-    "pipelined_least_time",
-    "pipelined_time",
-    "processor_least_time",
-    "queue_slack",
-    "tight_computation_time",
-    "tight_time",
-    "turns_least_time",
-]
+    "all_to_all_best_burst", "all_to_all_contiguous_time", "all_to_all_interleaved_time", "blocking_time",
+    "burst_slack", "congested_time", "hidden_share", "initiation_slack", "multiple_end_points_time",
+    "outstanding_slack", "partly_hidden_time", "performance_loss", "pipelined_computation_time", "pipelined_least_time",
+    "pipelined_time", "processor_least_time", "queue_slack", "tight_computation_time", "tight_time", "turns_least_time",
+]  # fmt: skip
 
 
 @formula

@@ -1,7 +1,7 @@
 """Measured times beside predicted ones, as in Section 4 of March 2009. Main entries: `compare` and `summarise`.
 
 Collective operations are predicted with the algorithm that the MPI library would pick, ping-pongs as messages between
-two processes. The relative error is T_model / T − 1. Main entries: `compare` and `summarise`.
+two processes. The relative error is T_model / T − 1.
 """
 
 import math

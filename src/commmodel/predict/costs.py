@@ -168,27 +168,11 @@ def awaited_from(table: PLogP) -> int | None:
 def message_costs(
     machine: Machine, model: str, path: str | None = None, end: End = "value"
 ) -> Callable[[Integers], Costs]:
-    """Return a function from message sizes to costs.
+    """Return a function from message sizes (int64 array of bytes, shape (messages,)) to costs by one of `MODELS`.
 
-    Parameters
-    ----------
-    machine : Machine
-        With LogGP parameters of each size that will be asked for, or with a pLogP table.
-    model : str
-        One of `MODELS`.
-    path : str, optional
-        ``between-nodes`` where the machine has it and nothing else is said.
-    end : {"low", "value", "high"}
-        Ends of all parameters' intervals.
+    Each size takes the parameters of its own segment; a size without them raises `MissingParameterError`. The path is
+    ``between-nodes`` where the machine has it and nothing else is said; `end` is that of all parameters' intervals.
 
-    Returns
-    -------
-    callable
-        Sizes in bytes, int64 of shape (messages,) -> `Costs`. Each size takes the parameters of its own segment; a
-        size without them raises `MissingParameterError`.
-
-    Examples
-    --------
     >>> from commmodel.machine import Segment
     >>> LogGP_1 = LogGP(Parameter(2e-6), Parameter(1e-6), Parameter(3e-6), Parameter(1e-9))
     >>> costs = message_costs(Machine("m", (Segment("all", loggp=LogGP_1),)), "loggp")

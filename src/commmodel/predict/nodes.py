@@ -87,17 +87,9 @@ def exchange_remark(machine: Machine, schedule: Schedule, per_node: int | None, 
 def schedule_costs(
     machine: Machine, model: str, schedule: Schedule, per_node: int | None, path: str | None = None, end: End = "value"
 ) -> Costs:
-    """Return the costs of a schedule's messages.
+    """Return the costs of a schedule's messages, by model and end as `commmodel.predict.costs.message_costs`.
 
-    Parameters
-    ----------
-    machine, model, end
-        As of `commmodel.predict.costs.message_costs`.
-    schedule : Schedule
-    per_node : int or None
-        Processes of each node, with consecutive ranks; None: all messages take the same path.
-    path : str, optional
-        That all messages take, whatever the nodes.
+    Nodes have `per_node` processes with consecutive ranks; None, or a path: all messages take the same path.
     """
     if per_node is None or path is not None:
         return message_costs(machine, model, path, end)(schedule.size)

@@ -2,7 +2,7 @@
 
 Every prediction says beside it what a ping-pong of one pair would have promised. Sources: Gropp, Olson and Samfass
 2016, Sections 2 and 3; of several paths, queue search and link contention, Bienz, Gropp and Olson 2018; of LogGP, LogP
-and pLogP, March 2009, Section 3.2. Main entries: `send` and `halo`.
+and pLogP, March 2009, Section 3.2.
 """
 
 import math

@@ -23,17 +23,9 @@ def rank_clock(ticks_per_second: float, comparisons: Sequence[ClockComparison], 
     """Return the clock of a rank: ticks as seconds since the first tick of rank 0.
 
     Between two comparisons times are interpolated; before the first and after the last, and with fewer than two, a
-    second has the given number of ticks.
+    second has the given number of ticks. `offset` is the seconds of rank 0's clock at the first tick, where there is no
+    comparison.
 
-    Parameters
-    ----------
-    ticks_per_second : float
-    comparisons : sequence of ClockComparison
-    offset : float
-        Seconds of rank 0's clock at the first tick, where there is no comparison.
-
-    Examples
-    --------
     >>> clock = rank_clock(10.0, [ClockComparison(0, 2.0, 0.0), ClockComparison(100, 13.0, 0.0)])
     >>> [clock.seconds(ticks) for ticks in (0.0, 50.0, 110.0)]
     [2.0, 7.5, 14.0]

@@ -103,26 +103,11 @@ class _Groups:
 def unify(
     of_ranks: Mapping[int, Iterable[LocalCommunicator]], processes: int
 ) -> tuple[tuple[Communicator, ...], dict[int, list[View]], list[NDArray[np.int32]], list[str]]:
-    """Make communicators one over ranks.
+    """Make communicators one over ranks; return them, each rank's views of them, the groups of these, and faults.
 
     The k-th communicator that a rank defines with a given kind and given groups in their order is the k-th of every
-    other member.
-
-    Parameters
-    ----------
-    of_ranks : mapping
-        Rank -> its communicators, in the order in which it has defined them.
-    processes : int
-
-    Returns
-    -------
-    communicators : tuple of Communicator
-        The first, number 0, stands for none.
-    views : dict
-        Rank -> its communicators.
-    groups : list of int32 arrays
-        Those that views name.
-    faults : list of str
+    other member. `of_ranks` has each rank's communicators in the order in which it has defined them; number 0 of the
+    result stands for none.
     """
     groups = _Groups(processes)
     communicators = [Communicator(0, "calls without a communicator", "", np.zeros(0, dtype=np.int32))]

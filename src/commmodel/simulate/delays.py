@@ -27,15 +27,8 @@ if TYPE_CHECKING:
     from commmodel.simulate.goal import GoalSchedule
 
 __all__ = [
-    "MODELS",
-    "RULES",
-    "DelayModel",
-    "DelayParameters",
-    "from_machine",
-    "of_machine",
-    "run_schedule",
-    "simulated",
-]
+    "MODELS", "RULES", "DelayModel", "DelayParameters", "from_machine", "of_machine", "run_schedule", "simulated",
+]  # fmt: skip
 
 MODELS = ("logp", "loggp", "loggps")
 """Models of programs."""

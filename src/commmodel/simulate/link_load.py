@@ -33,15 +33,8 @@ def spread(
 ) -> None:
     """Add the covered share of each column by spans, so that the sum along the last axis is the load.
 
-    Parameters
-    ----------
-    filled : shape (..., columns + 1)
-        Differences from column to column.
-    place : tuple of index arrays
-        Of each span, all indices but the last.
-    begin, end : shape (spans,)
-        In columns.
-    weight : shape (spans,) or float
+    `filled` has differences from column to column, shape (..., columns + 1); `place` all indices of each span but the
+    last; spans go from `begin` to `end` in columns.
     """
     columns = filled.shape[-1] - 1
     for edge, sign in ((begin, 1.0), (end, -1.0)):

@@ -4,7 +4,7 @@ A vector (broadcast, reduce, allreduce, scan) is cut at the borders of its block
 in a hypercube, and of its segments; the ids are its pieces between two neighbouring cuts. Gather, scatter, allgather,
 reduce_scatter_block and barrier name a block by the rank that it comes from or goes to. In an alltoall s P + d is what
 s sends to d. An id says what the data are, not where they lie. The ids are worked out when `verify` asks, never while a
-schedule is built. Main entries: `vector_round` and `block_round`.
+schedule is built.
 """
 
 from collections.abc import Sequence

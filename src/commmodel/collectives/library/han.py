@@ -49,24 +49,10 @@ def is_han(text: str) -> bool:
 
 
 def parse(path: Path, text: str, tuned: Selector) -> Selector:
-    """Return the selector of a file of rules for han.
+    """Return the selector of a file of rules for han; `DamagedFileError` names the line of what is wrong.
 
-    Parameters
-    ----------
-    path : Path
-        For messages.
-    text : str
-        What stands in it.
-    tuned : Selector
-        What holds where the file says ``tuned``, and for other distributions of processes.
+    `tuned` holds where the file says ``tuned``, and for other distributions of processes.
 
-    Raises
-    ------
-    DamagedFileError
-        Naming the line of what is wrong.
-
-    Examples
-    --------
     >>> text = "1 bcast 1 global_communicator 1 1 2 0 tuned 4096 han @simple"
     >>> selector = parse(Path("mine.han"), text, Selector("tuned", (SelectionRule("bcast", "linear"),)))
     >>> [(rule.algorithm, rule.upto, rule.distribution) for rule in selector.rules]

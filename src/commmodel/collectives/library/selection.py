@@ -30,20 +30,8 @@ from commmodel.errors import DamagedFileError, InputError, choice_of
 from commmodel.files import write_text
 
 __all__ = [
-    "FORMATS",
-    "SelectionRule",
-    "Selector",
-    "check",
-    "dump",
-    "dumps",
-    "load",
-    "normalise",
-    "picker",
-    "published",
-    "select",
-    "select_for",
-    "with_levels",
-    "with_rules",
+    "FORMATS", "SelectionRule", "Selector", "check", "dump", "dumps", "load", "normalise", "picker", "published",
+    "select", "select_for", "with_levels", "with_rules",
 ]  # fmt: skip
 
 FORMATS = ("toml", "openmpi", "openmpi-json", "openmpi-han", "mpich")

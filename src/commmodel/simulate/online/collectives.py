@@ -23,16 +23,7 @@ _OPERATIONS = tuple(MOVED)
 
 
 class Collectives:
-    """Turns collective calls of ranks into operations.
-
-    Parameters
-    ----------
-    processes : int
-        P.
-    speeds : sequence of float
-        Flops per second of each rank's processor.
-    settings : CollectiveSettings
-    """
+    """Turns collective calls of ranks into operations; `speeds` are the flops per second of each rank's processor."""
 
     def __init__(self, processes: int, speeds: Sequence[float], settings: CollectiveSettings) -> None:
         self._expander = Expander(processes, speeds, settings)
@@ -43,16 +34,7 @@ class Collectives:
         self._marker = np.array([(_MARKER, ANY, 0, 0, 0.0)], dtype=OPERATION)
 
     def define(self, rank: int, number: int, members: Ranks, remote: Ranks) -> None:
-        """Take the ranks of a communicator, as one of them gives them.
-
-        Parameters
-        ----------
-        rank, number : int
-        members : int64 array
-            Of the rank's own group.
-        remote : int64 array
-            Of the other group, of an intercommunicator; else empty.
-        """
+        """Take the ranks of a communicator, as one of them gives them; of an intercommunicator those of both groups."""
         if remote.size:  # each group has collectives of its own, under a number that no communicator has
             local = -2 * number - int(members[0] < remote[0])
             self._groups[rank, number] = local, self._remote_groups.setdefault(local, remote)
@@ -62,11 +44,7 @@ class Collectives:
     def begin(self, number: int, rank: int, tag: int, fields: tuple[Any, ...]) -> tuple[Operations, bool]:
         """Return a rank's first operations of a collective, and whether more may follow under that number.
 
-        Parameters
-        ----------
-        number, rank, tag : int
-        fields : tuple
-            Of a `CollectiveCall`, with the numbers of operation and operator.
+        `fields` are those of a `CollectiveCall`, with the numbers of operation and operator.
         """
         call = CollectiveCall(*fields)
         call = call._replace(operation=_OPERATIONS[fields[0]], operator=OPERATORS[fields[5]])

@@ -42,24 +42,8 @@ class Outlets:
 class LiveProgram:
     """A program that runs while it is simulated.
 
-    Parameters
-    ----------
-    command : sequence of str
-        The program and its arguments.
-    processes : int
-        P.
-    collectives : callable
-        Returns what turns collectives into operations.
-    compute_factor : float
-        Simulated seconds for each second of computation.
-    computation : RecordedComputation, optional
-        How long ranks compute; by default as long as they do.
-    outlets : Outlets
-
-    Attributes
-    ----------
-    notes : list of str
-        What the last run has used that is not simulated, a sentence each.
+    `collectives` returns what turns collectives into operations; `compute_factor` is how many simulated seconds each
+    second of computation takes, unless a recording says how long ranks compute.
     """
 
     def __init__(
@@ -79,16 +63,11 @@ class LiveProgram:
         self._memory = -1
         self._sites: dict[Site, str] = {}
         self.notes: list[str] = []
+        """What the last run has used that is not simulated, a sentence each."""
         self._processor = Processor()
 
     def begin(self, hosts: Sequence[tuple[int, str]]) -> None:
-        """Make the memory of the ranks.
-
-        Parameters
-        ----------
-        hosts : sequence of (int, str)
-            Number and name of each rank's host.
-        """
+        """Make the memory of the ranks; `hosts` are number and name of each rank's host."""
         self._processor.take()
         self._memory = os.memfd_create("commmodel-online", os.MFD_CLOEXEC)
         self.notes.clear()
@@ -117,13 +96,7 @@ class LiveProgram:
         return None if self._pump is None else self._pump.raised
 
     def place(self, rank: int, step: int) -> tuple[str, str]:
-        """Return the call and the site of an operation that hangs.
-
-        Parameters
-        ----------
-        rank, step : int
-            The operation is so many behind the first of those that the rank has given last.
-        """
+        """Return the call and the site of an operation that hangs, so many behind the first of those given last."""
         words = [] if self._pump is None else self._pump.place(rank, step)
         return self._resolved(words) if words else ("MPI", "")
 

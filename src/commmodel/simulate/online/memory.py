@@ -53,16 +53,8 @@ def free_memory() -> tuple[int, int]:
 class MemoryWatch:
     """Estimates the memory of all ranks from the first ones, and ends a run before there is none left.
 
-    Parameters
-    ----------
-    processes : int
-        P.
-    memory : callable
-        Rank -> bytes that it shares with no other, 0 where that is not known; of the first two ranks.
-    report : callable, optional
-        Gets the estimate in one line.
-    free : callable
-        Returns what `free_memory` does.
+    `memory` returns the bytes that one of the first two ranks shares with no other, 0 where that is not known; `report`
+    gets the estimate in one line; `free` returns what `free_memory` does.
     """
 
     def __init__(
@@ -76,13 +68,7 @@ class MemoryWatch:
         self._last = min(processes - 1, 2)  # the estimate is made before this rank begins: rank 0 may hold more
 
     def begin(self, rank: int) -> None:
-        """Look at the memory before a rank begins.
-
-        Raises
-        ------
-        InputError
-            Where all ranks need more than there is.
-        """
+        """Look at the memory before a rank begins; `InputError` where all ranks need more than there is."""
         if rank == self._last > 0:
             self._estimate(rank)
         self.check(rank)

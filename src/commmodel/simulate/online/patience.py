@@ -15,18 +15,10 @@ def _processor_seconds(process: int) -> float:
 
 
 class Patience:
-    """Tells the first rank that computes longer than some processor time between two calls.
+    """Tells the first rank that computes longer than some seconds of processor time between two calls; 0: none.
 
-    Parameters
-    ----------
-    seconds : float
-        Of processor time; 0 for never.
-    progress : callable
-        Rank -> its process, and how many calls it has made.
-    place : callable
-        Rank -> the name and the site of its last call.
-    report : callable, optional
-        Gets a line.
+    `progress` returns a rank's process and how many calls it has made, `place` the name and the site of its last call;
+    `report` gets a line.
     """
 
     def __init__(

@@ -97,25 +97,10 @@ def _environment(memory: int) -> dict[str, str]:
 
 
 class Processes:
-    """The processes of all ranks.
+    """The processes of all ranks; `memory` is the descriptor of what they share.
 
-    Parameters
-    ----------
-    command : sequence of str
-        The program and its arguments.
-    memory : int
-        Descriptor of the memory that they share.
-    output : file, optional
-        Where the program's standard output goes; else where ours does.
-
-    Attributes
-    ----------
-    watch : MemoryWatch, optional
-        Looks at the memory before each rank begins, and then.
-    patience : Patience, optional
-        Looks at the rank that has the turn.
-    has_one_thread : bool
-        Whether BLAS and OpenMP have one thread, as the environment does not say otherwise.
+    Standard output goes to `output`, else where ours does. `watch` looks at the memory before each rank begins and
+    then, `patience` at the rank that has the turn.
     """
 
     def __init__(self, command: Sequence[str], memory: int, output: IO[str] | int | None = None) -> None:
@@ -124,6 +109,7 @@ class Processes:
         self.explained: Callable[[int, str], str] = lambda _, words: words
         """What ranks said as they ended -> more of it."""
         self.has_one_thread: bool = all(os.environ.get(name, "1") == "1" for name in _ONE_THREAD)
+        """Of BLAS and OpenMP, as the environment does not say otherwise."""
         self._command = [executable(command[0]), *command[1:]]
         self._memory, self._output = memory, output
         self._environment = _environment(memory)
@@ -190,18 +176,9 @@ class Processes:
                     self._codes[int(name)] = int(ended)
 
     def look(self, rank: int, state: tuple[str, int, str]) -> None:
-        """Raise where a rank has ended before its time.
+        """Raise `RankEndedError` where a rank has ended before its time.
 
-        Parameters
-        ----------
-        rank : int
-            That has the turn.
-        state : tuple of (str, int, str)
-            What it is, its exit code and its words where it has called MPI_Abort.
-
-        Raises
-        ------
-        RankEndedError
+        `rank` has the turn; its state is what it is, and its exit code and its words where it has called MPI_Abort.
         """
         name, code, words = state
         if name == "aborted":

@@ -25,15 +25,8 @@ WORLD = 0
 class RankActions:
     """Writes the actions of one rank.
 
-    Parameters
-    ----------
-    rank : int
-    members : mapping of int to sequence of int
-        Ranks of each communicator, in their order in it; 0 is MPI_COMM_WORLD.
-    tags : Tags
-        Of all ranks.
-    not_carried : Counter
-        Where calls without an action are counted.
+    `members` are the ranks of each communicator, in their order in it, of which 0 is MPI_COMM_WORLD; `tags` are those
+    of all ranks. Calls without an action are counted in `not_carried`.
     """
 
     def __init__(self, rank: int, members: Mapping[int, Sequence[int]], tags: Tags, not_carried: Counter[str]) -> None:

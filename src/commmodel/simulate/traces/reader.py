@@ -177,14 +177,7 @@ def _line_of(path: Path, rank: int) -> str:
 class TimeIndependentTrace:
     """A time-independent trace; its computation is in flops.
 
-    Parameters
-    ----------
-    path : path
-        What names it.
-    files : sequence of paths
-        A trace for each rank, or a merged one.
-    processes : int, optional
-        P; else as many as there are traces, or as a merged trace has ranks (it is read through to count them).
+    `files` are a trace for each rank, or a merged one, which is read through to count its ranks where P is not given.
     """
 
     in_seconds = False
@@ -242,18 +235,10 @@ def replay_texts(
 ) -> Program:
     r"""Return the program that replays texts of traces which are made while it runs.
 
-    Parameters
-    ----------
-    opened : callable
-        Rank -> its text in pieces of whole lines, each time from the beginning; or pieces whose collectives are records
-        (`commmodel.simulate.traces.action_text.Piece`).
-    names : sequence
-        What each rank's text is called where it is damaged.
-    title : str
-        For people. The other parameters are those of `commmodel.simulate.traces.replay`.
+    `opened` returns the text of a rank in pieces of whole lines, each time from the beginning, or pieces whose
+    collectives are records (`commmodel.simulate.traces.action_text.Piece`); `names` are what the texts are called where
+    they are damaged, and `title` is for people. Speeds and settings are those of `commmodel.simulate.traces.replay`.
 
-    Examples
-    --------
     >>> texts = [b"0 send 1 0 8\n", b"1 recv 0 0 8\n"]
     >>> replay_texts(lambda rank: iter([texts[rank]]), ["first", "second"]).processes
     2

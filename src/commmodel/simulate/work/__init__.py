@@ -15,21 +15,8 @@ if TYPE_CHECKING:
     from commmodel.simulate.work.sequences import between_marks, mark, repeat, sequence, slowest
 
 __all__ = [
-    "between_marks",
-    "cg",
-    "collective",
-    "halo",
-    "lu",
-    "mark",
-    "pair",
-    "pairwise",
-    "read_sparse",
-    "repeat",
-    "ring",
-    "sequence",
-    "shifts",
-    "slowest",
-    "sparse",
+    "between_marks", "cg", "collective", "halo", "lu", "mark", "pair", "pairwise", "read_sparse", "repeat", "ring",
+    "sequence", "shifts", "slowest", "sparse",
 ]  # fmt: skip
 
 _MODULES = {

@@ -69,18 +69,9 @@ class _Held:
 class BlockStream:
     """Supplies each rank's next operations: the `Program.refill` of programs made in blocks.
 
-    When all ranks have come to their end it begins anew, so that a program can be run again.
-
-    Parameters
-    ----------
-    processes : int
-        P.
-    blocks : callable
-        Returns an iterator over all blocks, each time from the first.
-    skipped : int
-        First blocks that ranks have already.
-    read_ahead : int
-        Bytes of blocks to keep in memory.
+    When all ranks have come to their end it begins anew, so that a program can be run again. `blocks` returns an
+    iterator over all blocks, each time from the first; ranks have the `skipped` first ones already. At most
+    `read_ahead` bytes of blocks are kept in memory.
     """
 
     def __init__(
@@ -196,19 +187,8 @@ class BlockStream:
 
 
 def program_of(processes: int, blocks: Callable[[], Iterator[Block]], name: str = "") -> Program:
-    """Return a program made of blocks; a plain one with at most one block.
+    """Return a program made of blocks, of which `blocks` returns an iterator, each time from the first.
 
-    Parameters
-    ----------
-    processes : int
-        P.
-    blocks : callable
-        Returns an iterator over all blocks, each time from the first.
-    name : str
-        What it is, for people.
-
-    Examples
-    --------
     >>> program_of(2, lambda: iter(())).processes
     2
     """

@@ -1,7 +1,7 @@
 """Collectives inserted into a rank's parsed trace, large ones in blocks. Main entry: `Caller`.
 
 The parser leaves a marker for each collective. Small ones are put in place at once. Of a large one all ranks share one
-stream of blocks, from when the first rank comes to it until the last has done with it. Main entry: `Caller`.
+stream of blocks, from when the first rank comes to it until the last has done with it.
 """
 
 from collections import deque
@@ -47,14 +47,7 @@ class _Large:
 class Caller:
     """Supplies each rank's operations, from parsed pieces with markers for collectives.
 
-    Parameters
-    ----------
-    processes : int
-        P.
-    expander : Expander
-        What turns calls into operations.
-    damaged : callable
-        (line, rank, problem) -> the exception to raise.
+    `damaged` returns the exception to raise for a line, a rank and a problem.
     """
 
     def __init__(self, processes: int, expander: Expander, damaged: Callable[[int, int, str], Exception]) -> None:
@@ -140,13 +133,7 @@ class Caller:
     def insert(self, stream: int, operations: Operations, expansions: Sequence[Expansion]) -> Operations:
         """Put expanded calls in the places of their markers and return the first operations; `next` returns the others.
 
-        Parameters
-        ----------
-        stream : int
-            A rank's number; a rank may have further streams beside it.
-        operations : structured array of `OPERATION`
-        expansions : sequence
-            Of the calls that the markers name by their positions.
+        `stream` is a rank, or a further stream beside it; markers name calls by their positions.
         """
         pieces: list[Operations] = []
         large: dict[int, tuple[LargeCall, Operations]] = {}

@@ -52,16 +52,8 @@ class LargeCall(NamedTuple):
 class Expander:
     """Turns collectives of traces into operations, with a cache of up to 400 MB.
 
-    Parameters
-    ----------
-    processes : int
-        P.
-    speeds : sequence of float
-        Flops per second of each rank's processor.
-    settings : CollectiveSettings, optional
-        As for `commmodel.simulate.work.collective`.
-    whole : bool
-        Whether even large collectives are made at once, so that each rank's operations are an array.
+    `speeds` are the flops per second of each rank's processor. With `complete` even large collectives are made at once,
+    so that each rank's operations are an array.
     """
 
     def __init__(
@@ -86,27 +78,10 @@ class Expander:
         self._of_communicators: dict[tuple[int, int], Expander] = {}
 
     def expand(self, call: CollectiveCall, rank: int) -> tuple[LargeCall | Operations, Operations]:
-        """Return the messages of a call, and the computation after them.
+        """Return the messages of a call as a rank makes it, and the computation after them.
 
-        Parameters
-        ----------
-        call : CollectiveCall
-            Of a communicator that has been defined (`communicators`), or of all ranks.
-        rank : int
-            Whose operations are asked for.
+        `InputError` where the communicator has not been defined, or the root is no rank of it.
 
-        Returns
-        -------
-        messages : structured array of `OPERATION`, or LargeCall
-        computing : structured array of `OPERATION`
-
-        Raises
-        ------
-        InputError
-            Where the communicator is unknown, or the root no rank of it.
-
-        Examples
-        --------
         >>> expander = Expander(2, [1e9, 1e9])
         >>> messages, computing = expander.expand(CollectiveCall("allreduce", 8, flops=500), 0)
         >>> messages["value"].tolist(), computing["value"].tolist()

@@ -18,15 +18,7 @@ _CACHED = 1 << 24
 
 
 class SmpiCalls:
-    """What each rank does in the calls of a communicator.
-
-    Parameters
-    ----------
-    processes : int
-        P.
-    selection : Selection
-        Which algorithms are taken.
-    """
+    """What each rank does in the calls of a communicator, by the algorithms of a selection."""
 
     def __init__(self, processes: int, selection: Selection) -> None:
         self._processes, self.selection = processes, replace(selection, is_prepared=True)
@@ -37,16 +29,9 @@ class SmpiCalls:
     def expand(
         self, rank: int, call: CollectiveCall, arguments: tuple[str, int, int, int, tuple[int, ...]]
     ) -> Operations:
-        """Return a rank's operations of a call.
+        """Return a rank's operations of a call, which is expanded once for calls that are alike.
 
-        Parameters
-        ----------
-        rank : int
-            Whose operations are asked for.
-        call : CollectiveCall
-            What is expanded once for calls that are alike.
-        arguments : tuple
-            Operation, bytes, bytes of an element, root, and bytes of each block.
+        The arguments are its operation, bytes, bytes of an element, root, and bytes of each block.
         """
         from commmodel.simulate.smpi_collectives import RankCall, member_of_world
 
