@@ -51,7 +51,7 @@ MAY_IMPORT = {
     },
     "cli": {"*"},
     "__main__": {"cli"},
-    "__init__": set(),
+    "__init__": {"shadow"},
 }
 """Part of commmodel -> the parts that it may import beside itself and `BASE`, inside functions too.
 

@@ -12,7 +12,12 @@ In Python each of these steps is a package, reached from here: `commmodel.result
 `commmodel.sampled` and `commmodel.shared_array` are for programs that run while they are simulated.
 """
 
+from typing import TYPE_CHECKING
+
 from commmodel.lazy import attributes
+
+if TYPE_CHECKING:
+    from commmodel.shadow import sampled, shared_array
 
 __version__ = "1.0.0"
 __all__ = [
@@ -21,9 +26,8 @@ __all__ = [
     "sweep", "units",
 ]  # fmt: skip
 
-_OF_SHADOW = dict.fromkeys(("sampled", "shared_array"), "shadow")
 
-__getattr__ = attributes(__name__, _OF_SHADOW, {*__all__, "pytest_plugin"} - _OF_SHADOW.keys())
+__getattr__ = attributes(__name__, {*__all__, "pytest_plugin"} - {"sampled", "shared_array"})
 
 
 def __dir__() -> list[str]:

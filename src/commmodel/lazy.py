@@ -1,42 +1,51 @@
 """Names of a package that are loaded at their first use. Main entry: `attributes`."""
 
-from collections.abc import Callable, Collection, Mapping
+import re
+import sys
+from collections.abc import Callable, Collection
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 __all__ = ["attributes"]
 
 
-def attributes(
-    package: str, names: Mapping[str, str] | None = None, modules: Collection[str] = ()
-) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package.
+def attributes(package: str, modules: Collection[str] = ()) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package: it loads what the package imports under ``if TYPE_CHECKING:``.
 
     Parameters
     ----------
     package : str
         Its ``__name__``.
-    names : mapping, optional
-        Name -> module within the package that has it.
     modules : collection of str
         Modules within the package that are reached as its attributes.
 
     Examples
     --------
-    >>> package = attributes("commmodel", {"parse_size": "units"}, ["errors"])
-    >>> package("parse_size")("64KiB"), package("errors").__name__
-    (65536, 'commmodel.errors')
+    >>> import commmodel
+    >>> package = attributes("commmodel", ["errors"])
+    >>> package("sampled").__module__, package("errors").__name__
+    ('commmodel.shadow', 'commmodel.errors')
     >>> package("nosuch")
     Traceback (most recent call last):
     AttributeError: module 'commmodel' has no attribute 'nosuch'
     """
-    module_of = names or {}
 
     def attribute(name: str) -> Any:
-        if name in module_of:
-            return getattr(import_module(f"{package}.{module_of[name]}"), name)
         if name in modules:
             return import_module(f"{package}.{name}")
+        if not name.startswith("__") and name in (module_of := _imports(package)):
+            return getattr(import_module(module_of[name]), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return attribute
+
+
+@cache
+def _imports(package: str) -> dict[str, str]:
+    """Return name -> module of the imports under ``if TYPE_CHECKING:`` in a package's ``__init__.py``."""
+    with open(str(sys.modules[package].__file__), encoding="utf-8") as file:
+        _, _, rest = file.read().partition("\nif TYPE_CHECKING:\n")
+    block = re.split(r"\n(?=\S)", rest, maxsplit=1)[0]
+    imports = re.findall(r"from ([\w.]+) import (?:\(([^)]*)\)|(.*))", block)
+    return {name: module for module, *names in imports for name in re.findall(r"\w+", "".join(names))}

@@ -6,4 +6,4 @@
 
 from commmodel.lazy import attributes
 
-__getattr__ = attributes(__name__, modules=["kernels", "placement", "sampling", "synchronisation"])
+__getattr__ = attributes(__name__, ["kernels", "placement", "sampling", "synchronisation"])

@@ -19,10 +19,5 @@ __all__ = [
     "ALGORITHMS", "OPERATIONS", "Algorithm", "CollectiveSettings", "Nodes", "Operation", "Problem", "Schedule",
     "algorithm", "build", "summary",
 ]  # fmt: skip
-_MODULES = {
-    **dict.fromkeys(("Nodes", "Problem", "Schedule"), "schedule"),
-    "CollectiveSettings": "settings",
-    **dict.fromkeys(("ALGORITHMS", "Algorithm", "algorithm", "build", "summary"), "algorithms.registry"),
-}
 
-__getattr__ = attributes(__name__, _MODULES, ["library", "verification"])
+__getattr__ = attributes(__name__, ["library", "verification"])

@@ -36,18 +36,11 @@ __all__ = [
     "TransferProblem", "choose", "communicating_processes", "misdiagnosis", "sensitivity", "surface",
 ]  # fmt: skip
 
-_MODULES = {
-    **dict.fromkeys(("LIMITS", "Choice", "RejectedCandidate", "choose"), "choice"),
-    **dict.fromkeys(("Candidates", "TransferProblem"), "problem"),
-    **dict.fromkeys(("Sensitivity", "misdiagnosis", "sensitivity"), "robustness"),
-    **dict.fromkeys(("SurfaceAxes", "surface"), "surfaces"),
-    "MessageCosts": "parameters",
-}
 _ALL_BUT = 0.95
 """Share of the highest rate that is as good as all of it."""
 
 
-__getattr__ = attributes(__name__, _MODULES)
+__getattr__ = attributes(__name__)
 
 
 def communicating_processes(machine: Machine, message_size: float, path: str | None = None) -> int:

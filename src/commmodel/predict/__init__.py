@@ -29,7 +29,5 @@ __all__ = [
     "with_byte_times",
 ]  # fmt: skip
 
-_MODULES = dict.fromkeys(("ComparedTime", "Comparison", "ErrorSummary", "compare", "summarise"), "comparison")
 
-
-__getattr__ = attributes(__name__, _MODULES)
+__getattr__ = attributes(__name__)

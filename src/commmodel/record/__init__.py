@@ -29,12 +29,5 @@ __all__ = [
     "efficiency", "is_recording", "launch", "load", "matrix", "profile", "timeline", "workload",
 ]  # fmt: skip
 
-_MODULES = {
-    "Efficiency": "efficiencies", "Matrix": "matrices", "Profile": "profiles", "RecordedActions": "actions",
-    "Recording": "files", "computation": "computations", "convert": "conversion", "efficiency": "efficiencies",
-    "is_recording": "files", "load": "files", "matrix": "matrices", "profile": "profiles", "timeline": "timelines",
-    "workload": "replaying",
-}  # fmt: skip
 
-
-__getattr__ = attributes(__name__, _MODULES, ["actions", "computations", "files", "matrices", "profiles"])
+__getattr__ = attributes(__name__, ["actions", "computations", "files", "matrices", "profiles"])

@@ -7,10 +7,10 @@ entries: `machine_table`, `measurements_table`, `environment_table`, `render`, `
 `write_comparison`, `write_gantt`, `write_recording`, `write_validation` and `write_what_if`.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from commmodel.errors import MissingPackageError
+from commmodel.lazy import attributes
 
 if TYPE_CHECKING:
     from commmodel.report.overlap.validation_page import write_validation
@@ -27,31 +27,18 @@ __all__ = [
     "write_gantt", "write_html", "write_recording", "write_validation", "write_what_if",
 ]  # fmt: skip
 
-_MODULES = {
-    "environment_table": "tables",
-    "machine_table": "tables",
-    "measurements_table": "tables",
-    "render": "page",
-    "write_check": "scaling.page",
-    "write_comparison": "prediction.comparison_page",
-    "write_gantt": "simulation.gantt_page",
-    "write_html": "page",
-    "write_recording": "recording.page",
-    "write_validation": "overlap.validation_page",
-    "write_what_if": "simulation.what_if_page",
-}
 _EXTRA = {"jinja2", "markupsafe", "matplotlib"}
 
 
+_attribute = attributes(__name__)
+
+
 def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        module = import_module(f"{__name__}.{_MODULES[name]}")
+        return _attribute(name)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:
             raise
         problem = f"reports need {missing}, which is not here: pip install 'commmodel[report]'"
         raise MissingPackageError(problem) from None
-    return getattr(module, name)

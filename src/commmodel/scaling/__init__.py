@@ -62,4 +62,4 @@ __all__ = [
     "series_over",
 ]  # fmt: skip
 
-__getattr__ = attributes(__name__, modules=["overview", "search_space", "bootstrap"])
+__getattr__ = attributes(__name__, ["overview", "search_space", "bootstrap"])

@@ -32,4 +32,4 @@ __all__ = [
 
 _MODULES = ("from_machine", "goal", "online", "platform", "scenario", "timeline", "traces", "what_if", "work")
 
-__getattr__ = attributes(__name__, modules=_MODULES)
+__getattr__ = attributes(__name__, _MODULES)

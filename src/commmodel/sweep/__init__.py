@@ -13,4 +13,4 @@ from commmodel.sweep.scripts import make
 
 __all__ = ["Failure", "GatherResult", "Job", "JobState", "Plan", "Slurm", "gather", "load", "make", "run", "states"]
 
-__getattr__ = attributes(__name__, modules=["interleaving"])
+__getattr__ = attributes(__name__, ["interleaving"])

@@ -20,7 +20,5 @@ if TYPE_CHECKING:
 __all__ = ["Platform", "dump", "dumps", "load", "loads", "network", "published", "read_xml"]
 __all__ += topologies.__all__
 
-_MODULES = {"network": "xml_settings", "read_xml": "xml"}
 
-
-__getattr__ = attributes(__name__, _MODULES, ["topology", "xml_settings"])
+__getattr__ = attributes(__name__, ["topology", "xml_settings"])

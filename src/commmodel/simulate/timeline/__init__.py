@@ -33,10 +33,5 @@ __all__ = [
     "write_paje", "write_perfetto",
 ]  # fmt: skip
 
-_MODULES = {
-    "WRITERS": "writing", "load": "measured", "dump": "writing", "write_csv": "measured", "write_paje": "paje",
-    "write_perfetto": "perfetto",
-}  # fmt: skip
 
-
-__getattr__ = attributes(__name__, _MODULES)
+__getattr__ = attributes(__name__)

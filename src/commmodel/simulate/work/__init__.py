@@ -19,11 +19,5 @@ __all__ = [
     "sequence", "shifts", "slowest", "sparse",
 ]  # fmt: skip
 
-_MODULES = {
-    **dict.fromkeys(("cg", "lu"), "application_kernels"),
-    **dict.fromkeys(("halo", "pair", "pairwise", "read_sparse", "ring", "shifts", "sparse"), "exchanges"),
-    **dict.fromkeys(("mark", "between_marks", "repeat", "sequence", "slowest"), "sequences"),
-}
 
-
-__getattr__ = attributes(__name__, _MODULES)
+__getattr__ = attributes(__name__)
