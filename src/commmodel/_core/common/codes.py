@@ -10,7 +10,8 @@ from pathlib import Path
 from textwrap import wrap
 
 __all__ = [
-    "ANY", "ANY_OF_COMMUNICATOR", "COLLECTIVE_TAG", "COLLECTIVE_TAGS", "EVERY_NAMED", "FIELDS", "FIRST_REPORTED",
+    "ANY", "ANY_OF_COMMUNICATOR", "COLLECTIVE_TAG", "COLLECTIVE_TAGS", "EVERY_NAMED", "FIELDS",
+    "FIRST_CALL_TAG", "FIRST_REPORTED",
     "IS_ROOT", "LARGEST_TAG", "NO_PROCESS", "TAG_BITS", "TYPE_SIZES", "UNNAMED", "Code", "CommunicatorKind", "DataFlag",
     "Ending", "GoalKind", "LogRecord", "Reason", "Role", "Rule", "Share", "State", "Volume", "header",
 ]  # fmt: skip
@@ -212,8 +213,14 @@ TAG_BITS = 20
 """Bits of a tag that are the program's; above them stands the number of its communicator. Only of programs that run."""
 LARGEST_TAG = (1 << TAG_BITS) - 1
 """MPI_TAG_UB."""
-ANY_OF_COMMUNICATOR = -(1 << 22)
-"""A receive with this minus the number of a communicator takes any tag of it; the first communicator has `ANY`."""
+ANY_OF_COMMUNICATOR = -(1 << 31) + (1 << 12)
+"""A receive with this minus the number of a communicator takes any tag of it; the first communicator has `ANY`.
+
+Programs that run have more tags below 0, in ranges that do not overlap: windows from −2^21 down, partitioned messages
+from −3 · 2^20 down, and calls of collectives from `FIRST_CALL_TAG` down to here.
+"""
+FIRST_CALL_TAG = -(1 << 22)
+"""Tag of the first call of a collective in a program that runs; the next has the one below."""
 FIRST_REPORTED = 1 << 30
 """Name of a request from which on the engine tells a program that runs which message it got."""
 

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "online/runtime/shared.h"
+#include "online/runtime/shared_heap.h"
 #include "program/live.hpp"
 #include "program/traces.hpp"
 
@@ -99,7 +99,8 @@ class Pump final : public Live {
         online_rank &me = world_->rank[rank];
         if (me.report_count == me.report_room) {
             const int32_t room = me.report_room ? 2 * me.report_room : 16;
-            const uint64_t place = online_allocate(world_, sizeof(online_report) * static_cast<uint64_t>(room));
+            uint64_t place = 0;
+            allocate(sizeof(online_report) * static_cast<uint64_t>(room), place);
             if (me.report_count)
                 memcpy(online_at(world_, place), online_at(world_, me.reports),
                        sizeof(online_report) * static_cast<size_t>(me.report_count));
@@ -113,7 +114,7 @@ class Pump final : public Live {
     // Room in the ranks' memory.
     void *allocate(uint64_t size, uint64_t &place) {
         place = online_allocate(world_, size);
-        if (place == 0) throw std::runtime_error("no memory for what ranks share");
+        if (place == 0) throw std::runtime_error("the memory that ranks share is full");
         return online_at(world_, place);
     }
 

@@ -6,6 +6,7 @@
 
 #include "online/collectives/exchange.h"
 #include "online/datatypes/reductions.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/turns.h"
@@ -80,9 +81,8 @@ struct block received_block(const struct arguments *a, int i) {
 static uint64_t part_with(int segments, const struct block *blocks) {
     MPI_Count bytes = 0;
     for (int i = 0; i < segments; i++) bytes += volume(blocks[i].count, blocks[i].type);
-    const uint64_t place =
-        online_allocate(world, sizeof(struct part) + sizeof(MPI_Count) * (uint64_t)segments + (uint64_t)bytes);
-    if (place == 0) abort_all(2, "no memory for the %lld bytes of a collective", (long long)bytes);
+    const uint64_t place = allocate_shared(
+        sizeof(struct part) + sizeof(MPI_Count) * (uint64_t)segments + (uint64_t)bytes, "the data of a collective");
     struct part *part = online_at_filled(world, place, (uint64_t)bytes);
     part->segments = segments;
     char *to = (char *)(part->ends + segments);
@@ -134,7 +134,7 @@ static uint64_t given(const struct collective *of) {
     if (segments <= 1 && a->verb != SCATTER && a->verb != SCATTERV && (a->verb < ALLTOALL || a->verb > ALLTOALLW)) {
         return part_with(segments, &one);
     }
-    struct block *blocks = malloc(sizeof *blocks * (size_t)(segments + 1));
+    struct block *blocks = allocate(sizeof *blocks * (size_t)(segments + 1));
     for (int i = 0; i < segments; i++)
         blocks[i] = in_place && a->verb >= ALLTOALL ? received_block(a, i) : sent_block(a, i);
     const uint64_t place = part_with(segments, blocks);
@@ -227,12 +227,11 @@ static void combine(struct reader *reader, int last, MPI_Count first, MPI_Count 
         unpack(result, count, type, online_at(world, *shared), bytes);
         return;
     }
-    if (shared != NULL && (*shared = online_allocate(world, (uint64_t)bytes)) == 0)
-        abort_all(2, "no memory for the %lld bytes of a collective", (long long)bytes);
+    if (shared != NULL) *shared = allocate_shared((uint64_t)bytes, "the result of a collective");
     const bool is_direct = shared == NULL && is_dense(type);
     char *const sum = shared != NULL ? online_at(world, *shared)
                       : is_direct    ? (char *)result + type->runs[0].offset
-                                     : malloc((size_t)bytes);
+                                     : allocate((size_t)bytes);
     for (int i = last; i >= 0; i--) {
         MPI_Count unused;
         const char *data = data_of(part_from(of, i, is_inter), 0, &unused) + volume(first, type);
@@ -347,7 +346,7 @@ static int wrong(const struct arguments *a, const struct communicator *communica
 // Non-blocking and persistent ones have an order of their own, as their order among blocking ones may differ from rank to
 // rank.
 struct collective *new_collective(const struct arguments *arguments, bool has_request) {
-    struct collective *of = calloc(1, sizeof *of);
+    struct collective *of = allocate_zeroed(1, sizeof *of);
     of->arguments = *arguments;
     struct communicator *communicator = of->communicator = communicator_of(arguments->comm);
     of->number = has_request ? 1u << 31 | communicator->requested++ : communicator->collectives++;
@@ -362,10 +361,8 @@ static void start(struct collective *of) {
     const struct arguments *a = &of->arguments;
     const int root = has_root(a->verb) && of->communicator->remote == NULL ? a->root : 0;
     const int kind = (int)a->verb + 64 * root;
-    of->call = join_call(of->communicator, of->number, of->start, kind, given(of));
+    of->call = join_call(of->communicator, of->number, of->start, kind, 1, given(of));
 }
-
-uint32_t tag_number(const struct collective *of) { return of->number + 40961u * of->start; }
 
 static bool is_alone(const struct collective *of) {
     return size_of(of->communicator) == 1 && of->communicator->remote == NULL;
@@ -374,7 +371,7 @@ static bool is_alone(const struct collective *of) {
 // Tell the simulator.
 static void act_now(const struct collective *of) {
     if (is_alone(of) || !takes_part(of)) return;
-    act_on(of->communicator, tag_number(of), described(of));
+    act_on(of->communicator, of->call, described(of));
 }
 
 // What comes from a root is waited for in the simulator's order: until then more roots have gone on, so that there are
@@ -419,10 +416,10 @@ int collective(const struct arguments *arguments) {
 
 static void begin_pending(struct collective *of) {
     if (is_ahead()) yield();  // else others would see the part before its time
+    start(of);
     begin_batch();
     act_now(of);
     of->batch = end_batch();
-    start(of);
 }
 
 static void act_pending(struct collective *of) {
@@ -446,7 +443,7 @@ void free_collective(struct collective *of) {
 
 static void *copied(const void *from, size_t size) {
     if (from == NULL) return NULL;
-    void *copy = malloc(size + 1);
+    void *copy = allocate(size + 1);
     return memcpy(copy, from, size);
 }
 
@@ -467,7 +464,7 @@ void own_arguments(struct collective *of, size_t sent, size_t received) {
     a->rdispls = of->own_places[1] = copied(a->rdispls, sizeof(MPI_Aint) * received);
     a->sendtypes = of->own_types[0] = copied(a->sendtypes, sizeof(MPI_Datatype) * sent);
     a->recvtypes = of->own_types[1] = copied(a->recvtypes, sizeof(MPI_Datatype) * received);
-    of->kept = malloc(sizeof *of->kept * (sent + received + 2));
+    of->kept = allocate(sizeof *of->kept * (sent + received + 2));
     keep(of, a->sendtypes, sent);
     keep(of, a->recvtypes, received);
     keep(of, &a->sendtype, 1);
@@ -475,6 +472,8 @@ void own_arguments(struct collective *of, size_t sent, size_t received) {
     of->operation = reduces(a->verb) ? keep_operation(a->op) : NULL;
 }
 
+uint32_t sequence_number(const struct collective *of) { return of->number; }
+uint32_t start_number(const struct collective *of) { return of->start; }
 const struct arguments *arguments_of(const struct collective *of) { return &of->arguments; }
 uint64_t call_of(const struct collective *of) { return of->call; }
 struct communicator *of_collective(const struct collective *of) { return of->communicator; }

@@ -61,7 +61,8 @@ const struct arguments *arguments_of(const struct collective *of);
 struct communicator *of_collective(const struct collective *of);
 uint64_t call_of(const struct collective *of);
 void start_again(struct collective *of);
-uint32_t tag_number(const struct collective *of);  // tells calls and starts of a communicator apart
+uint32_t start_number(const struct collective *of);
+uint32_t sequence_number(const struct collective *of);
 struct block sent_block(const struct arguments *arguments, int peer);
 struct block received_block(const struct arguments *arguments, int peer);
 

@@ -2,6 +2,7 @@
 #include "online/collectives/exchange.h"
 
 #include "online/collectives/collectives.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/turns.h"
@@ -12,10 +13,11 @@ struct shared_call {
     uint32_t sequence, start;
     int32_t size, arrived, left;
     int32_t made[2];
-    int32_t waiting;  // list of ranks, from 1 on, for all parts
-    int32_t kind;     // of the first rank's call
-    int32_t first;    // rank
-    uint64_t place;   // its call's, as `places`
+    int32_t waiting;                // list of ranks, from 1 on, for all parts
+    int32_t kind;                   // of the first rank's call
+    int32_t first;                  // rank
+    uint64_t place;                 // its call's, as `places`
+    uint32_t first_tag, tag_count;  // below FIRST_CALL_TAG
     uint64_t result;
     uint64_t parts[];
 };
@@ -37,7 +39,41 @@ static _Noreturn void refuse_difference(const struct shared_call *call) {
     abort_all(2, "rank %d calls %s where rank %d does not", my_rank, call_name, call->first);
 }
 
-uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_t start, int kind, uint64_t part) {
+// The open call that has one of some tags, NULL where there is none.
+static const struct shared_call *call_with_tags(uint32_t first, uint32_t count) {
+    for (int bucket = 0; bucket < ONLINE_BUCKETS; bucket++) {
+        const struct shared_call *call;
+        for (uint64_t offset = world->instances[bucket]; offset != 0; offset = call->next) {
+            call = online_at(world, offset);
+            if (first < call->first_tag + call->tag_count && call->first_tag < first + count) return call;
+        }
+    }
+    return NULL;
+}
+
+// Tags that no open call has: messages of two calls never match.
+static uint32_t take_tags(uint32_t count) {
+    const uint32_t limit = (uint32_t)(FIRST_CALL_TAG - ANY_OF_COMMUNICATOR);
+    uint32_t first = world->next_call_tag;
+    const struct shared_call *call = NULL;
+    do {
+        if (call != NULL) first = call->first_tag + call->tag_count;
+        if (count > limit - first) {
+            first = 0;
+            world->has_used_all_tags = 1;
+        }
+        call = world->has_used_all_tags ? call_with_tags(first, count) : NULL;
+    } while (call != NULL);
+    world->next_call_tag = first + count;
+    return first;
+}
+
+int call_tag(uint64_t call, int slot) {
+    return FIRST_CALL_TAG - (int)((const struct shared_call *)online_at(world, call))->first_tag - slot;
+}
+
+uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_t start, int kind, int tag_count,
+                   uint64_t part) {
     const unsigned bucket = ((unsigned)communicator->number * 31u + sequence) % ONLINE_BUCKETS;
     uint64_t place = world->instances[bucket];
     for (; place != 0; place = ((struct shared_call *)online_at(world, place))->next) {
@@ -49,7 +85,7 @@ uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_
     if (place == 0) {
         const int size = communicator->group->size + (communicator->remote ? communicator->remote->size : 0);
         const uint64_t bytes = sizeof(struct shared_call) + sizeof(uint64_t) * (uint64_t)size;
-        place = online_allocate(world, bytes);
+        place = allocate_shared(bytes, "a collective");
         struct shared_call *call = online_at(world, place);
         memset(call, 0, bytes);
         call->next = world->instances[bucket];
@@ -60,6 +96,8 @@ uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_
         call->kind = kind;
         call->first = my_rank;
         call->place = this_rank->place;
+        call->first_tag = take_tags((uint32_t)tag_count);
+        call->tag_count = (uint32_t)tag_count;
         world->instances[bucket] = place;
     }
     struct shared_call *call = online_at(world, place);
@@ -100,16 +138,9 @@ void leave_call(uint64_t place) {
     online_free(world, place);
 }
 
-// A tag that tells calls apart, as other ranks may be in an earlier or a later one.
-uint32_t collective_tag(const struct communicator *communicator, uint32_t number) {
-    const uint32_t folded = number << 1 | number >> 31;
-    return (uint32_t)(-2 - (int)(((unsigned)communicator->number * 40503u + folded) & 0xfffffu));
-}
-
 uint64_t new_call(int operation, int sent_count, int received_count) {
     const size_t size = sizeof(struct online_call) + sizeof(int64_t) * (size_t)(sent_count + received_count);
-    const uint64_t place = online_allocate(world, size);
-    if (place == 0) abort_all(2, "no memory for the arguments of a collective");
+    const uint64_t place = allocate_shared(size, "the arguments of a collective");
     struct online_call *call = memset(call_at(place), 0, size);
     call->operation = operation;
     call->sent_count = sent_count;
@@ -130,13 +161,13 @@ static uint64_t definition_of(const struct communicator *communicator) {
     return place;
 }
 
-void act_on(struct communicator *communicator, uint32_t number, uint64_t call) {
+void act_on(struct communicator *communicator, uint64_t shared, uint64_t call) {
     if (communicator->number != 0 && !communicator->defined) {
         communicator->defined = true;
         define_communicator(definition_of(communicator));
     }
     call_at(call)->communicator = communicator->number;
-    act_collective((int)collective_tag(communicator, number), call);
+    act_collective(call_tag(shared, 0), call);
 }
 
 // The context and the first of the numbers of the communicators that a call makes: its first rank makes them for all.
@@ -164,9 +195,9 @@ void gather_all(struct communicator *communicator, const char *name, const void 
                 int numbers[2], int wanted) {
     enter(name);
     const uint32_t number = communicator->collectives++;
-    const uint64_t part = online_allocate(world, (uint64_t)bytes + 1);
+    const uint64_t part = allocate_shared((uint64_t)bytes + 1, "a collective's data");
     memcpy(online_at(world, part), mine, (size_t)bytes);
-    const uint64_t call = join_call(communicator, number, 0, DEFINITION, part);
+    const uint64_t call = join_call(communicator, number, 0, DEFINITION, 1, part);
     const int size = ((struct shared_call *)online_at(world, call))->size;
     if (numbers != NULL) make_numbers(call, wanted, numbers);
     if (size > 1 && communicator->remote == NULL) {
@@ -174,7 +205,7 @@ void gather_all(struct communicator *communicator, const char *name, const void 
         if (communicator->number < 0) acting.number = numbers[1];  // of ranks that have no communicator yet
         const uint64_t allreduce = new_call(ALLREDUCE, 0, 0);
         call_at(allreduce)->sent = 8;
-        act_on(&acting, number, allreduce);
+        act_on(&acting, call, allreduce);
         communicator->defined = acting.defined;
     }
     bool yielded = false;

@@ -7,7 +7,9 @@
 // The place of a communicator's call with a number, started for the n-th time; part: this rank's. All ranks have the
 // same kind: operation and root of a collective, or DEFINITION for the making of communicators and windows.
 #define DEFINITION (-1)
-uint64_t join_call(struct communicator *communicator, uint32_t number, uint32_t start, int kind, uint64_t part);
+uint64_t join_call(struct communicator *communicator, uint32_t number, uint32_t start, int kind, int tag_count,
+                   uint64_t part);
+int call_tag(uint64_t call, int slot);          // of a call's messages; slot: below its number of tags
 uint64_t part_of(uint64_t call, int position);  // 0 where it has not come yet
 bool has_all_parts(uint64_t call);
 uint64_t *result_of(uint64_t call);   // place of what all get, 0 until one has worked it out
@@ -16,9 +18,8 @@ void leave_call(uint64_t call);
 void make_numbers(uint64_t call, int wanted, int numbers[2]);
 int new_context(int ranks);
 int position_of(const struct communicator *communicator, int peer, bool is_remote);
-uint32_t collective_tag(const struct communicator *communicator, uint32_t number);
 uint64_t new_call(int operation, int sent_count, int received_count);  // all else is 0
 struct online_call *call_at(uint64_t call);
-void act_on(struct communicator *communicator, uint32_t number, uint64_t call);
+void act_on(struct communicator *communicator, uint64_t shared, uint64_t call);  // shared: from `join_call`
 void gather_all(struct communicator *communicator, const char *name, const void *mine, int bytes, void *all,
                 int numbers[2], int wanted);  // used where communicators are made

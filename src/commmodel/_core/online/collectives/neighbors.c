@@ -2,14 +2,8 @@
 #include "online/collectives/collectives.h"
 #include "online/collectives/exchange.h"
 #include "online/objects/topologies.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
-
-#define MOST_SLOTS 64  // that tags tell apart
-
-// A message of a call that goes to a place among the receiver's sources.
-static int tag_of(const struct communicator *communicator, uint32_t number, int slot) {
-    return (int)collective_tag(communicator, number * MOST_SLOTS + (uint32_t)(slot % MOST_SLOTS));
-}
 
 static struct request *message(const struct request_kind *kind, struct communicator *communicator, int peer, int tag,
                                struct block block) {
@@ -27,25 +21,29 @@ static struct request *message(const struct request_kind *kind, struct communica
 
 static bool is_one_for_all(enum verb verb) { return verb == NEIGHBOR_ALLGATHER || verb == NEIGHBOR_ALLGATHERV; }
 
-// Post the messages of a call, as parts of a request.
-static void post(const struct arguments *arguments, struct communicator *communicator, uint32_t number,
-                 struct request *request) {
+// Post the messages of a call, as parts of a request. On a grid, a neighbour may be one in several directions: each has a
+// tag, that of the receiver's list.
+static void post(const struct arguments *arguments, struct communicator *communicator, uint32_t sequence,
+                 uint32_t start, struct request *request) {
     const struct topology *topology = communicator->topology;
     const int in = topology->source_count, out = topology->destination_count;
     const bool is_grid = topology->kind == MPI_CART;
-    struct request **parts = request->parts = realloc(request->parts, sizeof *parts * (size_t)(in + out + 1));
+    const uint64_t call = join_call(communicator, sequence, start, (int)arguments->verb, is_grid ? in + 1 : 1,
+                                    allocate_shared(1, "a collective"));
+    struct request **parts = request->parts = reallocate(request->parts, sizeof *parts * (size_t)(in + out + 1));
     for (int i = 0; i < in; i++) {
-        const int tag = tag_of(communicator, number, is_grid ? i : 0);
+        const int tag = call_tag(call, is_grid ? i : 0);
         parts[i] = message(&receives, communicator, topology->sources[i], tag, received_block(arguments, i));
     }
     for (int i = 0; i < out; i++) {  // what goes down a dimension comes from above
-        const int tag = tag_of(communicator, number, is_grid ? i ^ 1 : 0);
+        const int tag = call_tag(call, is_grid ? i ^ 1 : 0);
         const struct block block =
             is_one_for_all(arguments->verb)
                 ? (struct block){(char *)arguments->sendbuf, arguments->sendcount, datatype_of(arguments->sendtype)}
                 : sent_block(arguments, i);
         parts[in + i] = message(&sends, communicator, topology->destinations[i], tag, block);
     }
+    leave_call(call);
     request->part_count = in + out;
     request->is_active = true;
 }
@@ -61,7 +59,7 @@ int neighbor_collective(const struct arguments *arguments) {
     if (error == MPI_SUCCESS) {
         enter(arguments->name);
         struct request *request = new_request(&joint_requests, NULL);
-        post(arguments, communicator, communicator->collectives++, request);
+        post(arguments, communicator, communicator->collectives++, 0, request);
         error = wait_for(request, MPI_STATUS_IGNORE);
         leave();
     }
@@ -71,7 +69,7 @@ int neighbor_collective(const struct arguments *arguments) {
 static int start_neighbors(struct request *request) {
     struct collective *of = request->state;
     start_again(of);
-    post(arguments_of(of), of_collective(of), tag_number(of), request);
+    post(arguments_of(of), of_collective(of), sequence_number(of), start_number(of), request);
     return MPI_SUCCESS;
 }
 
@@ -95,7 +93,7 @@ int request_neighbor_collective(const struct arguments *arguments, MPI_Request *
         request->state = new_collective(arguments, false);
         own_arguments(request->state, (size_t)topology->destination_count, (size_t)topology->source_count);
     } else {
-        post(arguments, communicator, communicator->collectives++, request);
+        post(arguments, communicator, communicator->collectives++, 0, request);
     }
     *handle = request->handle;
     leave();

@@ -4,6 +4,7 @@
 #include "online/objects/attributes.h"
 #include "online/objects/info.h"
 #include "online/objects/topologies.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/turns.h"
 
 // Give a new communicator its handle; it takes over the groups.
@@ -19,7 +20,7 @@ static MPI_Comm build_communicator(struct communicator *parent, struct group *gr
 
 static void all_of(struct communicator *communicator, const char *name, int numbers[2], int wanted) {
     const int size = size_of(communicator) + (communicator->remote ? communicator->remote->size : 0);
-    int mine = 0, *all = malloc(sizeof(int) * (size_t)size);
+    int mine = 0, *all = allocate(sizeof(int) * (size_t)size);
     gather_all(communicator, name, &mine, sizeof mine, all, numbers, wanted);
     free(all);
 }
@@ -89,7 +90,7 @@ static int by_key(const void *first, const void *second) {
 
 // The ranks of a color on a side of a communicator, in order of their keys.
 static struct group *colored(const struct choice *all, int size, int color, int side, const struct group *of) {
-    struct choice *members = malloc(sizeof *members * (size_t)size);
+    struct choice *members = allocate(sizeof *members * (size_t)size);
     int count = 0;
     for (int i = 0; i < size; i++) {
         if (all[i].color == color && all[i].side == side) members[count++] = all[i];
@@ -105,7 +106,7 @@ static int split(const char *name, struct communicator *communicator, int color,
     const struct group *remote = communicator->remote;
     const int size = size_of(communicator) + (remote ? remote->size : 0);
     const int side = remote != NULL && remote->ranks[0] < communicator->group->ranks[0];
-    struct choice mine = {color, key, communicator->rank, side}, *all = malloc(sizeof mine * (size_t)size);
+    struct choice mine = {color, key, communicator->rank, side}, *all = allocate(sizeof mine * (size_t)size);
     int numbers[2];
     gather_all(communicator, name, &mine, sizeof mine, all, numbers, size);
     *newcomm = MPI_COMM_NULL;
@@ -234,7 +235,7 @@ EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm 
     if (local->rank == local_leader) {
         MPI_Sendrecv(&size, 1, MPI_INT, remote_leader, tag, heading, 1, MPI_INT, remote_leader, tag, peer_comm,
                      MPI_STATUS_IGNORE);
-        all = malloc(sizeof(int) * (size_t)(heading[0] + 2));
+        all = allocate(sizeof(int) * (size_t)(heading[0] + 2));
         MPI_Sendrecv(local->group->ranks, size, MPI_INT, remote_leader, tag, all, heading[0], MPI_INT, remote_leader,
                      tag, peer_comm, MPI_STATUS_IGNORE);
         if (local->group->ranks[0] < all[0]) {  // this side makes the numbers
@@ -288,7 +289,7 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
     COMMUNICATOR_OR_FAIL(communicator, intercomm);
     if (communicator->remote == NULL) return fail(communicator, MPI_ERR_COMM);
     const int sizes[] = {size_of(communicator), communicator->remote->size}, size = sizes[0] + sizes[1];
-    int *all = malloc(sizeof(int) * (size_t)size), numbers[2];
+    int *all = allocate(sizeof(int) * (size_t)size), numbers[2];
     gather_all(communicator, "MPI_Intercomm_merge", &high, sizeof high, all, numbers, 1);
     const bool other_high = all[position_of(communicator, 0, true)] != 0, is_high = high != 0;
     const bool is_first =

@@ -4,6 +4,7 @@
 
 #include "online/objects/communicators.h"
 #include "online/objects/topologies.h"
+#include "online/runtime/allocation.h"
 
 static const struct topology *topology_of(MPI_Comm comm) {
     const struct communicator *communicator = communicator_of(comm);
@@ -52,7 +53,7 @@ static void coordinates_of(const struct topology *grid, int rank, int *coordinat
 }
 
 static void shifted(const struct topology *grid, int rank, int dimension, int by, int *neighbor) {
-    int *coordinates = malloc(sizeof(int) * (size_t)(grid->dimensions + 1));
+    int *coordinates = allocate(sizeof(int) * (size_t)(grid->dimensions + 1));
     coordinates_of(grid, rank, coordinates);
     coordinates[dimension] += by;
     *neighbor = place_of(grid, coordinates);
@@ -62,7 +63,7 @@ static void shifted(const struct topology *grid, int rank, int dimension, int by
 static struct topology *new_grid(int rank, int dimensions, const int *sizes, const int *periodic) {
     struct topology *grid = new_topology(MPI_CART, 2 * dimensions, 2 * dimensions);
     grid->dimensions = dimensions;
-    grid->numbers = malloc(sizeof(int) * (size_t)(2 * dimensions + 1));
+    grid->numbers = allocate(sizeof(int) * (size_t)(2 * dimensions + 1));
     for (int i = 0; i < dimensions; i++) {
         grid->numbers[i] = sizes[i];
         grid->numbers[dimensions + i] = periodic[i] != 0;
@@ -134,7 +135,7 @@ EXPORT int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *source, i
 EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm *newcomm) {
     TOPOLOGY_OR_FAIL(grid, comm, MPI_CART);
     const int dimensions = grid->dimensions;
-    int *numbers = malloc(sizeof(int) * (size_t)(3 * dimensions + 1));
+    int *numbers = allocate(sizeof(int) * (size_t)(3 * dimensions + 1));
     int *coordinates = numbers, *sizes = numbers + dimensions, *periodic = sizes + dimensions;
     coordinates_of(grid, communicator->rank, coordinates);
     int color = 0, key = 0, kept = 0;
@@ -175,7 +176,7 @@ struct
 static int by_size(const void *first, const void *second) { return *(const int *)first - *(const int *)second; }
 
 static void list_divisors(struct division *division, int number) {
-    division->divisors = malloc(sizeof(int) * 4096);  // no number of 32 bits has more
+    division->divisors = allocate(sizeof(int) * 4096);  // no number of 32 bits has more
     division->divisor_count = 0;
     for (int factor = 1; (long)factor * factor <= number; factor++) {
         if (number % factor != 0) continue;
@@ -226,7 +227,7 @@ EXPORT int MPI_Dims_create(int nnodes, int ndims, int dims[]) {
     }
     if (open == 0) return left == 1 || ndims == 0 ? MPI_SUCCESS : fail_world(MPI_ERR_DIMS);
     struct division division = {.count = open, .gap = INT_MAX};
-    division.dimensions = calloc(2 * (size_t)open, sizeof(int));
+    division.dimensions = allocate_zeroed(2 * (size_t)open, sizeof(int));
     division.best = division.dimensions + open;
     list_divisors(&division, left);
     divide(&division, 0, left);
@@ -254,7 +255,7 @@ EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const 
     memcpy(graph->sources, edges + begin, sizeof(int) * (size_t)degree);
     memcpy(graph->destinations, edges + begin, sizeof(int) * (size_t)degree);
     graph->dimensions = nnodes;
-    graph->numbers = malloc(sizeof(int) * (size_t)(nnodes + edge_count + 1));
+    graph->numbers = allocate(sizeof(int) * (size_t)(nnodes + edge_count + 1));
     memcpy(graph->numbers, index, sizeof(int) * (size_t)nnodes);
     memcpy(graph->numbers + nnodes, edges, sizeof(int) * (size_t)edge_count);
     return MPI_SUCCESS;
@@ -346,7 +347,7 @@ EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], cons
     for (int i = 0; i < n; i++) edges += degrees[i];
     // All ranks learn all edges: source, destination, weight.
     const int size = size_of(communicator), count = 3 * edges;
-    int *mine = malloc(sizeof(int) * (size_t)(count + 1)), *counts = malloc(sizeof(int) * 2 * (size_t)size);
+    int *mine = allocate(sizeof(int) * (size_t)(count + 1)), *counts = allocate(sizeof(int) * 2 * (size_t)size);
     for (int i = 0, at = 0; i < n; i++) {
         for (int j = 0; j < degrees[i]; j++, at++) {
             mine[3 * at] = sources[i];
@@ -360,7 +361,7 @@ EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], cons
         places[i] = total;
         total += counts[i];
     }
-    int *all = malloc(sizeof(int) * (size_t)(total + 1));
+    int *all = allocate(sizeof(int) * (size_t)(total + 1));
     MPI_Allgatherv(mine, count, MPI_INT, all, counts, places, MPI_INT, comm);
     const int error = first_ranks(communicator, size, newcomm);
     if (error == MPI_SUCCESS) {

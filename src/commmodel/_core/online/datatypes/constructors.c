@@ -2,6 +2,7 @@
 #include "online/datatypes/datatypes.h"
 #include "online/objects/attributes.h"
 #include "online/objects/errors.h"
+#include "online/runtime/allocation.h"
 
 struct builder {
     struct datatype *type;
@@ -10,7 +11,7 @@ struct builder {
 };
 
 static struct builder begin(void) {
-    struct builder builder = {.type = calloc(1, sizeof(struct datatype))};
+    struct builder builder = {.type = allocate_zeroed(1, sizeof(struct datatype))};
     builder.type->references = 1;
     builder.type->alignment = 1;
     builder.type->basic = MPI_DATATYPE_NULL;
@@ -52,7 +53,7 @@ static void add_run(struct builder *builder, MPI_Aint offset, struct run run) {
     fold(type);
     if (type->run_count == builder->room) {
         builder->room = builder->room ? 2 * builder->room : 4;
-        type->runs = realloc(type->runs, sizeof *type->runs * (size_t)builder->room);
+        type->runs = reallocate(type->runs, sizeof *type->runs * (size_t)builder->room);
     }
     type->runs[type->run_count++] = run;
 }
@@ -205,7 +206,7 @@ static int indexed(int combiner, MPI_Count count, const MPI_Count *lengths, MPI_
     for (MPI_Count i = 0; i < count; i++) {
         add_block(&builder, displacements[i] * (in_bytes ? 1 : of->extent), lengths ? lengths[i] : length, of);
     }
-    MPI_Count *numbers = malloc(sizeof(MPI_Count) * (size_t)(2 * count + 2));
+    MPI_Count *numbers = allocate(sizeof(MPI_Count) * (size_t)(2 * count + 2));
     MPI_Count number = 0;
     numbers[number++] = count;
     if (lengths == NULL) numbers[number++] = length;
@@ -248,7 +249,7 @@ EXPORT int MPI_Type_create_struct_c(MPI_Count count, const MPI_Count lengths[], 
     for (MPI_Count i = 0; i < count; i++) add_block(&builder, displacements[i], lengths[i], datatype_of(types[i]));
     const MPI_Count extent = builder.upper - builder.type->lower, unit = builder.type->alignment;
     if (extent % unit && !builder.type->marks_upper) builder.upper += unit - extent % unit;
-    MPI_Count *numbers = malloc(sizeof(MPI_Count) * (size_t)(count + 1));
+    MPI_Count *numbers = allocate(sizeof(MPI_Count) * (size_t)(count + 1));
     numbers[0] = count;
     for (MPI_Count i = 0; i < count; i++) numbers[i + 1] = lengths[i];
     struct contents *contents =
@@ -298,7 +299,7 @@ EXPORT int MPI_Type_create_subarray_c(int ndims, const MPI_Count sizes[], const 
     }
     const int fastest = order == MPI_ORDER_C ? ndims - 1 : 0, step = order == MPI_ORDER_C ? -1 : 1;
     struct builder builder = begin();
-    MPI_Count *at = calloc((size_t)ndims, sizeof(MPI_Count));
+    MPI_Count *at = allocate_zeroed((size_t)ndims, sizeof(MPI_Count));
     blocks /= subsizes[fastest];
     for (MPI_Count block = 0; block < blocks; block++) {
         MPI_Count place = 0, unit = 1;
@@ -314,7 +315,7 @@ EXPORT int MPI_Type_create_subarray_c(int ndims, const MPI_Count sizes[], const 
     }
     free(at);
     mark_bounds(&builder, 0, whole * of->extent);
-    MPI_Count *numbers = malloc(sizeof(MPI_Count) * (size_t)(3 * ndims + 2));
+    MPI_Count *numbers = allocate(sizeof(MPI_Count) * (size_t)(3 * ndims + 2));
     numbers[0] = ndims;
     for (int i = 0; i < ndims; i++) {
         numbers[1 + i] = sizes[i];

@@ -2,6 +2,7 @@
 #include "online/datatypes/datatypes.h"
 #include "online/objects/errors.h"
 #include "online/objects/handles.h"
+#include "online/runtime/allocation.h"
 
 struct contents {
     int combiner;
@@ -11,14 +12,14 @@ struct contents {
 };
 
 static MPI_Count *copied(const MPI_Count *from, MPI_Count count) {
-    MPI_Count *copy = malloc(sizeof(MPI_Count) * (size_t)(count + 1));
+    MPI_Count *copy = allocate(sizeof(MPI_Count) * (size_t)(count + 1));
     if (count > 0) memcpy(copy, from, sizeof(MPI_Count) * (size_t)count);
     return copy;
 }
 
 struct contents *new_contents(int combiner, MPI_Count numbers, const MPI_Count *number, MPI_Count places,
                               const MPI_Count *place, MPI_Count types, const MPI_Datatype *type) {
-    struct contents *contents = malloc(sizeof *contents);
+    struct contents *contents = allocate(sizeof *contents);
     *contents = (struct contents){
         combiner,
         numbers,
@@ -26,7 +27,7 @@ struct contents *new_contents(int combiner, MPI_Count numbers, const MPI_Count *
         types,
         copied(number, numbers),
         copied(place, places),
-        malloc(sizeof(struct datatype *) * (size_t)(types + 1)),
+        allocate(sizeof(struct datatype *) * (size_t)(types + 1)),
     };
     for (MPI_Count i = 0; i < types; i++) {
         contents->types[i] = datatype_of(type[i]);

@@ -1,6 +1,7 @@
 // The datatype of a rank's part of an array that is distributed over a grid of ranks.
 #include "online/datatypes/datatypes.h"
 #include "online/objects/errors.h"
+#include "online/runtime/allocation.h"
 
 // The indices that a place in a dimension of the grid has, in rising order; returns how many, NONE where it is wrong.
 static MPI_Count owned(MPI_Count size, int distribution, int argument, int places, int place, MPI_Count *indices) {
@@ -26,10 +27,10 @@ static MPI_Count owned(MPI_Count size, int distribution, int argument, int place
 // The offset of each element of the part, in elements of the array; NULL where an argument is wrong.
 static MPI_Count *offsets(int rank, int dimensions, const MPI_Count sizes[], const int distributions[],
                           const int arguments[], const int places[], int order, MPI_Count *count) {
-    MPI_Count *result = calloc(1, sizeof(MPI_Count));
+    MPI_Count *result = allocate_zeroed(1, sizeof(MPI_Count));
     MPI_Count unit = 1;
     *count = 1;
-    int *grid = malloc(sizeof(int) * (size_t)dimensions);  // this rank's place, always in the order of C
+    int *grid = allocate(sizeof(int) * (size_t)dimensions);  // this rank's place, always in the order of C
     for (int i = dimensions - 1; i >= 0; i--) {
         grid[i] = rank % places[i];
         rank /= places[i];
@@ -37,9 +38,9 @@ static MPI_Count *offsets(int rank, int dimensions, const MPI_Count sizes[], con
     // From the dimension that changes fastest on: each index of a slower one repeats what there is so far.
     for (int step = 0; step < dimensions; step++) {
         const int i = order == MPI_ORDER_C ? dimensions - 1 - step : step;
-        MPI_Count *indices = malloc(sizeof(MPI_Count) * (size_t)(sizes[i] + 1));
+        MPI_Count *indices = allocate(sizeof(MPI_Count) * (size_t)(sizes[i] + 1));
         const MPI_Count number = owned(sizes[i], distributions[i], arguments[i], places[i], grid[i], indices);
-        MPI_Count *whole = number == NONE ? NULL : malloc(sizeof(MPI_Count) * (size_t)(*count * number + 1));
+        MPI_Count *whole = number == NONE ? NULL : allocate(sizeof(MPI_Count) * (size_t)(*count * number + 1));
         for (MPI_Count j = 0; whole != NULL && j < number; j++) {
             for (MPI_Count k = 0; k < *count; k++) whole[j * *count + k] = result[k] + indices[j] * unit;
         }
@@ -77,7 +78,7 @@ EXPORT int MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Cou
     if (error == MPI_SUCCESS) error = MPI_Type_create_resized_c(elements, 0, whole * of->extent, newtype);
     if (error != MPI_SUCCESS) return error;
     MPI_Type_free(&elements);
-    MPI_Count *numbers = malloc(sizeof(MPI_Count) * (size_t)(4 + 4 * ndims));
+    MPI_Count *numbers = allocate(sizeof(MPI_Count) * (size_t)(4 + 4 * ndims));
     numbers[0] = size;
     numbers[1] = rank;
     numbers[2] = ndims;

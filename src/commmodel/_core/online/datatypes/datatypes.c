@@ -5,6 +5,7 @@
 
 #include "online/objects/attributes.h"
 #include "online/objects/errors.h"
+#include "online/runtime/allocation.h"
 
 static struct datatype basic[256];  // by the last byte of the handle
 
@@ -142,7 +143,7 @@ static enum form form_of(MPI_Datatype handle, int size) {
 
 static void make_pair(MPI_Datatype handle, const char *name, MPI_Datatype first_type, int first, int offset, int extent,
                       int alignment) {
-    struct datatype *type = calloc(1, sizeof *type);
+    struct datatype *type = allocate_zeroed(1, sizeof *type);
     type->handle = handle;
     type->is_basic = type->is_committed = true;
     type->size = first + (int)sizeof(int);
@@ -152,7 +153,7 @@ static void make_pair(MPI_Datatype handle, const char *name, MPI_Datatype first_
     type->alignment = alignment;
     type->basic = handle;
     type->run_count = 2;
-    type->runs = malloc(2 * sizeof *type->runs);
+    type->runs = allocate(2 * sizeof *type->runs);
     type->runs[0] = (struct run){.length = first, .repeats = 1, .unit = first, .form = form_of(first_type, first)};
     type->runs[1] = (struct run){.offset = offset, .length = sizeof(int), .repeats = 1, .unit = sizeof(int)};
     snprintf(type->name, sizeof type->name, "%s", name);
@@ -182,7 +183,7 @@ void make_basic_datatypes(void) {
         const int unit = unit_of(NAMES[i].handle, size);
         type->alignment = unit == 0 ? 1 : unit > 16 ? 16 : unit;
         type->run_count = size > 0;
-        type->runs = malloc(sizeof *type->runs);
+        type->runs = allocate(sizeof *type->runs);
         type->runs[0] =
             (struct run){.length = size, .repeats = 1, .unit = size, .form = form_of(NAMES[i].handle, size)};
         snprintf(type->name, sizeof type->name, "%s", NAMES[i].name);

@@ -2,6 +2,7 @@
 #include "online/datatypes/datatypes.h"
 #include "online/objects/errors.h"
 #include "online/objects/handles.h"
+#include "online/runtime/allocation.h"
 
 EXPORT int MPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype) {
     static const struct {
@@ -40,12 +41,12 @@ static int parametrized(int combiner, int number_count, const MPI_Count numbers[
         *newtype = list[i].handle;
         return MPI_SUCCESS;
     }
-    struct datatype *type = malloc(sizeof *type);
+    struct datatype *type = allocate(sizeof *type);
     *type = *datatype_of(like);
     type->contents = new_contents(combiner, number_count, numbers, 0, NULL, 0, NULL);
     type->name[0] = 0;
     type->handle = *newtype = new_handle(DATATYPE, type);
-    list = realloc(list, sizeof *list * (size_t)(count + 1));
+    list = reallocate(list, sizeof *list * (size_t)(count + 1));
     list[count++] = (struct parametrized){combiner, {numbers[0], numbers[1]}, type->handle};
     return MPI_SUCCESS;
 }

@@ -1,6 +1,7 @@
 // Data of datatypes copied from and to where they lie one after the other.
 #include "online/datatypes/datatypes.h"
 #include "online/objects/communicators.h"
+#include "online/runtime/allocation.h"
 
 MPI_Count pack(const void *buffer, MPI_Count count, const struct datatype *type, void *packed) {
     if (count <= 0 || type->size == 0) return 0;
@@ -176,7 +177,7 @@ EXPORT int MPI_Pack_external_c(const char datarep[], const void *inbuf, MPI_Coun
     if (strcmp(datarep, "external32") != 0) return fail_world(MPI_ERR_ARG);
     const MPI_Count bytes = external_volume(incount, type);
     if (*position + bytes > outsize) return fail_world(MPI_ERR_ARG);
-    char *const inner = malloc((size_t)volume(incount, type) + 1);
+    char *const inner = allocate((size_t)volume(incount, type) + 1);
     pack(inbuf, incount, type, inner);
     convert(inner, (char *)outbuf + *position, incount, type, true);
     free(inner);
@@ -190,7 +191,7 @@ EXPORT int MPI_Unpack_external_c(const char datarep[], const void *inbuf, MPI_Co
     if (strcmp(datarep, "external32") != 0) return fail_world(MPI_ERR_ARG);
     const MPI_Count bytes = external_volume(outcount, type);
     if (*position + bytes > insize) return fail_world(MPI_ERR_ARG);
-    char *const inner = malloc((size_t)volume(outcount, type) + 1);
+    char *const inner = allocate((size_t)volume(outcount, type) + 1);
     convert(inner, (char *)inbuf + *position, outcount, type, false);
     unpack(outbuf, outcount, type, inner, volume(outcount, type));
     free(inner);

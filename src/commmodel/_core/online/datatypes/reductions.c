@@ -5,6 +5,7 @@
 
 #include "online/objects/errors.h"
 #include "online/objects/handles.h"
+#include "online/runtime/allocation.h"
 
 typedef int combine(const void *left, void *right, MPI_Count count, const struct datatype *type);
 
@@ -257,7 +258,7 @@ int reduce(struct operation *operation, const void *left, void *right, MPI_Count
     }
     // The program's function sees elements as they lie in memory.
     const size_t size = (size_t)(count * type->extent + type->true_extent + 64);
-    char *from = calloc(2, size), *to = from + size;
+    char *from = allocate_zeroed(2, size), *to = from + size;
     const MPI_Aint shift = type->true_lower < 0 ? -type->true_lower : 0;
     unpack(from + shift, count, type, left, volume(count, type));
     unpack(to + shift, count, type, right, volume(count, type));
@@ -279,7 +280,7 @@ int reduce(struct operation *operation, const void *left, void *right, MPI_Count
 // ---- those of the program
 
 static int created(struct operation content, MPI_Op *op) {
-    struct operation *operation = malloc(sizeof *operation);
+    struct operation *operation = allocate(sizeof *operation);
     *operation = content;
     *op = operation->handle = new_handle(OPERATION, operation);
     return MPI_SUCCESS;
@@ -326,7 +327,7 @@ EXPORT int MPI_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count
     if (count < 0) return fail_world(MPI_ERR_COUNT);
     if (!has_type(operation, type)) return fail_world(MPI_ERR_OP);
     const size_t bytes = (size_t)volume(count, type) + 1;
-    char *left = malloc(2 * bytes), *right = left + bytes;
+    char *left = allocate(2 * bytes), *right = left + bytes;
     pack(inbuf, count, type, left);
     pack(inoutbuf, count, type, right);
     const int error = reduce(operation, left, right, count, type);

@@ -5,6 +5,7 @@
 
 #include "online/messages/requests.h"
 #include "online/objects/handles.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/operations.h"
 
@@ -17,8 +18,8 @@ static struct buffer *buffer_of(const struct communicator *communicator) {
 
 // Forget the sends that are over; returns the bytes of the others.
 static MPI_Count bytes_under_way(struct buffer *buffer) {
-    int *const names = malloc(sizeof(int) * (size_t)(buffer->count + 1));
-    bool *const done = malloc(sizeof(bool) * (size_t)(buffer->count + 1));
+    int *const names = allocate(sizeof(int) * (size_t)(buffer->count + 1));
+    bool *const done = allocate(sizeof(bool) * (size_t)(buffer->count + 1));
     for (int i = 0; i < buffer->count; i++) names[i] = buffer->sends[i].name;
     ask_done(buffer->count, names, done);
     MPI_Count bytes = 0;
@@ -48,7 +49,7 @@ int take_room(struct communicator *communicator, MPI_Count bytes, int name) {
     if (!has_room(buffer, bytes)) return MPI_ERR_BUFFER;
     if (buffer->count == buffer->room) {
         buffer->room = buffer->room ? 2 * buffer->room : 16;
-        buffer->sends = realloc(buffer->sends, sizeof *buffer->sends * (size_t)buffer->room);
+        buffer->sends = reallocate(buffer->sends, sizeof *buffer->sends * (size_t)buffer->room);
     }
     buffer->sends[buffer->count++] = (struct buffered){name, bytes};
     return MPI_SUCCESS;
@@ -86,7 +87,7 @@ static int begin_flush(const char *call, const struct buffer *buffer, MPI_Reques
     enter(call);
     struct request *request = new_request(&joint_requests, NULL);
     request->is_active = true;
-    request->parts = malloc(sizeof *request->parts * (size_t)(buffer->count + 1));
+    request->parts = allocate(sizeof *request->parts * (size_t)(buffer->count + 1));
     for (int i = 0; i < buffer->count; i++) {
         struct request *part = request->parts[i] = new_request(&sends, NULL);
         part->is_active = true;
@@ -120,7 +121,7 @@ EXPORT int MPI_Buffer_iflush(MPI_Request *request) { return begin_flush("MPI_Buf
 
 EXPORT int MPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size) {
     COMMUNICATOR_OR_FAIL(communicator, comm);
-    if (communicator->buffer == NULL) communicator->buffer = calloc(1, sizeof *communicator->buffer);
+    if (communicator->buffer == NULL) communicator->buffer = allocate_zeroed(1, sizeof *communicator->buffer);
     return attach_buffer(communicator, communicator->buffer, buffer, size);
 }
 EXPORT int MPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size) {

@@ -1,5 +1,6 @@
 // Generalized requests, which the program itself completes.
 #include "online/messages/requests.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/turns.h"
 
 struct generalized {
@@ -15,7 +16,7 @@ static struct generalized *generalized_of(const struct request *request) { retur
 EXPORT int MPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
                               MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *handle) {
     struct request *request = new_request(&generalized_requests, NULL);
-    struct generalized *state = request->state = malloc(sizeof *state);
+    struct generalized *state = request->state = allocate(sizeof *state);
     *state = (struct generalized){query_fn, free_fn, cancel_fn, extra_state, false, false};
     request->is_active = true;
     *handle = request->handle;

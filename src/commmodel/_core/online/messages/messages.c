@@ -8,6 +8,7 @@
 
 #include "online/messages/requests.h"
 #include "online/objects/handles.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/turns.h"
 
@@ -48,7 +49,7 @@ static uint64_t *find(struct online_rank *rank, int source, int tag) {
 static void append(uint64_t *link, int source, int tag, uint64_t item, bool is_receive) {
     *(uint64_t *)online_at(world, item) = 0;
     if (*link == 0) {
-        const uint64_t place = online_allocate(world, sizeof(struct channel));
+        const uint64_t place = allocate_shared(sizeof(struct channel), "a message");
         *(struct channel *)online_at(world, place) = (struct channel){0, item, item, source, tag, is_receive};
         *link = place;
         return;
@@ -113,8 +114,7 @@ static uint64_t *channel_for(struct online_rank *receiver, const struct communic
 void post_message(struct communicator *communicator, int dest, int tag, const void *buffer, MPI_Count count,
                   const struct datatype *type, uint64_t receipt) {
     const MPI_Count bytes = volume(count, type);
-    const uint64_t place = online_allocate(world, sizeof(struct message) + (uint64_t)bytes);
-    if (place == 0) abort_all(2, "no memory for a message of %lld bytes", (long long)bytes);
+    const uint64_t place = allocate_shared(sizeof(struct message) + (uint64_t)bytes, "a message");
     struct message *message = online_at_filled(world, place, (uint64_t)bytes);
     *message = (struct message){0, bytes, my_rank, wide_tag(communicator, tag), receipt, sent++};
     pack(buffer, count, type, message->data);
@@ -163,7 +163,7 @@ void post_receive(struct request *request, int source, int tag) {
     if (request->message != 0) return;
     if (is_any) this_rank->takes_any_tag = true;
     this_rank->open_receives++;
-    request->receive = online_allocate(world, sizeof(struct receive));
+    request->receive = allocate_shared(sizeof(struct receive), "a receive");
     *(struct receive *)online_at(world, request->receive) = (struct receive){0, 0, false};
     append(find(this_rank, source, tag), source, tag, request->receive, true);
 }

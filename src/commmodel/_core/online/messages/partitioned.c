@@ -2,11 +2,30 @@
 // ready, so that all parts arrive at once.
 #include "online/messages/point_to_point.h"
 #include "online/messages/statuses.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/turns.h"
+
+struct partitioned_tag {  // of a communicator's tag
+    uint64_t next;
+    int32_t context, tag, number;
+};
 
 // They match one another alone: tags of their own, below those of windows.
 static int partitioned_tag(const struct communicator *communicator, int tag) {
-    return -(3 << 20) - 2 - (int)(((unsigned)communicator->context * 40503u + (unsigned)tag) % 0xffff0u);
+    const struct partitioned_tag *last = world->partitioned_tags ? online_at(world, world->partitioned_tags) : NULL;
+    for (uint64_t offset = world->partitioned_tags; offset != 0;) {
+        const struct partitioned_tag *entry = online_at(world, offset);
+        if (entry->context == communicator->context && entry->tag == tag) return -(3 << 20) - entry->number;
+        offset = entry->next;
+    }
+    const int number = last == NULL ? 0 : last->number + 1;
+    if (number == 1 << 20) abort_all(2, "more than %d tags of partitioned messages", number);
+    const uint64_t offset = allocate_shared(sizeof(struct partitioned_tag), "a tag");
+    *(struct partitioned_tag *)online_at(world, offset) =
+        (struct partitioned_tag){world->partitioned_tags, communicator->context, tag, number};
+    world->partitioned_tags = offset;
+    return -(3 << 20) - number;
 }
 
 static int prepare(const char *name, const struct request_kind *kind, void *buffer, int partitions, MPI_Count count,
@@ -50,7 +69,7 @@ static int start_partitioned_send(struct request *request) {
     request->is_active = true;
     request->name = NONE;
     request->ready_count = 0;
-    request->ready = realloc(request->ready, (size_t)request->partitions + 1);
+    request->ready = reallocate(request->ready, (size_t)request->partitions + 1);
     memset(request->ready, 0, (size_t)request->partitions);
     return request->partitions == 0 ? start_send(request) : MPI_SUCCESS;
 }

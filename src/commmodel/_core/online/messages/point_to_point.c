@@ -5,6 +5,7 @@
 #include "online/messages/messages.h"
 #include "online/messages/statuses.h"
 #include "online/objects/handles.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/threads.h"
@@ -44,7 +45,8 @@ int start_send(struct request *request) {
         if (error == MPI_SUCCESS) send_now(request, ISEND, name);
         return error;
     }
-    if (request->is_synchronous && request->receipt == 0) request->receipt = online_allocate(world, sizeof(uint64_t));
+    if (request->is_synchronous && request->receipt == 0)
+        request->receipt = allocate_shared(sizeof(uint64_t), "a message's receipt");
     if (request->receipt != 0) *(uint64_t *)online_at(world, request->receipt) = 0;
     send_now(request, request->is_synchronous ? ISSEND : ISEND, request->name);
     return MPI_SUCCESS;
@@ -368,7 +370,7 @@ EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
             struct request *both = new_request(&joint_requests, communicator_of(comm));
             keep_communicator(both->communicator);
             both->is_active = true;
-            both->parts = malloc(2 * sizeof *both->parts);
+            both->parts = allocate(2 * sizeof *both->parts);
             both->parts[0] = received;
             both->parts[1] = sent;
             both->part_count = 2;

@@ -5,6 +5,7 @@
 
 #include "online/messages/statuses.h"
 #include "online/objects/handles.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/threads.h"
@@ -17,7 +18,7 @@ struct request *new_request(const struct request_kind *kind, struct communicator
     if (request != NULL) {
         unused = request->next;
     } else {
-        request = malloc(sizeof *request);
+        request = allocate(sizeof *request);
     }
     memset(request, 0, sizeof *request);
     request->kind = kind;
@@ -143,8 +144,8 @@ static size_t most_names(const struct request *request) {
 static int ask(int count, const MPI_Request handles[], bool *done) {
     size_t most = 1;
     for (int i = 0; i < count; i++) most += is_active(handles[i]) ? most_names(request_of(handles[i])) : 0;
-    int *const names = calloc(most, sizeof(int)), number = 0;
-    bool *const answers = malloc(sizeof(bool) * most);
+    int *const names = allocate_zeroed(most, sizeof(int)), number = 0;
+    bool *const answers = allocate(sizeof(bool) * most);
     for (int i = 0; i < count; i++) {
         if (is_active(handles[i])) number += names_of(request_of(handles[i]), names + number);
     }
@@ -186,7 +187,7 @@ static bool has_others(int count, const MPI_Request handles[]) {
 // Wait until all of some requests are done, where other threads go on meanwhile.
 static void await_beside_threads(int count, const MPI_Request handles[]) {
     const int active = active_of(count, handles);
-    bool *done = malloc(sizeof(bool) * (size_t)(count + 1));
+    bool *done = allocate(sizeof(bool) * (size_t)(count + 1));
     while (ask(count, handles, done) < active) await_change(has_others(count, handles) ? 1e-6 : 1.0 / 0.0);
     free(done);
 }
@@ -231,7 +232,7 @@ static int some(int count, MPI_Request handles[], bool waits, bool first_only, i
         *outcount = MPI_UNDEFINED;
         return MPI_SUCCESS;
     }
-    bool *done = malloc(sizeof(bool) * (size_t)(count + 1));
+    bool *done = allocate(sizeof(bool) * (size_t)(count + 1));
     if (!waits) before_poll();
     int number = ask(count, handles, done);
     while (number == 0 && waits) {
@@ -251,7 +252,7 @@ static void settle_requests(int count, const MPI_Request handles[]) {
     for (int i = 0; i < count; i++) {
         struct request *request = is_active(handles[i]) ? request_of(handles[i]) : NULL;
         if (request == NULL || request->kind->settle == NULL) continue;
-        if (list == NULL) list = malloc(sizeof *list * (size_t)(count - i));
+        if (list == NULL) list = allocate(sizeof *list * (size_t)(count - i));
         list[number++] = request;
     }
     if (number > 0) qsort(list, number, sizeof *list, list[0]->kind->order);
@@ -327,7 +328,7 @@ EXPORT int MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status s
     const int active = active_of(count, handles);
     *flag = 1;
     if (active > 0) {
-        bool *done = malloc(sizeof(bool) * (size_t)count);
+        bool *done = allocate(sizeof(bool) * (size_t)count);
         before_poll();
         *flag = ask(count, handles, done) == active;
         after_poll(*flag);
@@ -402,7 +403,7 @@ static MPI_Status *of_status(MPI_Status statuses[], int place) {
 EXPORT int MPI_Request_get_status_all(int count, const MPI_Request handles[], int *flag, MPI_Status statuses[]) {
     if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
     enter("MPI_Request_get_status_all");
-    bool *done = calloc((size_t)count + 1, sizeof(bool));
+    bool *done = allocate_zeroed((size_t)count + 1, sizeof(bool));
     int active;
     *flag = look(count, handles, done, &active) == active;
     for (int i = 0; *flag && i < count; i++) kept_status(handles[i], of_status(statuses, i));
@@ -419,7 +420,7 @@ EXPORT int MPI_Request_get_status_some(int count, const MPI_Request handles[], i
                                        MPI_Status statuses[]) {
     if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
     enter("MPI_Request_get_status_some");
-    bool *done = calloc((size_t)count + 1, sizeof(bool));
+    bool *done = allocate_zeroed((size_t)count + 1, sizeof(bool));
     int active, number = 0;
     look(count, handles, done, &active);
     for (int i = 0; i < count; i++) {
@@ -437,7 +438,7 @@ EXPORT int MPI_Request_get_status_any(int count, const MPI_Request handles[], in
                                       MPI_Status *status) {
     if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
     enter("MPI_Request_get_status_any");
-    bool *done = calloc((size_t)count + 1, sizeof(bool));
+    bool *done = allocate_zeroed((size_t)count + 1, sizeof(bool));
     int active;
     *flag = look(count, handles, done, &active) > 0 || active == 0;
     *index = MPI_UNDEFINED;

@@ -3,6 +3,7 @@
 #include "online/objects/attributes.h"
 
 #include "online/objects/communicators.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/turns.h"
 
 struct attribute {
@@ -44,7 +45,7 @@ static void drop(int handle, struct keyval *keyval) {
 }
 
 int create_keyval(enum kind kind, attribute_copier *copy, attribute_deleter *delete, int *handle, void *state) {
-    struct keyval *keyval = malloc(sizeof *keyval);
+    struct keyval *keyval = allocate(sizeof *keyval);
     *keyval = (struct keyval){kind, copy, delete, NULL, NULL, state, 1, false};
     *handle = new_handle(KEYVAL, keyval);
     return MPI_SUCCESS;
@@ -93,7 +94,7 @@ int copy_attributes(int from, struct attribute *attributes, struct attribute **c
         const int error = copied(from, keyval, attributes, &copy, &flag);
         if (error != MPI_SUCCESS) return error;
         if (!flag) continue;
-        *end = malloc(sizeof **end);
+        *end = allocate(sizeof **end);
         **end = (struct attribute){NULL, attributes->keyval, attributes->type, copy};
         keyval->references++;
         end = &(*end)->next;
@@ -136,7 +137,7 @@ int set_attribute(int of, struct attribute **attributes, int handle, void *value
         (*link)->type = type;
         return MPI_SUCCESS;
     }
-    struct attribute *attribute = malloc(sizeof *attribute);
+    struct attribute *attribute = allocate(sizeof *attribute);
     *attribute = (struct attribute){*attributes, handle, type, value};
     *attributes = attribute;
     keyval->references++;

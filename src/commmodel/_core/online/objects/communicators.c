@@ -4,12 +4,13 @@
 #include "online/objects/attributes.h"
 #include "online/objects/info.h"
 #include "online/objects/topologies.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/turns.h"
 
 struct communicator *communicator_of(MPI_Comm handle) { return object_of(COMMUNICATOR, handle); }
 
 struct communicator *new_communicator(struct group *group, struct group *remote, int context, int number) {
-    struct communicator *communicator = calloc(1, sizeof *communicator);
+    struct communicator *communicator = allocate_zeroed(1, sizeof *communicator);
     communicator->group = group;
     communicator->remote = remote;
     communicator->context = context;

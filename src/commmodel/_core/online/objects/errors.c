@@ -3,6 +3,7 @@
 
 #include "online/objects/communicators.h"
 #include "online/objects/handles.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/turns.h"
 
@@ -103,7 +104,7 @@ EXPORT int MPI_Error_string(int errorcode, char *string, int *resultlen) {
 }
 
 static struct text *add(int code, int class) {
-    texts = realloc(texts, sizeof *texts * (size_t)(text_count + 1));
+    texts = reallocate(texts, sizeof *texts * (size_t)(text_count + 1));
     texts[text_count] = (struct text){code, class, ""};
     if (code > last_used) last_used = code;
     return &texts[text_count++];
@@ -181,7 +182,7 @@ void free_errhandler(MPI_Errhandler handler) {
 }
 
 static int kept(struct errhandler content, MPI_Errhandler *handler) {
-    struct errhandler *of = malloc(sizeof *of);
+    struct errhandler *of = allocate(sizeof *of);
     *of = content;
     *handler = new_handle(ERRHANDLER, of);
     return MPI_SUCCESS;

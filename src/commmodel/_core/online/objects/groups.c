@@ -3,12 +3,13 @@
 
 #include "online/objects/errors.h"
 #include "online/objects/handles.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/turns.h"
 
 static struct group empty = {0, 1 << 30};
 
 struct group *new_group(int size) {
-    struct group *group = malloc(sizeof *group + sizeof(int) * (size_t)size);
+    struct group *group = allocate(sizeof *group + sizeof(int) * (size_t)size);
     group->size = size;
     group->references = 1;
     return group;
@@ -168,7 +169,7 @@ EXPORT int MPI_Group_excl(MPI_Group handle, int n, const int ranks[], MPI_Group 
 
 // The ranks of (first, last, stride) triples; NULL where one is out of range.
 static int *listed(const struct group *group, int n, int ranges[][3], int *count) {
-    int room = 16, *ranks = malloc(sizeof(int) * (size_t)room);
+    int room = 16, *ranks = allocate(sizeof(int) * (size_t)room);
     *count = 0;
     for (int i = 0; i < n; i++) {
         const int first = ranges[i][0], last = ranges[i][1], stride = ranges[i][2];
@@ -177,7 +178,7 @@ static int *listed(const struct group *group, int n, int ranges[][3], int *count
             return NULL;
         }
         for (int rank = first; stride > 0 ? rank <= last : rank >= last; rank += stride) {
-            if (*count == room) ranks = realloc(ranks, sizeof(int) * (size_t)(room *= 2));
+            if (*count == room) ranks = reallocate(ranks, sizeof(int) * (size_t)(room *= 2));
             ranks[(*count)++] = rank;
         }
     }

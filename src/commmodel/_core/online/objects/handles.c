@@ -1,6 +1,8 @@
 // Objects by the numbers that programs have of them, as the ABI of MPICH has them: integers.
 #include "online/objects/handles.h"
 
+#include "online/runtime/allocation.h"
+
 static const int BASES[KINDS] = {
     [COMMUNICATOR] = (int)0x84000000, [GROUP] = (int)0x88000000,      [DATATYPE] = (int)0x8c000100,
     [OPERATION] = (int)0x98000000,    [ERRHANDLER] = (int)0x94000000, [REQUEST] = (int)0xac000000,
@@ -29,8 +31,8 @@ int new_handle(enum kind kind, void *object) {
     } else {
         if (table->size == table->room) {
             table->room = table->room ? 2 * table->room : 64;
-            table->objects = realloc(table->objects, sizeof(void *) * (size_t)table->room);
-            table->unused = realloc(table->unused, sizeof(int) * (size_t)table->room);
+            table->objects = reallocate(table->objects, sizeof(void *) * (size_t)table->room);
+            table->unused = reallocate(table->unused, sizeof(int) * (size_t)table->room);
         }
         index = table->size++;
     }

@@ -3,6 +3,7 @@
 
 #include "online/objects/errors.h"
 #include "online/objects/handles.h"
+#include "online/runtime/allocation.h"
 
 struct entry {
     struct entry *next;
@@ -16,7 +17,7 @@ static struct info environment;
 
 static struct info *info_of(MPI_Info handle) { return handle == MPI_INFO_ENV ? &environment : object_of(INFO, handle); }
 
-MPI_Info new_info(void) { return new_handle(INFO, calloc(1, sizeof(struct info))); }
+MPI_Info new_info(void) { return new_handle(INFO, allocate_zeroed(1, sizeof(struct info))); }
 
 static struct entry **find(struct info *info, const char *key) {
     struct entry **link = &info->first;
@@ -27,11 +28,11 @@ static struct entry **find(struct info *info, const char *key) {
 static void set(struct info *info, const char *key, const char *value) {
     struct entry **link = find(info, key);
     if (*link == NULL) {
-        *link = calloc(1, sizeof **link);
+        *link = allocate_zeroed(1, sizeof **link);
         snprintf((*link)->key, sizeof(*link)->key, "%s", key);
     }
     free((*link)->value);
-    (*link)->value = strdup(value);
+    (*link)->value = copy_text(value);
 }
 
 static void remove_entry(struct entry **link) {

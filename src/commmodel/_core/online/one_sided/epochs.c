@@ -3,6 +3,7 @@
 // Data have moved when a call returns; what an epoch's end waits for is the simulator's word that they are there. Its
 // messages are empty: a lock is a request and its answer, a lock that another rank holds comes with its release.
 #include "online/one_sided/windows.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/turns.h"
@@ -30,7 +31,7 @@ bool has_epoch(const struct window *window) {
 void open_transfer(struct window *window, int name, int target) {
     if (window->open_count == window->open_room) {
         window->open_room = window->open_room ? 2 * window->open_room : 16;
-        window->open = realloc(window->open, sizeof *window->open * (size_t)window->open_room);
+        window->open = reallocate(window->open, sizeof *window->open * (size_t)window->open_room);
     }
     window->open[window->open_count++] = (struct open_transfer){name, target};
 }
@@ -79,7 +80,7 @@ static bool take(struct member *member, int type) {
 static void acquire(struct window *window, int target, int type) {
     struct member *member = &window->shared->members[target];
     if (member->first_waiter == 0 && take(member, type)) return;
-    const uint64_t place = online_allocate(world, sizeof(struct waiter));
+    const uint64_t place = allocate_shared(sizeof(struct waiter), "a lock");
     *(struct waiter *)online_at(world, place) = (struct waiter){0, my_rank, type};
     if (member->first_waiter == 0) {
         member->first_waiter = place;
@@ -228,7 +229,7 @@ EXPORT int MPI_Win_post(MPI_Group handle, int assert, MPI_Win win) {
     if (window->exposed != NULL) return fail_window(window, MPI_ERR_RMA_SYNC);
     enter("MPI_Win_post");
     window->exposed = keep_group(group);
-    window->completions = malloc(sizeof(int) * (size_t)(group->size + 1));
+    window->completions = allocate(sizeof(int) * (size_t)(group->size + 1));
     for (int i = 0; i < group->size; i++) {
         window->completions[i] = next_name();
         act(IRECV, group->ranks[i], window_tag(window, A_COMPLETION), window->completions[i], -1.0);
@@ -288,7 +289,7 @@ EXPORT int MPI_Win_test(MPI_Win win, int *flag) {
     WINDOW_OR_FAIL(window, win);
     if (window->exposed == NULL) return fail_window(window, MPI_ERR_RMA_SYNC);
     enter("MPI_Win_test");
-    bool *const done = malloc(sizeof(bool) * (size_t)(window->exposed->size + 1));
+    bool *const done = allocate(sizeof(bool) * (size_t)(window->exposed->size + 1));
     before_poll();
     ask_done(window->exposed->size, window->completions, done);
     *flag = 1;

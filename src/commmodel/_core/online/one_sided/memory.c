@@ -1,6 +1,7 @@
 // Memory of other ranks. What lies in the shared memory is reached directly; all else its rank itself copies, while it
 // waits for its turn: no system's permission is needed.
 #include "online/one_sided/windows.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/turns.h"
 
 struct piece {
@@ -21,8 +22,7 @@ static uint64_t new_task(bool writes, uint64_t address, MPI_Count count, const s
     pieces = dense ? 1 : count * pieces;
     const uint64_t bytes = (uint64_t)volume(count, type);
     const uint64_t place =
-        online_allocate(world, sizeof(struct task) + sizeof(struct piece) * (uint64_t)pieces + bytes);
-    if (place == 0) abort_all(2, "no memory for the %llu bytes of a one-sided operation", (unsigned long long)bytes);
+        allocate_shared(sizeof(struct task) + sizeof(struct piece) * (uint64_t)pieces + bytes, "a one-sided operation");
     struct task *task = online_at(world, place);
     *task = (struct task){my_rank, writes, pieces};
     if (dense) {

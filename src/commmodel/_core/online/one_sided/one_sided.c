@@ -3,6 +3,7 @@
 #include "online/datatypes/reductions.h"
 #include "online/messages/requests.h"
 #include "online/one_sided/windows.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/turns.h"
@@ -97,7 +98,7 @@ static int operate(const char *call, struct access *access, MPI_Aint displacemen
         if (error != MPI_SUCCESS) return fail_window(window, error);
         enter(call);
         if ((!window->is_fenced && !window->accessed) || (result && changes)) settle();
-        char *sent = malloc(2 * (size_t)bytes + 2), *kept = sent + bytes + 1;
+        char *sent = allocate(2 * (size_t)bytes + 2), *kept = sent + bytes + 1;
         if (result || combines) {
             read_memory(access->rank, access->mapping, access->address, access->count, access->type, kept);
         }

@@ -4,6 +4,7 @@
 #include "online/collectives/exchange.h"
 #include "online/objects/attributes.h"
 #include "online/objects/info.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/turns.h"
 
@@ -16,7 +17,7 @@ int fail_window(struct window *window, int error) {
 
 // Below those of collectives, above those that stand for any tag.
 int window_tag(const struct window *window, enum window_message kind) {
-    return -(1 << 21) - (int)(((unsigned)window->communicator->number & 0x3ffffu) * 4u + (unsigned)kind);
+    return -(1 << 21) - (window->communicator->context * 4 + (int)kind);
 }
 
 #define WINDOW_OR_FAIL(name, handle)         \
@@ -39,7 +40,7 @@ static struct shared_window *shared_by(int number, int size) {
         place = shared->next;
     }
     const uint64_t bytes = sizeof(struct shared_window) + sizeof(struct member) * (uint64_t)size;
-    place = online_allocate(world, bytes);
+    place = allocate_shared(bytes, "a window");
     struct shared_window *shared = online_at(world, place);
     memset(shared, 0, bytes);
     shared->next = world->windows;
@@ -69,8 +70,7 @@ static void place_parts(struct window *window, struct exposure *all, bool apart)
         all[i].base = total;
         total += apart ? (size + page - 1) / page * page : size;
     }
-    if (shared->memory == 0) shared->memory = online_allocate(world, total + 1);
-    if (shared->memory == 0) abort_all(2, "no memory for a window of %llu bytes", (unsigned long long)total);
+    if (shared->memory == 0) shared->memory = allocate_shared(total + 1, "a window's memory");
     for (int i = 0; i < size_of(window->communicator); i++)
         all[i].base = apart && all[i].size == 0 ? 0 : all[i].base + all[i].mapping + shared->memory;
     window->base = (void *)all[window->communicator->rank].base;
@@ -84,15 +84,19 @@ static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Ain
     if (unit <= 0) return fail(parent, MPI_ERR_ARG);
     enter(call);
     world->has_windows = 1;
-    struct window *window = calloc(1, sizeof *window);
+    struct window *window = allocate_zeroed(1, sizeof *window);
     const int count = size_of(parent);
     if (flavor == MPI_WIN_FLAVOR_ALLOCATE) {
         window->memory = online_allocate(world, (uint64_t)size + 1);
-        if (window->memory == 0) return fail(parent, MPI_ERR_NO_MEM);
+        if (window->memory == 0) {
+            free(window);
+            leave();
+            return fail(parent, MPI_ERR_NO_MEM);
+        }
         base = online_at(world, window->memory);
     }
     const struct exposure mine = {(uint64_t)base, (uint64_t)world, size, unit, this_rank->host_number};
-    struct exposure *all = malloc(sizeof mine * (size_t)count);
+    struct exposure *all = allocate(sizeof mine * (size_t)count);
     int numbers[2];
     gather_all(parent, call, &mine, sizeof mine, all, numbers, 1);
     bool has_one_host = true;
@@ -115,7 +119,7 @@ static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Ain
     window->unit = (int)unit;
     window->errhandler = MPI_ERRORS_ARE_FATAL;
     window->info = copy_info(info);
-    window->locks = calloc((size_t)count, 1);
+    window->locks = allocate_zeroed((size_t)count, 1);
     if (flavor == MPI_WIN_FLAVOR_SHARED) {
         char value[8] = "";
         int is_there = 0;
@@ -144,8 +148,8 @@ EXPORT int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win) {
     return make("MPI_Win_create_dynamic", MPI_WIN_FLAVOR_DYNAMIC, MPI_BOTTOM, 0, 1, info, comm, win);
 }
 
-static int allocate(const char *call, int flavor, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
-                    void *baseptr, MPI_Win *win) {
+static int allocate_window(const char *call, int flavor, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
+                           void *baseptr, MPI_Win *win) {
     const int error = make(call, flavor, NULL, size, unit, info, comm, win);
     if (error == MPI_SUCCESS) *(void **)baseptr = window_of(*win)->base;
     return error;
@@ -153,12 +157,12 @@ static int allocate(const char *call, int flavor, MPI_Aint size, MPI_Aint unit, 
 
 EXPORT int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
                               MPI_Win *win) {
-    return allocate("MPI_Win_allocate", MPI_WIN_FLAVOR_ALLOCATE, size, disp_unit, info, comm, baseptr, win);
+    return allocate_window("MPI_Win_allocate", MPI_WIN_FLAVOR_ALLOCATE, size, disp_unit, info, comm, baseptr, win);
 }
 
 EXPORT int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
                                      MPI_Win *win) {
-    return allocate("MPI_Win_allocate_shared", MPI_WIN_FLAVOR_SHARED, size, disp_unit, info, comm, baseptr, win);
+    return allocate_window("MPI_Win_allocate_shared", MPI_WIN_FLAVOR_SHARED, size, disp_unit, info, comm, baseptr, win);
 }
 
 EXPORT int MPI_Win_free(MPI_Win *win) {
@@ -202,7 +206,7 @@ EXPORT int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size) {
             return fail_window(window, MPI_ERR_RMA_ATTACH);
         place = region->next;
     }
-    const uint64_t place = online_allocate(world, sizeof(struct region));
+    const uint64_t place = allocate_shared(sizeof(struct region), "a window's region");
     *(struct region *)online_at(world, place) = (struct region){member->regions, (uint64_t)base, (uint64_t)size};
     member->regions = place;
     return MPI_SUCCESS;

@@ -5,6 +5,7 @@
 #include <elf.h>
 
 #include "record/sites.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/turns.h"
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));  // of this library, by the linker
@@ -27,9 +28,10 @@ void no_sites(const char *reason) { (void)reason; }
 int keep_site(uint64_t id, const char *file, uint64_t line, const char *function, unsigned language) {
     if (id >= text_room) {
         text_room = id < 64 ? 64 : 2 * id;
-        texts = realloc(texts, sizeof(char *) * text_room);
+        texts = reallocate(texts, sizeof(char *) * text_room);
     }
-    return asprintf(&texts[id], "%s\n%lu\n%s\n%u", file, (unsigned long)line, function, language) >= 0;
+    texts[id] = format_text("%s\n%lu\n%s\n%u", file, (unsigned long)line, function, language);
+    return 1;
 }
 
 void prepare_call_sites(void) {
@@ -60,7 +62,7 @@ static void widen(void) {
     struct site_text *const old = sites;
     const size_t before = old == NULL ? 0 : site_mask + 1;
     site_mask = before == 0 ? 63 : 2 * before - 1;
-    sites = calloc(site_mask + 1, sizeof *sites);
+    sites = allocate_zeroed(site_mask + 1, sizeof *sites);
     for (size_t i = 0; i < before; i++) {
         if (old[i].text != 0) *find(old[i].site, old[i].call) = old[i];
     }
@@ -72,9 +74,8 @@ uint64_t call_site(const char *call) {
     if (2 * site_count >= site_mask) widen();
     struct site_text *entry = find(site, call);
     if (entry->text == 0) {
-        char *text;
-        if (asprintf(&text, "%s\n%s", call, site == 0 ? "\n0\n\n0" : texts[site]) < 0) return 0;
-        const uint64_t shared = online_allocate(world, strlen(text) + 1);
+        char *text = format_text("%s\n%s", call, site == 0 ? "\n0\n\n0" : texts[site]);
+        const uint64_t shared = allocate_shared(strlen(text) + 1, "a call site");
         strcpy(online_at(world, shared), text);
         free(text);
         *entry = (struct site_text){site, call, shared};

@@ -1,6 +1,7 @@
 // Operations of a rank: in a ring until the simulator has the turn, those of a non-blocking collective in a batch.
 #include "online/runtime/operations.h"
 
+#include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/turns.h"
 
@@ -21,7 +22,7 @@ static void put_in_batch(struct online_operation operation) {
     struct online_batch *of = online_at(world, batch);
     if (of->count == of->room) {
         of->room = of->room ? 4 * of->room : 1;
-        const uint64_t more = online_allocate(world, sizeof operation * (uint64_t)of->room);
+        const uint64_t more = allocate_shared(sizeof operation * (uint64_t)of->room, "operations");
         if (of->count)
             memcpy(online_at(world, more), online_at(world, of->operations), sizeof operation * (size_t)of->count);
         online_free(world, of->operations);
@@ -70,7 +71,7 @@ int next_name(void) {
 // ---- batches
 
 void begin_batch(void) {
-    batch = online_allocate(world, sizeof(struct online_batch));
+    batch = allocate_shared(sizeof(struct online_batch), "operations");
     *(struct online_batch *)online_at(world, batch) =
         (struct online_batch){.place = current_site(), .wait = {WAIT, NONE, NONE, next_name(), {.value = 0.0}}};
 }
@@ -101,7 +102,7 @@ void progress(void) {
 // ---- questions
 
 void ask_done(int count, const int *names, bool *done) {
-    const uint64_t at = online_allocate(world, sizeof(int32_t) * (uint64_t)(count + 1));
+    const uint64_t at = allocate_shared(sizeof(int32_t) * (uint64_t)(count + 1), "requests");
     int32_t *const answers = online_at(world, at);
     memcpy(answers, names, sizeof(int32_t) * (size_t)count);
     this_rank->names = at;

@@ -1,5 +1,6 @@
 // Blocks of a program that are timed a few times and charged then, and memory that all ranks share: what
 // commmodel.sampled, commmodel.shared_array and commmodel.h call.
+#include "online/runtime/allocation.h"
 #include "online/runtime/charges.h"
 
 struct sample {
@@ -20,8 +21,7 @@ static struct sample *sample_of(uint64_t *list, const char *site) {
         if (strcmp(sample->site, site) == 0) return sample;
         place = sample->next;
     }
-    const uint64_t place = online_allocate(world, sizeof(struct sample) + strlen(site) + 1);
-    if (place == 0) abort_all(2, "no memory for a sampled block");
+    const uint64_t place = allocate_shared(sizeof(struct sample) + strlen(site) + 1, "a sampled block");
     struct sample *sample = online_at(world, place);
     *sample = (struct sample){*list, 0, 0.0};
     strcpy(sample->site, site);
@@ -74,9 +74,9 @@ EXPORT void *commmodel_shared_memory(const char *site, size_t size) {
         if (block->size == size && strcmp(block->site, site) == 0) return online_at(world, block->memory);
         place = block->next;
     }
-    const uint64_t place = online_allocate(world, sizeof(struct shared_block) + strlen(site) + 1);
+    const uint64_t place = allocate_shared(sizeof(struct shared_block) + strlen(site) + 1, "an array's name");
     const uint64_t memory = online_allocate_pages(world, size);
-    if (place == 0 || memory == 0) abort_all(2, "no memory for %zu bytes that ranks share", size);
+    if (memory == 0) abort_all(2, "the memory that ranks share is full: no room for an array of %zu bytes", size);
     struct shared_block *block = online_at(world, place);
     *block = (struct shared_block){world->folded, memory, size};
     strcpy(block->site, site);

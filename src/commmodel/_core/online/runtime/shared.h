@@ -129,6 +129,9 @@ struct online_world {
     int32_t contexts[ONLINE_CONTEXTS];   // how many ranks use each
     int32_t communicators;               // numbers given so far
     uint64_t instances[ONLINE_BUCKETS];  // open collective calls, by communicator and number
+    uint32_t next_call_tag;              // below FIRST_CALL_TAG
+    int32_t has_used_all_tags;           // so that they begin again
+    uint64_t partitioned_tags;           // list of partitioned.c
     uint64_t keyvals;
     uint64_t samples, folded;  // lists of samples.c
     uint64_t recorded_names;   // of calls, ONLINE_NAME bytes each; 0: computation is measured
@@ -147,64 +150,6 @@ static inline void *online_at(struct online_world *world, uint64_t place) { retu
 
 static inline uint64_t online_place(struct online_world *world, const void *at) {
     return (uint64_t)((const char *)at - (const char *)world);
-}
-
-// ---- heap: blocks of powers of two, from lists of free ones
-
-struct online_block {
-    uint64_t next;
-    uint32_t order;
-    uint32_t is_kept;  // free, with its memory
-};
-
-static inline uint64_t online_allocate(struct online_world *world, uint64_t size) {
-    uint32_t order = 6;
-    while ((1ull << order) < size + sizeof(struct online_block)) order++;
-    uint64_t place = world->free_blocks[order];
-    if (place != 0) {
-        const struct online_block *block = (struct online_block *)online_at(world, place);
-        world->free_blocks[order] = block->next;
-        if (block->is_kept) world->kept -= 1ull << order;
-    } else {
-        if (world->heap + (1ull << order) > ONLINE_MEMORY) return 0;
-        place = world->heap;
-        world->heap += 1ull << order;
-    }
-    struct online_block *block = (struct online_block *)online_at(world, place);
-    block->order = order;
-    block->is_kept = 0;
-    return place + sizeof(struct online_block);
-}
-
-// A block that is about to be filled. A read fault maps up to 16 pages that exist already, a write fault one.
-static inline void *online_at_filled(struct online_world *world, uint64_t place, uint64_t size) {
-    volatile const char *const at = (const char *)online_at(world, place);
-    for (uint64_t i = 0; i < size; i += 1 << 16) (void)at[i];
-    return (void *)at;
-}
-
-// Pages that are never given back, so that nothing is written to them here.
-static inline uint64_t online_allocate_pages(struct online_world *world, uint64_t size) {
-    const uint64_t page = 4096, place = (world->heap + page - 1) / page * page;
-    if (size > ONLINE_MEMORY - place) return 0;
-    world->heap = (place + size + page - 1) / page * page;
-    return place;
-}
-
-static inline void online_free(struct online_world *world, uint64_t place) {
-    if (place == 0) return;
-    place -= sizeof(struct online_block);
-    struct online_block *block = (struct online_block *)online_at(world, place);
-    const uint64_t order = block->order, size = 1ull << order, page = 4096;
-    if (order >= 20 && world->kept + size > ONLINE_KEPT) {  // give the memory back, the first page apart
-        const uint64_t begin = (place + page) & ~(page - 1), end = (place + size) & ~(page - 1);
-        if (end > begin) madvise(online_at(world, begin), end - begin, MADV_REMOVE);
-    } else if (order >= 20) {
-        block->is_kept = 1;
-        world->kept += size;
-    }
-    block->next = world->free_blocks[order];
-    world->free_blocks[order] = place;
 }
 
 // ---- turns

@@ -6,6 +6,7 @@
 #include "online/objects/communicators.h"
 #include "online/objects/handles.h"
 #include "online/objects/info.h"
+#include "online/runtime/allocation.h"
 
 struct ADIOI_FileD {  // the name that mpi.h gives it
     int handle, mode;
@@ -50,9 +51,9 @@ EXPORT int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Inf
     int error = communicator->rank == 0 ? try_to_open(filename, amode) : MPI_SUCCESS;
     MPI_Bcast(&error, 1, MPI_INT, 0, comm);
     if (error != MPI_SUCCESS) return fail_file(NULL, error);
-    struct ADIOI_FileD *file = malloc(sizeof *file);
+    struct ADIOI_FileD *file = allocate(sizeof *file);
     *file = (struct ADIOI_FileD){
-        0, amode, strdup(filename), keep_group(communicator->group), default_errhandler, copy_info(info)};
+        0, amode, copy_text(filename), keep_group(communicator->group), default_errhandler, copy_info(info)};
     keep_errhandler(file->errhandler);
     file->handle = new_handle(FILES, file);
     *fh = file;

@@ -2,6 +2,7 @@
 #include "online/objects/errors.h"
 #include "online/objects/handles.h"
 #include "online/objects/info.h"
+#include "online/runtime/allocation.h"
 #include "online/runtime/turns.h"
 #include "online/world/environment.h"
 
@@ -34,7 +35,7 @@ static int session_count;
 EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *handle) {
     prepare_library();
     session_count++;
-    struct session *session = malloc(sizeof *session);
+    struct session *session = allocate(sizeof *session);
     *session = (struct session){errhandler, copy_info(info)};
     keep_errhandler(errhandler);
     *handle = new_handle(SESSION, session);

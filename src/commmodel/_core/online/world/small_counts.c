@@ -5,6 +5,7 @@
 
 #include "online/objects/communicators.h"
 #include "online/objects/topologies.h"
+#include "online/runtime/allocation.h"
 
 static const struct topology *topology_of(MPI_Comm comm) {
     const struct communicator *communicator = communicator_of(comm);
@@ -37,13 +38,13 @@ int peers_at_root(MPI_Comm comm, int root) {
 }
 MPI_Count *widened_counts(const int *narrow, int length) {
     if (narrow == NULL) return NULL;
-    MPI_Count *wide = malloc(sizeof(MPI_Count) * (size_t)(length + 1));
+    MPI_Count *wide = allocate(sizeof(MPI_Count) * (size_t)(length + 1));
     for (int i = 0; i < length; i++) wide[i] = narrow[i];
     return wide;
 }
 MPI_Aint *widened_displacements(const int *narrow, int length) {
     if (narrow == NULL) return NULL;
-    MPI_Aint *wide = malloc(sizeof(MPI_Aint) * (size_t)(length + 1));
+    MPI_Aint *wide = allocate(sizeof(MPI_Aint) * (size_t)(length + 1));
     for (int i = 0; i < length; i++) wide[i] = narrow[i];
     return wide;
 }
