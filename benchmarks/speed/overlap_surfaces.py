@@ -1,7 +1,8 @@
 """Time of a choice of messages and bursts, and of a surface: ``python -m benchmarks.speed.overlap_surfaces``.
 
 First `commmodel.optimize.choose` on a loaded machine, after a first call that compiles: the median of single calls, for
-each kind of problem with the volume of the call before and with a new one. Wanted: less than 100 us.
+each kind of problem with the volume of the call before and with a new one. Wanted: less than 100 us. And the processor
+time of a fresh process that makes one choice, which loads no compiler, beside one that imports numpy alone.
 
 Then `commmodel.optimize.surface`, ten million times of pipelined transfers by the paper's equations, against the same
 formulas in numpy, a volume at a time, as all at once numpy would need a gigabyte for its steps. Both write to the same
@@ -11,6 +12,8 @@ to "surface" is off from one by, this machine cannot tell apart.
 """
 
 import argparse
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -37,6 +40,10 @@ VOLUME, COMPUTATION = 1 << 20, 5e-4
 OVERHEAD, LATENCY, BYTE_TIME = 2e-6, 10e-6, 1 / 900e6  # Iancu 2007, Section 2.1 and Figure 3, Infiniband, about
 SURFACE = (10, 20, 50, 1000)
 WANTED_CHOICE, WANTED_RATE = 100e-6, 1e8
+FRESH_CHOICE = f"""
+from commmodel.optimize import MessageCosts, TransferProblem, choose
+choose(MessageCosts(overhead={OVERHEAD}, latency={LATENCY}, byte_time={BYTE_TIME}), TransferProblem({VOLUME}, 5e-4))
+"""
 PROBLEMS: dict[str, tuple[dict[str, Any], Candidates, MessageCosts]] = {
     "point-to-point": ({}, Candidates(), MessageCosts()),
     "any implementation": ({}, Candidates("any"), MessageCosts()),
@@ -107,6 +114,12 @@ def choices(calls: int) -> Iterator[tuple[str, list[float], list[float]]]:
             yield f"{title}, {name}", *seconds
 
 
+def fresh_process(code: str, rounds: int = 5) -> float:
+    """Return the least processor time, in seconds, of processes that run some code."""
+    command = [sys.executable, "-c", f"{code}\nimport time\nprint(time.process_time())"]
+    return min(float(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(rounds))
+
+
 def contestants() -> dict[str, Callable[[], NDArray[np.float64]]]:
     """Return name -> a call that fills the array at hand."""
     V, S = np.geomspace(1e6, 1e8, SURFACE[0]).round(), np.geomspace(1e3, 1e6, SURFACE[1]).round()
@@ -158,6 +171,8 @@ def main() -> None:
         print(f"  {name:44} {repeated:6.1f} us {new:6.1f} us")
         slowest = max(slowest, repeated, new)
     print(f"  {'slowest':44} {slowest:6.1f} us            wanted: below {WANTED_CHOICE * 1e6:.0f} us")
+    choice, numpy_alone = map(fresh_process, (FRESH_CHOICE, "import numpy"))
+    print(f"One choice in a fresh process: {choice:.2f} s of processor time; import numpy: {numpy_alone:.2f} s")
     shape = " x ".join(map(str, SURFACE))
     print(
         f"Surface of {shape} volumes, sizes, bursts and computations, {arguments.rounds} rounds: median [95 % interval]"

@@ -17,15 +17,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 __all__ = [
-    "CommModelError",
-    "DamagedFileError",
-    "InputError",
-    "MPIEnvironmentError",
-    "MissingPackageError",
-    "MissingParameterError",
-    "ProgramError",
-    "RankEndedError",
-]
+    "CommModelError", "DamagedFileError", "InputError", "MPIEnvironmentError", "MissingPackageError",
+    "MissingParameterError", "ProgramError", "RankEndedError",
+]  # fmt: skip
 
 
 class CommModelError(Exception):

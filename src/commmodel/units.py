@@ -14,25 +14,10 @@ from commmodel.arguments import LARGEST, SMALLEST, is_measurable
 from commmodel.errors import InputError
 
 __all__ = [
-    "format_interval",
-    "format_quantity",
-    "format_rate",
-    "format_ratio",
-    "format_size",
-    "format_time",
-    "parse_confidence",
-    "parse_counts",
-    "parse_factors",
-    "parse_fraction",
-    "parse_number",
-    "parse_quantity",
-    "parse_rate",
-    "parse_scaled",
-    "parse_size",
-    "parse_sizes",
-    "parse_time",
-    "parse_whole",
-]
+    "format_interval", "format_quantity", "format_rate", "format_ratio", "format_size", "format_time",
+    "parse_confidence", "parse_counts", "parse_factors", "parse_fraction", "parse_number", "parse_quantity",
+    "parse_rate", "parse_scaled", "parse_size", "parse_sizes", "parse_time", "parse_whole",
+]  # fmt: skip
 
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}

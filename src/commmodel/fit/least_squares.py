@@ -14,13 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "MaxRateFit",
-    "fit_extended",
-    "fit_max_rate",
-    "fit_rate",
-    "fit_unlimited",
-    "merge_cells",
-]
+    "MaxRateFit", "fit_extended", "fit_max_rate", "fit_rate", "fit_unlimited", "merge_cells",
+]  # fmt: skip
 
 Array = NDArray[np.float64]
 

@@ -24,15 +24,9 @@ from commmodel.machine import Extended, LatencyAware, MaxRate, Parameter, Postal
 from commmodel.units import format_rate
 
 __all__ = [
-    "FitSettings",
-    "Loss",
-    "fit_extended_model",
-    "fit_latency_aware_model",
-    "fit_max_rate_model",
-    "fit_postal_model",
-    "ping_pong_error",
-    "postal_times",
-]
+    "FitSettings", "Loss", "fit_extended_model", "fit_latency_aware_model", "fit_max_rate_model", "fit_postal_model",
+    "ping_pong_error", "postal_times",
+]  # fmt: skip
 
 Array = NDArray[np.float64]
 Solver = Callable[[Array, Array, Array, Array], MaxRateFit]
