@@ -26,7 +26,7 @@ from commmodel.machine import Machine
 from commmodel.models import overlap
 from commmodel.optimize import search
 from commmodel.optimize.parameters import MessageCosts
-from commmodel.optimize.problem import Candidates, DecompositionSearch, Implementation, TransferProblem
+from commmodel.optimize.problem import IMPLEMENTATIONS, Candidates, DecompositionSearch, Implementation, TransferProblem
 from commmodel.optimize.search import SearchResult
 from commmodel.results.configurations import Pattern
 
@@ -37,16 +37,7 @@ LIMITS = {
     "outstanding-volume": "a burst's bytes must be at most those that may be under way (Section 3.1)",
     "independent-progress": "only a share of a transfer goes on while nobody calls MPI",
 }
-"""Name of a constraint -> what it asks for."""
-_BITS = {
-    "initiation": search.INITIATION,
-    "burst-overhead": search.BURST_OVERHEAD,
-    "queue-depth": search.QUEUE_DEPTH,
-    "outstanding-volume": search.OUTSTANDING_VOLUME,
-    "independent-progress": search.INDEPENDENT_PROGRESS,
-}
-_NAMES: tuple[Implementation, Implementation] = ("pipelined", "tight")
-"""By their codes."""
+"""Name of a constraint -> what it asks for; in the order of their bits in `commmodel.optimize.search`."""
 
 
 class RejectedCandidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -163,8 +154,8 @@ def choose(
         seconds=seconds,
         blocking_seconds=result.blocking_seconds,
         hidden_fraction=overlap.hidden_share.python(seconds - computation + whole, result.blocking_seconds, whole),
-        limits=tuple(name for name, bit in _BITS.items() if result.limits & bit) if result.limits else (),
-        implementation=_NAMES[result.implementation],
+        limits=tuple(name for bit, name in enumerate(LIMITS) if result.limits >> bit & 1),
+        implementation=IMPLEMENTATIONS[result.implementation],
         pattern=solver.pattern,
         alternatives=() if rejected else tuple(cut for cut in _neighbours(solver, result) if cut != (size, length)),
         low=low,

@@ -31,6 +31,8 @@ Model = Literal["bounded", "paper"]
 
 _BOUNDS = {None: search.EITHER, "communication": search.COMMUNICATION, "computation": search.COMPUTATION}
 """Whose formulas are used: those of the case at hand, or of one case whatever it is."""
+IMPLEMENTATIONS: tuple[Implementation, ...] = get_args(Implementation)
+"""By their codes in `commmodel.optimize.search`."""
 _CODES = {"pipelined": (search.PIPELINED,) * 2, "tight": (search.TIGHT,) * 2, "any": (search.PIPELINED, search.TIGHT)}
 MODELS = {"bounded": search.BOUNDED, "paper": search.PAPER}
 _CHOICES = {

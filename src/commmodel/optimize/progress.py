@@ -78,12 +78,9 @@ transfer: computation cannot hide them.
         clauses = []
         for place_in_row, (behaviour, run) in enumerate(runs):
             first, last = format_size(run.sizes[0]), format_size(run.sizes[-1])
-            if len(runs) == 1:
-                subject = f"{kind} of {first} to {last}" if first != last else f"{kind} of {first}"
-            elif place_in_row == len(runs) - 1:
-                subject = f"{kind} of {first} and more"
-            else:
-                subject = f"{kind} of {first} to {last}" if first != last else f"{kind} of {first}"
+            span = f"{first} to {last}" if first != last else first
+            is_open = len(runs) > 1 and place_in_row == len(runs) - 1
+            subject = f"{kind} of {f'{first} and more' if is_open else span}"
             clauses.append(_clause(subject, behaviour, run))
         sentence = f"{place} {'; '.join(clauses)}"
     return f"{sentence[:1].upper()}{sentence[1:]}."

@@ -11,11 +11,9 @@ from commmodel.errors import InputError, choice_of
 from commmodel.machine import Machine
 from commmodel.optimize import search
 from commmodel.optimize.parameters import MessageCosts, problem_parameters
-from commmodel.optimize.problem import MODELS, check_peers, one_of, shape
+from commmodel.optimize.problem import IMPLEMENTATIONS, MODELS, check_peers, one_of, shape
 
 Array = NDArray[np.float64]
-
-_CODES = {"pipelined": search.PIPELINED, "tight": search.TIGHT}
 
 
 class SurfaceAxes(NamedTuple):
@@ -80,8 +78,8 @@ def surface(
     >>> times.shape, times[0, 0, 1, 0] < times[0, 0, 0, 0]
     ((1, 1, 2, 1), np.True_)
     """
-    if implementation not in _CODES:
-        raise InputError(f"there is no implementation {implementation!r}: {choice_of(implementation, _CODES)}")
+    if implementation not in IMPLEMENTATIONS:
+        raise InputError(f"there is no implementation {implementation!r}: {choice_of(implementation, IMPLEMENTATIONS)}")
     costs = MessageCosts.of(machine)
     V, S, b, t = (_axis(name, axis, int(name != "computations")) for name, axis in SurfaceAxes(*axes)._asdict().items())
     one_of("pattern", pattern)
@@ -99,7 +97,14 @@ def surface(
     times = _output(out, (V.size, S.size, b.size, t.size))
     search.fill(
         times,
-        search.Method(MODELS[model], _CODES[implementation], search.EITHER, first.added, float(peers), first.repeats),
+        search.Method(
+            MODELS[model],
+            IMPLEMENTATIONS.index(implementation),
+            search.EITHER,
+            first.added,
+            float(peers),
+            first.repeats,
+        ),
         search.SurfaceGrid(
             V / first.parts, S, b, t / first.parts, o, least_o, parameters.L[0], parameters.G[0], whole.G[0], share
         ),

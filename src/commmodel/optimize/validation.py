@@ -20,6 +20,7 @@ from commmodel.machine import Machine
 from commmodel.models import overlap
 from commmodel.optimize import Candidates, MessageCosts, TransferProblem, choose
 from commmodel.optimize.progress import progress_sentence
+from commmodel.optimize.search import EQUAL
 from commmodel.results import Header, Measurements, Record
 from commmodel.results.configurations import Overlap
 from commmodel.statistics import summarise
@@ -31,7 +32,6 @@ _LITTLE = 0.1
 """Share of the communication below which nothing is hidden."""
 _UNSTEADY = 1.5  # times as long: the same computation in other records
 _FEWEST = 3  # decompositions: between fewer there is no choice to judge
-_EQUAL = 1e-12  # relative difference of modelled times that is rounding
 _MEASURE = "mpiexec -n 2 python -m commmodel.bench pingpong burst bandwidth progress overlap --exhaustive"
 
 
@@ -360,7 +360,7 @@ def _choice(sweep: Sweep, blocking: Timed, machine: Machine, computation: float,
         except InputError as error:  # messages of this size keep no constraint: others may
             refused = error
             continue
-        if choice.seconds < least * (1 - _EQUAL):
+        if choice.seconds < least * (1 - EQUAL):
             least = choice.seconds
             if choice.advice == "split" or model == "paper":
                 chosen = _Chosen(measured[choice.message_size, choice.burst], least, choice.advice)
