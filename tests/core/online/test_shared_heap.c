@@ -37,8 +37,8 @@ int main(void) {
     // A large block whose memory goes back is zero afterwards, a small amount is kept.
     const uint64_t large = online_allocate(memory, 3 << 20);
     online_free(memory, large);
-    CHECK(memory->kept == 4 << 20);
+    CHECK(memory->kept_bytes == 4 << 20);
     CHECK(online_allocate(memory, 3 << 20) == large);
-    CHECK(memory->kept == 0);
+    CHECK(memory->kept_bytes == 0);
     return 0;
 }

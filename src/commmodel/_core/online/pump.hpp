@@ -34,7 +34,7 @@ class Pump final : public Live {
 
     Pump(int32_t ranks, int descriptor)
         : expansions_(static_cast<size_t>(ranks)), names_(static_cast<size_t>(ranks), 2 * EXPANDED_NAMES) {
-        for (int32_t rank = 0; rank < ranks; ++rank) places_.emplace_back(rank);
+        for (int32_t rank = 0; rank < ranks; ++rank) cursors_.emplace_back(rank);
         tag_bits = TAG_BITS;
         const uint64_t size = sizeof(online_world) + sizeof(online_rank) * static_cast<uint64_t>(ranks);
         if (ftruncate(descriptor, static_cast<off_t>(ONLINE_MEMORY)) != 0) throw std::runtime_error("no memory");
@@ -57,20 +57,20 @@ class Pump final : public Live {
     online_world &world() { return *world_; }
 
     bool more(const Answers &answers, int32_t number, const Operation *&begin, int64_t &count) override {
-        Place &place = places_[number];
+        Cursor &cursor = cursors_[number];
         count = 0;
-        if (number >= world_->ranks) return more_of_strand(number, place, begin, count);
-        online_rank &me = world_->rank[number];
+        if (number >= world_->ranks) return more_of_strand(number, cursor, begin, count);
+        online_rank &shared = world_->rank[number];
         while (count == 0) {
-            me.tail += place.given;
-            place.given = 0;
-            if (place.in_collective) {
-                if (!expand(number, place, begin, count)) return false;
-            } else if (place.batch != 0) {
-                if (!more_of_batch(place, begin, count)) drop_batch(place);
-            } else if (me.tail != me.head) {
-                more_of_ring(me, place, begin, count);
-            } else if (me.state == ONLINE_FINALIZED) {
+            shared.tail += cursor.ring_count;
+            cursor.ring_count = 0;
+            if (cursor.in_collective) {
+                if (!expand(number, cursor, begin, count)) return false;
+            } else if (cursor.batch != 0) {
+                if (!more_of_batch(cursor, begin, count)) drop_batch(cursor);
+            } else if (shared.tail != shared.head) {
+                more_of_ring(shared, cursor, begin, count);
+            } else if (shared.state == ONLINE_FINALIZED) {
                 return calls.end(calls.context, number);
             } else if (!run(answers, number)) {
                 return false;
@@ -85,8 +85,8 @@ class Pump final : public Live {
         strands = static_cast<int32_t>(queue_.size());
         online_batch &batch = batch_at(next.batch);
         batch.stage = ONLINE_BEGUN;
-        if (static_cast<size_t>(number) == places_.size()) places_.emplace_back(next.rank);
-        places_[number] = Place(next.rank, next.batch, batch.place);
+        if (static_cast<size_t>(number) == cursors_.size()) cursors_.emplace_back(next.rank);
+        cursors_[number] = Cursor(next.rank, next.batch, batch.call_site);
         rank = next.rank;
         request = batch.wait.request;
     }
@@ -96,58 +96,59 @@ class Pump final : public Live {
     }
 
     void matched(int32_t rank, int32_t request, int32_t source, int32_t tag) override {
-        online_rank &me = world_->rank[rank];
-        if (me.report_count == me.report_room) {
-            const int32_t room = me.report_room ? 2 * me.report_room : 16;
-            uint64_t place = 0;
-            allocate(sizeof(online_report) * static_cast<uint64_t>(room), place);
-            if (me.report_count)
-                memcpy(online_at(world_, place), online_at(world_, me.reports),
-                       sizeof(online_report) * static_cast<size_t>(me.report_count));
-            online_free(world_, me.reports);
-            me.reports = place;
-            me.report_room = room;
+        online_rank &shared = world_->rank[rank];
+        if (shared.report_count == shared.report_room) {
+            const int32_t room = shared.report_room ? 2 * shared.report_room : 16;
+            uint64_t offset = 0;
+            allocate(sizeof(online_report) * static_cast<uint64_t>(room), offset);
+            if (shared.report_count)
+                memcpy(online_at(world_, offset), online_at(world_, shared.reports),
+                       sizeof(online_report) * static_cast<size_t>(shared.report_count));
+            online_free(world_, shared.reports);
+            shared.reports = offset;
+            shared.report_room = room;
         }
-        static_cast<online_report *>(online_at(world_, me.reports))[me.report_count++] = {request, source, tag};
+        static_cast<online_report *>(online_at(world_, shared.reports))[shared.report_count++] = {request, source, tag};
     }
 
     // Room in the ranks' memory.
-    void *allocate(uint64_t size, uint64_t &place) {
-        place = online_allocate(world_, size);
-        if (place == 0) throw std::runtime_error("the memory that ranks share is full");
-        return online_at(world_, place);
+    void *allocate(uint64_t size, uint64_t &offset) {
+        offset = online_allocate(world_, size);
+        if (offset == 0) throw std::runtime_error("the memory that ranks share is full");
+        return online_at(world_, offset);
     }
 
     // Call, file, line, function and language, on lines, of the operation that is `step` after the first of those that
     // a rank has given last, or where it is if negative; NULL where there is none.
-    const char *place(int32_t rank, int32_t step) const {
-        if (step < 0) return last_place(rank);
-        const online_rank &me = world_->rank[rank];
-        const Place &place = places_[rank];
-        const uint64_t text =
-            place.given ? me.places[(me.tail + static_cast<uint32_t>(step)) % ONLINE_RING] : place.text;
+    const char *call_site(int32_t rank, int32_t step) const {
+        if (step < 0) return last_call_site(rank);
+        const online_rank &shared = world_->rank[rank];
+        const Cursor &cursor = cursors_[rank];
+        const uint64_t text = cursor.ring_count
+                                  ? shared.call_sites[(shared.tail + static_cast<uint32_t>(step)) % ONLINE_RING]
+                                  : cursor.text;
         return text ? static_cast<const char *>(online_at(world_, text)) : nullptr;
     }
 
     // The same of the last call of a rank.
-    const char *last_place(int32_t rank) const {
-        const uint64_t text = world_->rank[rank].place;
+    const char *last_call_site(int32_t rank) const {
+        const uint64_t text = world_->rank[rank].call_site;
         return text ? static_cast<const char *>(online_at(world_, text)) : nullptr;
     }
 
   private:
-    struct Place {  // where the engine is in what a rank, or a strand of it, has to do
-        explicit Place(int32_t of, uint64_t operations = 0, uint64_t its_text = 0)
-            : rank(of), batch(operations), text(its_text) {}
+    struct Cursor {  // where the engine is in what a rank, or a strand of it, has to do
+        explicit Cursor(int32_t number, uint64_t operations = 0, uint64_t site = 0)
+            : rank(number), batch(operations), text(site) {}
 
         int32_t rank;
-        uint32_t given = 0;  // of the ring
-        uint64_t batch;      // that it is in
-        int32_t at = 0;      // of that
+        uint32_t ring_count = 0;  // of the ring
+        uint64_t batch;           // that it is in
+        int32_t position = 0;     // of that
         bool in_collective = false;
         int32_t tag = 0;
         uint64_t call = 0;
-        uint64_t text;                    // of the place in the program
+        uint64_t text;                    // of the call site
         std::vector<Operation> expanded;  // of a collective that the rank has called before
     };
     struct Queued {  // a strand to begin
@@ -155,39 +156,39 @@ class Pump final : public Live {
         uint64_t batch;
     };
 
-    online_batch &batch_at(uint64_t place) { return *static_cast<online_batch *>(online_at(world_, place)); }
+    online_batch &batch_at(uint64_t offset) { return *static_cast<online_batch *>(online_at(world_, offset)); }
 
     // The operations of a collective that has been taken, or more of them; false where the caller raised.
-    bool expand(int32_t number, Place &place, const Operation *&begin, int64_t &count) {
-        if (place.call == 0) return ask(number, place, nullptr, begin, count);
-        const auto *const shared = static_cast<const online_call *>(online_at(world_, place.call));
-        const size_t size = sizeof *shared + sizeof(int64_t) * static_cast<size_t>(shared->sent_count) +
-                            sizeof(int64_t) * static_cast<size_t>(shared->received_count);
-        const std::string call(reinterpret_cast<const char *>(shared), size);  // its bytes, by which it is found
-        online_free(world_, place.call);
-        place.call = 0;
-        auto &expansions = expansions_[static_cast<size_t>(place.rank)];
-        const auto known = expansions.find(call);
-        if (known != expansions.end()) {
-            place.expanded = known->second;
-            int32_t &name = names_[static_cast<size_t>(place.rank)];
+    bool expand(int32_t number, Cursor &cursor, const Operation *&begin, int64_t &count) {
+        if (cursor.call == 0) return ask(number, cursor, nullptr, begin, count);
+        const auto *const shared_call = static_cast<const online_call *>(online_at(world_, cursor.call));
+        const size_t size = sizeof *shared_call + sizeof(int64_t) * static_cast<size_t>(shared_call->sent_count) +
+                            sizeof(int64_t) * static_cast<size_t>(shared_call->received_count);
+        const std::string call(reinterpret_cast<const char *>(shared_call), size);  // its bytes, by which it is found
+        online_free(world_, cursor.call);
+        cursor.call = 0;
+        auto &expansions = expansions_[static_cast<size_t>(cursor.rank)];
+        const auto entry = expansions.find(call);
+        if (entry != expansions.end()) {
+            cursor.expanded = entry->second;
+            int32_t &name = names_[static_cast<size_t>(cursor.rank)];
             int32_t shift = 0;
             if (name > LAST_NAME) name = 2 * EXPANDED_NAMES;
-            for (Operation &operation : place.expanded) {
-                if (operation.tag <= COLLECTIVE_TAG) operation.tag = place.tag;
+            for (Operation &operation : cursor.expanded) {
+                if (operation.tag <= COLLECTIVE_TAG) operation.tag = cursor.tag;
                 if (operation.request < EXPANDED_NAMES) continue;
                 if (shift == 0) shift = name - operation.request;  // of the first, which is the lowest
                 operation.request += shift;
                 name = std::max(name, operation.request + 1);
             }
-            begin = place.expanded.data();
-            count = static_cast<int64_t>(place.expanded.size());
-            place.in_collective = false;
+            begin = cursor.expanded.data();
+            count = static_cast<int64_t>(cursor.expanded.size());
+            cursor.in_collective = false;
             return true;
         }
-        if (!ask(number, place, reinterpret_cast<const online_call *>(call.data()), begin, count)) return false;
+        if (!ask(number, cursor, reinterpret_cast<const online_call *>(call.data()), begin, count)) return false;
         // Not the definition of a communicator: its number is never that of another one.
-        if (count > 0 && !place.in_collective) {
+        if (count > 0 && !cursor.in_collective) {
             remembered_ += call.size() + static_cast<size_t>(count) * sizeof(Operation);
             if (remembered_ > MOST_REMEMBERED) forget();
             expansions.emplace(call, std::vector<Operation>(begin, begin + count));
@@ -195,8 +196,9 @@ class Pump final : public Live {
         return true;
     }
 
-    bool ask(int32_t number, Place &place, const online_call *call, const Operation *&begin, int64_t &count) {
-        return calls.expand(calls.context, number, place.rank, place.tag, call, &begin, &count, &place.in_collective);
+    bool ask(int32_t number, Cursor &cursor, const online_call *call, const Operation *&begin, int64_t &count) {
+        return calls.expand(calls.context, number, cursor.rank, cursor.tag, call, &begin, &count,
+                            &cursor.in_collective);
     }
 
     void forget() {
@@ -204,112 +206,113 @@ class Pump final : public Live {
         remembered_ = 0;
     }
 
-    static void enter_collective(Place &place, const online_operation &operation) {
-        place.in_collective = true;
-        place.tag = operation.tag;
-        place.call = operation.offset;
+    static void enter_collective(Cursor &cursor, const online_operation &operation) {
+        cursor.in_collective = true;
+        cursor.tag = operation.tag;
+        cursor.call = operation.offset;
     }
 
     // The next operations of a strand, none at its end.
-    bool more_of_strand(int32_t number, Place &place, const Operation *&begin, int64_t &count) {
-        while (count == 0 && place.batch != 0) {
-            if (place.in_collective) {
-                if (!expand(number, place, begin, count)) return false;
-            } else if (!more_of_batch(place, begin, count)) {
-                batch_at(place.batch).stage = ONLINE_OVER;
-                place.batch = 0;
+    bool more_of_strand(int32_t number, Cursor &cursor, const Operation *&begin, int64_t &count) {
+        while (count == 0 && cursor.batch != 0) {
+            if (cursor.in_collective) {
+                if (!expand(number, cursor, begin, count)) return false;
+            } else if (!more_of_batch(cursor, begin, count)) {
+                batch_at(cursor.batch).stage = ONLINE_OVER;
+                cursor.batch = 0;
             }
         }
         return true;
     }
 
     // False at the end of a batch.
-    bool more_of_batch(Place &place, const Operation *&begin, int64_t &count) {
-        const online_batch &batch = batch_at(place.batch);
-        if (place.at == batch.count) return false;
-        const auto *const first = static_cast<online_operation *>(online_at(world_, batch.operations)) + place.at++;
+    bool more_of_batch(Cursor &cursor, const Operation *&begin, int64_t &count) {
+        const online_batch &batch = batch_at(cursor.batch);
+        if (cursor.position == batch.count) return false;
+        const auto *const first =
+            static_cast<online_operation *>(online_at(world_, batch.operations)) + cursor.position++;
         if (first->code == ONLINE_COLLECTIVE) {
-            enter_collective(place, *first);
+            enter_collective(cursor, *first);
             return true;
         }
-        while (place.at < batch.count && first[count + 1].code != ONLINE_COLLECTIVE) ++count, ++place.at;
+        while (cursor.position < batch.count && first[count + 1].code != ONLINE_COLLECTIVE) ++count, ++cursor.position;
         ++count;
         begin = reinterpret_cast<const Operation *>(first);
         return true;
     }
 
     // Carry a batch out here, or wait for what has been begun of it.
-    void enter_batch(online_rank &me, Place &place, const Operation *&begin, int64_t &count) {
-        online_batch &batch = batch_at(place.batch);
-        place.at = 0;
+    void enter_batch(online_rank &shared, Cursor &cursor, const Operation *&begin, int64_t &count) {
+        online_batch &batch = batch_at(cursor.batch);
+        cursor.position = 0;
         if (batch.stage == ONLINE_PENDING) {
-            (batch.before ? batch_at(batch.before).next : me.first_batch) = batch.next;
-            (batch.next ? batch_at(batch.next).before : me.last_batch) = batch.before;
+            (batch.before ? batch_at(batch.before).next : shared.first_batch) = batch.next;
+            (batch.next ? batch_at(batch.next).before : shared.last_batch) = batch.before;
         } else if (batch.stage == ONLINE_QUEUED) {
             queue_.erase(std::find_if(queue_.begin(), queue_.end(),
-                                      [&](const Queued &queued) { return queued.batch == place.batch; }));
+                                      [&](const Queued &queued) { return queued.batch == cursor.batch; }));
             strands = static_cast<int32_t>(queue_.size());
         } else {
-            place.at = batch.count;
+            cursor.position = batch.count;
             begin = reinterpret_cast<const Operation *>(&batch.wait);
             count = 1;
         }
     }
 
-    void drop_batch(Place &place) {
-        online_free(world_, batch_at(place.batch).operations);
-        online_free(world_, place.batch);
-        place.batch = 0;
+    void drop_batch(Cursor &cursor) {
+        online_free(world_, batch_at(cursor.batch).operations);
+        online_free(world_, cursor.batch);
+        cursor.batch = 0;
     }
 
     void queue_batches(int32_t rank) {
-        online_rank &me = world_->rank[rank];
-        for (uint64_t place = me.first_batch; place != 0; place = batch_at(place).next) {
-            batch_at(place).stage = ONLINE_QUEUED;
-            queue_.push_back({rank, place});
+        online_rank &shared = world_->rank[rank];
+        for (uint64_t offset = shared.first_batch; offset != 0; offset = batch_at(offset).next) {
+            batch_at(offset).stage = ONLINE_QUEUED;
+            queue_.push_back({rank, offset});
         }
-        me.first_batch = me.last_batch = 0;
+        shared.first_batch = shared.last_batch = 0;
         strands = static_cast<int32_t>(queue_.size());
     }
 
-    void more_of_ring(online_rank &me, Place &place, const Operation *&begin, int64_t &count) {
-        const online_operation &next = me.ring[me.tail % ONLINE_RING];
-        if (next.code < ONLINE_COLLECTIVE) return give(me, place, begin, count);
-        place.text = me.places[me.tail++ % ONLINE_RING];
+    void more_of_ring(online_rank &shared, Cursor &cursor, const Operation *&begin, int64_t &count) {
+        const online_operation &next = shared.ring[shared.tail % ONLINE_RING];
+        if (next.code < ONLINE_COLLECTIVE) return give(shared, cursor, begin, count);
+        cursor.text = shared.call_sites[shared.tail++ % ONLINE_RING];
         if (next.code == ONLINE_BESIDE) {
-            queue_batches(place.rank);
+            queue_batches(cursor.rank);
         } else if (next.code == ONLINE_BATCH) {
-            place.batch = next.offset;
-            enter_batch(me, place, begin, count);
+            cursor.batch = next.offset;
+            enter_batch(shared, cursor, begin, count);
         } else {
-            enter_collective(place, next);
+            enter_collective(cursor, next);
         }
     }
 
     // Operations up to the next of another kind, or the end of the ring's memory.
-    void give(online_rank &me, Place &place, const Operation *&begin, int64_t &count) {
+    void give(online_rank &shared, Cursor &cursor, const Operation *&begin, int64_t &count) {
         static_assert(sizeof(online_operation) == sizeof(Operation));
-        const online_operation *const first = &me.ring[me.tail % ONLINE_RING];
-        const online_operation *const last = me.ring + ONLINE_RING;
+        const online_operation *const first = &shared.ring[shared.tail % ONLINE_RING];
+        const online_operation *const last = shared.ring + ONLINE_RING;
         uint32_t number = 0;
-        while (me.tail + number != me.head && first + number != last && first[number].code < ONLINE_COLLECTIVE)
+        while (shared.tail + number != shared.head && first + number != last && first[number].code < ONLINE_COLLECTIVE)
             ++number;
-        place.given = number;
+        cursor.ring_count = number;
         begin = reinterpret_cast<const Operation *>(first);
         count = number;
     }
 
     // Let a rank run, and those that get what they wait for, until all wait; false where the run has to stop.
     bool run(const Answers &answers, int32_t rank) {
-        online_rank &me = world_->rank[rank];
+        online_rank &shared = world_->rank[rank];
         world_->now = answers.now();
         world_->running = rank;
-        me.is_ahead = 0;
-        if (me.state == ONLINE_UNBORN) {
+        shared.is_ahead = 0;
+        if (shared.state == ONLINE_UNBORN) {
             if (!calls.start(calls.context, rank)) return false;
         } else {
             answer(answers, rank);
-            online_wake(&me.turn);
+            online_wake(&shared.turn);
         }
         while (!online_wait(&world_->simulator_turn, WAIT)) {
             if (!calls.look(calls.context, world_->running)) return false;
@@ -318,21 +321,21 @@ class Pump final : public Live {
     }
 
     void answer(const Answers &answers, int32_t rank) {
-        online_rank &me = world_->rank[rank];
-        if (me.question == ONLINE_DONE) {
-            int32_t *const names = static_cast<int32_t *>(online_at(world_, me.names));
-            for (int32_t i = 0; i < me.count; ++i) names[i] = answers.is_done(rank, names[i]);
-        } else if (me.question == ONLINE_MESSAGE) {
-            me.answer = answers.find_message(rank, me.source, me.tag);
+        online_rank &shared = world_->rank[rank];
+        if (shared.question == ONLINE_DONE) {
+            int32_t *const names = static_cast<int32_t *>(online_at(world_, shared.names));
+            for (int32_t i = 0; i < shared.count; ++i) names[i] = answers.is_done(rank, names[i]);
+        } else if (shared.question == ONLINE_MESSAGE) {
+            shared.answer = answers.find_message(rank, shared.source, shared.tag);
         }
-        me.question = ONLINE_NOTHING;
+        shared.question = ONLINE_NOTHING;
     }
 
     static constexpr long WAIT = 20000000;                                   // ns between two looks after the ranks
     static constexpr int32_t EXPANDED_NAMES = 1 << 25, LAST_NAME = 1 << 30;  // of requests in collectives
     static constexpr size_t MOST_REMEMBERED = size_t{1} << 26;               // bytes
     online_world *world_ = nullptr;
-    std::vector<Place> places_;                                                        // of ranks and strands
+    std::vector<Cursor> cursors_;                                                      // of ranks and strands
     std::deque<Queued> queue_;                                                         // strands that are to begin
     std::vector<std::unordered_map<std::string, std::vector<Operation>>> expansions_;  // of a rank's small collectives
     std::vector<int32_t> names_;  // of each rank, the next for requests of a collective that it has called before

@@ -38,7 +38,7 @@ cdef extern from "online/pump.hpp" nogil:
     cdef struct online_rank:
         int32_t state, exit_code, process, host_number
         uint32_t calls
-        uint64_t recorded, memory, place
+        uint64_t recorded, memory, call_site
         char host[128]
 
     cdef struct online_world:
@@ -63,9 +63,9 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         _Calls calls
         _Pump(int32_t ranks, int descriptor) except +
         online_world &world()
-        void *allocate(uint64_t size, uint64_t &place) except +
-        const char *place(int32_t rank, int32_t step)
-        const char *last_place(int32_t rank)
+        void *allocate(uint64_t size, uint64_t &offset) except +
+        const char *call_site(int32_t rank, int32_t step)
+        const char *last_call_site(int32_t rank)
 
 
 cdef cpp_bool _start(void *context, int32_t rank) noexcept with gil:
@@ -201,9 +201,9 @@ cdef class Pump:
     def state(self, int rank):
         """Return a rank's state, its exit code where it has called MPI_Abort, and what it says."""
         cdef online_world *world = &self._pump.world()
-        cdef online_rank *of = &world.rank[rank]
-        name = {ONLINE_ABORTED: "aborted", ONLINE_FINALIZED: "finalized"}.get(of.state, "running")
-        return name, of.exit_code, world.error.decode("utf-8", "replace")
+        cdef online_rank *shared = &world.rank[rank]
+        name = {ONLINE_ABORTED: "aborted", ONLINE_FINALIZED: "finalized"}.get(shared.state, "running")
+        return name, shared.exit_code, world.error.decode("utf-8", "replace")
 
     def memory(self, int rank):
         """Return the bytes that a rank shares with no other; of the first ranks, once they have waited or ended."""
@@ -211,12 +211,12 @@ cdef class Pump:
 
     def progress(self, int rank):
         """Return the number of a rank's process, 0 before MPI begins, and how many calls of MPI it has made."""
-        cdef online_rank *of = &self._pump.world().rank[rank]
-        return of.process, of.calls
+        cdef online_rank *shared = &self._pump.world().rank[rank]
+        return shared.process, shared.calls
 
     def last_call(self, int rank):
-        """Return where in the program a rank's last call is, as `place` does; empty before the first."""
-        cdef const char *text = self._pump.last_place(rank)
+        """Return where in the program a rank's last call is, as `call_site` does; empty before the first."""
+        cdef const char *text = self._pump.last_call_site(rank)
         return [] if text == NULL else text.decode("utf-8", "replace").split("\n")
 
     def compare(self, names):
@@ -255,7 +255,7 @@ cdef class Pump:
         clock = world.clock.decode("utf-8", "replace")
         return clock.split("\n") if clock else [], bool(world.threads), bool(world.blas)
 
-    def place(self, int rank, int step):
+    def call_site(self, int rank, int step):
         """Return where in the program an operation comes from.
 
         Parameters
@@ -268,5 +268,5 @@ cdef class Pump:
         list of str
             Call, file, line, function and number of the language; empty where that is not known.
         """
-        cdef const char *text = self._pump.place(rank, step)
+        cdef const char *text = self._pump.call_site(rank, step)
         return [] if text == NULL else text.decode("utf-8", "replace").split("\n")

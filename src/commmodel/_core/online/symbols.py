@@ -101,8 +101,8 @@ def _collective(function: Declaration, listed: dict[str, Declaration]) -> str | 
             field = "sdispls" if verb == "SCATTERV" else "rdispls"
         if field is not None:
             fields.append(f".{field} = {parameter.name}")
-    begin = "prepare_collective" if match["init"] else "begin_collective" if match["later"] else "collective"
-    rest = ", request" if begin != "collective" else ""
+    begin = "prepare_collective" if match["init"] else "begin_collective" if match["later"] else "call_collective"
+    rest = ", request" if begin != "call_collective" else ""
     return f"    struct arguments arguments = {{{', '.join(fields)}}};\n    return {begin}(&arguments{rest});\n"
 
 

@@ -94,7 +94,7 @@ static void make_ready(void) {
     }
 }
 
-static void *given(void *block) {
+static void *count_allocation(void *block) {
     if (block != NULL && depth == 0) {
         add(&allocated, (int64_t)malloc_usable_size(block));
         add(&blocks, 1);
@@ -110,7 +110,7 @@ VISIBLE void *malloc(size_t size) {
     depth++;
     void *block = next.malloc(size);
     depth--;
-    return given(block);
+    return count_allocation(block);
 }
 
 VISIBLE void *calloc(size_t count, size_t size) {
@@ -122,7 +122,7 @@ VISIBLE void *calloc(size_t count, size_t size) {
     depth++;
     void *block = next.calloc(count, size);
     depth--;
-    return given(block);
+    return count_allocation(block);
 }
 
 VISIBLE void free(void *block) {
@@ -166,7 +166,7 @@ VISIBLE int posix_memalign(void **block, size_t alignment, size_t size) {
     int code = next.posix_memalign(block, alignment, size);
     depth--;
     if (code == 0) {
-        given(*block);
+        count_allocation(*block);
     }
     return code;
 }
@@ -182,7 +182,7 @@ VISIBLE int posix_memalign(void **block, size_t alignment, size_t size) {
         depth++;                             \
         void *block = next.name arguments;   \
         depth--;                             \
-        return given(block);                 \
+        return count_allocation(block);      \
     }
 
 ALIGNED(aligned_alloc, (size_t alignment, size_t size), (alignment, size))
@@ -196,7 +196,7 @@ static struct {
     uintptr_t first, end;
     int kind;
 } mappings[MOST_MAPPINGS];
-static size_t known;
+static size_t mapping_count;
 static int busy;
 
 static void lock(void) {
@@ -213,26 +213,26 @@ static void remember(uintptr_t first, uintptr_t end, int kind) {
     if (first == end) {
         return;
     }
-    if (known == MOST_MAPPINGS) {
+    if (mapping_count == MOST_MAPPINGS) {
         add(&unlisted, 1);
         return;
     }
-    mappings[known].first = first;
-    mappings[known].end = end;
-    mappings[known].kind = kind;
-    known++;
+    mappings[mapping_count].first = first;
+    mappings[mapping_count].end = end;
+    mappings[mapping_count].kind = kind;
+    mapping_count++;
     add(&mapped[kind], (int64_t)(end - first));
 }
 
 static void forget(uintptr_t first, uintptr_t end) {
-    for (size_t i = known; i-- > 0;) {
+    for (size_t i = mapping_count; i-- > 0;) {
         uintptr_t one_first = mappings[i].first, one_end = mappings[i].end;
         int kind = mappings[i].kind;
         if (one_first >= end || one_end <= first) {
             continue;
         }
         add(&mapped[kind], -(int64_t)(one_end - one_first));
-        mappings[i] = mappings[--known];
+        mappings[i] = mappings[--mapping_count];
         remember(one_first, one_first < first ? first : one_first, kind); /* what stays before, and after */
         remember(one_end > end ? end : one_end, one_end, kind);
     }
@@ -301,7 +301,7 @@ VISIBLE void commmodel_read_allocations(struct commmodel_allocations *counts) {
 VISIBLE int commmodel_mapping_of(const void *address) {
     int kind = COMMMODEL_NOT_MAPPED;
     lock();
-    for (size_t i = 0; i < known && kind == COMMMODEL_NOT_MAPPED; i++) {
+    for (size_t i = 0; i < mapping_count && kind == COMMMODEL_NOT_MAPPED; i++) {
         if (mappings[i].first <= (uintptr_t)address && (uintptr_t)address < mappings[i].end) {
             kind = mappings[i].kind;
         }

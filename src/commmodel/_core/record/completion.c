@@ -10,30 +10,30 @@ enum { FEW = 64 };
 
 /* What is needed beside the program's own arguments: a number for each request, taken before MPI changes the handles, and
  * room for the statuses that the program does not want. */
-struct given {
+struct before {
     long long count;
     struct request *requests, few[FEW];
     MPI_Status *statuses, *allocated, ignored[FEW];
 };
 
-static void take_requests(struct given *given, int count, const MPI_Request *handles, MPI_Status *statuses,
-                          int wanted) {
-    given->count = count > 0 ? count : 0;
-    given->requests = given->few;
-    given->statuses = wanted ? statuses : given->ignored;
-    given->allocated = NULL;
-    if (given->count > FEW) {
-        given->requests = malloc((size_t)given->count * sizeof *given->requests);
-        if (!wanted) {
-            given->statuses = given->allocated = malloc((size_t)given->count * sizeof *given->statuses);
+static void take_requests(struct before *before, int count, const MPI_Request *handles, MPI_Status *statuses,
+                          int has_statuses) {
+    before->count = count > 0 ? count : 0;
+    before->requests = before->few;
+    before->statuses = has_statuses ? statuses : before->ignored;
+    before->allocated = NULL;
+    if (before->count > FEW) {
+        before->requests = malloc((size_t)before->count * sizeof *before->requests);
+        if (!has_statuses) {
+            before->statuses = before->allocated = malloc((size_t)before->count * sizeof *before->statuses);
         }
-        if (given->requests == NULL || given->statuses == NULL) {
+        if (before->requests == NULL || before->statuses == NULL) {
             abort();
         }
     }
     lock_log();
-    for (long long i = 0; i < given->count; i++) {
-        given->requests[i] = request_taken(handles[i]);
+    for (long long i = 0; i < before->count; i++) {
+        before->requests[i] = request_taken(handles[i]);
     }
     unlock_log();
 }
@@ -44,49 +44,49 @@ static unsigned char *put_completed(unsigned char *p, const struct request *requ
 }
 
 /* Record that the requests with these indices (all in order, where there are none) have completed. */
-static void record(unsigned code, uint64_t begin, uint64_t end, const void *caller, struct given *given, int completed,
-                   const int *indices) {
+static void record(unsigned code, uint64_t begin, uint64_t end, const void *caller, struct before *before,
+                   int completed, const int *indices) {
     uint64_t site = enter_log(caller), number = 0;
     for (int i = 0; i < completed; i++) { /* a null request, or a persistent one not started, completes as nothing */
-        const struct request *request = &given->requests[indices == NULL ? i : indices[i]];
+        const struct request *request = &before->requests[indices == NULL ? i : indices[i]];
         number += request->serial != 0 && request->flags & ACTIVE;
     }
     unsigned char *p = open_call(code, begin, end, site, 64 + 40 * (size_t)number);
-    p = p == NULL ? NULL : put_unsigned(put_unsigned(p, (uint64_t)given->count), number);
+    p = p == NULL ? NULL : put_unsigned(put_unsigned(p, (uint64_t)before->count), number);
     for (int i = 0; i < completed; i++) {
-        struct request *request = &given->requests[indices == NULL ? i : indices[i]];
+        struct request *request = &before->requests[indices == NULL ? i : indices[i]];
         if (request->serial != 0 && request->flags & ACTIVE) {
-            p = p == NULL ? NULL : put_completed(p, request, &given->statuses[i]);
+            p = p == NULL ? NULL : put_completed(p, request, &before->statuses[i]);
             request->flags &= ~(unsigned)ACTIVE;
         }
     }
-    for (long long i = given->count; i-- > 0;) {
-        if (given->requests[i].flags & (ACTIVE | PERSISTENT)) {
-            request_kept(&given->requests[i]);
+    for (long long i = before->count; i-- > 0;) {
+        if (before->requests[i].flags & (ACTIVE | PERSISTENT)) {
+            request_kept(&before->requests[i]);
         }
     }
     close_call(p);
-    if (given->requests != given->few) {
-        free(given->requests);
-        free(given->allocated);
+    if (before->requests != before->few) {
+        free(before->requests);
+        free(before->allocated);
     }
 }
 
 /* A function of this family. Once the requests are taken, `list`, its parameter for one status or several, is room for
- * them where it was `none`; in Open MPI and the standard's ABI the two names of no status differ in type. */
-#define COMPLETION(name, parameters, arguments, number, handles, list, none, completed, indices)         \
-    VISIBLE int MPI_##name parameters {                                                                  \
-        PASS_ON(next.name arguments);                                                                    \
-        struct given given;                                                                              \
-        take_requests(&given, number, handles, list, list != none);                                      \
-        list = given.statuses;                                                                           \
-        uint64_t begin = ticks();                                                                        \
-        int code = next.name arguments;                                                                  \
-        uint64_t end = ticks();                                                                          \
-        int number_completed = code == MPI_SUCCESS ? (completed) : 0;                                    \
-        record(CODE_##name, begin, end, __builtin_return_address(0), &given, number_completed, indices); \
-        return code;                                                                                     \
-    }                                                                                                    \
+ * them where it was `no_status`; in Open MPI and the standard's ABI the two names of no status differ in type. */
+#define COMPLETION(name, parameters, arguments, number, handles, list, no_status, completed, indices)     \
+    VISIBLE int MPI_##name parameters {                                                                   \
+        PASS_ON(next.name arguments);                                                                     \
+        struct before before;                                                                             \
+        take_requests(&before, number, handles, list, list != no_status);                                 \
+        list = before.statuses;                                                                           \
+        uint64_t begin = ticks();                                                                         \
+        int code = next.name arguments;                                                                   \
+        uint64_t end = ticks();                                                                           \
+        int number_completed = code == MPI_SUCCESS ? (completed) : 0;                                     \
+        record(CODE_##name, begin, end, __builtin_return_address(0), &before, number_completed, indices); \
+        return code;                                                                                      \
+    }                                                                                                     \
     ALSO_PMPI(name)
 
 #define ONE(name, parameters, arguments, number, handles, completed, indices) \

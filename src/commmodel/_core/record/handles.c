@@ -75,21 +75,21 @@ static struct node *look_up(const struct table *table, uintptr_t handle) {
 
 /* Take a handle out; its number is 0 where it is not there. */
 static struct node take(struct table *table, uintptr_t handle) {
-    struct node none = {0, 0, 0, 0};
+    struct node empty = {0, 0, 0, 0};
     if (table->nodes != NULL) {
         for (uint32_t *i = bucket_of(table, handle); *i != 0; i = &table->nodes[*i].next) {
             struct node *node = &table->nodes[*i];
             if (node->handle == handle) {
-                struct node taken = *node;
+                struct node result = *node;
                 uint32_t freed = *i;
                 *i = node->next;
                 node->next = table->unused;
                 table->unused = freed;
-                return taken;
+                return result;
             }
         }
     }
-    return none;
+    return empty;
 }
 
 /* Requests. */
@@ -122,8 +122,8 @@ struct request request_taken(MPI_Request request) {
     if (request != MPI_REQUEST_NULL) {
         node = take(&requests, (uintptr_t)request);
     }
-    struct request taken = {node.handle, node.number, node.flags};
-    return taken;
+    struct request result = {node.handle, node.number, node.flags};
+    return result;
 }
 
 void request_kept(const struct request *request) {
@@ -150,7 +150,7 @@ uint64_t message_taken(MPI_Message message) { return take(&messages, (uintptr_t)
 /* Communicators. */
 
 static struct table communicators;
-static struct communicator *known; /* by id; never given back: a rank makes few */
+static struct communicator *communicator_table; /* by id; never given back: a rank makes few */
 static uint64_t ids, room;
 static int world_size, *translated; /* as many ranks as the largest group had */
 static size_t translated_room;
@@ -191,29 +191,30 @@ static unsigned char *put_group(unsigned char *p, MPI_Group group, int size) {
     return p;
 }
 
-static int count_neighbours(MPI_Comm comm, struct communicator *of) {
+static int count_neighbours(MPI_Comm comm, struct communicator *communicator) {
     int topology = MPI_UNDEFINED, count = 0, weighted;
     PMPI_Topo_test(comm, &topology);
     switch (topology) {
         case MPI_CART:
             PMPI_Cartdim_get(comm, &count);
-            of->sources = of->destinations = 2 * count;
+            communicator->sources = communicator->destinations = 2 * count;
             return CARTESIAN;
         case MPI_GRAPH:
-            PMPI_Graph_neighbors_count(comm, of->rank, &count);
-            of->sources = of->destinations = count;
+            PMPI_Graph_neighbors_count(comm, communicator->rank, &count);
+            communicator->sources = communicator->destinations = count;
             return GRAPH;
         case MPI_DIST_GRAPH:
-            PMPI_Dist_graph_neighbors_count(comm, &of->sources, &of->destinations, &weighted);
+            PMPI_Dist_graph_neighbors_count(comm, &communicator->sources, &communicator->destinations, &weighted);
             return DISTRIBUTED_GRAPH;
         default: return PLAIN;
     }
 }
 
-static void write_communicator(MPI_Comm comm, const struct communicator *of, uint64_t parent, MPI_Comm members) {
+static void write_communicator(MPI_Comm comm, const struct communicator *communicator, uint64_t parent,
+                               MPI_Comm members) {
     MPI_Group group, remote = MPI_GROUP_EMPTY;
     char name[MPI_MAX_OBJECT_NAME + 1] = "";
-    int length, most = of->size > of->peers ? of->size : of->peers;
+    int length, most = communicator->size > communicator->peers ? communicator->size : communicator->peers;
     if ((size_t)most * 2 > translated_room) {
         int *larger = realloc(translated, (size_t)most * 2 * sizeof *larger);
         if (larger == NULL) {
@@ -222,19 +223,20 @@ static void write_communicator(MPI_Comm comm, const struct communicator *of, uin
         translated = larger;
         translated_room = (size_t)most * 2;
     }
-    unsigned char *record = log_reserve(sizeof name + 64 + 30 * ((size_t)of->size + (size_t)of->peers));
+    unsigned char *record =
+        log_reserve(sizeof name + 64 + 30 * ((size_t)communicator->size + (size_t)communicator->peers));
     if (record == NULL) {
         return;
     }
     PMPI_Comm_get_name(comm, name, &length);
-    unsigned char *p = put_unsigned(put_unsigned(record + 1, of->id), parent);
-    p = put_text(put_unsigned(p, (uint64_t)of->kind), name);
+    unsigned char *p = put_unsigned(put_unsigned(record + 1, communicator->id), parent);
+    p = put_text(put_unsigned(p, (uint64_t)communicator->kind), name);
     PMPI_Comm_group(members, &group);
-    p = put_group(p, group, of->size);
+    p = put_group(p, group, communicator->size);
     PMPI_Group_free(&group);
-    if (of->inter) {
+    if (communicator->inter) {
         PMPI_Comm_remote_group(members, &remote);
-        p = put_group(p, remote, of->peers);
+        p = put_group(p, remote, communicator->peers);
         PMPI_Group_free(&remote);
     } else {
         p = put_unsigned(p, 0);
@@ -243,34 +245,35 @@ static void write_communicator(MPI_Comm comm, const struct communicator *of, uin
 }
 
 /* The neighbours of this process, from the first source on, then the destinations; 0 where they cannot be had. */
-static int list_neighbours(MPI_Comm comm, const struct communicator *of, int *neighbours) {
+static int list_neighbours(MPI_Comm comm, const struct communicator *communicator, int *neighbours) {
     int code = MPI_SUCCESS;
-    switch (of->kind) {
+    switch (communicator->kind) {
         case CARTESIAN:
-            for (int i = 0; i < of->sources && code == MPI_SUCCESS; i += 2) {
+            for (int i = 0; i < communicator->sources && code == MPI_SUCCESS; i += 2) {
                 code = PMPI_Cart_shift(comm, i / 2, 1, &neighbours[i], &neighbours[i + 1]);
             }
             break;
-        case GRAPH: code = PMPI_Graph_neighbors(comm, of->rank, of->sources, neighbours); break;
+        case GRAPH: code = PMPI_Graph_neighbors(comm, communicator->rank, communicator->sources, neighbours); break;
         default: { /* weights are asked for, as not all libraries let them be ignored */
-            int *weights = neighbours + of->sources + of->destinations;
-            return PMPI_Dist_graph_neighbors(comm, of->sources, neighbours, weights, of->destinations,
-                                             neighbours + of->sources, weights + of->sources) == MPI_SUCCESS;
+            int *weights = neighbours + communicator->sources + communicator->destinations;
+            return PMPI_Dist_graph_neighbors(comm, communicator->sources, neighbours, weights,
+                                             communicator->destinations, neighbours + communicator->sources,
+                                             weights + communicator->sources) == MPI_SUCCESS;
         }
     }
-    memcpy(neighbours + of->sources, neighbours, (size_t)of->sources * sizeof *neighbours);
+    memcpy(neighbours + communicator->sources, neighbours, (size_t)communicator->sources * sizeof *neighbours);
     return code == MPI_SUCCESS;
 }
 
-static void write_neighbours(MPI_Comm comm, const struct communicator *of) {
-    size_t number = (size_t)of->sources + (size_t)of->destinations;
+static void write_neighbours(MPI_Comm comm, const struct communicator *communicator) {
+    size_t number = (size_t)communicator->sources + (size_t)communicator->destinations;
     int *neighbours = calloc(2 * number + 1, sizeof *neighbours);
-    if (neighbours != NULL && list_neighbours(comm, of, neighbours)) {
+    if (neighbours != NULL && list_neighbours(comm, communicator, neighbours)) {
         unsigned char *record = log_reserve(64 + 10 * number);
-        unsigned char *p = record == NULL ? NULL : put_unsigned(record + 1, of->id);
+        unsigned char *p = record == NULL ? NULL : put_unsigned(record + 1, communicator->id);
         for (size_t i = 0; p != NULL && i <= number; i++) {
-            p = i == 0 ? put_unsigned(p, (uint64_t)of->sources) : p;
-            p = i == (size_t)of->sources ? put_unsigned(p, (uint64_t)of->destinations) : p;
+            p = i == 0 ? put_unsigned(p, (uint64_t)communicator->sources) : p;
+            p = i == (size_t)communicator->sources ? put_unsigned(p, (uint64_t)communicator->destinations) : p;
             p = i == number ? p : put_signed(p, peer_number(neighbours[i]));
         }
         if (p != NULL) {
@@ -283,32 +286,32 @@ static void write_neighbours(MPI_Comm comm, const struct communicator *of) {
 /* A copy that is not complete (MPI_Comm_idup) must not be asked: its parent knows. */
 static struct communicator *add(MPI_Comm comm, uint64_t parent, MPI_Comm members) {
     if (ids + 1 >= room) {
-        struct communicator *larger = realloc(known, (2 * room + 64) * sizeof *larger);
+        struct communicator *larger = realloc(communicator_table, (2 * room + 64) * sizeof *larger);
         if (larger == NULL) {
             return NULL;
         }
-        known = larger;
+        communicator_table = larger;
         room = 2 * room + 64;
     }
-    struct communicator *of = &known[++ids];
-    memset(of, 0, sizeof *of);
-    of->id = ids;
-    PMPI_Comm_test_inter(members, &of->inter);
-    PMPI_Comm_rank(members, &of->rank);
-    PMPI_Comm_size(members, &of->size);
-    of->peers = of->size;
-    if (of->inter) {
-        PMPI_Comm_remote_size(members, &of->peers);
-        of->kind = INTER;
+    struct communicator *communicator = &communicator_table[++ids];
+    memset(communicator, 0, sizeof *communicator);
+    communicator->id = ids;
+    PMPI_Comm_test_inter(members, &communicator->inter);
+    PMPI_Comm_rank(members, &communicator->rank);
+    PMPI_Comm_size(members, &communicator->size);
+    communicator->peers = communicator->size;
+    if (communicator->inter) {
+        PMPI_Comm_remote_size(members, &communicator->peers);
+        communicator->kind = INTER;
     } else {
-        of->kind = count_neighbours(members, of);
+        communicator->kind = count_neighbours(members, communicator);
     }
-    put(&communicators, (uintptr_t)comm, of->id, 0);
-    write_communicator(comm, of, parent, members);
-    if (of->kind != PLAIN && of->kind != INTER) {
-        write_neighbours(members, of);
+    put(&communicators, (uintptr_t)comm, communicator->id, 0);
+    write_communicator(comm, communicator, parent, members);
+    if (communicator->kind != PLAIN && communicator->kind != INTER) {
+        write_neighbours(members, communicator);
     }
-    return of;
+    return communicator;
 }
 
 const struct communicator *communicator_of(MPI_Comm comm) {
@@ -317,18 +320,18 @@ const struct communicator *communicator_of(MPI_Comm comm) {
         return &null;
     }
     const struct node *node = look_up(&communicators, (uintptr_t)comm);
-    const struct communicator *of = node == NULL ? add(comm, 0, comm) : &known[node->number];
-    return of == NULL ? &null : of;
+    const struct communicator *communicator = node == NULL ? add(comm, 0, comm) : &communicator_table[node->number];
+    return communicator == NULL ? &null : communicator;
 }
 
-uint64_t communicator_made(MPI_Comm comm, MPI_Comm parent, int copied) {
+uint64_t communicator_made(MPI_Comm comm, MPI_Comm parent, int is_copy) {
     if (comm == MPI_COMM_NULL) {
         return 0;
     }
     uint64_t of_parent = parent == MPI_COMM_NULL ? 0 : communicator_of(parent)->id;
     take(&communicators, (uintptr_t)comm); /* one whose end was not seen */
-    const struct communicator *of = add(comm, of_parent, copied ? parent : comm);
-    return of == NULL ? 0 : of->id;
+    const struct communicator *communicator = add(comm, of_parent, is_copy ? parent : comm);
+    return communicator == NULL ? 0 : communicator->id;
 }
 
 void communicator_renamed(MPI_Comm comm) {

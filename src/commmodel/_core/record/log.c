@@ -64,11 +64,11 @@ void unlock_log(void) {
 static void write_memory(void) {
     size_t used = (size_t)(log.cursor - log.window);
     for (size_t done = 0; log.memory && done < used;) {
-        ssize_t written = pwrite(log.file, log.window + done, used - done, (off_t)(log.offset + done));
-        if (written < 0 && errno != EINTR) {
+        ssize_t advance = pwrite(log.file, log.window + done, used - done, (off_t)(log.offset + done));
+        if (advance < 0 && errno != EINTR) {
             return;
         }
-        done += written > 0 ? (size_t)written : 0;
+        done += advance > 0 ? (size_t)advance : 0;
     }
 }
 

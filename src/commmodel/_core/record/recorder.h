@@ -123,7 +123,7 @@ enum { RECEIVE = 1, PERSISTENT = 2, ACTIVE = 4 };
 
 void handles_prepare(int processes);
 const struct communicator *communicator_of(MPI_Comm comm);
-uint64_t communicator_made(MPI_Comm comm, MPI_Comm parent, int copied);
+uint64_t communicator_made(MPI_Comm comm, MPI_Comm parent, int is_copy);
 void communicator_renamed(MPI_Comm comm);
 uint64_t communicator_taken(MPI_Comm comm);
 void communicator_kept(MPI_Comm comm, uint64_t id);
@@ -202,10 +202,12 @@ unsigned operation_number(MPI_Op op);
 unsigned operation_flags(MPI_Op op);
 
 /* Of rooted collectives: is this the root; does this process take part beside the root. */
-static inline int is_root(const struct communicator *of, int root) {
-    return of->inter ? root == MPI_ROOT : root == of->rank;
+static inline int is_root(const struct communicator *communicator, int root) {
+    return communicator->inter ? root == MPI_ROOT : root == communicator->rank;
 }
 
-static inline int takes_part(const struct communicator *of, int root) { return !of->inter || root >= 0; }
+static inline int takes_part(const struct communicator *communicator, int root) {
+    return !communicator->inter || root >= 0;
+}
 
 #endif

@@ -31,9 +31,9 @@ static const char FOLDER[] = "COMMMODEL_RECORD", PRELOAD[] = "LD_PRELOAD", OURS[
 
 /* Programs that the program starts are not recorded: what the launcher has added to the environment goes. */
 static void clean_environment(void) {
-    const char *preload = getenv(PRELOAD), *ours = getenv(OURS);
-    if (preload != NULL && ours != NULL && strncmp(preload, ours, strlen(ours)) == 0) {
-        const char *rest = preload + strlen(ours);
+    const char *preload = getenv(PRELOAD), *recorder = getenv(OURS);
+    if (preload != NULL && recorder != NULL && strncmp(preload, recorder, strlen(recorder)) == 0) {
+        const char *rest = preload + strlen(recorder);
         rest += *rest == ' ' || *rest == ':';
         if (*rest != '\0') {
             setenv(PRELOAD, strdup(rest), 1);
@@ -86,9 +86,9 @@ __attribute__((constructor)) static void start(void) {
     ticks_counter = has_steady_counter();
     start_tick = ticks();
     start_nanoseconds = ticks_of(CLOCK_MONOTONIC);
-    const char *asked = getenv(FOLDER);
-    if (asked != NULL && strlen(asked) < sizeof folder) {
-        strcpy(folder, asked);
+    const char *setting = getenv(FOLDER);
+    if (setting != NULL && strlen(setting) < sizeof folder) {
+        strcpy(folder, setting);
         if (is_the_program()) {
             clean_environment();
         }
@@ -107,7 +107,7 @@ static double ticks_per_second(void) {
  * answer that came fastest. A parent answers in rank 0's time, as it has asked before. */
 
 enum { QUESTIONS = 12, TAG = 1 };
-static MPI_Comm own = MPI_COMM_NULL;
+static MPI_Comm private_comm = MPI_COMM_NULL;
 static int world_rank, world_size;
 static double rate;
 
@@ -125,8 +125,9 @@ static int ask_parent(int parent, struct clock *clock) {
     int code = MPI_SUCCESS;
     for (int i = 0; i < QUESTIONS && code == MPI_SUCCESS; i++) {
         uint64_t before = ticks();
-        code = next.Send(NULL, 0, MPI_BYTE, parent, TAG, own);
-        code = code == MPI_SUCCESS ? next.Recv(answer, 2, MPI_DOUBLE, parent, TAG, own, MPI_STATUS_IGNORE) : code;
+        code = next.Send(NULL, 0, MPI_BYTE, parent, TAG, private_comm);
+        code =
+            code == MPI_SUCCESS ? next.Recv(answer, 2, MPI_DOUBLE, parent, TAG, private_comm, MPI_STATUS_IGNORE) : code;
         double round_trip = (double)(ticks() - before) / rate;
         if (code == MPI_SUCCESS && round_trip < shortest) {
             shortest = round_trip;
@@ -141,9 +142,9 @@ static int ask_parent(int parent, struct clock *clock) {
 static int answer_child(int child, const struct clock *clock) {
     int code = MPI_SUCCESS;
     for (int i = 0; i < QUESTIONS && code == MPI_SUCCESS; i++) {
-        code = next.Recv(NULL, 0, MPI_BYTE, child, TAG, own, MPI_STATUS_IGNORE);
+        code = next.Recv(NULL, 0, MPI_BYTE, child, TAG, private_comm, MPI_STATUS_IGNORE);
         double answer[2] = {rank_0_seconds(clock), clock->uncertainty};
-        code = code == MPI_SUCCESS ? next.Send(answer, 2, MPI_DOUBLE, child, TAG, own) : code;
+        code = code == MPI_SUCCESS ? next.Send(answer, 2, MPI_DOUBLE, child, TAG, private_comm) : code;
     }
     return code;
 }
@@ -218,10 +219,10 @@ static void begin_log(uint64_t begin, uint64_t end, int level, unsigned code, co
     header.unix_nanoseconds =
         (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)(1e9 * (double)(ticks() - begin) / rate);
     several_threads = level == MPI_THREAD_MULTIPLE;
-    if (next.Comm_dup(MPI_COMM_WORLD, &own) != MPI_SUCCESS) { /* also: rank 0 has made the folder */
+    if (next.Comm_dup(MPI_COMM_WORLD, &private_comm) != MPI_SUCCESS) { /* also: rank 0 has made the folder */
         return;
     }
-    PMPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+    PMPI_Comm_set_errhandler(private_comm, MPI_ERRORS_RETURN);
     int synchronised = synchronise(&clock) == MPI_SUCCESS;
     mkdir(folder, 0777);
     snprintf(path, sizeof path, "%s/rank-%06d.log", folder, world_rank);
@@ -290,13 +291,13 @@ VISIBLE int MPI_Init_thread(int *argc, char ***argv, int required, int *provided
 ALSO_PMPI(Init_thread)
 
 VISIBLE int MPI_Finalize(void) {
-    if (own == MPI_COMM_NULL) {
+    if (private_comm == MPI_COMM_NULL) {
         return next.Finalize();
     }
     uint64_t begin = ticks();
     struct clock clock;
     int synchronised = synchronise(&clock) == MPI_SUCCESS;
-    next.Comm_free(&own);
+    next.Comm_free(&private_comm);
     if (!recording) {
         return next.Finalize();
     }

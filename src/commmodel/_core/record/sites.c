@@ -233,7 +233,7 @@ static uint64_t ask_python(object state, const char *frame, int above) {
     char file[MOST_TEXT] = "", function[MOST_TEXT] = "";
     int line = 0, understood = 0;
     unlock_sites();
-    int held = python.PyGILState_Ensure();
+    int lock = python.PyGILState_Ensure();
     python.PyErr_Fetch(&type, &value, &traceback);
     object public_frame = python.PyThreadState_GetFrame(state);
     for (int i = 0; public_frame != NULL && i < above; i++) {
@@ -241,8 +241,8 @@ static uint64_t ask_python(object state, const char *frame, int above) {
         python.Py_DecRef(public_frame);
         public_frame = back;
     }
-    object same = public_frame == NULL ? NULL : python.PyFrame_GetCode(public_frame);
-    if (same != NULL && same == code) {
+    object public_code = public_frame == NULL ? NULL : python.PyFrame_GetCode(public_frame);
+    if (public_code != NULL && public_code == code) {
         object name = python.PyObject_GetAttrString(code, "co_filename");
         object qualified = python.PyObject_GetAttrString(code, "co_qualname");
         const char *text = name == NULL ? NULL : python.PyUnicode_AsUTF8(name);
@@ -255,11 +255,11 @@ static uint64_t ask_python(object state, const char *frame, int above) {
         python.Py_DecRef(qualified);
         understood = 1;
     }
-    python.Py_DecRef(same);
+    python.Py_DecRef(public_code);
     python.Py_DecRef(public_frame);
     python.PyErr_Clear();
     python.PyErr_Restore(type, value, traceback);
-    python.PyGILState_Release(held);
+    python.PyGILState_Release(lock);
     lock_sites();
     if (!understood) {
         has_python = 0; /* frames are not what we think: read no more of them */

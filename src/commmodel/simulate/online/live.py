@@ -97,7 +97,7 @@ class LiveProgram:
 
     def place(self, rank: int, step: int) -> tuple[str, str]:
         """Return the call and the site of an operation that hangs, so many behind the first of those given last."""
-        words = [] if self._pump is None else self._pump.place(rank, step)
+        words = [] if self._pump is None else self._pump.call_site(rank, step)
         return self._resolved(words) if words else ("MPI", "")
 
     def _last_call(self, rank: int) -> tuple[str, str]:

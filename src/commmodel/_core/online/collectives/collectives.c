@@ -16,11 +16,11 @@ struct collective {
     struct communicator *communicator;
     uint64_t call;
     uint32_t number, start;  // of the communicator's calls; how often a persistent one has been started
-    MPI_Count *own[2];       // copies of arrays, which the program may change
-    MPI_Aint *own_places[2];
-    MPI_Datatype *own_types[2];
-    struct datatype **kept;  // until the end, as the program may free them
-    size_t kept_count;
+    MPI_Count *counts[2];    // copies of arrays, which the program may change
+    MPI_Aint *displacements[2];
+    MPI_Datatype *types[2];
+    struct datatype **datatypes;  // until the end, as the program may free them
+    size_t datatype_count;
     struct operation *operation;
     uint64_t batch;  // of operations that have not been waited for
     int error;
@@ -43,33 +43,36 @@ static bool has_root(enum verb verb) {
 }
 static bool reduces(enum verb verb) { return verb >= REDUCE && verb <= EXSCAN; }
 
-static bool is_root(const struct collective *of) {
-    return of->communicator->remote ? of->arguments.root == MPI_ROOT : of->arguments.root == of->communicator->rank;
+static bool is_root(const struct collective *collective) {
+    return collective->communicator->remote ? collective->arguments.root == MPI_ROOT
+                                            : collective->arguments.root == collective->communicator->rank;
 }
-static bool takes_part(const struct collective *of) {
-    return !of->communicator->remote || of->arguments.root != MPI_PROC_NULL;
+static bool takes_part(const struct collective *collective) {
+    return !collective->communicator->remote || collective->arguments.root != MPI_PROC_NULL;
 }
 
-struct block sent_block(const struct arguments *a, int i) {
-    struct block block = {(char *)a->sendbuf, a->sendcount, datatype_of(a->sendtypes ? a->sendtypes[i] : a->sendtype)};
-    if (a->sendcounts) block.count = a->sendcounts[i];
-    if (a->verb == ALLTOALLW || a->verb == NEIGHBOR_ALLTOALLW) {
-        block.at += a->sdispls[i];
-    } else if (a->sdispls != NULL) {
-        block.at += a->sdispls[i] * block.type->extent;
+struct block sent_block(const struct arguments *arguments, int i) {
+    struct block block = {(char *)arguments->sendbuf, arguments->sendcount,
+                          datatype_of(arguments->sendtypes ? arguments->sendtypes[i] : arguments->sendtype)};
+    if (arguments->sendcounts) block.count = arguments->sendcounts[i];
+    if (arguments->verb == ALLTOALLW || arguments->verb == NEIGHBOR_ALLTOALLW) {
+        block.at += arguments->sdispls[i];
+    } else if (arguments->sdispls != NULL) {
+        block.at += arguments->sdispls[i] * block.type->extent;
     } else {
         block.at += i * block.count * block.type->extent;
     }
     return block;
 }
 
-struct block received_block(const struct arguments *a, int i) {
-    struct block block = {a->recvbuf, a->recvcount, datatype_of(a->recvtypes ? a->recvtypes[i] : a->recvtype)};
-    if (a->recvcounts) block.count = a->recvcounts[i];
-    if (a->verb == ALLTOALLW || a->verb == NEIGHBOR_ALLTOALLW) {
-        block.at += a->rdispls[i];
-    } else if (a->rdispls != NULL) {
-        block.at += a->rdispls[i] * block.type->extent;
+struct block received_block(const struct arguments *arguments, int i) {
+    struct block block = {arguments->recvbuf, arguments->recvcount,
+                          datatype_of(arguments->recvtypes ? arguments->recvtypes[i] : arguments->recvtype)};
+    if (arguments->recvcounts) block.count = arguments->recvcounts[i];
+    if (arguments->verb == ALLTOALLW || arguments->verb == NEIGHBOR_ALLTOALLW) {
+        block.at += arguments->rdispls[i];
+    } else if (arguments->rdispls != NULL) {
+        block.at += arguments->rdispls[i] * block.type->extent;
     } else {
         block.at += i * block.count * block.type->extent;
     }
@@ -81,9 +84,9 @@ struct block received_block(const struct arguments *a, int i) {
 static uint64_t part_with(int segments, const struct block *blocks) {
     MPI_Count bytes = 0;
     for (int i = 0; i < segments; i++) bytes += volume(blocks[i].count, blocks[i].type);
-    const uint64_t place = allocate_shared(
+    const uint64_t offset = allocate_shared(
         sizeof(struct part) + sizeof(MPI_Count) * (uint64_t)segments + (uint64_t)bytes, "the data of a collective");
-    struct part *part = online_at_filled(world, place, (uint64_t)bytes);
+    struct part *part = online_at_filled(world, offset, (uint64_t)bytes);
     part->segments = segments;
     char *to = (char *)(part->ends + segments);
     MPI_Count end = 0;
@@ -91,75 +94,82 @@ static uint64_t part_with(int segments, const struct block *blocks) {
         end += pack(blocks[i].at, blocks[i].count, blocks[i].type, to + end);
         part->ends[i] = end;
     }
-    return place;
+    return offset;
 }
 
-static uint64_t given(const struct collective *of) {
-    const struct arguments *a = &of->arguments;
-    const int others = peers(of->communicator)->size, rank = of->communicator->rank;
-    const bool in_place = a->sendbuf == MPI_IN_PLACE;
-    struct block one;
+static uint64_t pack_contribution(const struct collective *collective) {
+    const struct arguments *arguments = &collective->arguments;
+    const int peer_count = peers(collective->communicator)->size, rank = collective->communicator->rank;
+    const bool in_place = arguments->sendbuf == MPI_IN_PLACE;
+    struct block block_of_rank;
     int segments = 1;
-    switch (a->verb) {
+    switch (arguments->verb) {
         case BARRIER: segments = 0; break;
         case BCAST:
-            one = (struct block){a->recvbuf, a->recvcount, datatype_of(a->recvtype)};
-            segments = is_root(of);
+            block_of_rank = (struct block){arguments->recvbuf, arguments->recvcount, datatype_of(arguments->recvtype)};
+            segments = is_root(collective);
             break;
         case GATHER:
         case GATHERV:
-            segments = takes_part(of) && !(of->communicator->remote && is_root(of)) && !in_place;
-            one = (struct block){(char *)a->sendbuf, a->sendcount, datatype_of(a->sendtype)};
+            segments =
+                takes_part(collective) && !(collective->communicator->remote && is_root(collective)) && !in_place;
+            block_of_rank =
+                (struct block){(char *)arguments->sendbuf, arguments->sendcount, datatype_of(arguments->sendtype)};
             break;
         case ALLGATHER:
         case ALLGATHERV:
-            one = in_place ? received_block(a, rank)
-                           : (struct block){(char *)a->sendbuf, a->sendcount, datatype_of(a->sendtype)};
+            block_of_rank = in_place ? received_block(arguments, rank)
+                                     : (struct block){(char *)arguments->sendbuf, arguments->sendcount,
+                                                      datatype_of(arguments->sendtype)};
             break;
         case SCATTER:
-        case SCATTERV: segments = is_root(of) ? others : 0; break;
+        case SCATTERV: segments = is_root(collective) ? peer_count : 0; break;
         case ALLTOALL:
         case ALLTOALLV:
-        case ALLTOALLW: segments = others; break;
-        case REDUCE: segments = takes_part(of) && !(of->communicator->remote && is_root(of));  // fall through
+        case ALLTOALLW: segments = peer_count; break;
+        case REDUCE:
+            segments =
+                takes_part(collective) && !(collective->communicator->remote && is_root(collective));  // fall through
         default: {
-            MPI_Count count = a->recvcount;
-            for (int i = 0; a->verb == REDUCE_SCATTER && i < size_of(of->communicator); i++) {
-                count = i ? count + a->recvcounts[i] : a->recvcounts[i];
+            MPI_Count count = arguments->recvcount;
+            for (int i = 0; arguments->verb == REDUCE_SCATTER && i < size_of(collective->communicator); i++) {
+                count = i ? count + arguments->recvcounts[i] : arguments->recvcounts[i];
             }
-            if (a->verb == REDUCE_SCATTER_BLOCK) count *= size_of(of->communicator);
-            one = (struct block){in_place ? a->recvbuf : (char *)a->sendbuf, count, datatype_of(a->recvtype)};
+            if (arguments->verb == REDUCE_SCATTER_BLOCK) count *= size_of(collective->communicator);
+            block_of_rank = (struct block){in_place ? arguments->recvbuf : (char *)arguments->sendbuf, count,
+                                           datatype_of(arguments->recvtype)};
         }
     }
-    if (segments <= 1 && a->verb != SCATTER && a->verb != SCATTERV && (a->verb < ALLTOALL || a->verb > ALLTOALLW)) {
-        return part_with(segments, &one);
+    if (segments <= 1 && arguments->verb != SCATTER && arguments->verb != SCATTERV &&
+        (arguments->verb < ALLTOALL || arguments->verb > ALLTOALLW)) {
+        return part_with(segments, &block_of_rank);
     }
     struct block *blocks = allocate(sizeof *blocks * (size_t)(segments + 1));
     for (int i = 0; i < segments; i++)
-        blocks[i] = in_place && a->verb >= ALLTOALL ? received_block(a, i) : sent_block(a, i);
-    const uint64_t place = part_with(segments, blocks);
+        blocks[i] = in_place && arguments->verb >= ALLTOALL ? received_block(arguments, i) : sent_block(arguments, i);
+    const uint64_t offset = part_with(segments, blocks);
     free(blocks);
-    return place;
+    return offset;
 }
 
 // ---- what it reads
 
-static const struct part *part_from(const struct collective *of, int peer, bool remote) {
-    const uint64_t place = part_of(of->call, position_of(of->communicator, peer, remote));
-    return place == 0 ? NULL : online_at(world, place);
+static const struct part *part_from(const struct collective *collective, int peer, bool remote) {
+    const uint64_t offset = part_of(collective->call, position_of(collective->communicator, peer, remote));
+    return offset == 0 ? NULL : online_at(world, offset);
 }
 
 // Take a segment of a peer's part into a block; an error where it does not fit. Nothing is done without a block: then
 // only whether it is there is told.
 struct reader {
-    struct collective *of;
+    struct collective *collective;
     bool copies, is_there;
     int error;
 };
 
 static void read_segment(struct reader *reader, int peer, MPI_Count segment, struct block block) {
     if (volume(block.count, block.type) == 0) return;
-    const struct part *part = part_from(reader->of, peer, reader->of->communicator->remote != NULL);
+    const struct part *part = part_from(reader->collective, peer, reader->collective->communicator->remote != NULL);
     if (part == NULL) {
         reader->is_there = false;
         return;
@@ -167,44 +177,49 @@ static void read_segment(struct reader *reader, int peer, MPI_Count segment, str
     if (!reader->copies || part->segments == 0) return;
     MPI_Count bytes;
     const char *data = data_of(part, part->segments == 1 ? 0 : segment, &bytes);
-    const MPI_Count most = volume(block.count, block.type);
-    if (bytes > most) reader->error = MPI_ERR_TRUNCATE;
-    unpack(block.at, block.count, block.type, data, bytes < most ? bytes : most);
+    const MPI_Count room = volume(block.count, block.type);
+    if (bytes > room) reader->error = MPI_ERR_TRUNCATE;
+    unpack(block.at, block.count, block.type, data, bytes < room ? bytes : room);
 }
 
 static void read_all(struct reader *reader) {
-    struct collective *of = reader->of;
-    const struct arguments *a = &of->arguments;
-    const int others = peers(of->communicator)->size, rank = of->communicator->rank;
-    const bool is_inter = of->communicator->remote != NULL;
-    switch (a->verb) {
+    struct collective *collective = reader->collective;
+    const struct arguments *arguments = &collective->arguments;
+    const int peer_count = peers(collective->communicator)->size, rank = collective->communicator->rank;
+    const bool is_inter = collective->communicator->remote != NULL;
+    switch (arguments->verb) {
         case BARRIER:  // ranks that share memory really have to wait for each other
-            for (int i = 0; world->has_windows && i < others; i++)
-                if (part_from(of, i, is_inter) == NULL) reader->is_there = false;
+            for (int i = 0; world->has_windows && i < peer_count; i++)
+                if (part_from(collective, i, is_inter) == NULL) reader->is_there = false;
             break;
         case BCAST:
-            if (takes_part(of) && !is_root(of))
-                read_segment(reader, a->root, 0, (struct block){a->recvbuf, a->recvcount, datatype_of(a->recvtype)});
+            if (takes_part(collective) && !is_root(collective))
+                read_segment(
+                    reader, arguments->root, 0,
+                    (struct block){arguments->recvbuf, arguments->recvcount, datatype_of(arguments->recvtype)});
             break;
         case GATHER:
         case GATHERV:
-            for (int i = 0; is_root(of) && i < others; i++) {
-                if (a->sendbuf != MPI_IN_PLACE || i != rank) read_segment(reader, i, 0, received_block(a, i));
+            for (int i = 0; is_root(collective) && i < peer_count; i++) {
+                if (arguments->sendbuf != MPI_IN_PLACE || i != rank)
+                    read_segment(reader, i, 0, received_block(arguments, i));
             }
             break;
         case SCATTER:
         case SCATTERV:
-            if (takes_part(of) && !(is_inter && is_root(of)) && a->recvbuf != MPI_IN_PLACE)
-                read_segment(reader, a->root, rank, (struct block){a->recvbuf, a->recvcount, datatype_of(a->recvtype)});
+            if (takes_part(collective) && !(is_inter && is_root(collective)) && arguments->recvbuf != MPI_IN_PLACE)
+                read_segment(
+                    reader, arguments->root, rank,
+                    (struct block){arguments->recvbuf, arguments->recvcount, datatype_of(arguments->recvtype)});
             break;
         case ALLGATHER:
         case ALLGATHERV:
-            for (int i = 0; i < others; i++) read_segment(reader, i, 0, received_block(a, i));
+            for (int i = 0; i < peer_count; i++) read_segment(reader, i, 0, received_block(arguments, i));
             break;
         case ALLTOALL:
         case ALLTOALLV:
         case ALLTOALLW:
-            for (int i = 0; i < others; i++) read_segment(reader, i, rank, received_block(a, i));
+            for (int i = 0; i < peer_count; i++) read_segment(reader, i, rank, received_block(arguments, i));
             break;
         default: break;
     }
@@ -212,17 +227,18 @@ static void read_all(struct reader *reader) {
 
 // The elements from `first` on of the parts of ranks up to `last`, combined in the order of ranks.
 static void combine(struct reader *reader, int last, MPI_Count first, MPI_Count count, void *result) {
-    struct collective *of = reader->of;
-    const struct arguments *a = &of->arguments;
-    struct datatype *type = datatype_of(a->recvtype);
+    struct collective *collective = reader->collective;
+    const struct arguments *arguments = &collective->arguments;
+    struct datatype *type = datatype_of(arguments->recvtype);
     const MPI_Count bytes = volume(count, type);
     if (bytes == 0) return;
-    const bool is_inter = of->communicator->remote != NULL;
-    for (int i = 0; reader->is_there && i <= last; i++) reader->is_there = part_from(of, i, is_inter) != NULL;
+    const bool is_inter = collective->communicator->remote != NULL;
+    for (int i = 0; reader->is_there && i <= last; i++) reader->is_there = part_from(collective, i, is_inter) != NULL;
     if (!reader->copies || !reader->is_there) return;
-    struct operation *operation = operation_of(a->op);
+    struct operation *operation = operation_of(arguments->op);
     // What all get is worked out by the first of them; calls of the program's own functions are each rank's.
-    uint64_t *const shared = a->verb == ALLREDUCE && !is_inter && is_built_in(a->op) ? result_of(of->call) : NULL;
+    uint64_t *const shared =
+        arguments->verb == ALLREDUCE && !is_inter && is_built_in(arguments->op) ? result_of(collective->call) : NULL;
     if (shared != NULL && *shared != 0) {
         unpack(result, count, type, online_at(world, *shared), bytes);
         return;
@@ -233,8 +249,8 @@ static void combine(struct reader *reader, int last, MPI_Count first, MPI_Count 
                       : is_direct    ? (char *)result + type->runs[0].offset
                                      : allocate((size_t)bytes);
     for (int i = last; i >= 0; i--) {
-        MPI_Count unused;
-        const char *data = data_of(part_from(of, i, is_inter), 0, &unused) + volume(first, type);
+        MPI_Count ignored_bytes;
+        const char *data = data_of(part_from(collective, i, is_inter), 0, &ignored_bytes) + volume(first, type);
         if (i == last) {
             memcpy(sum, data, (size_t)bytes);
         } else {
@@ -248,32 +264,34 @@ static void combine(struct reader *reader, int last, MPI_Count first, MPI_Count 
 }
 
 static void read_reduced(struct reader *reader) {
-    struct collective *of = reader->of;
-    const struct arguments *a = &of->arguments;
-    const int rank = of->communicator->rank, others = peers(of->communicator)->size;
+    struct collective *collective = reader->collective;
+    const struct arguments *arguments = &collective->arguments;
+    const int rank = collective->communicator->rank, peer_count = peers(collective->communicator)->size;
     MPI_Count first = 0;
-    switch (a->verb) {
+    switch (arguments->verb) {
         case REDUCE:
-            if (is_root(of)) combine(reader, others - 1, 0, a->recvcount, a->recvbuf);
+            if (is_root(collective)) combine(reader, peer_count - 1, 0, arguments->recvcount, arguments->recvbuf);
             break;
-        case ALLREDUCE: combine(reader, others - 1, 0, a->recvcount, a->recvbuf); break;
-        case SCAN: combine(reader, rank, 0, a->recvcount, a->recvbuf); break;
+        case ALLREDUCE: combine(reader, peer_count - 1, 0, arguments->recvcount, arguments->recvbuf); break;
+        case SCAN: combine(reader, rank, 0, arguments->recvcount, arguments->recvbuf); break;
         case EXSCAN:
-            if (rank > 0) combine(reader, rank - 1, 0, a->recvcount, a->recvbuf);
+            if (rank > 0) combine(reader, rank - 1, 0, arguments->recvcount, arguments->recvbuf);
             break;
         case REDUCE_SCATTER:
-            for (int i = 0; i < rank; i++) first += a->recvcounts[i];
-            combine(reader, others - 1, first, a->recvcounts[rank], a->recvbuf);
+            for (int i = 0; i < rank; i++) first += arguments->recvcounts[i];
+            combine(reader, peer_count - 1, first, arguments->recvcounts[rank], arguments->recvbuf);
             break;
-        default: combine(reader, others - 1, rank * a->recvcount, a->recvcount, a->recvbuf); break;
+        default:
+            combine(reader, peer_count - 1, rank * arguments->recvcount, arguments->recvcount, arguments->recvbuf);
+            break;
     }
 }
 
-static bool read_parts(struct collective *of, bool copies) {
-    if (!copies && has_all_parts(of->call)) return true;
-    struct reader reader = {of, copies, true, MPI_SUCCESS};
-    reduces(of->arguments.verb) ? read_reduced(&reader) : read_all(&reader);
-    if (copies && reader.is_there) of->error = reader.error;
+static bool read_parts(struct collective *collective, bool copies) {
+    if (!copies && has_all_parts(collective->call)) return true;
+    struct reader reader = {collective, copies, true, MPI_SUCCESS};
+    reduces(collective->arguments.verb) ? read_reduced(&reader) : read_all(&reader);
+    if (copies && reader.is_there) collective->error = reader.error;
     return reader.is_there;
 }
 
@@ -289,123 +307,133 @@ static void list_bytes(int64_t *to, const MPI_Count *counts, const MPI_Datatype 
 }
 
 // The call with what libraries look at, and nothing else, so that calls alike are expanded once.
-static uint64_t described(const struct collective *of) {
-    const struct arguments *a = &of->arguments;
-    const enum verb verb = a->verb;
-    const int rank = of->communicator->rank;
-    const int size = verb == REDUCE_SCATTER ? size_of(of->communicator) : peers(of->communicator)->size;
-    const bool in_place = a->sendbuf == MPI_IN_PLACE, root = is_root(of), reduced = reduces(verb) || verb == BCAST;
+static uint64_t describe_call(const struct collective *collective) {
+    const struct arguments *arguments = &collective->arguments;
+    const enum verb verb = arguments->verb;
+    const int rank = collective->communicator->rank;
+    const int size = verb == REDUCE_SCATTER ? size_of(collective->communicator) : peers(collective->communicator)->size;
+    const bool in_place = arguments->sendbuf == MPI_IN_PLACE, root = is_root(collective),
+               reduced = reduces(verb) || verb == BCAST;
     const bool has_sent = verb == ALLTOALLV || verb == ALLTOALLW || (verb == SCATTERV && root);
-    const bool has_received = a->recvcounts != NULL && (verb != GATHERV || root);
-    const uint64_t place = new_call((int)verb, has_sent ? size : 0, has_received ? size : 0);
-    struct online_call *call = call_at(place);
+    const bool has_received = arguments->recvcounts != NULL && (verb != GATHERV || root);
+    const uint64_t offset = new_call((int)verb, has_sent ? size : 0, has_received ? size : 0);
+    struct online_call *call = call_at(offset);
     if (has_sent && in_place) {
-        list_bytes(call->counts, a->recvcounts, a->recvtypes, a->recvtype, size);
+        list_bytes(call->counts, arguments->recvcounts, arguments->recvtypes, arguments->recvtype, size);
     } else if (has_sent) {
-        list_bytes(call->counts, a->sendcounts, a->sendtypes, a->sendtype, size);
+        list_bytes(call->counts, arguments->sendcounts, arguments->sendtypes, arguments->sendtype, size);
     }
-    if (has_received) list_bytes(call->counts + call->sent_count, a->recvcounts, a->recvtypes, a->recvtype, size);
-    const MPI_Count received = a->recvcounts ? 0 : bytes_of(a->recvcount, a->recvtype);
-    const MPI_Count sent = in_place || reduced ? received : a->sendcounts ? 0 : bytes_of(a->sendcount, a->sendtype);
+    if (has_received)
+        list_bytes(call->counts + call->sent_count, arguments->recvcounts, arguments->recvtypes, arguments->recvtype,
+                   size);
+    const MPI_Count received = arguments->recvcounts ? 0 : bytes_of(arguments->recvcount, arguments->recvtype);
+    const MPI_Count sent = in_place || reduced     ? received
+                           : arguments->sendcounts ? 0
+                                                   : bytes_of(arguments->sendcount, arguments->sendtype);
     call->sent = sent;
-    if (in_place && (verb == GATHERV || verb == ALLGATHERV)) call->sent = bytes_of(a->recvcounts[rank], a->recvtype);
+    if (in_place && (verb == GATHERV || verb == ALLGATHERV))
+        call->sent = bytes_of(arguments->recvcounts[rank], arguments->recvtype);
     if (verb == SCATTER && !root) call->sent = 0;
     if (!reduced && (verb != GATHER || root)) call->received = received;
-    if (verb == SCATTER && a->recvbuf == MPI_IN_PLACE) call->received = sent;
-    if (verb == SCATTERV && a->recvbuf == MPI_IN_PLACE) call->received = bytes_of(a->sendcounts[rank], a->sendtype);
-    if (has_root(verb)) call->root = of->communicator->remote && root ? IS_ROOT : a->root;
-    if (reduced) call->element = bytes_of(1, a->recvtype);
-    if (reduces(verb) && !is_built_in(a->op)) call->operator_kind = is_commutative(operation_of(a->op)) ? 1 : 2;
+    if (verb == SCATTER && arguments->recvbuf == MPI_IN_PLACE) call->received = sent;
+    if (verb == SCATTERV && arguments->recvbuf == MPI_IN_PLACE)
+        call->received = bytes_of(arguments->sendcounts[rank], arguments->sendtype);
+    if (has_root(verb)) call->root = collective->communicator->remote && root ? IS_ROOT : arguments->root;
+    if (reduced) call->element = bytes_of(1, arguments->recvtype);
+    if (reduces(verb) && !is_built_in(arguments->op))
+        call->operator_kind = is_commutative(operation_of(arguments->op)) ? 1 : 2;
     call->in_place = verb == ALLTOALL && in_place;
-    return place;
+    return offset;
 }
 
 // ---- beginning and end
 
-static int wrong(const struct arguments *a, const struct communicator *communicator) {
+static int check_arguments(const struct arguments *arguments, const struct communicator *communicator) {
     if (communicator == NULL) return MPI_ERR_COMM;
-    const int others = peers(communicator)->size;
-    if (has_root(a->verb) && (a->root < 0 || a->root >= others) &&
-        !(communicator->remote && (a->root == MPI_ROOT || a->root == MPI_PROC_NULL)))
+    const int peer_count = peers(communicator)->size;
+    if (has_root(arguments->verb) && (arguments->root < 0 || arguments->root >= peer_count) &&
+        !(communicator->remote && (arguments->root == MPI_ROOT || arguments->root == MPI_PROC_NULL)))
         return MPI_ERR_ROOT;
-    if (has_root(a->verb) && communicator->remote && a->root == MPI_PROC_NULL) return MPI_SUCCESS;
-    if (reduces(a->verb)) {
-        const struct operation *operation = operation_of(a->op);
+    if (has_root(arguments->verb) && communicator->remote && arguments->root == MPI_PROC_NULL) return MPI_SUCCESS;
+    if (reduces(arguments->verb)) {
+        const struct operation *operation = operation_of(arguments->op);
         if (operation == NULL) return MPI_ERR_OP;
-        if (datatype_of(a->recvtype) == NULL) return MPI_ERR_TYPE;
-        if (!has_type(operation, datatype_of(a->recvtype))) return MPI_ERR_OP;
-        if (a->recvcount < 0) return MPI_ERR_COUNT;
+        if (datatype_of(arguments->recvtype) == NULL) return MPI_ERR_TYPE;
+        if (!has_type(operation, datatype_of(arguments->recvtype))) return MPI_ERR_OP;
+        if (arguments->recvcount < 0) return MPI_ERR_COUNT;
     }
-    if (a->verb == BCAST && datatype_of(a->recvtype) == NULL) return MPI_ERR_TYPE;
-    const bool is_whole = a->root == communicator->rank || a->root == MPI_ROOT;  // one end of a gather or scatter
-    const bool sends = a->sendbuf != MPI_IN_PLACE && (a->verb != SCATTER || is_whole);
-    const bool receives = a->recvbuf != MPI_IN_PLACE && (a->verb != GATHER || is_whole);
-    return (sends && a->sendcount < 0) || (receives && a->recvcount < 0) ? MPI_ERR_COUNT : MPI_SUCCESS;
+    if (arguments->verb == BCAST && datatype_of(arguments->recvtype) == NULL) return MPI_ERR_TYPE;
+    const bool is_whole =
+        arguments->root == communicator->rank || arguments->root == MPI_ROOT;  // one end of a gather or scatter
+    const bool sends = arguments->sendbuf != MPI_IN_PLACE && (arguments->verb != SCATTER || is_whole);
+    const bool receives = arguments->recvbuf != MPI_IN_PLACE && (arguments->verb != GATHER || is_whole);
+    return (sends && arguments->sendcount < 0) || (receives && arguments->recvcount < 0) ? MPI_ERR_COUNT : MPI_SUCCESS;
 }
 
 // Non-blocking and persistent ones have an order of their own, as their order among blocking ones may differ from rank to
 // rank.
 struct collective *new_collective(const struct arguments *arguments, bool has_request) {
-    struct collective *of = allocate_zeroed(1, sizeof *of);
-    of->arguments = *arguments;
-    struct communicator *communicator = of->communicator = communicator_of(arguments->comm);
-    of->number = has_request ? 1u << 31 | communicator->requested++ : communicator->collectives++;
-    keep_communicator(of->communicator);
-    return of;
+    struct collective *collective = allocate_zeroed(1, sizeof *collective);
+    collective->arguments = *arguments;
+    struct communicator *communicator = collective->communicator = communicator_of(arguments->comm);
+    collective->number = has_request ? 1u << 31 | communicator->request_count++ : communicator->collectives++;
+    keep_communicator(collective->communicator);
+    return collective;
 }
 
 // Persistent collectives get their numbers in the order in which they are made, as their starts may come in any order.
-void start_again(struct collective *of) { of->start++; }
+void start_again(struct collective *collective) { collective->start++; }
 
-static void start(struct collective *of) {
-    const struct arguments *a = &of->arguments;
-    const int root = has_root(a->verb) && of->communicator->remote == NULL ? a->root : 0;
-    const int kind = (int)a->verb + 64 * root;
-    of->call = join_call(of->communicator, of->number, of->start, kind, 1, given(of));
+static void start(struct collective *collective) {
+    const struct arguments *arguments = &collective->arguments;
+    const int root = has_root(arguments->verb) && collective->communicator->remote == NULL ? arguments->root : 0;
+    const int kind = (int)arguments->verb + 64 * root;
+    collective->call = join_call(collective->communicator, collective->number, collective->start, kind, 1,
+                                 pack_contribution(collective));
 }
 
-static bool is_alone(const struct collective *of) {
-    return size_of(of->communicator) == 1 && of->communicator->remote == NULL;
+static bool is_alone(const struct collective *collective) {
+    return size_of(collective->communicator) == 1 && collective->communicator->remote == NULL;
 }
 
 // Tell the simulator.
-static void act_now(const struct collective *of) {
-    if (is_alone(of) || !takes_part(of)) return;
-    act_on(of->communicator, of->call, described(of));
+static void act_now(const struct collective *collective) {
+    if (is_alone(collective) || !takes_part(collective)) return;
+    act_on(collective->communicator, collective->call, describe_call(collective));
 }
 
 // What comes from a root is waited for in the simulator's order: until then more roots have gone on, so that there are
 // fewer turns.
-static void await_parts(const struct collective *of) {
-    const enum verb verb = of->arguments.verb;
+static void await_parts(const struct collective *collective) {
+    const enum verb verb = collective->arguments.verb;
     const bool is_from_root = verb == BCAST || verb == SCATTER || verb == SCATTERV;
-    is_from_root || of->communicator->remote != NULL ? yield() : await_all_parts(of->call);
+    is_from_root || collective->communicator->remote != NULL ? yield() : await_all_parts(collective->call);
 }
 
-static int take_parts(struct collective *of) {
+static int take_parts(struct collective *collective) {
     bool yielded = false;
-    while (!read_parts(of, false)) {
+    while (!read_parts(collective, false)) {
         if (yielded) progress();
         if (yielded) act(AWAIT, -2, NONE, NONE, 1e-6);
-        await_parts(of);
+        await_parts(collective);
         yielded = true;
     }
-    read_parts(of, true);
-    leave_call(of->call);
-    return of->error;
+    read_parts(collective, true);
+    leave_call(collective->call);
+    return collective->error;
 }
 
-int collective(const struct arguments *arguments) {
+int call_collective(const struct arguments *arguments) {
     if (is_of_neighbors(arguments->verb)) return neighbor_collective(arguments);
     enter(arguments->name);
     struct communicator *communicator = communicator_of(arguments->comm);
-    int error = wrong(arguments, communicator);
+    int error = check_arguments(arguments, communicator);
     if (error == MPI_SUCCESS) {
-        struct collective *of = new_collective(arguments, false);
-        start(of);
-        act_now(of);
-        error = take_parts(of);
-        free_collective(of);
+        struct collective *collective = new_collective(arguments, false);
+        start(collective);
+        act_now(collective);
+        error = take_parts(collective);
+        free_collective(collective);
     }
     if (error != MPI_SUCCESS) error = fail(communicator, error);
     leave();
@@ -414,69 +442,71 @@ int collective(const struct arguments *arguments) {
 
 // ---- non-blocking and persistent
 
-static void begin_pending(struct collective *of) {
+static void begin_pending(struct collective *collective) {
     if (is_ahead()) yield();  // else others would see the part before its time
-    start(of);
+    start(collective);
     begin_batch();
-    act_now(of);
-    of->batch = end_batch();
+    act_now(collective);
+    collective->batch = end_batch();
 }
 
-static void act_pending(struct collective *of) {
-    if (of->batch != 0) wait_for_batch(of->batch);
-    of->batch = 0;
+static void act_pending(struct collective *collective) {
+    if (collective->batch != 0) wait_for_batch(collective->batch);
+    collective->batch = 0;
 }
 
-void free_collective(struct collective *of) {
-    act_pending(of);
+void free_collective(struct collective *collective) {
+    act_pending(collective);
     for (int i = 0; i < 2; i++) {
-        free(of->own[i]);
-        free(of->own_places[i]);
-        free(of->own_types[i]);
+        free(collective->counts[i]);
+        free(collective->displacements[i]);
+        free(collective->types[i]);
     }
-    for (size_t i = 0; i < of->kept_count; i++) drop_datatype(of->kept[i]);
-    free(of->kept);
-    if (of->operation != NULL) drop_operation(of->operation);
-    drop_communicator(of->communicator);
-    free(of);
+    for (size_t i = 0; i < collective->datatype_count; i++) drop_datatype(collective->datatypes[i]);
+    free(collective->datatypes);
+    if (collective->operation != NULL) drop_operation(collective->operation);
+    drop_communicator(collective->communicator);
+    free(collective);
 }
 
-static void *copied(const void *from, size_t size) {
+static void *copy_array(const void *from, size_t size) {
     if (from == NULL) return NULL;
     void *copy = allocate(size + 1);
     return memcpy(copy, from, size);
 }
 
-static void keep(struct collective *of, const MPI_Datatype *types, size_t count) {
+static void keep(struct collective *collective, const MPI_Datatype *types, size_t count) {
     for (size_t i = 0; types != NULL && i < count; i++) {
         struct datatype *type = datatype_of(types[i]);
         if (type == NULL) continue;
         keep_datatype(type);
-        of->kept[of->kept_count++] = type;
+        collective->datatypes[collective->datatype_count++] = type;
     }
 }
 
-void own_arguments(struct collective *of, size_t sent, size_t received) {
-    struct arguments *a = &of->arguments;
-    a->sendcounts = of->own[0] = copied(a->sendcounts, sizeof(MPI_Count) * sent);
-    a->recvcounts = of->own[1] = copied(a->recvcounts, sizeof(MPI_Count) * received);
-    a->sdispls = of->own_places[0] = copied(a->sdispls, sizeof(MPI_Aint) * sent);
-    a->rdispls = of->own_places[1] = copied(a->rdispls, sizeof(MPI_Aint) * received);
-    a->sendtypes = of->own_types[0] = copied(a->sendtypes, sizeof(MPI_Datatype) * sent);
-    a->recvtypes = of->own_types[1] = copied(a->recvtypes, sizeof(MPI_Datatype) * received);
-    of->kept = allocate(sizeof *of->kept * (sent + received + 2));
-    keep(of, a->sendtypes, sent);
-    keep(of, a->recvtypes, received);
-    keep(of, &a->sendtype, 1);
-    keep(of, &a->recvtype, 1);
-    of->operation = reduces(a->verb) ? keep_operation(a->op) : NULL;
+void copy_arguments(struct collective *collective, size_t sent, size_t received) {
+    struct arguments *arguments = &collective->arguments;
+    arguments->sendcounts = collective->counts[0] = copy_array(arguments->sendcounts, sizeof(MPI_Count) * sent);
+    arguments->recvcounts = collective->counts[1] = copy_array(arguments->recvcounts, sizeof(MPI_Count) * received);
+    arguments->sdispls = collective->displacements[0] = copy_array(arguments->sdispls, sizeof(MPI_Aint) * sent);
+    arguments->rdispls = collective->displacements[1] = copy_array(arguments->rdispls, sizeof(MPI_Aint) * received);
+    arguments->sendtypes = collective->types[0] = copy_array(arguments->sendtypes, sizeof(MPI_Datatype) * sent);
+    arguments->recvtypes = collective->types[1] = copy_array(arguments->recvtypes, sizeof(MPI_Datatype) * received);
+    collective->datatypes = allocate(sizeof *collective->datatypes * (sent + received + 2));
+    keep(collective, arguments->sendtypes, sent);
+    keep(collective, arguments->recvtypes, received);
+    keep(collective, &arguments->sendtype, 1);
+    keep(collective, &arguments->recvtype, 1);
+    collective->operation = reduces(arguments->verb) ? keep_operation(arguments->op) : NULL;
 }
 
-uint32_t sequence_number(const struct collective *of) { return of->number; }
-uint32_t start_number(const struct collective *of) { return of->start; }
-const struct arguments *arguments_of(const struct collective *of) { return &of->arguments; }
-uint64_t call_of(const struct collective *of) { return of->call; }
-struct communicator *of_collective(const struct collective *of) { return of->communicator; }
+uint32_t sequence_number(const struct collective *collective) { return collective->number; }
+uint32_t start_number(const struct collective *collective) { return collective->start; }
+const struct arguments *arguments_of(const struct collective *collective) { return &collective->arguments; }
+uint64_t call_of(const struct collective *collective) { return collective->call; }
+struct communicator *communicator_of_collective(const struct collective *collective) {
+    return collective->communicator;
+}
 
 // ---- collectives as requests
 
@@ -488,8 +518,8 @@ static int restart(struct request *request) {
 }
 
 static bool is_over(const struct request *request) {
-    const struct collective *of = request->state;
-    return of->batch == 0 || is_batch_over(of->batch);
+    const struct collective *collective = request->state;
+    return collective->batch == 0 || is_batch_over(collective->batch);
 }
 
 static bool is_done(const struct request *request, bool is_answered) {
@@ -499,10 +529,10 @@ static bool is_done(const struct request *request, bool is_answered) {
 
 static int finish(struct request *request, MPI_Status *status) {
     (void)status;
-    struct collective *of = request->state;
-    if (request->is_shown) return of->error;
-    act_pending(of);
-    return take_parts(of);
+    struct collective *collective = request->state;
+    if (request->is_shown) return collective->error;
+    act_pending(collective);
+    return take_parts(collective);
 }
 
 static void show(struct request *request) {
@@ -533,21 +563,21 @@ static const struct request_kind collective_requests = {
     .order = by_call,
 };
 
-static int requested(const struct arguments *arguments, MPI_Request *handle, bool is_persistent) {
+static int request_collective(const struct arguments *arguments, MPI_Request *handle, bool is_persistent) {
     if (is_of_neighbors(arguments->verb)) return request_neighbor_collective(arguments, handle, is_persistent);
     enter(arguments->name);
     struct communicator *communicator = communicator_of(arguments->comm);
-    int error = wrong(arguments, communicator);
+    int error = check_arguments(arguments, communicator);
     if (error == MPI_SUCCESS) {
         struct request *request = new_request(&collective_requests, communicator);
         keep_communicator(communicator);
-        struct collective *of = request->state = new_collective(arguments, true);
-        const bool significant = !has_root(arguments->verb) || is_root(of);
+        struct collective *collective = request->state = new_collective(arguments, true);
+        const bool significant = !has_root(arguments->verb) || is_root(collective);
         const size_t size = significant ? (size_t)peers(communicator)->size : 0;
-        own_arguments(of, size, arguments->verb == REDUCE_SCATTER ? (size_t)size_of(communicator) : size);
+        copy_arguments(collective, size, arguments->verb == REDUCE_SCATTER ? (size_t)size_of(communicator) : size);
         request->is_persistent = is_persistent;
         request->is_active = !is_persistent;
-        if (!is_persistent) begin_pending(of);
+        if (!is_persistent) begin_pending(collective);
         *handle = request->handle;
     } else {
         error = fail(communicator, error);
@@ -557,8 +587,8 @@ static int requested(const struct arguments *arguments, MPI_Request *handle, boo
 }
 
 int begin_collective(const struct arguments *arguments, MPI_Request *request) {
-    return requested(arguments, request, false);
+    return request_collective(arguments, request, false);
 }
 int prepare_collective(const struct arguments *arguments, MPI_Request *request) {
-    return requested(arguments, request, true);
+    return request_collective(arguments, request, true);
 }

@@ -44,7 +44,7 @@ struct arguments {  // of any collective
     MPI_Comm comm;
 };
 
-int collective(const struct arguments *arguments);
+int call_collective(const struct arguments *arguments);
 int begin_collective(const struct arguments *arguments, MPI_Request *request);
 int prepare_collective(const struct arguments *arguments, MPI_Request *request);
 
@@ -56,13 +56,13 @@ struct block {  // of a buffer, for or from another rank
 
 struct collective *new_collective(const struct arguments *arguments, bool has_request);
 // Take copies of the arrays, which the program may change or free after the call.
-void own_arguments(struct collective *of, size_t sent, size_t received);
-const struct arguments *arguments_of(const struct collective *of);
-struct communicator *of_collective(const struct collective *of);
-uint64_t call_of(const struct collective *of);
-void start_again(struct collective *of);
-uint32_t start_number(const struct collective *of);
-uint32_t sequence_number(const struct collective *of);
+void copy_arguments(struct collective *collective, size_t sent, size_t received);
+const struct arguments *arguments_of(const struct collective *collective);
+struct communicator *communicator_of_collective(const struct collective *collective);
+uint64_t call_of(const struct collective *collective);
+void start_again(struct collective *collective);
+uint32_t start_number(const struct collective *collective);
+uint32_t sequence_number(const struct collective *collective);
 struct block sent_block(const struct arguments *arguments, int peer);
 struct block received_block(const struct arguments *arguments, int peer);
 

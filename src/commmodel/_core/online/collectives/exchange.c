@@ -11,12 +11,12 @@ struct shared_call {
     uint64_t next;
     int32_t number;  // of the communicator
     uint32_t sequence, start;
-    int32_t size, arrived, left;
-    int32_t made[2];
-    int32_t waiting;                // list of ranks, from 1 on, for all parts
+    int32_t size, arrival_count, leaver_count;
+    int32_t numbers[2];
+    int32_t first_waiter;           // list of ranks, from 1 on, for all parts
     int32_t kind;                   // of the first rank's call
     int32_t first;                  // rank
-    uint64_t place;                 // its call's, as `places`
+    uint64_t call_site;             // of its call
     uint32_t first_tag, tag_count;  // below FIRST_CALL_TAG
     uint64_t result;
     uint64_t parts[];
@@ -30,12 +30,12 @@ int position_of(const struct communicator *communicator, int peer, bool is_remot
 }
 
 static void end_waits(struct shared_call *call) {
-    for (int32_t rank = call->waiting; rank != 0; rank = world->rank[rank - 1].next_waiting) make_ready(rank - 1);
-    call->waiting = 0;
+    for (int32_t rank = call->first_waiter; rank != 0; rank = world->rank[rank - 1].next_waiting) make_ready(rank - 1);
+    call->first_waiter = 0;
 }
 
 static _Noreturn void refuse_difference(const struct shared_call *call) {
-    world->rank[call->first].place = call->place;  // it may have gone on
+    world->rank[call->first].call_site = call->call_site;  // it may have gone on
     abort_all(2, "rank %d calls %s where rank %d does not", my_rank, call_name, call->first);
 }
 
@@ -75,18 +75,18 @@ int call_tag(uint64_t call, int slot) {
 uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_t start, int kind, int tag_count,
                    uint64_t part) {
     const unsigned bucket = ((unsigned)communicator->number * 31u + sequence) % ONLINE_BUCKETS;
-    uint64_t place = world->instances[bucket];
-    for (; place != 0; place = ((struct shared_call *)online_at(world, place))->next) {
-        const struct shared_call *call = online_at(world, place);
+    uint64_t offset = world->instances[bucket];
+    for (; offset != 0; offset = ((struct shared_call *)online_at(world, offset))->next) {
+        const struct shared_call *call = online_at(world, offset);
         if (call->number == communicator->number && call->sequence == sequence && call->start == start &&
             call->parts[position_of(communicator, communicator->rank, false)] == 0)
             break;
     }
-    if (place == 0) {
+    if (offset == 0) {
         const int size = communicator->group->size + (communicator->remote ? communicator->remote->size : 0);
         const uint64_t bytes = sizeof(struct shared_call) + sizeof(uint64_t) * (uint64_t)size;
-        place = allocate_shared(bytes, "a collective");
-        struct shared_call *call = online_at(world, place);
+        offset = allocate_shared(bytes, "a collective");
+        struct shared_call *call = online_at(world, offset);
         memset(call, 0, bytes);
         call->next = world->instances[bucket];
         call->number = communicator->number;
@@ -95,27 +95,27 @@ uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_
         call->size = size;
         call->kind = kind;
         call->first = my_rank;
-        call->place = this_rank->place;
+        call->call_site = this_rank->call_site;
         call->first_tag = take_tags((uint32_t)tag_count);
         call->tag_count = (uint32_t)tag_count;
-        world->instances[bucket] = place;
+        world->instances[bucket] = offset;
     }
-    struct shared_call *call = online_at(world, place);
+    struct shared_call *call = online_at(world, offset);
     if (call->kind != kind) refuse_difference(call);
     call->parts[position_of(communicator, communicator->rank, false)] = part;
-    if (++call->arrived == call->size) end_waits(call);
-    return place;
+    if (++call->arrival_count == call->size) end_waits(call);
+    return offset;
 }
 
-bool has_all_parts(uint64_t place) {
-    const struct shared_call *call = online_at(world, place);
-    return call->arrived == call->size;
+bool has_all_parts(uint64_t offset) {
+    const struct shared_call *call = online_at(world, offset);
+    return call->arrival_count == call->size;
 }
 
 uint64_t *result_of(uint64_t call) { return &((struct shared_call *)online_at(world, call))->result; }
 
-void await_all_parts(uint64_t place) {
-    int32_t *link = &((struct shared_call *)online_at(world, place))->waiting;
+void await_all_parts(uint64_t offset) {
+    int32_t *link = &((struct shared_call *)online_at(world, offset))->first_waiter;
     this_rank->next_waiting = *link;
     *link = my_rank + 1;
     yield();
@@ -127,25 +127,25 @@ uint64_t part_of(uint64_t call, int position) {
     return ((struct shared_call *)online_at(world, call))->parts[position];
 }
 
-void leave_call(uint64_t place) {
-    struct shared_call *call = online_at(world, place);
-    if (++call->left < call->size) return;
+void leave_call(uint64_t offset) {
+    struct shared_call *call = online_at(world, offset);
+    if (++call->leaver_count < call->size) return;
     uint64_t *link = &world->instances[((unsigned)call->number * 31u + call->sequence) % ONLINE_BUCKETS];
-    while (*link != place) link = &((struct shared_call *)online_at(world, *link))->next;
+    while (*link != offset) link = &((struct shared_call *)online_at(world, *link))->next;
     *link = call->next;
     for (int i = 0; i < call->size; i++) online_free(world, call->parts[i]);
     online_free(world, call->result);
-    online_free(world, place);
+    online_free(world, offset);
 }
 
 uint64_t new_call(int operation, int sent_count, int received_count) {
     const size_t size = sizeof(struct online_call) + sizeof(int64_t) * (size_t)(sent_count + received_count);
-    const uint64_t place = allocate_shared(size, "the arguments of a collective");
-    struct online_call *call = memset(call_at(place), 0, size);
+    const uint64_t offset = allocate_shared(size, "the arguments of a collective");
+    struct online_call *call = memset(call_at(offset), 0, size);
     call->operation = operation;
     call->sent_count = sent_count;
     call->received_count = received_count;
-    return place;
+    return offset;
 }
 
 struct online_call *call_at(uint64_t call) { return online_at(world, call); }
@@ -153,12 +153,12 @@ struct online_call *call_at(uint64_t call) { return online_at(world, call); }
 static uint64_t definition_of(const struct communicator *communicator) {
     const struct group *local = communicator->group, *remote = communicator->remote;
     const int remote_size = remote ? remote->size : 0;
-    const uint64_t place = new_call(ONLINE_DEFINITION, local->size, remote_size);
-    struct online_call *call = call_at(place);
+    const uint64_t offset = new_call(ONLINE_DEFINITION, local->size, remote_size);
+    struct online_call *call = call_at(offset);
     call->communicator = communicator->number;
     for (int i = 0; i < local->size; i++) call->counts[i] = local->ranks[i];
     for (int i = 0; i < remote_size; i++) call->counts[local->size + i] = remote->ranks[i];
-    return place;
+    return offset;
 }
 
 void act_on(struct communicator *communicator, uint64_t shared, uint64_t call) {
@@ -171,16 +171,14 @@ void act_on(struct communicator *communicator, uint64_t shared, uint64_t call) {
 }
 
 // The context and the first of the numbers of the communicators that a call makes: its first rank makes them for all.
-void make_numbers(uint64_t place, int wanted, int numbers[2]) {
-    struct shared_call *call = online_at(world, place);
-    int *made = call->made;
-    if (made[0] == 0) {
-        made[0] = new_context(call->size);
-        made[1] = world->communicators;
-        world->communicators += wanted;
+void make_numbers(uint64_t offset, int count, int numbers[2]) {
+    struct shared_call *call = online_at(world, offset);
+    if (call->numbers[0] == 0) {
+        call->numbers[0] = new_context(call->size);
+        call->numbers[1] = world->communicators;
+        world->communicators += count;
     }
-    numbers[0] = made[0];
-    numbers[1] = made[1];
+    memcpy(numbers, call->numbers, sizeof call->numbers);
 }
 
 int new_context(int ranks) {
@@ -191,15 +189,15 @@ int new_context(int ranks) {
     return context;
 }
 
-void gather_all(struct communicator *communicator, const char *name, const void *mine, int bytes, void *all,
-                int numbers[2], int wanted) {
+void gather_all(struct communicator *communicator, const char *name, const void *contribution, int bytes,
+                void *contributions, int numbers[2], int count) {
     enter(name);
     const uint32_t number = communicator->collectives++;
     const uint64_t part = allocate_shared((uint64_t)bytes + 1, "a collective's data");
-    memcpy(online_at(world, part), mine, (size_t)bytes);
+    memcpy(online_at(world, part), contribution, (size_t)bytes);
     const uint64_t call = join_call(communicator, number, 0, DEFINITION, 1, part);
     const int size = ((struct shared_call *)online_at(world, call))->size;
-    if (numbers != NULL) make_numbers(call, wanted, numbers);
+    if (numbers != NULL) make_numbers(call, count, numbers);
     if (size > 1 && communicator->remote == NULL) {
         struct communicator acting = *communicator;
         if (communicator->number < 0) acting.number = numbers[1];  // of ranks that have no communicator yet
@@ -209,14 +207,14 @@ void gather_all(struct communicator *communicator, const char *name, const void 
         communicator->defined = acting.defined;
     }
     bool yielded = false;
-    while (((struct shared_call *)online_at(world, call))->arrived < size) {
+    while (((struct shared_call *)online_at(world, call))->arrival_count < size) {
         if (yielded) progress();
         if (yielded) act(AWAIT, -2, NONE, NONE, 1e-6);
         yield();
         yielded = true;
     }
     for (int i = 0; i < size; i++)
-        memcpy((char *)all + (size_t)i * (size_t)bytes, online_at(world, part_of(call, i)), (size_t)bytes);
+        memcpy((char *)contributions + (size_t)i * (size_t)bytes, online_at(world, part_of(call, i)), (size_t)bytes);
     leave_call(call);
     leave();
 }

@@ -15,11 +15,11 @@ bool has_all_parts(uint64_t call);
 uint64_t *result_of(uint64_t call);   // place of what all get, 0 until one has worked it out
 void await_all_parts(uint64_t call);  // or the simulator's turn
 void leave_call(uint64_t call);
-void make_numbers(uint64_t call, int wanted, int numbers[2]);
+void make_numbers(uint64_t call, int count, int numbers[2]);
 int new_context(int ranks);
 int position_of(const struct communicator *communicator, int peer, bool is_remote);
 uint64_t new_call(int operation, int sent_count, int received_count);  // all else is 0
 struct online_call *call_at(uint64_t call);
 void act_on(struct communicator *communicator, uint64_t shared, uint64_t call);  // shared: from `join_call`
-void gather_all(struct communicator *communicator, const char *name, const void *mine, int bytes, void *all,
-                int numbers[2], int wanted);  // used where communicators are made
+void gather_all(struct communicator *communicator, const char *name, const void *contribution, int bytes,
+                void *contributions, int numbers[2], int count);  // used where communicators are made

@@ -67,9 +67,10 @@ int neighbor_collective(const struct arguments *arguments) {
 }
 
 static int start_neighbors(struct request *request) {
-    struct collective *of = request->state;
-    start_again(of);
-    post(arguments_of(of), of_collective(of), sequence_number(of), start_number(of), request);
+    struct collective *collective = request->state;
+    start_again(collective);
+    post(arguments_of(collective), communicator_of_collective(collective), sequence_number(collective),
+         start_number(collective), request);
     return MPI_SUCCESS;
 }
 
@@ -91,7 +92,7 @@ int request_neighbor_collective(const struct arguments *arguments, MPI_Request *
     if (is_persistent) {
         const struct topology *topology = communicator->topology;
         request->state = new_collective(arguments, false);
-        own_arguments(request->state, (size_t)topology->destination_count, (size_t)topology->source_count);
+        copy_arguments(request->state, (size_t)topology->destination_count, (size_t)topology->source_count);
     } else {
         post(arguments, communicator, communicator->collectives++, 0, request);
     }

@@ -18,19 +18,19 @@ static MPI_Comm build_communicator(struct communicator *parent, struct group *gr
     return communicator->handle;
 }
 
-static void all_of(struct communicator *communicator, const char *name, int numbers[2], int wanted) {
+static void all_of(struct communicator *communicator, const char *name, int numbers[2], int count) {
     const int size = size_of(communicator) + (communicator->remote ? communicator->remote->size : 0);
-    int mine = 0, *all = allocate(sizeof(int) * (size_t)size);
-    gather_all(communicator, name, &mine, sizeof mine, all, numbers, wanted);
-    free(all);
+    int contribution = 0, *contributions = allocate(sizeof(int) * (size_t)size);
+    gather_all(communicator, name, &contribution, sizeof contribution, contributions, numbers, count);
+    free(contributions);
 }
 
 // Begin a sum of all ranks: the new communicator is there at once, its request completes when all ranks have called.
 static void request_numbers(const char *name, MPI_Comm comm, MPI_Request *request, int numbers[2]) {
-    static int64_t given, sum;
+    static int64_t addend, sum;
     const struct arguments arguments = {.name = name,
                                         .verb = ALLREDUCE,
-                                        .sendbuf = &given,
+                                        .sendbuf = &addend,
                                         .recvbuf = &sum,
                                         .recvcount = 1,
                                         .recvtype = MPI_INT64_T,
@@ -89,15 +89,16 @@ static int by_key(const void *first, const void *second) {
 }
 
 // The ranks of a color on a side of a communicator, in order of their keys.
-static struct group *colored(const struct choice *all, int size, int color, int side, const struct group *of) {
+static struct group *members_of_color(const struct choice *contributions, int size, int color, int side,
+                                      const struct group *whole) {
     struct choice *members = allocate(sizeof *members * (size_t)size);
     int count = 0;
     for (int i = 0; i < size; i++) {
-        if (all[i].color == color && all[i].side == side) members[count++] = all[i];
+        if (contributions[i].color == color && contributions[i].side == side) members[count++] = contributions[i];
     }
     qsort(members, (size_t)count, sizeof *members, by_key);
     struct group *group = new_group(count);
-    for (int i = 0; i < count; i++) group->ranks[i] = of->ranks[members[i].rank];
+    for (int i = 0; i < count; i++) group->ranks[i] = whole->ranks[members[i].rank];
     free(members);
     return group;
 }
@@ -106,25 +107,26 @@ static int split(const char *name, struct communicator *communicator, int color,
     const struct group *remote = communicator->remote;
     const int size = size_of(communicator) + (remote ? remote->size : 0);
     const int side = remote != NULL && remote->ranks[0] < communicator->group->ranks[0];
-    struct choice mine = {color, key, communicator->rank, side}, *all = allocate(sizeof mine * (size_t)size);
+    struct choice contribution = {color, key, communicator->rank, side},
+                  *contributions = allocate(sizeof contribution * (size_t)size);
     int numbers[2];
-    gather_all(communicator, name, &mine, sizeof mine, all, numbers, size);
+    gather_all(communicator, name, &contribution, sizeof contribution, contributions, numbers, size);
     *newcomm = MPI_COMM_NULL;
-    struct group *group = NULL, *others = NULL;
+    struct group *group = NULL, *remote_group = NULL;
     if (color != MPI_UNDEFINED) {
-        group = colored(all, size, color, side, communicator->group);
-        if (remote != NULL) others = colored(all, size, color, !side, remote);
+        group = members_of_color(contributions, size, color, side, communicator->group);
+        if (remote != NULL) remote_group = members_of_color(contributions, size, color, !side, remote);
     }
-    if (group != NULL && (remote == NULL || others->size > 0)) {
+    if (group != NULL && (remote == NULL || remote_group->size > 0)) {
         int first = 0;  // the first of this color: its place is the number of the new communicator
-        while (all[first].color != color) first++;
-        *newcomm = build_communicator(communicator, group, others, numbers[0], numbers[1] + first);
+        while (contributions[first].color != color) first++;
+        *newcomm = build_communicator(communicator, group, remote_group, numbers[0], numbers[1] + first);
     } else {
         --world->contexts[numbers[0]];
         drop_group(group);
-        drop_group(others);
+        drop_group(remote_group);
     }
-    free(all);
+    free(contributions);
     return MPI_SUCCESS;
 }
 
@@ -171,14 +173,14 @@ EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group handle, MPI_Comm *newcomm) {
     COMMUNICATOR_OR_FAIL(communicator, comm);
     struct group *group = group_of(handle);
     if (group == NULL) return fail(communicator, MPI_ERR_GROUP);
-    const int place = rank_in(group, my_rank);
+    const int position = rank_in(group, my_rank);
     if (communicator->remote == NULL) {  // groups may be several, without common ranks: the first rank names a group
         for (int i = 0; i < group->size; i++) {
             if (rank_in(communicator->group, group->ranks[i]) == NONE) return fail(communicator, MPI_ERR_GROUP);
         }
     }
-    const int color = place == NONE ? MPI_UNDEFINED : communicator->remote ? 0 : group->ranks[0];
-    return split("MPI_Comm_create", communicator, color, place == NONE ? 0 : place, newcomm);
+    const int color = position == NONE ? MPI_UNDEFINED : communicator->remote ? 0 : group->ranks[0];
+    return split("MPI_Comm_create", communicator, color, position == NONE ? 0 : position, newcomm);
 }
 
 // A communicator of a group, whose ranks alone call; all of them name the call alike.
@@ -231,14 +233,14 @@ EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm 
     const int size = size_of(local);
     int heading[3] = {0, 0, 0};  // size of the other group, context and number
     struct group *remote;
-    int *all = NULL;
+    int *contributions = NULL;
     if (local->rank == local_leader) {
         MPI_Sendrecv(&size, 1, MPI_INT, remote_leader, tag, heading, 1, MPI_INT, remote_leader, tag, peer_comm,
                      MPI_STATUS_IGNORE);
-        all = allocate(sizeof(int) * (size_t)(heading[0] + 2));
-        MPI_Sendrecv(local->group->ranks, size, MPI_INT, remote_leader, tag, all, heading[0], MPI_INT, remote_leader,
-                     tag, peer_comm, MPI_STATUS_IGNORE);
-        if (local->group->ranks[0] < all[0]) {  // this side makes the numbers
+        contributions = allocate(sizeof(int) * (size_t)(heading[0] + 2));
+        MPI_Sendrecv(local->group->ranks, size, MPI_INT, remote_leader, tag, contributions, heading[0], MPI_INT,
+                     remote_leader, tag, peer_comm, MPI_STATUS_IGNORE);
+        if (local->group->ranks[0] < contributions[0]) {  // this side makes the numbers
             heading[1] = new_context(size + heading[0]);
             heading[2] = world->communicators++;
             MPI_Send(heading + 1, 2, MPI_INT, remote_leader, tag, peer_comm);
@@ -248,8 +250,8 @@ EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm 
     }
     MPI_Bcast(heading, 3, MPI_INT, local_leader, local_comm);
     remote = new_group(heading[0]);
-    if (all != NULL) memcpy(remote->ranks, all, sizeof(int) * (size_t)heading[0]);
-    free(all);
+    if (contributions != NULL) memcpy(remote->ranks, contributions, sizeof(int) * (size_t)heading[0]);
+    free(contributions);
     MPI_Bcast(remote->ranks, heading[0], MPI_INT, local_leader, local_comm);
     *newintercomm = build_communicator(local, keep_group(local->group), remote, heading[1], heading[2]);
     return MPI_SUCCESS;
@@ -289,9 +291,9 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
     COMMUNICATOR_OR_FAIL(communicator, intercomm);
     if (communicator->remote == NULL) return fail(communicator, MPI_ERR_COMM);
     const int sizes[] = {size_of(communicator), communicator->remote->size}, size = sizes[0] + sizes[1];
-    int *all = allocate(sizeof(int) * (size_t)size), numbers[2];
-    gather_all(communicator, "MPI_Intercomm_merge", &high, sizeof high, all, numbers, 1);
-    const bool other_high = all[position_of(communicator, 0, true)] != 0, is_high = high != 0;
+    int *contributions = allocate(sizeof(int) * (size_t)size), numbers[2];
+    gather_all(communicator, "MPI_Intercomm_merge", &high, sizeof high, contributions, numbers, 1);
+    const bool other_high = contributions[position_of(communicator, 0, true)] != 0, is_high = high != 0;
     const bool is_first =
         is_high != other_high ? !is_high : communicator->group->ranks[0] < communicator->remote->ranks[0];
     const struct group *order[] = {is_first ? communicator->group : communicator->remote,
@@ -301,7 +303,7 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
     for (int side = 0; side < 2; side++) {
         for (int i = 0; i < order[side]->size; i++) group->ranks[at++] = order[side]->ranks[i];
     }
-    free(all);
+    free(contributions);
     *newintracomm = build_communicator(communicator, group, NULL, numbers[0], numbers[1]);
     return MPI_SUCCESS;
 }

@@ -18,10 +18,10 @@ EXPORT int MPI_Topo_test(MPI_Comm comm, int *status) {
     return MPI_SUCCESS;
 }
 
-#define TOPOLOGY_OR_FAIL(name, comm, wanted)              \
+#define TOPOLOGY_OR_FAIL(name, comm, topology_kind)       \
     COMMUNICATOR_OR_FAIL(communicator, comm);             \
     const struct topology *name = communicator->topology; \
-    if (name == NULL || name->kind != (wanted)) return fail(communicator, MPI_ERR_TOPOLOGY)
+    if (name == NULL || name->kind != (topology_kind)) return fail(communicator, MPI_ERR_TOPOLOGY)
 
 // A communicator of the first ranks; MPI_COMM_NULL on the others.
 static int first_ranks(struct communicator *communicator, int count, MPI_Comm *newcomm) {
@@ -35,12 +35,12 @@ static int place_of(const struct topology *grid, const int *coordinates) {  // M
     int rank = 0;
     for (int i = 0; i < grid->dimensions; i++) {
         const int size = grid->numbers[i];
-        int place = coordinates[i];
-        if (place < 0 || place >= size) {
+        int position = coordinates[i];
+        if (position < 0 || position >= size) {
             if (!grid->numbers[grid->dimensions + i]) return MPI_PROC_NULL;
-            place = (place % size + size) % size;
+            position = (position % size + size) % size;
         }
-        rank = rank * size + place;
+        rank = rank * size + position;
     }
     return rank;
 }
@@ -52,10 +52,10 @@ static void coordinates_of(const struct topology *grid, int rank, int *coordinat
     }
 }
 
-static void shifted(const struct topology *grid, int rank, int dimension, int by, int *neighbor) {
+static void shift(const struct topology *grid, int rank, int dimension, int distance, int *neighbor) {
     int *coordinates = allocate(sizeof(int) * (size_t)(grid->dimensions + 1));
     coordinates_of(grid, rank, coordinates);
-    coordinates[dimension] += by;
+    coordinates[dimension] += distance;
     *neighbor = place_of(grid, coordinates);
     free(coordinates);
 }
@@ -69,8 +69,8 @@ static struct topology *new_grid(int rank, int dimensions, const int *sizes, con
         grid->numbers[dimensions + i] = periodic[i] != 0;
     }
     for (int i = 0; i < dimensions; i++) {
-        shifted(grid, rank, i, -1, &grid->sources[2 * i]);
-        shifted(grid, rank, i, 1, &grid->sources[2 * i + 1]);
+        shift(grid, rank, i, -1, &grid->sources[2 * i]);
+        shift(grid, rank, i, 1, &grid->sources[2 * i + 1]);
     }
     memcpy(grid->destinations, grid->sources, sizeof(int) * 2 * (size_t)dimensions);
     return grid;
@@ -90,8 +90,8 @@ EXPORT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int
     if (count > size_of(communicator)) return fail(communicator, MPI_ERR_DIMS);
     const int error = first_ranks(communicator, count, newcomm);
     if (error != MPI_SUCCESS || *newcomm == MPI_COMM_NULL) return error;
-    struct communicator *made = communicator_of(*newcomm);
-    made->topology = new_grid(made->rank, ndims, dims, periods);
+    struct communicator *communicator_copy = communicator_of(*newcomm);
+    communicator_copy->topology = new_grid(communicator_copy->rank, ndims, dims, periods);
     return MPI_SUCCESS;
 }
 
@@ -127,8 +127,8 @@ EXPORT int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
 EXPORT int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *source, int *dest) {
     TOPOLOGY_OR_FAIL(grid, comm, MPI_CART);
     if (direction < 0 || direction >= grid->dimensions) return fail(communicator, MPI_ERR_ARG);
-    shifted(grid, communicator->rank, direction, -disp, source);
-    shifted(grid, communicator->rank, direction, disp, dest);
+    shift(grid, communicator->rank, direction, -disp, source);
+    shift(grid, communicator->rank, direction, disp, dest);
     return MPI_SUCCESS;
 }
 
@@ -138,20 +138,20 @@ EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm *newcomm) {
     int *numbers = allocate(sizeof(int) * (size_t)(3 * dimensions + 1));
     int *coordinates = numbers, *sizes = numbers + dimensions, *periodic = sizes + dimensions;
     coordinates_of(grid, communicator->rank, coordinates);
-    int color = 0, key = 0, kept = 0;
+    int color = 0, key = 0, dimension_count = 0;
     for (int i = 0; i < dimensions; i++) {
         if (remain[i]) {
             key = key * grid->numbers[i] + coordinates[i];
-            sizes[kept] = grid->numbers[i];
-            periodic[kept++] = grid->numbers[dimensions + i];
+            sizes[dimension_count] = grid->numbers[i];
+            periodic[dimension_count++] = grid->numbers[dimensions + i];
         } else {
             color = color * grid->numbers[i] + coordinates[i];
         }
     }
     const int error = MPI_Comm_split(comm, color, key, newcomm);
     if (error == MPI_SUCCESS) {
-        struct communicator *made = communicator_of(*newcomm);
-        made->topology = new_grid(made->rank, kept, sizes, periodic);
+        struct communicator *communicator_copy = communicator_of(*newcomm);
+        communicator_copy->topology = new_grid(communicator_copy->rank, dimension_count, sizes, periodic);
     }
     free(numbers);
     return error;
@@ -187,50 +187,53 @@ static void list_divisors(struct division *division, int number) {
 }
 
 // Try all dimensions from a place on, whose product is `left`.
-static void divide(struct division *division, int place, int left) {
+static void divide(struct division *division, int position, int rest) {
     int *const dimensions = division->dimensions;
-    const int most = place == 0 ? left : dimensions[place - 1], others = division->count - place - 1;
-    if (others == 0) {
-        if (left > most) return;
-        dimensions[place] = left;
-        const int gap = dimensions[0] - left;
-        int differing = place;
-        while (differing > 0 && dimensions[differing] == division->best[differing]) differing--;
-        if (gap == division->gap && dimensions[differing] <= division->best[differing]) return;
+    const int largest = position == 0 ? rest : dimensions[position - 1], rest_count = division->count - position - 1;
+    if (rest_count == 0) {
+        if (rest > largest) return;
+        dimensions[position] = rest;
+        const int gap = dimensions[0] - rest;
+        int position_of_difference = position;
+        while (position_of_difference > 0 &&
+               dimensions[position_of_difference] == division->best[position_of_difference])
+            position_of_difference--;
+        if (gap == division->gap && dimensions[position_of_difference] <= division->best[position_of_difference])
+            return;
         if (gap > division->gap) return;
         division->gap = gap;
         memcpy(division->best, dimensions, sizeof(int) * (size_t)division->count);
         return;
     }
-    for (int i = 0; i < division->divisor_count && division->divisors[i] <= most; i++) {
+    for (int i = 0; i < division->divisor_count && division->divisors[i] <= largest; i++) {
         const int size = division->divisors[i];
-        if (left % size != 0 || pow(size, others + 1) < 0.999 * left) continue;  // the others are no greater
-        const double last = pow((double)left / size, 1.0 / others);              // the least is no greater
-        if ((place == 0 ? size : dimensions[0]) - last - 0.001 > division->gap) continue;
-        dimensions[place] = size;
-        divide(division, place + 1, left / size);
+        if (rest % size != 0 || pow(size, rest_count + 1) < 0.999 * rest) continue;  // the others are no greater
+        const double last = pow((double)rest / size, 1.0 / rest_count);              // the least is no greater
+        if ((position == 0 ? size : dimensions[0]) - last - 0.001 > division->gap) continue;
+        dimensions[position] = size;
+        divide(division, position + 1, rest / size);
     }
 }
 
 EXPORT int MPI_Dims_create(int nnodes, int ndims, int dims[]) {
-    int left = nnodes, open = 0;
+    int rest = nnodes, open = 0;
     if (ndims < 0 || nnodes < 1) return fail_world(MPI_ERR_DIMS);
     for (int i = 0; i < ndims; i++) {
         if (dims[i] < 0) return fail_world(MPI_ERR_DIMS);
         if (dims[i] == 0) {
             ++open;
-        } else if (left % dims[i] == 0) {
-            left /= dims[i];
+        } else if (rest % dims[i] == 0) {
+            rest /= dims[i];
         } else {
             return fail_world(MPI_ERR_DIMS);
         }
     }
-    if (open == 0) return left == 1 || ndims == 0 ? MPI_SUCCESS : fail_world(MPI_ERR_DIMS);
+    if (open == 0) return rest == 1 || ndims == 0 ? MPI_SUCCESS : fail_world(MPI_ERR_DIMS);
     struct division division = {.count = open, .gap = INT_MAX};
     division.dimensions = allocate_zeroed(2 * (size_t)open, sizeof(int));
     division.best = division.dimensions + open;
-    list_divisors(&division, left);
-    divide(&division, 0, left);
+    list_divisors(&division, rest);
+    divide(&division, 0, rest);
     for (int i = 0, next = 0; i < ndims; i++) {
         if (dims[i] == 0) dims[i] = division.best[next++];
     }
@@ -248,10 +251,11 @@ EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const 
     if (nnodes < 0 || nnodes > size_of(communicator)) return fail(communicator, MPI_ERR_ARG);
     const int error = first_ranks(communicator, nnodes, newcomm);
     if (error != MPI_SUCCESS || *newcomm == MPI_COMM_NULL) return error;
-    struct communicator *made = communicator_of(*newcomm);
-    const int begin = made->rank ? index[made->rank - 1] : 0, degree = index[made->rank] - begin;
+    struct communicator *communicator_copy = communicator_of(*newcomm);
+    const int begin = communicator_copy->rank ? index[communicator_copy->rank - 1] : 0,
+              degree = index[communicator_copy->rank] - begin;
     const int edge_count = nnodes ? index[nnodes - 1] : 0;
-    struct topology *graph = made->topology = new_topology(MPI_GRAPH, degree, degree);
+    struct topology *graph = communicator_copy->topology = new_topology(MPI_GRAPH, degree, degree);
     memcpy(graph->sources, edges + begin, sizeof(int) * (size_t)degree);
     memcpy(graph->destinations, edges + begin, sizeof(int) * (size_t)degree);
     graph->dimensions = nnodes;
@@ -347,46 +351,46 @@ EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], cons
     for (int i = 0; i < n; i++) edges += degrees[i];
     // All ranks learn all edges: source, destination, weight.
     const int size = size_of(communicator), count = 3 * edges;
-    int *mine = allocate(sizeof(int) * (size_t)(count + 1)), *counts = allocate(sizeof(int) * 2 * (size_t)size);
-    for (int i = 0, at = 0; i < n; i++) {
-        for (int j = 0; j < degrees[i]; j++, at++) {
-            mine[3 * at] = sources[i];
-            mine[3 * at + 1] = destinations[at];
-            mine[3 * at + 2] = has_weights(weights) ? weights[at] : 1;
+    int *own_edges = allocate(sizeof(int) * (size_t)(count + 1)), *counts = allocate(sizeof(int) * 2 * (size_t)size);
+    for (int i = 0, edge = 0; i < n; i++) {
+        for (int j = 0; j < degrees[i]; j++, edge++) {
+            own_edges[3 * edge] = sources[i];
+            own_edges[3 * edge + 1] = destinations[edge];
+            own_edges[3 * edge + 2] = has_weights(weights) ? weights[edge] : 1;
         }
     }
     MPI_Allgather(&count, 1, MPI_INT, counts, 1, MPI_INT, comm);
-    int total = 0, *places = counts + size;
+    int total = 0, *displacements = counts + size;
     for (int i = 0; i < size; i++) {
-        places[i] = total;
+        displacements[i] = total;
         total += counts[i];
     }
-    int *all = allocate(sizeof(int) * (size_t)(total + 1));
-    MPI_Allgatherv(mine, count, MPI_INT, all, counts, places, MPI_INT, comm);
+    int *all_edges = allocate(sizeof(int) * (size_t)(total + 1));
+    MPI_Allgatherv(own_edges, count, MPI_INT, all_edges, counts, displacements, MPI_INT, comm);
     const int error = first_ranks(communicator, size, newcomm);
     if (error == MPI_SUCCESS) {
         int in = 0, out = 0;
         for (int i = 0; i < total; i += 3) {
-            in += all[i + 1] == communicator->rank;
-            out += all[i] == communicator->rank;
+            in += all_edges[i + 1] == communicator->rank;
+            out += all_edges[i] == communicator->rank;
         }
         struct topology *graph = communicator_of(*newcomm)->topology = new_topology(MPI_DIST_GRAPH, in, out);
         graph->is_weighted = weights != MPI_UNWEIGHTED;
         in = out = 0;
         for (int i = 0; i < total; i += 3) {
-            if (all[i + 1] == communicator->rank) {
-                graph->sources[in] = all[i];
-                graph->source_weights[in++] = all[i + 2];
+            if (all_edges[i + 1] == communicator->rank) {
+                graph->sources[in] = all_edges[i];
+                graph->source_weights[in++] = all_edges[i + 2];
             }
-            if (all[i] == communicator->rank) {
-                graph->destinations[out] = all[i + 1];
-                graph->destination_weights[out++] = all[i + 2];
+            if (all_edges[i] == communicator->rank) {
+                graph->destinations[out] = all_edges[i + 1];
+                graph->destination_weights[out++] = all_edges[i + 2];
             }
         }
     }
-    free(mine);
+    free(own_edges);
     free(counts);
-    free(all);
+    free(all_edges);
     return error;
 }
 

@@ -18,8 +18,8 @@ static struct builder begin(void) {
     return builder;
 }
 
-static bool are_alike(const struct run *one, const struct run *other) {
-    return one->length == other->length && one->unit == other->unit && one->form == other->form;
+static bool are_alike(const struct run *first, const struct run *second) {
+    return first->length == second->length && first->unit == second->unit && first->form == second->form;
 }
 
 // Let the last run be repeats of the one before, where it goes on with its stride.
@@ -59,22 +59,22 @@ static void add_run(struct builder *builder, MPI_Aint offset, struct run run) {
 }
 
 // Bounds that a datatype marks, as MPI_LB, MPI_UB and resized ones do, are above all others.
-static void set_bounds(struct builder *builder, MPI_Aint offset, MPI_Count count, const struct datatype *of) {
+static void set_bounds(struct builder *builder, MPI_Aint offset, MPI_Count count, const struct datatype *element) {
     struct datatype *type = builder->type;
-    const MPI_Count last = offset + (count - 1) * of->extent;
-    const MPI_Count lower = (of->extent >= 0 ? offset : last) + of->lower;
-    const MPI_Count upper = (of->extent >= 0 ? last : offset) + of->lower + of->extent;
-    if (of->handle != MPI_UB && of->marks_lower >= type->marks_lower) {
-        const bool is_first = of->marks_lower > type->marks_lower || !builder->has_lower;
+    const MPI_Count last = offset + (count - 1) * element->extent;
+    const MPI_Count lower = (element->extent >= 0 ? offset : last) + element->lower;
+    const MPI_Count upper = (element->extent >= 0 ? last : offset) + element->lower + element->extent;
+    if (element->handle != MPI_UB && element->marks_lower >= type->marks_lower) {
+        const bool is_first = element->marks_lower > type->marks_lower || !builder->has_lower;
         if (is_first || lower < type->lower) type->lower = lower;
         builder->has_lower = true;
-        type->marks_lower = of->marks_lower;
+        type->marks_lower = element->marks_lower;
     }
-    if (of->handle != MPI_LB && of->marks_upper >= type->marks_upper) {
-        const bool is_first = of->marks_upper > type->marks_upper || !builder->has_upper;
+    if (element->handle != MPI_LB && element->marks_upper >= type->marks_upper) {
+        const bool is_first = element->marks_upper > type->marks_upper || !builder->has_upper;
         if (is_first || upper > builder->upper) builder->upper = upper;
         builder->has_upper = true;
-        type->marks_upper = of->marks_upper;
+        type->marks_upper = element->marks_upper;
     }
 }
 
@@ -85,40 +85,41 @@ static void mark_bounds(struct builder *builder, MPI_Aint lower, MPI_Aint upper)
 }
 
 // What `count` elements of a type have but for where they lie.
-static void add_elements(struct builder *builder, MPI_Count count, const struct datatype *of) {
+static void add_elements(struct builder *builder, MPI_Count count, const struct datatype *element) {
     struct datatype *type = builder->type;
-    if (of->alignment > type->alignment) type->alignment = of->alignment;
-    const MPI_Count elements = count * of->elements;
+    if (element->alignment > type->alignment) type->alignment = element->alignment;
+    const MPI_Count elements = count * element->elements;
     if (elements > 0) {
         if (type->elements == 0) {
-            type->basic = of->basic;
-        } else if (type->basic != of->basic) {
+            type->basic = element->basic;
+        } else if (type->basic != element->basic) {
             type->basic = MPI_DATATYPE_NULL;
         }
     }
-    type->size += count * of->size;
+    type->size += count * element->size;
     type->elements += elements;
 }
 
-static void add_runs(struct builder *builder, MPI_Aint offset, MPI_Count count, const struct datatype *of) {
-    if (of->run_count == 1 && of->runs[0].repeats == 1) {
-        struct run run = of->runs[0];
+static void add_runs(struct builder *builder, MPI_Aint offset, MPI_Count count, const struct datatype *element) {
+    if (element->run_count == 1 && element->runs[0].repeats == 1) {
+        struct run run = element->runs[0];
         run.repeats = count;
-        run.stride = of->extent;
+        run.stride = element->extent;
         add_run(builder, offset, run);
         return;
     }
     for (MPI_Count i = 0; i < count; i++) {
-        for (MPI_Count j = 0; j < of->run_count; j++) add_run(builder, offset + i * of->extent, of->runs[j]);
+        for (MPI_Count j = 0; j < element->run_count; j++)
+            add_run(builder, offset + i * element->extent, element->runs[j]);
     }
 }
 
 // A block of elements of a type, at an offset in bytes.
-static void add_block(struct builder *builder, MPI_Aint offset, MPI_Count count, const struct datatype *of) {
+static void add_block(struct builder *builder, MPI_Aint offset, MPI_Count count, const struct datatype *element) {
     if (count <= 0) return;
-    set_bounds(builder, offset, count, of);
-    add_elements(builder, count, of);
-    add_runs(builder, offset, count, of);
+    set_bounds(builder, offset, count, element);
+    add_elements(builder, count, element);
+    add_runs(builder, offset, count, element);
 }
 
 static int finish(struct builder *builder, struct contents *contents, MPI_Datatype *newtype) {
@@ -148,25 +149,25 @@ static int finish(struct builder *builder, struct contents *contents, MPI_Dataty
     if ((count) < 0) return fail_world(MPI_ERR_COUNT)
 
 EXPORT int MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype) {
-    TYPE_OR_FAIL(of, oldtype);
+    TYPE_OR_FAIL(element, oldtype);
     COUNT_OR_FAIL(count);
     struct builder builder = begin();
-    add_block(&builder, 0, count, of);
+    add_block(&builder, 0, count, element);
     return finish(&builder, new_contents(MPI_COMBINER_CONTIGUOUS, 1, (MPI_Count[]){count}, 0, NULL, 1, &oldtype),
                   newtype);
 }
 
 static void add_vector(struct builder *builder, MPI_Count count, MPI_Count blocklength, MPI_Count stride,
-                       const struct datatype *of) {
+                       const struct datatype *element) {
     if (count <= 0 || blocklength <= 0) return;
-    if (!is_dense(of)) {
-        for (MPI_Count i = 0; i < count; i++) add_block(builder, i * stride, blocklength, of);
+    if (!is_dense(element)) {
+        for (MPI_Count i = 0; i < count; i++) add_block(builder, i * stride, blocklength, element);
         return;
     }
-    set_bounds(builder, 0, blocklength, of);
-    set_bounds(builder, (count - 1) * stride, blocklength, of);
-    add_elements(builder, count * blocklength, of);
-    struct run run = of->runs[0];
+    set_bounds(builder, 0, blocklength, element);
+    set_bounds(builder, (count - 1) * stride, blocklength, element);
+    add_elements(builder, count * blocklength, element);
+    struct run run = element->runs[0];
     run.length *= blocklength;
     run.repeats = count;
     run.stride = stride;
@@ -175,22 +176,22 @@ static void add_vector(struct builder *builder, MPI_Count count, MPI_Count block
 
 EXPORT int MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
                              MPI_Datatype *newtype) {
-    TYPE_OR_FAIL(of, oldtype);
+    TYPE_OR_FAIL(element, oldtype);
     COUNT_OR_FAIL(count);
     COUNT_OR_FAIL(blocklength);
     struct builder builder = begin();
-    add_vector(&builder, count, blocklength, stride * of->extent, of);
+    add_vector(&builder, count, blocklength, stride * element->extent, element);
     const MPI_Count numbers[] = {count, blocklength, stride};
     return finish(&builder, new_contents(MPI_COMBINER_VECTOR, 3, numbers, 0, NULL, 1, &oldtype), newtype);
 }
 
 EXPORT int MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
                                      MPI_Datatype *newtype) {
-    TYPE_OR_FAIL(of, oldtype);
+    TYPE_OR_FAIL(element, oldtype);
     COUNT_OR_FAIL(count);
     COUNT_OR_FAIL(blocklength);
     struct builder builder = begin();
-    add_vector(&builder, count, blocklength, stride, of);
+    add_vector(&builder, count, blocklength, stride, element);
     const MPI_Count numbers[] = {count, blocklength};
     return finish(&builder, new_contents(MPI_COMBINER_HVECTOR, 2, numbers, 1, &stride, 1, &oldtype), newtype);
 }
@@ -198,13 +199,14 @@ EXPORT int MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI
 // Blocks at displacements; lengths may be one for all, displacements in elements or in bytes.
 static int indexed(int combiner, MPI_Count count, const MPI_Count *lengths, MPI_Count length,
                    const MPI_Count *displacements, bool in_bytes, MPI_Datatype oldtype, MPI_Datatype *newtype) {
-    TYPE_OR_FAIL(of, oldtype);
+    TYPE_OR_FAIL(element, oldtype);
     COUNT_OR_FAIL(count);
     for (MPI_Count i = 0; lengths != NULL && i < count; i++) COUNT_OR_FAIL(lengths[i]);
     COUNT_OR_FAIL(length);
     struct builder builder = begin();
     for (MPI_Count i = 0; i < count; i++) {
-        add_block(&builder, displacements[i] * (in_bytes ? 1 : of->extent), lengths ? lengths[i] : length, of);
+        add_block(&builder, displacements[i] * (in_bytes ? 1 : element->extent), lengths ? lengths[i] : length,
+                  element);
     }
     MPI_Count *numbers = allocate(sizeof(MPI_Count) * (size_t)(2 * count + 2));
     MPI_Count number = 0;
@@ -259,23 +261,23 @@ EXPORT int MPI_Type_create_struct_c(MPI_Count count, const MPI_Count lengths[], 
 }
 
 EXPORT int MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype) {
-    TYPE_OR_FAIL(of, oldtype);
+    TYPE_OR_FAIL(element, oldtype);
     struct builder builder = begin();
-    add_block(&builder, 0, 1, of);
+    add_block(&builder, 0, 1, element);
     mark_bounds(&builder, lb, lb + extent);
-    const MPI_Count places[] = {lb, extent};
-    return finish(&builder, new_contents(MPI_COMBINER_RESIZED, 0, NULL, 2, places, 1, &oldtype), newtype);
+    const MPI_Count displacements[] = {lb, extent};
+    return finish(&builder, new_contents(MPI_COMBINER_RESIZED, 0, NULL, 2, displacements, 1, &oldtype), newtype);
 }
 
 EXPORT int MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype) {
-    TYPE_OR_FAIL(of, oldtype);
+    TYPE_OR_FAIL(element, oldtype);
     struct builder builder = begin();
-    add_block(&builder, 0, 1, of);
-    builder.type->lower = of->lower;
-    builder.upper = of->lower + of->extent;
-    builder.type->is_committed = of->is_committed;
+    add_block(&builder, 0, 1, element);
+    builder.type->lower = element->lower;
+    builder.upper = element->lower + element->extent;
+    builder.type->is_committed = element->is_committed;
     struct attribute *attributes = NULL;
-    const int error = copy_attributes(oldtype, of->attributes, &attributes);
+    const int error = copy_attributes(oldtype, element->attributes, &attributes);
     if (error != MPI_SUCCESS) {
         *newtype = MPI_DATATYPE_NULL;
         return fail_world(error);
@@ -288,7 +290,7 @@ EXPORT int MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype) {
 EXPORT int MPI_Type_create_subarray_c(int ndims, const MPI_Count sizes[], const MPI_Count subsizes[],
                                       const MPI_Count starts[], int order, MPI_Datatype oldtype,
                                       MPI_Datatype *newtype) {
-    TYPE_OR_FAIL(of, oldtype);
+    TYPE_OR_FAIL(element, oldtype);
     if (ndims < 1 || (order != MPI_ORDER_C && order != MPI_ORDER_FORTRAN)) return fail_world(MPI_ERR_ARG);
     MPI_Count whole = 1, blocks = 1;
     for (int i = 0; i < ndims; i++) {
@@ -299,22 +301,22 @@ EXPORT int MPI_Type_create_subarray_c(int ndims, const MPI_Count sizes[], const 
     }
     const int fastest = order == MPI_ORDER_C ? ndims - 1 : 0, step = order == MPI_ORDER_C ? -1 : 1;
     struct builder builder = begin();
-    MPI_Count *at = allocate_zeroed((size_t)ndims, sizeof(MPI_Count));
+    MPI_Count *indices = allocate_zeroed((size_t)ndims, sizeof(MPI_Count));
     blocks /= subsizes[fastest];
     for (MPI_Count block = 0; block < blocks; block++) {
-        MPI_Count place = 0, unit = 1;
+        MPI_Count index = 0, unit = 1;
         for (int i = fastest, left = ndims; left > 0; i += step, left--) {
-            place += (starts[i] + at[i]) * unit;
+            index += (starts[i] + indices[i]) * unit;
             unit *= sizes[i];
         }
-        add_block(&builder, place * of->extent, subsizes[fastest], of);
+        add_block(&builder, index * element->extent, subsizes[fastest], element);
         for (int i = fastest + step, left = ndims - 1; left > 0; i += step, left--) {
-            if (++at[i] < subsizes[i]) break;
-            at[i] = 0;
+            if (++indices[i] < subsizes[i]) break;
+            indices[i] = 0;
         }
     }
-    free(at);
-    mark_bounds(&builder, 0, whole * of->extent);
+    free(indices);
+    mark_bounds(&builder, 0, whole * element->extent);
     MPI_Count *numbers = allocate(sizeof(MPI_Count) * (size_t)(3 * ndims + 2));
     numbers[0] = ndims;
     for (int i = 0; i < ndims; i++) {

@@ -6,27 +6,27 @@
 
 struct contents {
     int combiner;
-    MPI_Count number_count, place_count, type_count;
-    MPI_Count *numbers, *places;
+    MPI_Count number_count, displacement_count, type_count;
+    MPI_Count *numbers, *displacements;
     struct datatype **types;
 };
 
-static MPI_Count *copied(const MPI_Count *from, MPI_Count count) {
+static MPI_Count *copy_counts(const MPI_Count *from, MPI_Count count) {
     MPI_Count *copy = allocate(sizeof(MPI_Count) * (size_t)(count + 1));
     if (count > 0) memcpy(copy, from, sizeof(MPI_Count) * (size_t)count);
     return copy;
 }
 
-struct contents *new_contents(int combiner, MPI_Count numbers, const MPI_Count *number, MPI_Count places,
-                              const MPI_Count *place, MPI_Count types, const MPI_Datatype *type) {
+struct contents *new_contents(int combiner, MPI_Count numbers, const MPI_Count *number, MPI_Count displacements,
+                              const MPI_Count *displacement, MPI_Count types, const MPI_Datatype *type) {
     struct contents *contents = allocate(sizeof *contents);
     *contents = (struct contents){
         combiner,
         numbers,
-        places,
+        displacements,
         types,
-        copied(number, numbers),
-        copied(place, places),
+        copy_counts(number, numbers),
+        copy_counts(displacement, displacements),
         allocate(sizeof(struct datatype *) * (size_t)(types + 1)),
     };
     for (MPI_Count i = 0; i < types; i++) {
@@ -41,44 +41,45 @@ void free_contents(struct contents *contents) {
     for (MPI_Count i = 0; i < contents->type_count; i++) drop_datatype(contents->types[i]);
     free(contents->types);
     free(contents->numbers);
-    free(contents->places);
+    free(contents->displacements);
     free(contents);
 }
 
 // Whether a number does not fit into an int: then all of them are told as large counts.
-static bool is_large(const struct contents *of) {
+static bool is_large(const struct contents *contents) {
     bool large = false;
-    for (MPI_Count i = 0; of != NULL && i < of->number_count; i++) large |= of->numbers[i] != (int)of->numbers[i];
+    for (MPI_Count i = 0; contents != NULL && i < contents->number_count; i++)
+        large |= contents->numbers[i] != (int)contents->numbers[i];
     return large;
 }
 
 EXPORT int MPI_Type_get_envelope(MPI_Datatype handle, int *integers, int *addresses, int *datatypes, int *combiner) {
     const struct datatype *type = datatype_of(handle);
     if (type == NULL) return fail_world(MPI_ERR_TYPE);
-    const struct contents *of = type->contents;
-    *combiner = of ? of->combiner : MPI_COMBINER_NAMED;
-    *integers = of ? (int)of->number_count : 0;
-    *addresses = of ? (int)of->place_count : 0;
-    *datatypes = of ? (int)of->type_count : 0;
+    const struct contents *contents = type->contents;
+    *combiner = contents ? contents->combiner : MPI_COMBINER_NAMED;
+    *integers = contents ? (int)contents->number_count : 0;
+    *addresses = contents ? (int)contents->displacement_count : 0;
+    *datatypes = contents ? (int)contents->type_count : 0;
     return MPI_SUCCESS;
 }
 
 EXPORT int MPI_Type_get_envelope_c(MPI_Datatype handle, MPI_Count *integers, MPI_Count *addresses, MPI_Count *counts,
                                    MPI_Count *datatypes, int *combiner) {
-    int numbers, places, types;
-    const int error = MPI_Type_get_envelope(handle, &numbers, &places, &types, combiner);
+    int numbers, displacements, types;
+    const int error = MPI_Type_get_envelope(handle, &numbers, &displacements, &types, combiner);
     if (error != MPI_SUCCESS) return error;
     const bool large = is_large(datatype_of(handle)->contents);
     *integers = large ? 0 : numbers;
-    *addresses = large ? 0 : places;
-    *counts = large ? numbers + places : 0;
+    *addresses = large ? 0 : displacements;
+    *counts = large ? numbers + displacements : 0;
     *datatypes = types;
     return error;
 }
 
-static void tell_types(const struct contents *of, MPI_Datatype datatypes[]) {
-    for (MPI_Count i = 0; i < of->type_count; i++) {
-        struct datatype *part = of->types[i];
+static void tell_types(const struct contents *contents, MPI_Datatype datatypes[]) {
+    for (MPI_Count i = 0; i < contents->type_count; i++) {
+        struct datatype *part = contents->types[i];
         datatypes[i] = part->handle;
         if (part->is_basic) continue;
         keep_datatype(part);  // a handle of its own, which the program frees
@@ -90,12 +91,13 @@ EXPORT int MPI_Type_get_contents(MPI_Datatype handle, int max_integers, int max_
                                  int integers[], MPI_Aint addresses[], MPI_Datatype datatypes[]) {
     const struct datatype *type = datatype_of(handle);
     if (type == NULL || type->contents == NULL) return fail_world(MPI_ERR_TYPE);
-    const struct contents *of = type->contents;
-    if (max_integers < of->number_count || max_addresses < of->place_count || max_datatypes < of->type_count)
+    const struct contents *contents = type->contents;
+    if (max_integers < contents->number_count || max_addresses < contents->displacement_count ||
+        max_datatypes < contents->type_count)
         return fail_world(MPI_ERR_ARG);
-    for (MPI_Count i = 0; i < of->number_count; i++) integers[i] = (int)of->numbers[i];
-    for (MPI_Count i = 0; i < of->place_count; i++) addresses[i] = of->places[i];
-    tell_types(of, datatypes);
+    for (MPI_Count i = 0; i < contents->number_count; i++) integers[i] = (int)contents->numbers[i];
+    for (MPI_Count i = 0; i < contents->displacement_count; i++) addresses[i] = contents->displacements[i];
+    tell_types(contents, datatypes);
     return MPI_SUCCESS;
 }
 
@@ -107,11 +109,12 @@ EXPORT int MPI_Type_get_contents_c(MPI_Datatype handle, MPI_Count max_integers, 
         return MPI_Type_get_contents(handle, (int)max_integers, (int)max_addresses, (int)max_datatypes, integers,
                                      addresses, datatypes);
     }
-    const struct contents *of = type->contents;
-    if (max_counts < of->number_count + of->place_count || max_datatypes < of->type_count)
+    const struct contents *contents = type->contents;
+    if (max_counts < contents->number_count + contents->displacement_count || max_datatypes < contents->type_count)
         return fail_world(MPI_ERR_ARG);
-    memcpy(counts, of->numbers, sizeof(MPI_Count) * (size_t)of->number_count);
-    memcpy(counts + of->number_count, of->places, sizeof(MPI_Count) * (size_t)of->place_count);
-    tell_types(of, datatypes);
+    memcpy(counts, contents->numbers, sizeof(MPI_Count) * (size_t)contents->number_count);
+    memcpy(counts + contents->number_count, contents->displacements,
+           sizeof(MPI_Count) * (size_t)contents->displacement_count);
+    tell_types(contents, datatypes);
     return MPI_SUCCESS;
 }

@@ -164,9 +164,9 @@ static void make_pair(MPI_Datatype handle, const char *name, MPI_Datatype first_
     do {                                                                                                         \
         struct pair {                                                                                            \
             first value;                                                                                         \
-            int place;                                                                                           \
+            int index;                                                                                           \
         };                                                                                                       \
-        make_pair(handle, #handle, first_type, sizeof(first), offsetof(struct pair, place), sizeof(struct pair), \
+        make_pair(handle, #handle, first_type, sizeof(first), offsetof(struct pair, index), sizeof(struct pair), \
                   alignof(first));                                                                               \
     } while (0)
 

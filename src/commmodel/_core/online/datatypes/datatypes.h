@@ -30,8 +30,8 @@ struct datatype {
     char name[MPI_MAX_OBJECT_NAME];
 };
 
-struct contents *new_contents(int combiner, MPI_Count numbers, const MPI_Count *number, MPI_Count places,
-                              const MPI_Count *place, MPI_Count types, const MPI_Datatype *type);
+struct contents *new_contents(int combiner, MPI_Count numbers, const MPI_Count *number, MPI_Count displacements,
+                              const MPI_Count *displacement, MPI_Count types, const MPI_Datatype *type);
 void free_contents(struct contents *contents);
 struct datatype *datatype_of(MPI_Datatype handle);
 void keep_datatype(struct datatype *type);

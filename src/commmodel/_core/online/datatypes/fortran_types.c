@@ -71,9 +71,9 @@ static int precision(int p, int r) {
 }
 
 static int of_precision(int combiner, int p, int r, const MPI_Datatype types[3], MPI_Datatype *newtype) {
-    const int place = precision(p, r);
-    if (place == NONE) return fail_world(MPI_ERR_ARG);
-    return parametrized(combiner, 2, (MPI_Count[]){p, r}, types[place], newtype);
+    const int index = precision(p, r);
+    if (index == NONE) return fail_world(MPI_ERR_ARG);
+    return parametrized(combiner, 2, (MPI_Count[]){p, r}, types[index], newtype);
 }
 
 EXPORT int MPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype) {

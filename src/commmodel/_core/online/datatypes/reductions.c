@@ -228,7 +228,7 @@ static int replace(const void *left, void *right, MPI_Count count, const struct 
     memcpy(right, left, (size_t)volume(count, type));
     return MPI_SUCCESS;
 }
-static int nothing(const void *left, void *right, MPI_Count count, const struct datatype *type) {
+static int no_op(const void *left, void *right, MPI_Count count, const struct datatype *type) {
     (void)left, (void)right, (void)count, (void)type;
     return MPI_SUCCESS;
 }
@@ -237,7 +237,7 @@ void make_basic_operations(void) {
     static struct operation operations[14];
     combine *const functions[] = {
         maximum,    minimum,     sum,         product,       logical_and,   bitwise_and, logical_or,
-        bitwise_or, logical_xor, bitwise_xor, minimum_place, maximum_place, replace,     nothing,
+        bitwise_or, logical_xor, bitwise_xor, minimum_place, maximum_place, replace,     no_op,
     };
     for (int i = 0; i < 14; i++) {
         operations[i] =
@@ -279,7 +279,7 @@ int reduce(struct operation *operation, const void *left, void *right, MPI_Count
 
 // ---- those of the program
 
-static int created(struct operation content, MPI_Op *op) {
+static int create_operation(struct operation content, MPI_Op *op) {
     struct operation *operation = allocate(sizeof *operation);
     *operation = content;
     *op = operation->handle = new_handle(OPERATION, operation);
@@ -287,21 +287,22 @@ static int created(struct operation content, MPI_Op *op) {
 }
 
 EXPORT int MPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op) {
-    return created((struct operation){.references = 1, .commutes = commute != 0, .function = user_fn}, op);
+    return create_operation((struct operation){.references = 1, .commutes = commute != 0, .function = user_fn}, op);
 }
 
 EXPORT int MPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op) {
-    return created((struct operation){.references = 1, .commutes = commute != 0, .large_function = user_fn}, op);
+    return create_operation((struct operation){.references = 1, .commutes = commute != 0, .large_function = user_fn},
+                            op);
 }
 
 EXPORT int MPIX_Op_create_x(function_with_state *function, destructor *destructor, int commute, void *state,
                             MPI_Op *op) {
-    return created((struct operation){.references = 1,
-                                      .commutes = commute != 0,
-                                      .function_with_state = function,
-                                      .destructor = destructor,
-                                      .state = state},
-                   op);
+    return create_operation((struct operation){.references = 1,
+                                               .commutes = commute != 0,
+                                               .function_with_state = function,
+                                               .destructor = destructor,
+                                               .state = state},
+                            op);
 }
 
 EXPORT int MPI_Op_free(MPI_Op *op) {

@@ -23,13 +23,13 @@ static MPI_Count bytes_under_way(struct buffer *buffer) {
     for (int i = 0; i < buffer->count; i++) names[i] = buffer->sends[i].name;
     ask_done(buffer->count, names, done);
     MPI_Count bytes = 0;
-    int kept = 0;
+    int remaining = 0;
     for (int i = 0; i < buffer->count; i++) {
         if (done[i]) continue;
         bytes += buffer->sends[i].bytes;
-        buffer->sends[kept++] = buffer->sends[i];
+        buffer->sends[remaining++] = buffer->sends[i];
     }
-    buffer->count = kept;
+    buffer->count = remaining;
     free(names);
     free(done);
     return bytes;

@@ -44,37 +44,37 @@ static bool may_end_alone(const struct request *request) {
 }
 
 static int cancel(struct request *request) {
-    const struct generalized *of = request->state;
-    if (!of->is_of_fortran) return of->cancel(of->state, of->is_done);
-    MPI_Fint error = MPI_SUCCESS, is_done = of->is_done;
-    ((void (*)(void *, MPI_Fint *, MPI_Fint *))(void *)of->cancel)(of->state, &is_done, &error);
+    const struct generalized *generalized = request->state;
+    if (!generalized->is_of_fortran) return generalized->cancel(generalized->state, generalized->is_done);
+    MPI_Fint error = MPI_SUCCESS, is_done = generalized->is_done;
+    ((void (*)(void *, MPI_Fint *, MPI_Fint *))(void *)generalized->cancel)(generalized->state, &is_done, &error);
     return error;
 }
 
-static int query(const struct generalized *of, MPI_Status *status) {
-    if (!of->is_of_fortran) return of->query(of->state, status);
+static int query(const struct generalized *generalized, MPI_Status *status) {
+    if (!generalized->is_of_fortran) return generalized->query(generalized->state, status);
     MPI_Fint error = MPI_SUCCESS;
-    ((void (*)(void *, MPI_Status *, MPI_Fint *))(void *)of->query)(of->state, status, &error);
+    ((void (*)(void *, MPI_Status *, MPI_Fint *))(void *)generalized->query)(generalized->state, status, &error);
     return error;
 }
 
-static int release(const struct generalized *of) {
-    if (of->release == NULL) return MPI_SUCCESS;
-    if (!of->is_of_fortran) return of->release(of->state);
+static int release(const struct generalized *generalized) {
+    if (generalized->release == NULL) return MPI_SUCCESS;
+    if (!generalized->is_of_fortran) return generalized->release(generalized->state);
     MPI_Fint error = MPI_SUCCESS;
-    ((void (*)(void *, MPI_Fint *))(void *)of->release)(of->state, &error);
+    ((void (*)(void *, MPI_Fint *))(void *)generalized->release)(generalized->state, &error);
     return error;
 }
 
 static int finish(struct request *request, MPI_Status *status) {
-    struct generalized *of = request->state;
-    if (!of->is_done) abort_all(2, "rank %d waits for a generalized request that nothing completes", my_rank);
+    struct generalized *generalized = request->state;
+    if (!generalized->is_done) abort_all(2, "rank %d waits for a generalized request that nothing completes", my_rank);
     MPI_Status ignored;
     MPI_Status *filled = status == MPI_STATUS_IGNORE ? &ignored : status;
-    int error = query(of, filled);
-    const int failed = release(of);
+    int error = query(generalized, filled);
+    const int failed = release(generalized);
     if (error == MPI_SUCCESS) error = failed;
-    free(of);
+    free(generalized);
     return error;
 }
 

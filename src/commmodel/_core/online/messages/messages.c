@@ -26,8 +26,8 @@ struct receive {
 enum { NEVER = 1 << 20 };  // more messages than can be missing
 
 static int waiting_of_context[ONLINE_CONTEXTS];
-static struct request *waiting;  // for a report
-static uint64_t sent;            // messages
+static struct request *first_waiter;  // for a report
+static uint64_t send_count;           // messages
 
 int wide_tag(const struct communicator *communicator, int tag) {
     if (tag < MPI_ANY_TAG) return tag;  // of a collective of neighbours: the simulator's already
@@ -49,9 +49,9 @@ static uint64_t *find(struct online_rank *rank, int source, int tag) {
 static void append(uint64_t *link, int source, int tag, uint64_t item, bool is_receive) {
     *(uint64_t *)online_at(world, item) = 0;
     if (*link == 0) {
-        const uint64_t place = allocate_shared(sizeof(struct channel), "a message");
-        *(struct channel *)online_at(world, place) = (struct channel){0, item, item, source, tag, is_receive};
-        *link = place;
+        const uint64_t offset = allocate_shared(sizeof(struct channel), "a message");
+        *(struct channel *)online_at(world, offset) = (struct channel){0, item, item, source, tag, is_receive};
+        *link = offset;
         return;
     }
     struct channel *channel = online_at(world, *link);
@@ -60,13 +60,13 @@ static void append(uint64_t *link, int source, int tag, uint64_t item, bool is_r
 }
 
 static uint64_t take_first(uint64_t *link) {
-    const uint64_t place = *link;
-    struct channel *channel = online_at(world, place);
+    const uint64_t offset = *link;
+    struct channel *channel = online_at(world, offset);
     const uint64_t item = channel->first;
     channel->first = *(uint64_t *)online_at(world, item);
     if (channel->first == 0) {
         *link = channel->next;
-        online_free(world, place);
+        online_free(world, offset);
     }
     return item;
 }
@@ -94,8 +94,8 @@ static bool holds_receives(const uint64_t *link) {
 }
 
 // A synchronous send may end.
-static void received(uint64_t place) {
-    const struct message *message = online_at(world, place);
+static void note_receipt(uint64_t offset) {
+    const struct message *message = online_at(world, offset);
     if (message->receipt != 0) *(uint64_t *)online_at(world, message->receipt) = 1;
 }
 
@@ -114,20 +114,20 @@ static uint64_t *channel_for(struct online_rank *receiver, const struct communic
 void post_message(struct communicator *communicator, int dest, int tag, const void *buffer, MPI_Count count,
                   const struct datatype *type, uint64_t receipt) {
     const MPI_Count bytes = volume(count, type);
-    const uint64_t place = allocate_shared(sizeof(struct message) + (uint64_t)bytes, "a message");
-    struct message *message = online_at_filled(world, place, (uint64_t)bytes);
-    *message = (struct message){0, bytes, my_rank, wide_tag(communicator, tag), receipt, sent++};
+    const uint64_t offset = allocate_shared(sizeof(struct message) + (uint64_t)bytes, "a message");
+    struct message *message = online_at_filled(world, offset, (uint64_t)bytes);
+    *message = (struct message){0, bytes, my_rank, wide_tag(communicator, tag), receipt, send_count++};
     pack(buffer, count, type, message->data);
     struct online_rank *receiver = &world->rank[world_rank(communicator, dest)];
     uint64_t *const link = channel_for(receiver, communicator, tag);
     if (holds_receives(link)) {
         struct receive *receive = online_at(world, take_first(link));
         receiver->open_receives--;
-        receive->message = place;
-        received(place);
+        receive->message = offset;
+        note_receipt(offset);
         if (receive->is_expected && --receiver->missing == 0) make_ready((int)(receiver - world->rank));
     } else {
-        append(link, my_rank, message->tag, place, false);
+        append(link, my_rank, message->tag, offset, false);
     }
 }
 
@@ -138,9 +138,9 @@ uint64_t first_message(int source, int tag) {
 
 static uint64_t take_from(uint64_t *link) {
     if (link == NULL || *link == 0 || holds_receives(link)) return 0;
-    const uint64_t place = take_first(link);
-    received(place);
-    return place;
+    const uint64_t offset = take_first(link);
+    note_receipt(offset);
+    return offset;
 }
 
 uint64_t take_message(int source, int tag) { return take_from(find(this_rank, source, tag)); }
@@ -149,11 +149,11 @@ uint64_t take_message(int source, int tag) { return take_from(find(this_rank, so
 void post_receive(struct request *request, int source, int tag) {
     int *const open = &waiting_of_context[request->communicator->context];
     const bool is_any = tag == ANY || tag <= ANY_OF_COMMUNICATOR;
-    const bool is_alone = request->is_blocking && waiting == NULL && this_rank->open_receives == 0;
+    const bool is_alone = request->is_blocking && first_waiter == NULL && this_rank->open_receives == 0;
     if (source == NONE || (is_any && !is_alone) || (*open > 0 && tag >= 0)) {
         request->name = next_name() | FIRST_REPORTED;
-        request->next = waiting;
-        waiting = request;
+        request->next = first_waiter;
+        first_waiter = request;
         ++*open;
         return;
     }
@@ -187,7 +187,7 @@ void expect_message(const struct request *request) {
 }
 
 static struct request *unlink_request(int name) {
-    for (struct request **link = &waiting; *link != NULL; link = &(*link)->next) {
+    for (struct request **link = &first_waiter; *link != NULL; link = &(*link)->next) {
         struct request *request = *link;
         if (request->name != name) continue;
         *link = request->next;
@@ -230,12 +230,12 @@ static void unlink_receive(struct request *request) {
 
 // The first receive after a request that takes messages of the same channel.
 static struct request *next_like(const struct request *request) {
-    struct request *first = NULL, *other;
-    for (int index = 0; (other = next_object(REQUEST, &index)) != NULL;) {
-        if (other->kind->is_receive && other->is_active && other->communicator == request->communicator &&
-            other->peer == request->peer && other->tag == request->tag && other->name > request->name &&
-            !(other->name & FIRST_REPORTED) && (first == NULL || other->name < first->name))
-            first = other;
+    struct request *first = NULL, *candidate;
+    for (int index = 0; (candidate = next_object(REQUEST, &index)) != NULL;) {
+        if (candidate->kind->is_receive && candidate->is_active && candidate->communicator == request->communicator &&
+            candidate->peer == request->peer && candidate->tag == request->tag && candidate->name > request->name &&
+            !(candidate->name & FIRST_REPORTED) && (first == NULL || candidate->name < first->name))
+            first = candidate;
     }
     return first;
 }
@@ -250,10 +250,10 @@ void forget_receive(struct request *request) {
         uint64_t message = request->message;
         request->message = 0;
         for (struct request *next = next_like(request); next != NULL && message != 0; next = next_like(next)) {
-            const uint64_t own = has_message(next) ? next->message : 0;
-            if (own == 0) unlink_receive(next);
+            const uint64_t next_message = has_message(next) ? next->message : 0;
+            if (next_message == 0) unlink_receive(next);
             next->message = message;
-            message = own;
+            message = next_message;
         }
         if (message == 0) return;
         uint64_t *link = channel_of(request);

@@ -151,8 +151,8 @@ const struct request_kind receives = {
 };
 
 // A message or receive with the arguments of a call; its error where one is wrong.
-static int made(struct request *request, const struct request_kind *kind, const void *buffer, MPI_Count count,
-                MPI_Datatype datatype, int peer, int tag, MPI_Comm comm) {
+static int init_request(struct request *request, const struct request_kind *kind, const void *buffer, MPI_Count count,
+                        MPI_Datatype datatype, int peer, int tag, MPI_Comm comm) {
     struct communicator *communicator = communicator_of(comm);
     const bool is_empty = peer == MPI_PROC_NULL && datatype == MPI_DATATYPE_NULL;
     struct datatype *type = datatype_of(is_empty ? MPI_BYTE : datatype);
@@ -173,7 +173,7 @@ static int made(struct request *request, const struct request_kind *kind, const 
 static int new_message(const struct request_kind *kind, const void *buffer, MPI_Count count, MPI_Datatype datatype,
                        int peer, int tag, MPI_Comm comm, struct request **made_request) {
     struct request arguments;
-    const int error = made(&arguments, kind, buffer, count, datatype, peer, tag, comm);
+    const int error = init_request(&arguments, kind, buffer, count, datatype, peer, tag, comm);
     if (error != MPI_SUCCESS) return error;
     struct request *request = new_request(kind, arguments.communicator);
     const MPI_Request handle = request->handle;
@@ -217,7 +217,7 @@ static int send(const char *name, int code, const void *buffer, MPI_Count count,
         return failed;
     }
     struct request request;
-    const int error = made(&request, &sends, buffer, count, datatype, dest, tag, comm);
+    const int error = init_request(&request, &sends, buffer, count, datatype, dest, tag, comm);
     if (error == MPI_SUCCESS && dest != MPI_PROC_NULL) send_now(&request, code, NONE);
     leave();
     return error;
@@ -235,7 +235,7 @@ EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
 EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
     enter("MPI_Bsend");
     struct request request;
-    int error = made(&request, &sends, buf, count, datatype, dest, tag, comm);
+    int error = init_request(&request, &sends, buf, count, datatype, dest, tag, comm);
     if (error == MPI_SUCCESS) {
         request.is_buffered = true;
         error = start_send(&request);
@@ -266,7 +266,7 @@ EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int sou
         return failed;
     }
     struct request request;
-    int error = made(&request, &receives, buf, count, datatype, source, tag, comm);
+    int error = init_request(&request, &receives, buf, count, datatype, source, tag, comm);
     if (error == MPI_SUCCESS) {
         if (source != MPI_PROC_NULL) receive_now(&request);
         error = finish_request(&request, status);
@@ -280,18 +280,18 @@ EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
                           void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
                           MPI_Comm comm, MPI_Status *status) {
     enter("MPI_Sendrecv");
-    struct request *sent, *received;
-    int error = new_message(&sends, sendbuf, sendcount, sendtype, dest, sendtag, comm, &sent);
+    struct request *send_request, *receive_request;
+    int error = new_message(&sends, sendbuf, sendcount, sendtype, dest, sendtag, comm, &send_request);
     if (error == MPI_SUCCESS) {
-        error = new_message(&receives, recvbuf, recvcount, recvtype, source, recvtag, comm, &received);
+        error = new_message(&receives, recvbuf, recvcount, recvtype, source, recvtag, comm, &receive_request);
         if (error != MPI_SUCCESS) {
-            free_request(sent);
+            free_request(send_request);
         } else {
-            received->is_blocking = !has_threads();
-            start_receive(received);
-            start_send(sent);
-            error = wait_for(received, status);
-            wait_for(sent, MPI_STATUS_IGNORE);
+            receive_request->is_blocking = !has_threads();
+            start_receive(receive_request);
+            start_send(send_request);
+            error = wait_for(receive_request, status);
+            wait_for(send_request, MPI_STATUS_IGNORE);
             if (error != MPI_SUCCESS) error = fail(communicator_of(comm), error);
         }
     }
@@ -358,23 +358,23 @@ EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
                            void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
                            MPI_Comm comm, MPI_Request *handle) {
     enter("MPI_Isendrecv");
-    struct request *sent, *received;
-    int error = new_message(&sends, sendbuf, sendcount, sendtype, dest, sendtag, comm, &sent);
+    struct request *send_request, *receive_request;
+    int error = new_message(&sends, sendbuf, sendcount, sendtype, dest, sendtag, comm, &send_request);
     if (error == MPI_SUCCESS) {
-        error = new_message(&receives, recvbuf, recvcount, recvtype, source, recvtag, comm, &received);
+        error = new_message(&receives, recvbuf, recvcount, recvtype, source, recvtag, comm, &receive_request);
         if (error != MPI_SUCCESS) {
-            free_request(sent);
+            free_request(send_request);
         } else {
-            start_receive(received);
-            start_send(sent);
-            struct request *both = new_request(&joint_requests, communicator_of(comm));
-            keep_communicator(both->communicator);
-            both->is_active = true;
-            both->parts = allocate(2 * sizeof *both->parts);
-            both->parts[0] = received;
-            both->parts[1] = sent;
-            both->part_count = 2;
-            *handle = both->handle;
+            start_receive(receive_request);
+            start_send(send_request);
+            struct request *joint = new_request(&joint_requests, communicator_of(comm));
+            keep_communicator(joint->communicator);
+            joint->is_active = true;
+            joint->parts = allocate(2 * sizeof *joint->parts);
+            joint->parts[0] = receive_request;
+            joint->parts[1] = send_request;
+            joint->part_count = 2;
+            *handle = joint->handle;
         }
     }
     leave();
@@ -399,13 +399,13 @@ static bool find(int *source, int *tag) {
     return this_rank->answer;
 }
 
-static const struct message *message_at(uint64_t place) { return online_at(world, place); }
+static const struct message *message_at(uint64_t offset) { return online_at(world, offset); }
 
 // The status of a message that is still there.
-static void probed(struct communicator *communicator, int source, int tag, MPI_Status *status) {
-    const uint64_t place = first_message(source, tag);
-    if (place == 0) abort_all(2, "a fault of the simulation: rank %d has probed nothing", my_rank);
-    set_status(status, rank_in(peers(communicator), source), tag & LARGEST_TAG, message_at(place)->bytes);
+static void tell_probed(struct communicator *communicator, int source, int tag, MPI_Status *status) {
+    const uint64_t offset = first_message(source, tag);
+    if (offset == 0) abort_all(2, "a fault of the simulation: rank %d has probed nothing", my_rank);
+    set_status(status, rank_in(peers(communicator), source), tag & LARGEST_TAG, message_at(offset)->bytes);
 }
 
 // Look for a message; wait for it where that is wanted.
@@ -439,7 +439,7 @@ static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_
             return MPI_SUCCESS;
         }
         if (message == NULL) {
-            probed(communicator, from, with, status);
+            tell_probed(communicator, from, with, status);
             return MPI_SUCCESS;
         }
         request->peer = rank_in(peers(communicator), from);
@@ -447,8 +447,8 @@ static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_
     }
     receive_now(request);  // a matched probe is the receive
     has_message(request);
-    const struct message *got = message_at(request->message);
-    set_status(status, rank_in(peers(communicator), got->source), got->tag & LARGEST_TAG, got->bytes);
+    const struct message *content = message_at(request->message);
+    set_status(status, rank_in(peers(communicator), content->source), content->tag & LARGEST_TAG, content->bytes);
     *message = new_handle(MESSAGE, request);
     return MPI_SUCCESS;
 }
@@ -484,8 +484,8 @@ EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Messag
 }
 
 // The receive of a matched message, which has arrived already.
-static int matched(void *buffer, MPI_Count count, MPI_Datatype datatype, MPI_Message *message,
-                   struct request **request) {
+static int init_matched(void *buffer, MPI_Count count, MPI_Datatype datatype, MPI_Message *message,
+                        struct request **request) {
     struct datatype *type = datatype_of(datatype);
     if (type == NULL) return fail_world(MPI_ERR_TYPE);
     if (count < 0) return fail_world(MPI_ERR_COUNT);
@@ -510,7 +510,7 @@ static int matched(void *buffer, MPI_Count count, MPI_Datatype datatype, MPI_Mes
 EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) {
     enter("MPI_Mrecv");
     struct request *request;
-    int error = matched(buf, count, datatype, message, &request);
+    int error = init_matched(buf, count, datatype, message, &request);
     if (error == MPI_SUCCESS) {
         error = wait_for(request, status);
         if (error != MPI_SUCCESS) error = fail_world(error);
@@ -522,7 +522,7 @@ EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Me
 EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *handle) {
     enter("MPI_Imrecv");
     struct request *request;
-    const int error = matched(buf, count, datatype, message, &request);
+    const int error = init_matched(buf, count, datatype, message, &request);
     if (error == MPI_SUCCESS) *handle = request->handle;
     leave();
     return error;

@@ -11,12 +11,12 @@
 #include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
 
-static struct request *unused;  // freed ones, for the next
+static struct request *free_requests;  // freed ones, for the next
 
 struct request *new_request(const struct request_kind *kind, struct communicator *communicator) {
-    struct request *request = unused;
+    struct request *request = free_requests;
     if (request != NULL) {
-        unused = request->next;
+        free_requests = request->next;
     } else {
         request = allocate(sizeof *request);
     }
@@ -36,8 +36,8 @@ void free_request(struct request *request) {
     if (request->type != NULL) drop_datatype(request->type);
     if (request->kind->release != NULL) request->kind->release(request);
     free(request->parts);
-    request->next = unused;
-    unused = request;
+    request->next = free_requests;
+    free_requests = request;
 }
 
 // Tell the simulator that a request is waited for; whether all that it needs is there already.
@@ -136,16 +136,16 @@ static int names_of(const struct request *request, int *names) {
     return 1;
 }
 
-static size_t most_names(const struct request *request) {
+static size_t name_limit(const struct request *request) {
     return request->part_count > 0 ? (size_t)request->part_count : 1;
 }
 
 // Ask the simulator which active requests are complete now; returns how many.
 static int ask(int count, const MPI_Request handles[], bool *done) {
-    size_t most = 1;
-    for (int i = 0; i < count; i++) most += is_active(handles[i]) ? most_names(request_of(handles[i])) : 0;
-    int *const names = allocate_zeroed(most, sizeof(int)), number = 0;
-    bool *const answers = allocate(sizeof(bool) * most);
+    size_t name_count = 1;
+    for (int i = 0; i < count; i++) name_count += is_active(handles[i]) ? name_limit(request_of(handles[i])) : 0;
+    int *const names = allocate_zeroed(name_count, sizeof(int)), number = 0;
+    bool *const answers = allocate(sizeof(bool) * name_count);
     for (int i = 0; i < count; i++) {
         if (is_active(handles[i])) number += names_of(request_of(handles[i]), names + number);
     }
@@ -158,9 +158,9 @@ static int ask(int count, const MPI_Request handles[], bool *done) {
         done[i] = false;
         if (!is_active(handles[i])) continue;
         struct request *request = request_of(handles[i]);
-        const int of_request = names_of(request, NULL);
+        const int count_of_request = names_of(request, NULL);
         done[i] = true;
-        for (int j = 0; j < of_request; j++) done[i] &= answers[at++];
+        for (int j = 0; j < count_of_request; j++) done[i] &= answers[at++];
         if (request->kind->is_done != NULL) done[i] = request->kind->is_done(request, done[i]);
         complete_count += done[i];
     }
@@ -225,8 +225,8 @@ static int complete_done(int count, MPI_Request handles[], const bool *done, boo
     return error;
 }
 
-static int some(int count, MPI_Request handles[], bool waits, bool first_only, int *outcount, int indices[],
-                MPI_Status statuses[]) {
+static int complete_some(int count, MPI_Request handles[], bool waits, bool first_only, int *outcount, int indices[],
+                         MPI_Status statuses[]) {
     if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
     if (active_of(count, handles) == 0) {
         *outcount = MPI_UNDEFINED;
@@ -302,7 +302,7 @@ EXPORT int MPI_Waitany(int count, MPI_Request handles[], int *index, MPI_Status 
     enter("MPI_Waitany");
     int number;
     empty_status(status);
-    const int error = some(count, handles, true, true, &number, index, status);
+    const int error = complete_some(count, handles, true, true, &number, index, status);
     if (number == MPI_UNDEFINED) *index = MPI_UNDEFINED;
     leave();
     return error;
@@ -310,7 +310,7 @@ EXPORT int MPI_Waitany(int count, MPI_Request handles[], int *index, MPI_Status 
 
 EXPORT int MPI_Waitsome(int count, MPI_Request handles[], int *outcount, int indices[], MPI_Status statuses[]) {
     enter("MPI_Waitsome");
-    const int error = some(count, handles, true, false, outcount, indices, statuses);
+    const int error = complete_some(count, handles, true, false, outcount, indices, statuses);
     leave();
     return error;
 }
@@ -349,7 +349,7 @@ EXPORT int MPI_Test(MPI_Request *handle, int *flag, MPI_Status *status) {
     int index, number;
     *flag = 1;
     empty_status(status);
-    const int error = some(1, handle, false, true, &number, &index, status);
+    const int error = complete_some(1, handle, false, true, &number, &index, status);
     if (number == 0) *flag = 0;
     leave();
     return error;
@@ -360,7 +360,7 @@ EXPORT int MPI_Testany(int count, MPI_Request handles[], int *index, int *flag, 
     int number = 0;
     *flag = 1;
     empty_status(status);
-    const int error = some(count, handles, false, true, &number, index, status);
+    const int error = complete_some(count, handles, false, true, &number, index, status);
     if (number == 0) *flag = 0;
     if (number == 0 || number == MPI_UNDEFINED) *index = MPI_UNDEFINED;
     leave();
@@ -369,7 +369,7 @@ EXPORT int MPI_Testany(int count, MPI_Request handles[], int *index, int *flag, 
 
 EXPORT int MPI_Testsome(int count, MPI_Request handles[], int *outcount, int indices[], MPI_Status statuses[]) {
     enter("MPI_Testsome");
-    const int error = some(count, handles, false, false, outcount, indices, statuses);
+    const int error = complete_some(count, handles, false, false, outcount, indices, statuses);
     leave();
     return error;
 }
@@ -396,8 +396,8 @@ static int look(int count, const MPI_Request handles[], bool *done, int *active)
     return number;
 }
 
-static MPI_Status *of_status(MPI_Status statuses[], int place) {
-    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[place];
+static MPI_Status *status_at(MPI_Status statuses[], int index) {
+    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[index];
 }
 
 EXPORT int MPI_Request_get_status_all(int count, const MPI_Request handles[], int *flag, MPI_Status statuses[]) {
@@ -406,7 +406,7 @@ EXPORT int MPI_Request_get_status_all(int count, const MPI_Request handles[], in
     bool *done = allocate_zeroed((size_t)count + 1, sizeof(bool));
     int active;
     *flag = look(count, handles, done, &active) == active;
-    for (int i = 0; *flag && i < count; i++) kept_status(handles[i], of_status(statuses, i));
+    for (int i = 0; *flag && i < count; i++) kept_status(handles[i], status_at(statuses, i));
     free(done);
     leave();
     return MPI_SUCCESS;
@@ -425,7 +425,7 @@ EXPORT int MPI_Request_get_status_some(int count, const MPI_Request handles[], i
     look(count, handles, done, &active);
     for (int i = 0; i < count; i++) {
         if (!done[i]) continue;
-        kept_status(handles[i], of_status(statuses, number));
+        kept_status(handles[i], status_at(statuses, number));
         indices[number++] = i;
     }
     *outcount = active == 0 ? MPI_UNDEFINED : number;

@@ -28,14 +28,14 @@ struct keyval {
     bool is_freed;
 };
 
-static int duplicated(int of, int keyval, void *state, void *value, void *copy, int *flag) {
-    (void)of, (void)keyval, (void)state;
+static int duplicate_value(int object, int keyval, void *state, void *value, void *copy, int *flag) {
+    (void)object, (void)keyval, (void)state;
     *(void **)copy = value;
     *flag = 1;
     return MPI_SUCCESS;
 }
 EXPORT int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *state, void *value, void *copy, int *flag) {
-    return duplicated(comm, keyval, state, value, copy, flag);
+    return duplicate_value(comm, keyval, state, value, copy, flag);
 }
 
 static void drop(int handle, struct keyval *keyval) {
@@ -70,17 +70,19 @@ int free_keyval(int *handle) {
     return MPI_SUCCESS;
 }
 
-static int copied(int from, const struct keyval *keyval, const struct attribute *of, void **copy, int *flag) {
+static int call_copy(int from, const struct keyval *keyval, const struct attribute *attribute, void **copy, int *flag) {
     if (keyval->copy_proxy != NULL)
-        return keyval->copy_proxy(keyval->copy, from, of->keyval, keyval->state, of->type, of->value, copy, flag);
-    return keyval->copy(from, of->keyval, keyval->state, of->value, copy, flag);
+        return keyval->copy_proxy(keyval->copy, from, attribute->keyval, keyval->state, attribute->type,
+                                  attribute->value, copy, flag);
+    return keyval->copy(from, attribute->keyval, keyval->state, attribute->value, copy, flag);
 }
 
-static int deleted(int from, const struct keyval *keyval, const struct attribute *of) {
+static int call_delete(int from, const struct keyval *keyval, const struct attribute *attribute) {
     if (keyval->delete == NULL) return MPI_SUCCESS;
     if (keyval->delete_proxy != NULL)
-        return keyval->delete_proxy(keyval->delete, from, of->keyval, of->type, of->value, keyval->state);
-    return keyval->delete(from, of->keyval, of->value, keyval->state);
+        return keyval->delete_proxy(keyval->delete, from, attribute->keyval, attribute->type, attribute->value,
+                                    keyval->state);
+    return keyval->delete(from, attribute->keyval, attribute->value, keyval->state);
 }
 
 int copy_attributes(int from, struct attribute *attributes, struct attribute **copies) {
@@ -91,7 +93,7 @@ int copy_attributes(int from, struct attribute *attributes, struct attribute **c
         if (keyval->copy == NULL) continue;
         void *copy = NULL;
         int flag = 0;
-        const int error = copied(from, keyval, attributes, &copy, &flag);
+        const int error = call_copy(from, keyval, attributes, &copy, &flag);
         if (error != MPI_SUCCESS) return error;
         if (!flag) continue;
         *end = allocate(sizeof **end);
@@ -105,7 +107,7 @@ int copy_attributes(int from, struct attribute *attributes, struct attribute **c
 static int delete_first(int from, struct attribute **link) {
     struct attribute *attribute = *link;
     struct keyval *keyval = object_of(KEYVAL, attribute->keyval);
-    const int error = deleted(from, keyval, attribute);
+    const int error = call_delete(from, keyval, attribute);
     if (error != MPI_SUCCESS) return error;
     *link = attribute->next;
     drop(attribute->keyval, keyval);
@@ -126,12 +128,12 @@ static struct attribute **find(struct attribute **attributes, int keyval) {
     return attributes;
 }
 
-int set_attribute(int of, struct attribute **attributes, int handle, void *value, enum value_type type) {
+int set_attribute(int object, struct attribute **attributes, int handle, void *value, enum value_type type) {
     struct keyval *keyval = object_of(KEYVAL, handle);
     if (keyval == NULL) return MPI_ERR_KEYVAL;
     struct attribute **link = find(attributes, handle);
     if (*link != NULL) {
-        const int error = deleted(of, keyval, *link);
+        const int error = call_delete(object, keyval, *link);
         if (error != MPI_SUCCESS) return error;
         (*link)->value = value;
         (*link)->type = type;
@@ -154,10 +156,10 @@ int get_attribute(struct attribute **attributes, int handle, void *value, int *f
     return MPI_SUCCESS;
 }
 
-int delete_attribute(int of, struct attribute **attributes, int handle) {
+int delete_attribute(int object, struct attribute **attributes, int handle) {
     if (object_of(KEYVAL, handle) == NULL) return MPI_ERR_KEYVAL;
     struct attribute **link = find(attributes, handle);
-    return *link == NULL ? MPI_ERR_KEYVAL : delete_first(of, link);
+    return *link == NULL ? MPI_ERR_KEYVAL : delete_first(object, link);
 }
 
 // ---- of communicators
@@ -168,29 +170,29 @@ EXPORT int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_de
 }
 EXPORT int MPI_Comm_free_keyval(int *keyval) { return free_keyval(keyval); }
 
-static bool predefined(int keyval, void *value, int *flag, enum value_type type) {
+static bool find_predefined(int keyval, void *value, int *flag, enum value_type type) {
     static int tag_limit = LARGEST_TAG, host = MPI_PROC_NULL, input = MPI_ANY_SOURCE, global = 1;
     static int universe, program_number, last;
-    int *of = NULL;
+    int *number = NULL;
     *flag = 1;
     switch (type == POINTER ? keyval : keyval - 1) {  // Fortran's numbers are the next ones
-        case MPI_TAG_UB: of = &tag_limit; break;
-        case MPI_HOST: of = &host; break;
-        case MPI_IO: of = &input; break;
-        case MPI_WTIME_IS_GLOBAL: of = &global; break;
-        case MPI_UNIVERSE_SIZE: universe = world->ranks, of = &universe; break;
-        case MPI_APPNUM: of = &program_number; break;
-        case MPI_LASTUSEDCODE: last = last_used_code(), of = &last; break;
+        case MPI_TAG_UB: number = &tag_limit; break;
+        case MPI_HOST: number = &host; break;
+        case MPI_IO: number = &input; break;
+        case MPI_WTIME_IS_GLOBAL: number = &global; break;
+        case MPI_UNIVERSE_SIZE: universe = world->ranks, number = &universe; break;
+        case MPI_APPNUM: number = &program_number; break;
+        case MPI_LASTUSEDCODE: last = last_used_code(), number = &last; break;
         default: return false;
     }
-    *(void **)value = type == POINTER ? (void *)of : (void *)(intptr_t)*of;
+    *(void **)value = type == POINTER ? (void *)number : (void *)(intptr_t)*number;
     return true;
 }
 
 EXPORT int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag, enum value_type type) {
     struct communicator *communicator = communicator_of(comm);
     if (communicator == NULL) return fail_world(MPI_ERR_COMM);
-    if (predefined(keyval, value, flag, type)) return MPI_SUCCESS;
+    if (find_predefined(keyval, value, flag, type)) return MPI_SUCCESS;
     const int error = get_attribute(&communicator->attributes, keyval, value, flag, type);
     return error == MPI_SUCCESS ? error : fail(communicator, error);
 }

@@ -46,14 +46,14 @@ void make_first_communicators(void) {
     struct group *all = new_group(world->ranks), *self = new_group(1);
     for (int i = 0; i < world->ranks; i++) all->ranks[i] = i;
     self->ranks[0] = my_rank;
-    struct communicator *both[] = {new_communicator(all, NULL, 0, 0), new_communicator(self, NULL, 1, -1 - my_rank)};
-    both[0]->handle = MPI_COMM_WORLD;
-    both[1]->handle = MPI_COMM_SELF;
-    strcpy(both[0]->name, "MPI_COMM_WORLD");
-    strcpy(both[1]->name, "MPI_COMM_SELF");
+    struct communicator *pair[] = {new_communicator(all, NULL, 0, 0), new_communicator(self, NULL, 1, -1 - my_rank)};
+    pair[0]->handle = MPI_COMM_WORLD;
+    pair[1]->handle = MPI_COMM_SELF;
+    strcpy(pair[0]->name, "MPI_COMM_WORLD");
+    strcpy(pair[1]->name, "MPI_COMM_SELF");
     world->contexts[1] = 1;
-    set_handle(COMMUNICATOR, MPI_COMM_WORLD, both[0]);
-    set_handle(COMMUNICATOR, MPI_COMM_SELF, both[1]);
+    set_handle(COMMUNICATOR, MPI_COMM_WORLD, pair[0]);
+    set_handle(COMMUNICATOR, MPI_COMM_SELF, pair[1]);
 }
 
 // ---- what a communicator is
@@ -98,12 +98,12 @@ EXPORT int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group) {
 
 static int similarity(const struct group *first, const struct group *second) {
     if (first->size != second->size) return MPI_UNEQUAL;
-    bool same = true;
+    bool is_congruent = true;
     for (int i = 0; i < first->size; i++) {
         if (rank_in(second, first->ranks[i]) == NONE) return MPI_UNEQUAL;
-        same &= first->ranks[i] == second->ranks[i];
+        is_congruent &= first->ranks[i] == second->ranks[i];
     }
-    return same ? MPI_CONGRUENT : MPI_SIMILAR;
+    return is_congruent ? MPI_CONGRUENT : MPI_SIMILAR;
 }
 
 EXPORT int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result) {

@@ -24,7 +24,7 @@ struct communicator {
     int context, number, rank, references;
     struct group *group, *remote;  // remote: of an intercommunicator
     uint32_t collectives;          // calls so far, blocking ones
-    uint32_t requested;            // the others
+    uint32_t request_count;        // the others
     bool defined;                  // whether the simulator knows its ranks
     bool is_of_session;            // made of a group
     struct topology *topology;

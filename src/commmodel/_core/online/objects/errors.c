@@ -130,7 +130,7 @@ EXPORT int MPI_Add_error_string(int errorcode, const char *string) {
 }
 
 // What has words or codes of its own cannot be removed.
-static int removed(int code, bool is_class) {
+static int remove_text(int code, bool is_class) {
     struct text *text = text_of(code);
     if (text == NULL || (text->class == code) != is_class || text->words[0] != 0) return fail_world(MPI_ERR_ARG);
     for (int i = 0; is_class && i < text_count; i++) {
@@ -142,8 +142,8 @@ static int removed(int code, bool is_class) {
     return MPI_SUCCESS;
 }
 
-EXPORT int MPI_Remove_error_class(int errorclass) { return removed(errorclass, true); }
-EXPORT int MPI_Remove_error_code(int errorcode) { return removed(errorcode, false); }
+EXPORT int MPI_Remove_error_class(int errorclass) { return remove_text(errorclass, true); }
+EXPORT int MPI_Remove_error_code(int errorcode) { return remove_text(errorcode, false); }
 EXPORT int MPI_Remove_error_string(int errorcode) {
     struct text *text = text_of(errorcode);
     if (text == NULL) return fail_world(MPI_ERR_ARG);
@@ -152,9 +152,9 @@ EXPORT int MPI_Remove_error_string(int errorcode) {
 }
 
 // Their names in MPICH 4.0, which its Fortran bindings call.
-#define OLD_NAME(what)                                                                      \
-    EXPORT int MPIX_Delete_error_##what(int code) { return MPI_Remove_error_##what(code); } \
-    WEAK int PMPIX_Delete_error_##what(int code) { return MPI_Remove_error_##what(code); }
+#define OLD_NAME(item)                                                                      \
+    EXPORT int MPIX_Delete_error_##item(int code) { return MPI_Remove_error_##item(code); } \
+    WEAK int PMPIX_Delete_error_##item(int code) { return MPI_Remove_error_##item(code); }
 OLD_NAME(class)
 OLD_NAME(code)
 OLD_NAME(string)
@@ -169,54 +169,54 @@ static bool is_fixed(MPI_Errhandler handler) {
 }
 
 void keep_errhandler(MPI_Errhandler handler) {
-    struct errhandler *of = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
-    if (of != NULL) of->references++;
+    struct errhandler *errhandler = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
+    if (errhandler != NULL) errhandler->references++;
 }
 
 void free_errhandler(MPI_Errhandler handler) {
-    struct errhandler *of = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
-    if (of == NULL || --of->references > 0) return;
+    struct errhandler *errhandler = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
+    if (errhandler == NULL || --errhandler->references > 0) return;
     drop_handle(ERRHANDLER, handler);
-    if (of->destructor != NULL) of->destructor(of->state);
-    free(of);
+    if (errhandler->destructor != NULL) errhandler->destructor(errhandler->state);
+    free(errhandler);
 }
 
-static int kept(struct errhandler content, MPI_Errhandler *handler) {
-    struct errhandler *of = allocate(sizeof *of);
-    *of = content;
-    *handler = new_handle(ERRHANDLER, of);
+static int keep_content(struct errhandler content, MPI_Errhandler *handler) {
+    struct errhandler *errhandler = allocate(sizeof *errhandler);
+    *errhandler = content;
+    *handler = new_handle(ERRHANDLER, errhandler);
     return MPI_SUCCESS;
 }
 
 typedef void (*any_handler)(void *, int *, ...);
-static int created(any_handler function, MPI_Errhandler *handler) {
-    return kept((struct errhandler){.references = 1, .function = function}, handler);
+static int create_errhandler(any_handler function, MPI_Errhandler *handler) {
+    return keep_content((struct errhandler){.references = 1, .function = function}, handler);
 }
 
 EXPORT int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function *function, MPI_Errhandler *handler) {
-    return created((any_handler)function, handler);
+    return create_errhandler((any_handler)function, handler);
 }
 EXPORT int MPI_Win_create_errhandler(MPI_Win_errhandler_function *function, MPI_Errhandler *handler) {
-    return created((any_handler)function, handler);
+    return create_errhandler((any_handler)function, handler);
 }
 EXPORT int MPI_File_create_errhandler(MPI_File_errhandler_function *function, MPI_Errhandler *handler) {
-    return created((any_handler)function, handler);
+    return create_errhandler((any_handler)function, handler);
 }
 EXPORT int MPI_Session_create_errhandler(MPI_Session_errhandler_function *function, MPI_Errhandler *handler) {
-    return created((any_handler)function, handler);
+    return create_errhandler((any_handler)function, handler);
 }
 
 #define CREATE_WITH_STATE(kind)                                                                                     \
     EXPORT int MPIX_##kind##_create_errhandler_x(handler_with_state *function, destructor *destructor, void *state, \
                                                  MPI_Errhandler *handler) {                                         \
-        return kept((struct errhandler){1, NULL, function, NULL, destructor, state}, handler);                      \
+        return keep_content((struct errhandler){1, NULL, function, NULL, destructor, state}, handler);              \
     }
 CREATE_WITH_STATE(Comm)
 CREATE_WITH_STATE(Win)
 CREATE_WITH_STATE(Session)
 EXPORT int MPIX_File_create_errhandler_x(file_handler_with_state *function, destructor *destructor, void *state,
                                          MPI_Errhandler *handler) {
-    return kept((struct errhandler){1, NULL, NULL, function, destructor, state}, handler);
+    return keep_content((struct errhandler){1, NULL, NULL, function, destructor, state}, handler);
 }
 
 EXPORT int MPI_Errhandler_free(MPI_Errhandler *handler) {
@@ -246,19 +246,19 @@ EXPORT int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler) {
 
 static int call(void *object, MPI_Errhandler handler, int error) {
     if (handler == MPI_ERRORS_RETURN) return error;
-    struct errhandler *of = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
-    if (of == NULL) {
+    struct errhandler *errhandler = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
+    if (errhandler == NULL) {
         char words[MPI_MAX_ERROR_STRING];
         int length;
         MPI_Error_string(error, words, &length);
         abort_all(error ? error : 1, "rank %d: fatal error in %s: %s", my_rank, call_name, words);
     }
-    if (of->function_with_state != NULL)
-        of->function_with_state(*(const int *)object, error, of->state);
-    else if (of->file_function_with_state != NULL)
-        of->file_function_with_state(*(const MPI_File *)object, error, of->state);
+    if (errhandler->function_with_state != NULL)
+        errhandler->function_with_state(*(const int *)object, error, errhandler->state);
+    else if (errhandler->file_function_with_state != NULL)
+        errhandler->file_function_with_state(*(const MPI_File *)object, error, errhandler->state);
     else
-        of->function(object, &error);
+        errhandler->function(object, &error);
     return error;
 }
 

@@ -54,8 +54,8 @@ EXPORT int MPI_Group_size(MPI_Group handle, int *size) {
 
 EXPORT int MPI_Group_rank(MPI_Group handle, int *rank) {
     GROUP_OR_FAIL(group, handle);
-    const int place = rank_in(group, my_rank);
-    *rank = place == NONE ? MPI_UNDEFINED : place;
+    const int position = rank_in(group, my_rank);
+    *rank = position == NONE ? MPI_UNDEFINED : position;
     return MPI_SUCCESS;
 }
 
@@ -79,8 +79,8 @@ EXPORT int MPI_Group_translate_ranks(MPI_Group handle1, int n, const int ranks1[
             continue;
         }
         if (ranks1[i] < 0 || ranks1[i] >= from->size) return fail_world(MPI_ERR_RANK);
-        const int place = rank_in(to, from->ranks[ranks1[i]]);
-        ranks2[i] = place == NONE ? MPI_UNDEFINED : place;
+        const int position = rank_in(to, from->ranks[ranks1[i]]);
+        ranks2[i] = position == NONE ? MPI_UNDEFINED : position;
     }
     return MPI_SUCCESS;
 }
@@ -90,18 +90,18 @@ EXPORT int MPI_Group_compare(MPI_Group handle1, MPI_Group handle2, int *result) 
     GROUP_OR_FAIL(second, handle2);
     *result = MPI_UNEQUAL;
     if (first->size != second->size) return MPI_SUCCESS;
-    bool same = true;
+    bool is_identical = true;
     for (int i = 0; i < first->size; i++) {
         if (rank_in(second, first->ranks[i]) == NONE) return MPI_SUCCESS;
-        same &= first->ranks[i] == second->ranks[i];
+        is_identical &= first->ranks[i] == second->ranks[i];
     }
-    *result = same ? MPI_IDENT : MPI_SIMILAR;
+    *result = is_identical ? MPI_IDENT : MPI_SIMILAR;
     return MPI_SUCCESS;
 }
 
 // The ranks of `first` that are in `second`, or those that are not, after `before`.
-static struct group *chosen(const struct group *before, const struct group *first, const struct group *second,
-                            bool in) {
+static struct group *select_ranks(const struct group *before, const struct group *first, const struct group *second,
+                                  bool in) {
     struct group *result = new_group((before ? before->size : 0) + first->size);
     result->size = 0;
     for (int i = 0; before != NULL && i < before->size; i++) result->ranks[result->size++] = before->ranks[i];
@@ -114,21 +114,21 @@ static struct group *chosen(const struct group *before, const struct group *firs
 EXPORT int MPI_Group_union(MPI_Group handle1, MPI_Group handle2, MPI_Group *newgroup) {
     GROUP_OR_FAIL(first, handle1);
     GROUP_OR_FAIL(second, handle2);
-    *newgroup = group_handle(chosen(first, second, first, false));
+    *newgroup = group_handle(select_ranks(first, second, first, false));
     return MPI_SUCCESS;
 }
 
 EXPORT int MPI_Group_intersection(MPI_Group handle1, MPI_Group handle2, MPI_Group *newgroup) {
     GROUP_OR_FAIL(first, handle1);
     GROUP_OR_FAIL(second, handle2);
-    *newgroup = group_handle(chosen(NULL, first, second, true));
+    *newgroup = group_handle(select_ranks(NULL, first, second, true));
     return MPI_SUCCESS;
 }
 
 EXPORT int MPI_Group_difference(MPI_Group handle1, MPI_Group handle2, MPI_Group *newgroup) {
     GROUP_OR_FAIL(first, handle1);
     GROUP_OR_FAIL(second, handle2);
-    *newgroup = group_handle(chosen(NULL, first, second, false));
+    *newgroup = group_handle(select_ranks(NULL, first, second, false));
     return MPI_SUCCESS;
 }
 
@@ -168,7 +168,7 @@ EXPORT int MPI_Group_excl(MPI_Group handle, int n, const int ranks[], MPI_Group 
 }
 
 // The ranks of (first, last, stride) triples; NULL where one is out of range.
-static int *listed(const struct group *group, int n, int ranges[][3], int *count) {
+static int *list_ranks(const struct group *group, int n, int ranges[][3], int *count) {
     int room = 16, *ranks = allocate(sizeof(int) * (size_t)room);
     *count = 0;
     for (int i = 0; i < n; i++) {
@@ -187,7 +187,7 @@ static int *listed(const struct group *group, int n, int ranges[][3], int *count
 
 EXPORT int MPI_Group_range_incl(MPI_Group handle, int n, int ranges[][3], MPI_Group *newgroup) {
     GROUP_OR_FAIL(group, handle);
-    int count, *ranks = listed(group, n, ranges, &count);
+    int count, *ranks = list_ranks(group, n, ranges, &count);
     if (ranks == NULL) return fail_world(MPI_ERR_ARG);
     const int error = MPI_Group_incl(handle, count, ranks, newgroup);
     free(ranks);
@@ -196,7 +196,7 @@ EXPORT int MPI_Group_range_incl(MPI_Group handle, int n, int ranges[][3], MPI_Gr
 
 EXPORT int MPI_Group_range_excl(MPI_Group handle, int n, int ranges[][3], MPI_Group *newgroup) {
     GROUP_OR_FAIL(group, handle);
-    int count, *ranks = listed(group, n, ranges, &count);
+    int count, *ranks = list_ranks(group, n, ranges, &count);
     if (ranks == NULL) return fail_world(MPI_ERR_ARG);
     const int error = MPI_Group_excl(handle, count, ranks, newgroup);
     free(ranks);

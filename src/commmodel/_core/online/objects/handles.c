@@ -12,7 +12,7 @@ static const int BASES[KINDS] = {
 
 struct table {
     void **objects;
-    int size, room, *unused, unused_count;
+    int size, room, *free_indices, free_count;
 };
 static struct table tables[KINDS];
 
@@ -26,13 +26,13 @@ static int fixed_count[KINDS];
 int new_handle(enum kind kind, void *object) {
     struct table *table = &tables[kind];
     int index;
-    if (table->unused_count > 0) {
-        index = table->unused[--table->unused_count];
+    if (table->free_count > 0) {
+        index = table->free_indices[--table->free_count];
     } else {
         if (table->size == table->room) {
             table->room = table->room ? 2 * table->room : 64;
             table->objects = reallocate(table->objects, sizeof(void *) * (size_t)table->room);
-            table->unused = reallocate(table->unused, sizeof(int) * (size_t)table->room);
+            table->free_indices = reallocate(table->free_indices, sizeof(int) * (size_t)table->room);
         }
         index = table->size++;
     }
@@ -58,7 +58,7 @@ void drop_handle(enum kind kind, int handle) {
     const unsigned index = (unsigned)handle - (unsigned)BASES[kind];
     if (index >= (unsigned)table->size) return;
     table->objects[index] = NULL;
-    table->unused[table->unused_count++] = (int)index;
+    table->free_indices[table->free_count++] = (int)index;
 }
 
 void *next_object(enum kind kind, int *index) {

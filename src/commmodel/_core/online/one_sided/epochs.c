@@ -38,16 +38,16 @@ void open_transfer(struct window *window, int name, int target) {
 
 // Wait for the transfers to a target, NONE for all.
 static void close_transfers(struct window *window, int target) {
-    int kept = 0;
+    int open_count = 0;
     for (int i = 0; i < window->open_count; i++) {
         const struct open_transfer transfer = window->open[i];
         if (target != NONE && transfer.target != target) {
-            window->open[kept++] = transfer;
+            window->open[open_count++] = transfer;
         } else {
             act(WAIT, NONE, NONE, transfer.name, 0.0);
         }
     }
-    window->open_count = kept;
+    window->open_count = open_count;
 }
 
 #define WINDOW_OR_FAIL(name, handle)         \
@@ -58,8 +58,8 @@ static void close_transfers(struct window *window, int target) {
 
 EXPORT int MPI_Win_fence(int assert, MPI_Win win) {
     WINDOW_OR_FAIL(window, win);
-    const int known = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
-    if (assert & ~known) return fail_window(window, MPI_ERR_ASSERT);
+    const int assertions = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+    if (assert & ~assertions) return fail_window(window, MPI_ERR_ASSERT);
     if (has_epoch(window)) return fail_window(window, MPI_ERR_RMA_SYNC);
     enter("MPI_Win_fence");
     close_transfers(window, NONE);
@@ -80,14 +80,14 @@ static bool take(struct member *member, int type) {
 static void acquire(struct window *window, int target, int type) {
     struct member *member = &window->shared->members[target];
     if (member->first_waiter == 0 && take(member, type)) return;
-    const uint64_t place = allocate_shared(sizeof(struct waiter), "a lock");
-    *(struct waiter *)online_at(world, place) = (struct waiter){0, my_rank, type};
+    const uint64_t offset = allocate_shared(sizeof(struct waiter), "a lock");
+    *(struct waiter *)online_at(world, offset) = (struct waiter){0, my_rank, type};
     if (member->first_waiter == 0) {
-        member->first_waiter = place;
+        member->first_waiter = offset;
     } else {
-        ((struct waiter *)online_at(world, member->last_waiter))->next = place;
+        ((struct waiter *)online_at(world, member->last_waiter))->next = offset;
     }
-    member->last_waiter = place;
+    member->last_waiter = offset;
     act(RECV, NONE, window_tag(window, A_LOCK), NONE, -1.0);
     yield();
 }
@@ -97,12 +97,12 @@ static void release(struct window *window, int target) {
     struct member *member = &window->shared->members[target];
     member->holders = member->holders == ALONE ? 0 : member->holders - 1;
     while (member->first_waiter != 0) {
-        const uint64_t place = member->first_waiter;
-        const struct waiter *waiter = online_at(world, place);
+        const uint64_t offset = member->first_waiter;
+        const struct waiter *waiter = online_at(world, offset);
         if (!take(member, waiter->type)) return;
         act(ISEND, waiter->rank, window_tag(window, A_LOCK), NONE, 0.0);
         member->first_waiter = waiter->next;
-        online_free(world, place);
+        online_free(world, offset);
     }
 }
 

@@ -21,9 +21,9 @@ static uint64_t new_task(bool writes, uint64_t address, MPI_Count count, const s
     for (MPI_Count j = 0; j < type->run_count; j++) pieces += type->runs[j].repeats;
     pieces = dense ? 1 : count * pieces;
     const uint64_t bytes = (uint64_t)volume(count, type);
-    const uint64_t place =
+    const uint64_t offset =
         allocate_shared(sizeof(struct task) + sizeof(struct piece) * (uint64_t)pieces + bytes, "a one-sided operation");
-    struct task *task = online_at(world, place);
+    struct task *task = online_at(world, offset);
     *task = (struct task){my_rank, writes, pieces};
     if (dense) {
         task->pieces[0] = (struct piece){address + (uint64_t)type->runs[0].offset, bytes};
@@ -37,7 +37,7 @@ static uint64_t new_task(bool writes, uint64_t address, MPI_Count count, const s
         }
     }
     *data = (char *)(task->pieces + pieces);
-    return place;
+    return offset;
 }
 
 void serve(void) {
@@ -103,13 +103,13 @@ void write_memory(int rank, uint64_t mapping, uint64_t address, MPI_Count count,
 EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr) {
     (void)info;
     if (size < 0) return fail_world(MPI_ERR_ARG);
-    const uint64_t place = online_allocate(world, (uint64_t)size + 1);
-    if (place == 0) return fail_world(MPI_ERR_NO_MEM);
-    *(void **)baseptr = online_at(world, place);
+    const uint64_t offset = online_allocate(world, (uint64_t)size + 1);
+    if (offset == 0) return fail_world(MPI_ERR_NO_MEM);
+    *(void **)baseptr = online_at(world, offset);
     return MPI_SUCCESS;
 }
 
 EXPORT int MPI_Free_mem(void *base) {
-    if (base != NULL) online_free(world, online_place(world, base));
+    if (base != NULL) online_free(world, online_offset(world, base));
     return MPI_SUCCESS;
 }

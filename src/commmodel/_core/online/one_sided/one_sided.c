@@ -29,11 +29,11 @@ static MPI_Count end_of(MPI_Count count, const struct datatype *type) {
 // Whether all of it is attached: in one region, or in several that lie side by side.
 static bool is_attached_memory(const struct member *member, uint64_t address, MPI_Count length) {
     const uint64_t end = address + (uint64_t)length;
-    for (uint64_t place = member->regions; place != 0 && address < end;) {
-        const struct region *region = online_at(world, place);
+    for (uint64_t offset = member->regions; offset != 0 && address < end;) {
+        const struct region *region = online_at(world, offset);
         const bool is_within = address >= region->base && address < region->base + region->size;
         if (is_within) address = region->base + region->size;
-        place = is_within ? member->regions : region->next;
+        offset = is_within ? member->regions : region->next;
     }
     return address >= end;
 }
@@ -98,18 +98,19 @@ static int operate(const char *call, struct access *access, MPI_Aint displacemen
         if (error != MPI_SUCCESS) return fail_window(window, error);
         enter(call);
         if ((!window->is_fenced && !window->accessed) || (result && changes)) settle();
-        char *sent = allocate(2 * (size_t)bytes + 2), *kept = sent + bytes + 1;
+        char *origin_data = allocate(2 * (size_t)bytes + 2), *target_data = origin_data + bytes + 1;
         if (result || combines) {
-            read_memory(access->rank, access->mapping, access->address, access->count, access->type, kept);
+            read_memory(access->rank, access->mapping, access->address, access->count, access->type, target_data);
         }
-        if (changes) pack(origin->at, origin->count, origin->type, sent);
-        if (result) unpack(result->at, result->count, result->type, kept, bytes);
-        if (combines && bytes > 0) error = reduce(operation_of(op), sent, kept, access->count, access->type);
+        if (changes) pack(origin->at, origin->count, origin->type, origin_data);
+        if (result) unpack(result->at, result->count, result->type, target_data, bytes);
+        if (combines && bytes > 0)
+            error = reduce(operation_of(op), origin_data, target_data, access->count, access->type);
         if (changes) {
             write_memory(access->rank, access->mapping, access->address, access->count, access->type,
-                         combines ? kept : sent);
+                         combines ? target_data : origin_data);
         }
-        free(sent);
+        free(origin_data);
         const MPI_Count small = 16;  // travels with the request for the answer
         if (changes && !(result && bytes <= small)) transfer(access, PUT, bytes, &name);
         if (result) transfer(access, GET, bytes, &name);

@@ -33,47 +33,48 @@ struct exposure {  // of a rank, to the others
 };
 
 static struct shared_window *shared_by(int number, int size) {
-    uint64_t place = world->windows;
-    while (place != 0) {
-        struct shared_window *shared = online_at(world, place);
+    uint64_t offset = world->windows;
+    while (offset != 0) {
+        struct shared_window *shared = online_at(world, offset);
         if (shared->number == number) return shared;
-        place = shared->next;
+        offset = shared->next;
     }
     const uint64_t bytes = sizeof(struct shared_window) + sizeof(struct member) * (uint64_t)size;
-    place = allocate_shared(bytes, "a window");
-    struct shared_window *shared = online_at(world, place);
+    offset = allocate_shared(bytes, "a window");
+    struct shared_window *shared = online_at(world, offset);
     memset(shared, 0, bytes);
     shared->next = world->windows;
     shared->number = number;
-    world->windows = place;
+    world->windows = offset;
     return shared;
 }
 
 static void leave_shared(struct shared_window *shared) {
     if (--shared->references > 0) return;
-    const uint64_t place = online_place(world, shared);
+    const uint64_t offset = online_offset(world, shared);
     uint64_t *link = &world->windows;
-    while (*link != place) link = &((struct shared_window *)online_at(world, *link))->next;
+    while (*link != offset) link = &((struct shared_window *)online_at(world, *link))->next;
     *link = shared->next;
     online_free(world, shared->memory);
-    online_free(world, place);
+    online_free(world, offset);
 }
 
 // The memory of a window of one host: each rank's part after those of the ranks before it, where `apart` on pages of
 // their own. Any rank that comes first tells all, as the others may be asked for before they go on.
-static void place_parts(struct window *window, struct exposure *all, bool apart) {
+static void place_parts(struct window *window, struct exposure *exposures, bool apart) {
     const uint64_t page = 4096;
     struct shared_window *shared = window->shared;
     uint64_t total = 0;
     for (int i = 0; i < size_of(window->communicator); i++) {
-        const uint64_t size = (uint64_t)all[i].size;
-        all[i].base = total;
+        const uint64_t size = (uint64_t)exposures[i].size;
+        exposures[i].base = total;
         total += apart ? (size + page - 1) / page * page : size;
     }
     if (shared->memory == 0) shared->memory = allocate_shared(total + 1, "a window's memory");
     for (int i = 0; i < size_of(window->communicator); i++)
-        all[i].base = apart && all[i].size == 0 ? 0 : all[i].base + all[i].mapping + shared->memory;
-    window->base = (void *)all[window->communicator->rank].base;
+        exposures[i].base =
+            apart && exposures[i].size == 0 ? 0 : exposures[i].base + exposures[i].mapping + shared->memory;
+    window->base = (void *)exposures[window->communicator->rank].base;
 }
 
 static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
@@ -95,15 +96,15 @@ static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Ain
         }
         base = online_at(world, window->memory);
     }
-    const struct exposure mine = {(uint64_t)base, (uint64_t)world, size, unit, this_rank->host_number};
-    struct exposure *all = allocate(sizeof mine * (size_t)count);
+    const struct exposure exposure = {(uint64_t)base, (uint64_t)world, size, unit, this_rank->host_number};
+    struct exposure *exposures = allocate(sizeof exposure * (size_t)count);
     int numbers[2];
-    gather_all(parent, call, &mine, sizeof mine, all, numbers, 1);
+    gather_all(parent, call, &exposure, sizeof exposure, exposures, numbers, 1);
     bool has_one_host = true;
-    for (int i = 0; i < count; i++) has_one_host &= all[i].host == mine.host;
+    for (int i = 0; i < count; i++) has_one_host &= exposures[i].host == exposure.host;
     if (flavor == MPI_WIN_FLAVOR_SHARED && !has_one_host) {
         world->contexts[numbers[0]]--;
-        free(all);
+        free(exposures);
         free(window);
         leave();
         return fail(parent, MPI_ERR_RMA_SHARED);
@@ -124,17 +125,17 @@ static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Ain
         char value[8] = "";
         int is_there = 0;
         if (info != MPI_INFO_NULL) MPI_Info_get(info, "alloc_shared_noncontig", 7, value, &is_there);
-        place_parts(window, all, is_there && strcmp(value, "true") == 0);
+        place_parts(window, exposures, is_there && strcmp(value, "true") == 0);
     }
     for (int i = 0; i < count; i++) {
         struct member *member = &window->shared->members[i];
         if (member->mapping != 0) continue;  // another rank has told it
-        member->base = all[i].base;
-        member->mapping = all[i].mapping;
-        member->size = all[i].size;
-        member->unit = all[i].unit;
+        member->base = exposures[i].base;
+        member->mapping = exposures[i].mapping;
+        member->size = exposures[i].size;
+        member->unit = exposures[i].unit;
     }
-    free(all);
+    free(exposures);
     window->handle = *win = new_handle(WINDOW, window);
     leave();
     return MPI_SUCCESS;
@@ -173,10 +174,10 @@ EXPORT int MPI_Win_free(MPI_Win *win) {
     enter("MPI_Win_free");
     MPI_Barrier(window->communicator->handle);
     const uint64_t regions = window->shared->members[window->communicator->rank].regions;
-    for (uint64_t place = regions; place != 0;) {
-        const uint64_t next = ((struct region *)online_at(world, place))->next;
-        online_free(world, place);
-        place = next;
+    for (uint64_t offset = regions; offset != 0;) {
+        const uint64_t next = ((struct region *)online_at(world, offset))->next;
+        online_free(world, offset);
+        offset = next;
     }
     leave_shared(window->shared);
     online_free(world, window->memory);
@@ -200,15 +201,15 @@ EXPORT int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size) {
     if (window->flavor != MPI_WIN_FLAVOR_DYNAMIC) return fail_window(window, MPI_ERR_RMA_FLAVOR);
     if (size < 0) return fail_window(window, MPI_ERR_SIZE);
     struct member *member = &window->shared->members[window->communicator->rank];
-    for (uint64_t place = member->regions; place != 0;) {
-        const struct region *region = online_at(world, place);
+    for (uint64_t offset = member->regions; offset != 0;) {
+        const struct region *region = online_at(world, offset);
         if ((uint64_t)base < region->base + region->size && region->base < (uint64_t)base + (uint64_t)size)
             return fail_window(window, MPI_ERR_RMA_ATTACH);
-        place = region->next;
+        offset = region->next;
     }
-    const uint64_t place = allocate_shared(sizeof(struct region), "a window's region");
-    *(struct region *)online_at(world, place) = (struct region){member->regions, (uint64_t)base, (uint64_t)size};
-    member->regions = place;
+    const uint64_t offset = allocate_shared(sizeof(struct region), "a window's region");
+    *(struct region *)online_at(world, offset) = (struct region){member->regions, (uint64_t)base, (uint64_t)size};
+    member->regions = offset;
     return MPI_SUCCESS;
 }
 
@@ -219,9 +220,9 @@ EXPORT int MPI_Win_detach(MPI_Win win, const void *base) {
     while (*link != 0) {
         struct region *region = online_at(world, *link);
         if (region->base == (uint64_t)base) {
-            const uint64_t place = *link;
+            const uint64_t offset = *link;
             *link = region->next;
-            online_free(world, place);
+            online_free(world, offset);
             return MPI_SUCCESS;
         }
         link = &region->next;

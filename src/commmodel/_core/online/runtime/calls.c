@@ -15,7 +15,7 @@ void enter(const char *name) {
     check_process(name);
     take_turn();
     call_name = name;
-    this_rank->place = site = call_site(name);
+    this_rank->call_site = site = call_site(name);
     this_rank->calls++;
     check_outside_sample(name);
     world->recorded_names != 0 ? charge_recorded(name) : charge();
@@ -28,7 +28,7 @@ void leave(void) {
 }
 
 _Noreturn void missing(const char *name) {
-    if (is_attached()) this_rank->place = call_site(name);
+    if (is_attached()) this_rank->call_site = call_site(name);
     abort_all(2, "%s is not simulated yet", name);
 }
 
@@ -38,5 +38,5 @@ struct thread_call current_call(void) { return (struct thread_call){call_name, s
 
 void set_call(struct thread_call call) {
     call_name = call.name;
-    this_rank->place = site = call.site;
+    this_rank->call_site = site = call.site;
 }

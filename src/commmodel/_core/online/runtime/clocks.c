@@ -15,8 +15,8 @@ static bool is_executable_python(void) { return dlsym(RTLD_DEFAULT, "Py_IsInitia
 static bool has_to_look(void) { return is_attached() && world->clock[0] == 0 && this_rank->state == ONLINE_ALIVE; }
 
 // Whether MPI has begun, so that it is noted.
-EXPORT int commmodel_note_clock(const char *place) {
-    if (has_to_look()) snprintf(world->clock, sizeof world->clock, "%s", place);
+EXPORT int commmodel_note_clock(const char *site) {
+    if (has_to_look()) snprintf(world->clock, sizeof world->clock, "%s", site);
     return is_attached();
 }
 
@@ -36,13 +36,12 @@ static void look_at(const char *function, const void *caller) {
         counts |= strstr(info.dli_fname, LIBRARIES[i]) != NULL;
     }
     if (!counts) return;
-    char place[256];
+    char site[256];
     const uintptr_t address = (uintptr_t)caller - 1;
     const unsigned char *elf = info.dli_fbase;
     const uintptr_t base = elf[16] == 2 ? 0 : (uintptr_t)elf;  // ET_EXEC: not moved
-    snprintf(place, sizeof place, "%s\n%.180s\n0\n@0x%lx\n2", function, info.dli_fname,
-             (unsigned long)(address - base));
-    commmodel_note_clock(place);
+    snprintf(site, sizeof site, "%s\n%.180s\n0\n@0x%lx\n2", function, info.dli_fname, (unsigned long)(address - base));
+    commmodel_note_clock(site);
 }
 
 #define NEXT(name)                 \

@@ -14,21 +14,22 @@ static double pause_seconds;  // after the next poll that finds nothing
 static void put_in_ring(struct online_operation operation) {
     while (this_rank->head - this_rank->tail >= ONLINE_RING) yield();
     this_rank->ring[this_rank->head % ONLINE_RING] = operation;
-    this_rank->places[this_rank->head % ONLINE_RING] = current_site();
+    this_rank->call_sites[this_rank->head % ONLINE_RING] = current_site();
     this_rank->head++;
 }
 
 static void put_in_batch(struct online_operation operation) {
-    struct online_batch *of = online_at(world, batch);
-    if (of->count == of->room) {
-        of->room = of->room ? 4 * of->room : 1;
-        const uint64_t more = allocate_shared(sizeof operation * (uint64_t)of->room, "operations");
-        if (of->count)
-            memcpy(online_at(world, more), online_at(world, of->operations), sizeof operation * (size_t)of->count);
-        online_free(world, of->operations);
-        of->operations = more;
+    struct online_batch *current = online_at(world, batch);
+    if (current->count == current->room) {
+        current->room = current->room ? 4 * current->room : 1;
+        const uint64_t operations = allocate_shared(sizeof operation * (uint64_t)current->room, "operations");
+        if (current->count)
+            memcpy(online_at(world, operations), online_at(world, current->operations),
+                   sizeof operation * (size_t)current->count);
+        online_free(world, current->operations);
+        current->operations = operations;
     }
-    ((struct online_operation *)online_at(world, of->operations))[of->count++] = operation;
+    ((struct online_operation *)online_at(world, current->operations))[current->count++] = operation;
 }
 
 static void put_operation(struct online_operation operation) {
@@ -73,22 +74,22 @@ int next_name(void) {
 void begin_batch(void) {
     batch = allocate_shared(sizeof(struct online_batch), "operations");
     *(struct online_batch *)online_at(world, batch) =
-        (struct online_batch){.place = current_site(), .wait = {WAIT, NONE, NONE, next_name(), {.value = 0.0}}};
+        (struct online_batch){.call_site = current_site(), .wait = {WAIT, NONE, NONE, next_name(), {.value = 0.0}}};
 }
 
 uint64_t end_batch(void) {
-    const uint64_t made = batch;
-    struct online_batch *of = online_at(world, made);
+    const uint64_t finished = batch;
+    struct online_batch *current = online_at(world, finished);
     batch = 0;
-    if (of->count == 0) {
-        online_free(world, made);
+    if (current->count == 0) {
+        online_free(world, finished);
         return 0;
     }
-    of->before = this_rank->last_batch;
+    current->before = this_rank->last_batch;
     *(this_rank->last_batch ? &((struct online_batch *)online_at(world, this_rank->last_batch))->next
-                            : &this_rank->first_batch) = made;
-    this_rank->last_batch = made;
-    return made;
+                            : &this_rank->first_batch) = finished;
+    this_rank->last_batch = finished;
+    return finished;
 }
 
 bool is_batch_over(uint64_t at) { return ((struct online_batch *)online_at(world, at))->stage == ONLINE_OVER; }

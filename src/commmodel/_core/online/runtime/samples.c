@@ -11,54 +11,55 @@ struct sample {
 };
 
 static uint64_t of_rank;  // list of samples, in shared memory as those of all ranks
-static struct sample *running;
-static double begun;
+static struct sample *current_sample;
+static double begin_seconds;
 static int most_runs;
 
 static struct sample *sample_of(uint64_t *list, const char *site) {
-    for (uint64_t place = *list; place != 0;) {
-        struct sample *sample = online_at(world, place);
+    for (uint64_t offset = *list; offset != 0;) {
+        struct sample *sample = online_at(world, offset);
         if (strcmp(sample->site, site) == 0) return sample;
-        place = sample->next;
+        offset = sample->next;
     }
-    const uint64_t place = allocate_shared(sizeof(struct sample) + strlen(site) + 1, "a sampled block");
-    struct sample *sample = online_at(world, place);
+    const uint64_t offset = allocate_shared(sizeof(struct sample) + strlen(site) + 1, "a sampled block");
+    struct sample *sample = online_at(world, offset);
     *sample = (struct sample){*list, 0, 0.0};
     strcpy(sample->site, site);
-    *list = place;
+    *list = offset;
     return sample;
 }
 
 void check_outside_sample(const char *call) {
-    if (running != NULL) abort_all(2, "rank %d calls %s in the sampled block at %s", my_rank, call, running->site);
+    if (current_sample != NULL)
+        abort_all(2, "rank %d calls %s in the sampled block at %s", my_rank, call, current_sample->site);
 }
 
 // Whether the block has to run.
 EXPORT int commmodel_sample_begin(const char *site, int runs, int of_all, int skips) {
-    if (!is_attached() || running != NULL) return 1;
+    if (!is_attached() || current_sample != NULL) return 1;
     charge();
     struct sample *sample = sample_of(of_all ? &world->samples : &of_rank, site);
     if (skips && sample->runs >= runs) {
         if (is_measured()) charge_seconds(sample->seconds / sample->runs);
         return 0;
     }
-    running = sample;
+    current_sample = sample;
     most_runs = runs;
-    begun = processor_seconds();
+    begin_seconds = processor_seconds();
     return 1;
 }
 
 EXPORT void commmodel_sample_end(void) {
-    if (running == NULL) return;
-    double seconds = processor_seconds() - begun;
-    if (running->runs < most_runs) {
-        running->runs++;
-        running->seconds += seconds;
+    if (current_sample == NULL) return;
+    double seconds = processor_seconds() - begin_seconds;
+    if (current_sample->runs < most_runs) {
+        current_sample->runs++;
+        current_sample->seconds += seconds;
     } else {
-        seconds = running->seconds / running->runs;
+        seconds = current_sample->seconds / current_sample->runs;
     }
     if (is_measured()) charge_seconds(seconds);
-    running = NULL;
+    current_sample = NULL;
     restart_clock();
 }
 
@@ -69,18 +70,18 @@ EXPORT void *commmodel_shared_memory(const char *site, size_t size) {
         uint64_t next, memory, size;
         char site[];
     };
-    for (uint64_t place = world->folded; place != 0;) {
-        struct shared_block *block = online_at(world, place);
+    for (uint64_t offset = world->folded; offset != 0;) {
+        struct shared_block *block = online_at(world, offset);
         if (block->size == size && strcmp(block->site, site) == 0) return online_at(world, block->memory);
-        place = block->next;
+        offset = block->next;
     }
-    const uint64_t place = allocate_shared(sizeof(struct shared_block) + strlen(site) + 1, "an array's name");
+    const uint64_t offset = allocate_shared(sizeof(struct shared_block) + strlen(site) + 1, "an array's name");
     const uint64_t memory = online_allocate_pages(world, size);
     if (memory == 0) abort_all(2, "the memory that ranks share is full: no room for an array of %zu bytes", size);
-    struct shared_block *block = online_at(world, place);
+    struct shared_block *block = online_at(world, offset);
     *block = (struct shared_block){world->folded, memory, size};
     strcpy(block->site, site);
-    world->folded = place;
+    world->folded = offset;
     return online_at(world, memory);
 }
 

@@ -1,8 +1,8 @@
 // The memory that a simulated program's ranks and the simulator share: turns, rings of operations, and a heap.
 //
 // One process runs at a time, the simulator or one rank, so nothing here is locked. A rank that waits for others' data
-// gets its turn from them, ahead of simulated time; the simulator has it when all ranks wait. Places are offsets from
-// the beginning: each process maps the memory where it finds room.
+// gets its turn from them, ahead of simulated time; the simulator has it when all ranks wait. References are offsets
+// from the beginning: each process maps the memory at another address.
 #pragma once
 
 #include <linux/futex.h>
@@ -64,7 +64,7 @@ struct online_batch {
     int32_t stage;          // enum online_stage
     int32_t count, room;
     uint64_t operations;
-    uint64_t place;                // of the call, as `places`
+    uint64_t call_site;            // of the call
     struct online_operation wait;  // for its end
 };
 
@@ -88,7 +88,7 @@ struct online_rank {
     int32_t exit_code;
     int32_t process;
     uint32_t calls;                    // of MPI that take time, so far
-    uint64_t place;                    // of the last of them, as `places`
+    uint64_t call_site;                // of the last of them: a text, as of `call_sites`
     uint32_t head, tail;               // of the ring: the rank adds at the head
     int32_t is_ahead;                  // has got its turn from another rank, so that its operations are not over yet
     int32_t missing;                   // messages, all of which it waits for
@@ -111,7 +111,7 @@ struct online_rank {
     char host[ONLINE_NAME];
     int32_t host_number;
     struct online_operation ring[ONLINE_RING];
-    uint64_t places[ONLINE_RING];      // of each: the call, its file, line and function, and its language, on lines
+    uint64_t call_sites[ONLINE_RING];  // of each: texts of call, file, line, function and language, on lines
     uint64_t first_batch, last_batch;  // pending ones
 };
 
@@ -125,7 +125,7 @@ struct online_world {
     double now;                       // simulated time of the rank that has the turn
     double compute_factor;            // simulated seconds of a second of computation
     uint64_t heap, free_blocks[ONLINE_CLASSES];
-    uint64_t kept;                       // bytes of large free blocks that have their memory still
+    uint64_t kept_bytes;                 // bytes of large free blocks that have their memory still
     int32_t contexts[ONLINE_CONTEXTS];   // how many ranks use each
     int32_t communicators;               // numbers given so far
     uint64_t instances[ONLINE_BUCKETS];  // open collective calls, by communicator and number
@@ -137,19 +137,19 @@ struct online_world {
     uint64_t recorded_names;   // of calls, ONLINE_NAME bytes each; 0: computation is measured
     int32_t recorded_name_count;
     int32_t threads, blas;  // whether a rank has started a thread, and may have more in its BLAS
-    char clock[256];        // which one that is not simulated a rank has read, and where, as `places`; else empty
+    char clock[256];        // which one that is not simulated a rank has read, and where, as `call_sites`; else empty
     uint64_t windows;       // what ranks share of each
     int32_t has_windows;    // since one has been made
     char error[256];
     struct online_rank rank[];
 };
 
-// ---- places
+// ---- offsets
 
-static inline void *online_at(struct online_world *world, uint64_t place) { return (char *)world + place; }
+static inline void *online_at(struct online_world *world, uint64_t offset) { return (char *)world + offset; }
 
-static inline uint64_t online_place(struct online_world *world, const void *at) {
-    return (uint64_t)((const char *)at - (const char *)world);
+static inline uint64_t online_offset(struct online_world *world, const void *address) {
+    return (uint64_t)((const char *)address - (const char *)world);
 }
 
 // ---- turns

@@ -18,9 +18,9 @@ static const double LONGEST_SLEEP = 1.0;  // s; a thread that sleeps for longer 
 
 static struct {
     pid_t thread;
-    uint64_t asked;
-} waiting[MOST];
-static int waiting_count;
+    uint64_t change;
+} waiters[MOST];
+static int waiter_count;
 static uint64_t changes;  // of what a thread that waits asks for: since then it has to ask again
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static bool may_be_several, are_several;
@@ -76,7 +76,7 @@ static bool sleeps(pid_t thread, bool is_late) {
     return is_late || !sleeps_for_a_time(thread);
 }
 
-static bool all_others_wait(uint64_t asked, bool is_late) {
+static bool all_others_wait(uint64_t change, bool is_late) {
     DIR *threads = opendir("/proc/self/task");
     if (threads == NULL) return true;
     const pid_t self = gettid();
@@ -84,9 +84,9 @@ static bool all_others_wait(uint64_t asked, bool is_late) {
     for (struct dirent *entry = readdir(threads); do_wait && entry != NULL; entry = readdir(threads)) {
         const pid_t thread = isdigit(entry->d_name[0]) ? atoi(entry->d_name) : self;
         if (thread == self) continue;
-        int place = 0;
-        while (place < waiting_count && waiting[place].thread != thread) ++place;
-        do_wait = place < waiting_count ? waiting[place].asked == asked : sleeps(thread, is_late);
+        int index = 0;
+        while (index < waiter_count && waiters[index].thread != thread) ++index;
+        do_wait = index < waiter_count ? waiters[index].change == change : sleeps(thread, is_late);
     }
     closedir(threads);
     return do_wait;
@@ -97,12 +97,12 @@ void await_change(double seconds) {
         act(AWAIT, -2, NONE, NONE, seconds);
         return;
     }
-    if (waiting_count == MOST) abort_all(2, "more than %d threads of rank %d wait in MPI", MOST, my_rank);
-    const uint64_t asked = changes;
+    if (waiter_count == MOST) abort_all(2, "more than %d threads of rank %d wait in MPI", MOST, my_rank);
+    const uint64_t change = changes;
     const pid_t self = gettid();
     const struct thread_call call = current_call();
-    waiting[waiting_count].thread = self;
-    waiting[waiting_count++].asked = asked;
+    waiters[waiter_count].thread = self;
+    waiters[waiter_count++].change = change;
     bool did_wait = false, goes_on = false;
     double late = LONGEST_SLEEP;
     for (long pause = 10000;; pause = pause < 1000000 ? 2 * pause : pause) {  // ns
@@ -110,15 +110,15 @@ void await_change(double seconds) {
         nanosleep(&(struct timespec){0, pause}, NULL);
         late -= 1e-9 * (double)pause;
         pthread_mutex_lock(&turn);
-        if (changes != asked) break;
-        const bool do_wait = all_others_wait(asked, late < 0.0);
+        if (changes != change) break;
+        const bool do_wait = all_others_wait(change, late < 0.0);
         goes_on = do_wait && did_wait;  // twice, as one may just have been woken
         if (goes_on) break;
         did_wait = do_wait;
     }
-    int place = 0;
-    while (waiting[place].thread != self) ++place;
-    waiting[place] = waiting[--waiting_count];
+    int index = 0;
+    while (waiters[index].thread != self) ++index;
+    waiters[index] = waiters[--waiter_count];
     set_call(call);
     if (goes_on) act(AWAIT, -2, NONE, NONE, seconds);
 }
