@@ -13,7 +13,10 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-_MODULES = frozenset(stub.stem for stub in Path(__file__).parent.glob("*.pyi"))
+_MODULES = frozenset((
+    "answer", "burst", "clock_sync", "collective", "halo", "memory", "overlap_templates", "pingpong", "trains",
+    "unexpected",
+))  # fmt: skip
 
 
 def mpi_abi() -> str:

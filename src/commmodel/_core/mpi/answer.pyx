@@ -5,15 +5,12 @@ repetition (uint64), uninterpreted. Between two ticks stand MPI calls and the cl
 """
 
 from libc.stdint cimport uint64_t
-from mpi4py cimport libmpi as mpi
 
 from commmodel._core.mpi.messages cimport (
-    Message, begin_receive, begin_send, describe, probe_in_vain, receive_ready, release, send, send_ready, ticks_start,
+    Loop, begin_receive, begin_send, new_loop, probe_in_vain, receive_ready, repeat, send, send_ready, ticks_start,
     ticks_stop, wait, wait_all,
 )
-from commmodel._core.mpi.mpi_calls cimport COMMMODEL_MPI_ABI, PyMPIComm_Get, check_same_library, import_mpi4py
-
-import numpy as np
+from commmodel._core.mpi.mpi_calls cimport COMMMODEL_MPI_ABI, check_same_library, import_mpi4py
 
 import_mpi4py()
 check_same_library()
@@ -30,37 +27,29 @@ def sends(comm, int peer, bint first, unsigned char[::1] send_buffer not None,
     posted. `beside`, that begins after `delay` ticks in MPI, and its ticks are those of this MPI_Send. Else it begins
     when the large message is there, and its ticks are from asking to that.
     """
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef mpi.MPI_Request requests[2]
-    cdef Message outgoing, incoming
-    cdef Py_ssize_t i
+    cdef Loop loop = new_loop(comm, peer, first, size if first else large, clock, False)
+    loop.received, loop.delay, loop.alternative = large if first else size, delay, beside
+    return repeat(&loop, answer_once, send_buffer, receive_buffer, 2, repetitions)
+
+
+cdef int answer_once(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef uint64_t begin
-    describe(&outgoing, send_buffer, size if first else large)
-    describe(&incoming, receive_buffer, large if first else size)
-    with nogil:
-        for i in range(repetitions):
-            begin_receive(&incoming, peer, handle, &requests[0])
-            if not first:
-                receive_ready(peer, handle)
-                begin = ticks_start(clock)
-                begin_send(&outgoing, peer, handle, &requests[1])
-                wait_all(2, requests)
-                out[i] = ticks_stop(clock) - begin
-                continue
-            begin = ticks_start(clock)
-            send_ready(peer, handle)
-            if beside:
-                probe_in_vain(delay, clock, peer, handle)
-                begin = ticks_start(clock)
-                send(&outgoing, peer, handle)
-                out[i] = ticks_stop(clock) - begin
-                wait(&requests[0])
-            else:
-                wait(&requests[0])
-                out[i] = ticks_stop(clock) - begin
-                send(&outgoing, peer, handle)
-    release(&incoming)
-    release(&outgoing)
-    return ticks
+    begin_receive(&loop.incoming, loop.peer, loop.comm, &loop.requests[0])
+    if not loop.first:
+        receive_ready(loop.peer, loop.comm)
+        begin = ticks_start(loop.clock)
+        begin_send(&loop.outgoing, loop.peer, loop.comm, &loop.requests[1])
+        wait_all(2, loop.requests)
+        ticks[0] = ticks_stop(loop.clock) - begin
+        return 0
+    begin = ticks_start(loop.clock)
+    send_ready(loop.peer, loop.comm)
+    if loop.alternative:
+        probe_in_vain(loop.delay, loop.clock, loop.peer, loop.comm)
+        begin = ticks_start(loop.clock)
+        send(&loop.outgoing, loop.peer, loop.comm)
+        ticks[0] = ticks_stop(loop.clock) - begin
+        return wait(&loop.requests[0])
+    wait(&loop.requests[0])
+    ticks[0] = ticks_stop(loop.clock) - begin
+    return send(&loop.outgoing, loop.peer, loop.comm)

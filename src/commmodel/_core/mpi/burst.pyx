@@ -9,18 +9,15 @@ from. Message i lies at i times `stride` in it, too.
 """
 
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport free
 from mpi4py cimport libmpi as mpi
 
 from commmodel._core.mpi.messages cimport (
-    TAG_MESSAGE, TAG_READY, Message, begin_window, check_places, describe, new_requests, post_window, read_lines,
-    receive_ready, release, send_ready, spin, ticks_start, ticks_stop, wait_all, write_lines,
+    TAG_READY, Loop, Message, Repetition, begin_send, begin_window, check_places, extent, new_loop, post_window,
+    read_lines, receive_ready, repeat, send_ready, spin, ticks_start, ticks_stop, wait_all, write_lines,
 )
 from commmodel._core.mpi.mpi_calls cimport (
-    CHKERR, COMMMODEL_MPI_ABI, PyMPIComm_Get, PyMPIWin_Get, check_same_library, import_mpi4py,
+    CHKERR, COMMMODEL_MPI_ABI, PyMPIWin_Get, check_same_library, import_mpi4py,
 )
-
-import numpy as np
 
 import_mpi4py()
 check_same_library()
@@ -28,26 +25,40 @@ check_same_library()
 MPI_ABI = COMMMODEL_MPI_ABI.decode()
 
 
-cdef inline int send_one(Message *message, Py_ssize_t offset, int peer, mpi.MPI_Comm comm,
-                         mpi.MPI_Request *request) except -1 nogil:
-    return CHKERR(mpi.MPI_Isend(<char *>message.address + offset, message.count, message.type, peer, TAG_MESSAGE, comm,
-                                request))
+cdef inline int move_one(Loop *loop, Py_ssize_t offset) except -1 nogil:
+    cdef char *address = <char *>loop.outgoing.address + offset
+    if loop.alternative:
+        return CHKERR(mpi.MPI_Get(address, loop.outgoing.count, loop.outgoing.type, loop.peer, offset,
+                                  loop.outgoing.count, loop.outgoing.type, loop.window))
+    return CHKERR(mpi.MPI_Put(address, loop.outgoing.count, loop.outgoing.type, loop.peer, offset,
+                              loop.outgoing.count, loop.outgoing.type, loop.window))
 
 
-cdef inline int move_one(Message *message, Py_ssize_t offset, int peer, mpi.MPI_Win window, bint get) except -1 nogil:
-    if get:
-        return CHKERR(mpi.MPI_Get(<char *>message.address + offset, message.count, message.type, peer, offset,
-                                  message.count, message.type, window))
-    return CHKERR(mpi.MPI_Put(<char *>message.address + offset, message.count, message.type, peer, offset,
-                              message.count, message.type, window))
-
-
-cdef inline int move_row(Message *message, int burst, Py_ssize_t stride, int peer, mpi.MPI_Win window,
-                         bint get) except -1 nogil:
-    cdef int i
-    for i in range(burst):
-        move_one(message, i * stride, peer, window, get)
+cdef inline int move_row(Loop *loop) except -1 nogil:
+    cdef Py_ssize_t i
+    for i in range(loop.count):
+        move_one(loop, i * loop.stride)
     return 0
+
+
+cdef int meet(Loop *loop) except -1:
+    with nogil:
+        return CHKERR(mpi.MPI_Barrier(loop.comm))
+
+
+cdef repeat_one_sided(Repetition repetition, comm, window, int peer, bint first, unsigned char[::1] buffer,
+                      Py_ssize_t size, Py_ssize_t stride, int count, uint64_t delay, Py_ssize_t repetitions,
+                      int clock, bint get, Py_ssize_t values=1):
+    """Return the ticks of a loop of `count` MPI_Put or MPI_Get on a window: 0 where not `first`."""
+    check_places(buffer, False, size, stride, count)
+    check_window(window, size, stride, count)
+    cdef Loop loop = new_loop(comm, peer, first, size, clock, False)
+    loop.count, loop.stride, loop.delay, loop.alternative = count, stride, delay, get
+    loop.window = PyMPIWin_Get(window)[0]
+    meet(&loop)
+    ticks = repeat(&loop, repetition, buffer, buffer, 0, repetitions, values)
+    meet(&loop)
+    return ticks
 
 
 cdef int check_window(window, Py_ssize_t size, Py_ssize_t stride, int burst) except -1:
@@ -66,73 +77,50 @@ def two_sided_burst(comm, int peer, bint first, unsigned char[::1] buffer not No
     The receives are posted while nothing of theirs has been sent, the sends begun when all receives are posted.
     """
     check_places(buffer, False, size, stride, burst)
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef Message message
-    cdef mpi.MPI_Request *requests
-    cdef Py_ssize_t i
-    cdef uint64_t begin
-    describe(&message, buffer, size)
-    requests = new_requests(burst)
-    try:
-        with nogil:
-            for i in range(repetitions):
-                if first:
-                    receive_ready(peer, handle)
-                    begin = ticks_start(clock)
-                    begin_window(&message, requests, burst, stride, peer, handle)
-                    out[i] = ticks_stop(clock) - begin
-                    wait_all(burst, requests)
-                    send_ready(peer, handle)
-                else:
-                    begin = ticks_start(clock)
-                    post_window(&message, requests, burst, stride, peer, handle)
-                    out[i] = ticks_stop(clock) - begin
-                    send_ready(peer, handle)
-                    wait_all(burst, requests)
-                    receive_ready(peer, handle)
-    finally:
-        free(requests)
-    release(&message)
-    return ticks
+    cdef Loop loop = new_loop(comm, peer, first, size, clock, False)
+    loop.count, loop.stride = burst, stride
+    return repeat(&loop, begin_burst, buffer, buffer, burst, repetitions)
 
 
-cdef one_sided_burst(comm, window, int peer, bint first, unsigned char[::1] buffer, Py_ssize_t size, Py_ssize_t stride,
-                     int burst, Py_ssize_t repetitions, int clock, bint get):
-    check_places(buffer, False, size, stride, burst)
-    check_window(window, size, stride, burst)
-    ticks = np.zeros(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef mpi.MPI_Win target = PyMPIWin_Get(window)[0]
-    cdef Message message
-    cdef Py_ssize_t i
+cdef int begin_burst(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef uint64_t begin
-    describe(&message, buffer, size)
-    with nogil:
-        CHKERR(mpi.MPI_Barrier(handle))
-        if first:
-            for i in range(repetitions):
-                begin = ticks_start(clock)
-                move_row(&message, burst, stride, peer, target, get)
-                out[i] = ticks_stop(clock) - begin
-                CHKERR(mpi.MPI_Win_flush(peer, target))
-        CHKERR(mpi.MPI_Barrier(handle))
-    release(&message)
-    return ticks
+    if loop.first:
+        receive_ready(loop.peer, loop.comm)
+        begin = ticks_start(loop.clock)
+        begin_window(&loop.outgoing, loop.requests, loop.count, loop.stride, loop.peer, loop.comm)
+        ticks[0] = ticks_stop(loop.clock) - begin
+        wait_all(loop.count, loop.requests)
+        return send_ready(loop.peer, loop.comm)
+    begin = ticks_start(loop.clock)
+    post_window(&loop.incoming, loop.requests, loop.count, loop.stride, loop.peer, loop.comm)
+    ticks[0] = ticks_stop(loop.clock) - begin
+    send_ready(loop.peer, loop.comm)
+    wait_all(loop.count, loop.requests)
+    return receive_ready(loop.peer, loop.comm)
+
+
+cdef int move_burst(Loop loop, uint64_t *ticks) except -1 nogil:
+    cdef uint64_t begin
+    if not loop.first:
+        return 0
+    begin = ticks_start(loop.clock)
+    move_row(&loop)
+    ticks[0] = ticks_stop(loop.clock) - begin
+    return CHKERR(mpi.MPI_Win_flush(loop.peer, loop.window))
 
 
 def put_burst(comm, window, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,
               Py_ssize_t stride, int burst, Py_ssize_t repetitions, int clock):
     """Return the ticks of `burst` MPI_Put in a row where `first`, and 0 on its peer, which waits in a barrier."""
-    return one_sided_burst(comm, window, peer, first, buffer, size, stride, burst, repetitions, clock, False)
+    return repeat_one_sided(move_burst, comm, window, peer, first, buffer, size, stride, burst, 0, repetitions, clock,
+                            False)
 
 
 def get_burst(comm, window, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,
               Py_ssize_t stride, int burst, Py_ssize_t repetitions, int clock):
     """Return the ticks of `burst` MPI_Get in a row, all else as in `put_burst`."""
-    return one_sided_burst(comm, window, peer, first, buffer, size, stride, burst, repetitions, clock, True)
+    return repeat_one_sided(move_burst, comm, window, peer, first, buffer, size, stride, burst, 0, repetitions, clock,
+                            True)
 
 
 def isend_queue(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size, Py_ssize_t stride,
@@ -142,75 +130,54 @@ def isend_queue(comm, int peer, bint first, unsigned char[::1] buffer not None, 
     The receives are posted before, and the receiver waits for them.
     """
     check_places(buffer, False, size, stride, count)
-    ticks = np.zeros((repetitions, count), dtype=np.uint64)
-    cdef uint64_t[:, ::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef Message message
-    cdef mpi.MPI_Request *requests
-    cdef Py_ssize_t i
-    cdef int j
-    cdef uint64_t begin
-    describe(&message, buffer, size)
-    requests = new_requests(count)
-    try:
-        with nogil:
-            for i in range(repetitions):
-                if first:
-                    receive_ready(peer, handle)
-                    for j in range(count):
-                        begin = ticks_start(clock)
-                        send_one(&message, j * stride, peer, handle, &requests[j])
-                        out[i, j] = ticks_stop(clock) - begin
-                    wait_all(count, requests)
-                    send_ready(peer, handle)
-                else:
-                    post_window(&message, requests, count, stride, peer, handle)
-                    send_ready(peer, handle)
-                    wait_all(count, requests)
-                    receive_ready(peer, handle)
-    finally:
-        free(requests)
-    release(&message)
-    return ticks
+    cdef Loop loop = new_loop(comm, peer, first, size, clock, False)
+    loop.count, loop.stride = count, stride
+    return repeat(&loop, queue_sends, buffer, buffer, count, repetitions, count).reshape(repetitions, count)
 
 
-cdef one_sided_queue(comm, window, int peer, bint first, unsigned char[::1] buffer, Py_ssize_t size, Py_ssize_t stride,
-                     int count, Py_ssize_t repetitions, int clock, bint get):
-    check_places(buffer, False, size, stride, count)
-    check_window(window, size, stride, count)
-    ticks = np.zeros((repetitions, count), dtype=np.uint64)
-    cdef uint64_t[:, ::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef mpi.MPI_Win target = PyMPIWin_Get(window)[0]
-    cdef Message message
+cdef int queue_sends(Loop loop, uint64_t *ticks) except -1 nogil:
+    cdef Message message = loop.outgoing
     cdef Py_ssize_t i
-    cdef int j
     cdef uint64_t begin
-    describe(&message, buffer, size)
-    with nogil:
-        CHKERR(mpi.MPI_Barrier(handle))
-        if first:
-            for i in range(repetitions):
-                for j in range(count):
-                    begin = ticks_start(clock)
-                    move_one(&message, j * stride, peer, target, get)
-                    out[i, j] = ticks_stop(clock) - begin
-                CHKERR(mpi.MPI_Win_flush(peer, target))
-        CHKERR(mpi.MPI_Barrier(handle))
-    release(&message)
-    return ticks
+    if not loop.first:
+        post_window(&loop.incoming, loop.requests, loop.count, loop.stride, loop.peer, loop.comm)
+        send_ready(loop.peer, loop.comm)
+        wait_all(loop.count, loop.requests)
+        return receive_ready(loop.peer, loop.comm)
+    receive_ready(loop.peer, loop.comm)
+    for i in range(loop.count):
+        message.address = <char *>loop.outgoing.address + i * loop.stride
+        begin = ticks_start(loop.clock)
+        begin_send(&message, loop.peer, loop.comm, &loop.requests[i])
+        ticks[i] = ticks_stop(loop.clock) - begin
+    wait_all(loop.count, loop.requests)
+    return send_ready(loop.peer, loop.comm)
+
+
+cdef int queue_moves(Loop loop, uint64_t *ticks) except -1 nogil:
+    cdef Py_ssize_t i
+    cdef uint64_t begin
+    if not loop.first:
+        return 0
+    for i in range(loop.count):
+        begin = ticks_start(loop.clock)
+        move_one(&loop, i * loop.stride)
+        ticks[i] = ticks_stop(loop.clock) - begin
+    return CHKERR(mpi.MPI_Win_flush(loop.peer, loop.window))
 
 
 def put_queue(comm, window, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,
               Py_ssize_t stride, int count, Py_ssize_t repetitions, int clock):
     """Return the ticks of each of `count` MPI_Put in a row where `first`, shape (repetitions, count), else 0."""
-    return one_sided_queue(comm, window, peer, first, buffer, size, stride, count, repetitions, clock, False)
+    return repeat_one_sided(queue_moves, comm, window, peer, first, buffer, size, stride, count, 0, repetitions, clock,
+                            False, count).reshape(repetitions, count)
 
 
 def get_queue(comm, window, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,
               Py_ssize_t stride, int count, Py_ssize_t repetitions, int clock):
     """Return the ticks of each of `count` MPI_Get in a row where `first`, shape (repetitions, count), else 0."""
-    return one_sided_queue(comm, window, peer, first, buffer, size, stride, count, repetitions, clock, True)
+    return repeat_one_sided(queue_moves, comm, window, peer, first, buffer, size, stride, count, 0, repetitions, clock,
+                            True, count).reshape(repetitions, count)
 
 
 cdef inline int look(mpi.MPI_Comm comm) except -1 nogil:
@@ -230,60 +197,36 @@ def two_sided_exchange(comm, int peer, unsigned char[::1] send_buffer not None,
     """
     check_places(send_buffer, False, size, stride, burst)
     check_places(receive_buffer, False, size, stride, burst)
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef Message outgoing, incoming
-    cdef mpi.MPI_Request *requests
-    cdef Py_ssize_t i
-    cdef uint64_t begin
-    describe(&outgoing, send_buffer, size)
-    describe(&incoming, receive_buffer, size)
-    requests = new_requests(2 * burst)
-    try:
-        with nogil:
-            for i in range(repetitions):
-                CHKERR(mpi.MPI_Barrier(handle))
-                begin = ticks_start(clock)
-                post_window(&incoming, requests, burst, stride, peer, handle)
-                begin_window(&outgoing, &requests[burst], burst, stride, peer, handle)
-                look(handle)
-                if delay:
-                    spin(delay, clock)
-                wait_all(2 * burst, requests)
-                out[i] = ticks_stop(clock) - begin
-    finally:
-        free(requests)
-    release(&outgoing)
-    release(&incoming)
-    return ticks
+    cdef Loop loop = new_loop(comm, peer, True, size, clock, False)
+    loop.count, loop.stride, loop.delay = burst, stride, delay
+    return repeat(&loop, exchange_bursts, send_buffer, receive_buffer, 2 * burst, repetitions)
 
 
-cdef one_sided_exchange(comm, window, int peer, unsigned char[::1] buffer, Py_ssize_t size, Py_ssize_t stride,
-                        int burst, uint64_t delay, Py_ssize_t repetitions, int clock, bint get):
-    check_places(buffer, False, size, stride, burst)
-    check_window(window, size, stride, burst)
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef mpi.MPI_Win target = PyMPIWin_Get(window)[0]
-    cdef Message message
-    cdef Py_ssize_t i
+cdef int exchange_bursts(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef uint64_t begin
-    describe(&message, buffer, size)
-    with nogil:
-        for i in range(repetitions):
-            CHKERR(mpi.MPI_Barrier(handle))
-            begin = ticks_start(clock)
-            move_row(&message, burst, stride, peer, target, get)
-            look(handle)
-            if delay:
-                spin(delay, clock)
-            CHKERR(mpi.MPI_Win_flush(peer, target))
-            out[i] = ticks_stop(clock) - begin
-        CHKERR(mpi.MPI_Barrier(handle))
-    release(&message)
-    return ticks
+    CHKERR(mpi.MPI_Barrier(loop.comm))
+    begin = ticks_start(loop.clock)
+    post_window(&loop.incoming, loop.requests, loop.count, loop.stride, loop.peer, loop.comm)
+    begin_window(&loop.outgoing, &loop.requests[loop.count], loop.count, loop.stride, loop.peer, loop.comm)
+    look(loop.comm)
+    if loop.delay:
+        spin(loop.delay, loop.clock)
+    wait_all(2 * loop.count, loop.requests)
+    ticks[0] = ticks_stop(loop.clock) - begin
+    return 0
+
+
+cdef int move_both_ways(Loop loop, uint64_t *ticks) except -1 nogil:
+    cdef uint64_t begin
+    CHKERR(mpi.MPI_Barrier(loop.comm))
+    begin = ticks_start(loop.clock)
+    move_row(&loop)
+    look(loop.comm)
+    if loop.delay:
+        spin(loop.delay, loop.clock)
+    CHKERR(mpi.MPI_Win_flush(loop.peer, loop.window))
+    ticks[0] = ticks_stop(loop.clock) - begin
+    return 0
 
 
 def put_exchange(comm, window, int peer, unsigned char[::1] buffer not None, Py_ssize_t size, Py_ssize_t stride,
@@ -293,13 +236,15 @@ def put_exchange(comm, window, int peer, unsigned char[::1] buffer not None, Py_
     After a barrier of `comm` each rank begins its own, spends the delay outside MPI, and completes them with one
     MPI_Win_flush.
     """
-    return one_sided_exchange(comm, window, peer, buffer, size, stride, burst, delay, repetitions, clock, False)
+    return repeat_one_sided(move_both_ways, comm, window, peer, True, buffer, size, stride, burst, delay, repetitions,
+                            clock, False)
 
 
 def get_exchange(comm, window, int peer, unsigned char[::1] buffer not None, Py_ssize_t size, Py_ssize_t stride,
                  int burst, uint64_t delay, Py_ssize_t repetitions, int clock):
     """Return the ticks of an exchange of `burst` MPI_Get each way, all else as in `put_exchange`."""
-    return one_sided_exchange(comm, window, peer, buffer, size, stride, burst, delay, repetitions, clock, True)
+    return repeat_one_sided(move_both_ways, comm, window, peer, True, buffer, size, stride, burst, delay, repetitions,
+                            clock, True)
 
 
 def both_ways(comm, int receiver, int sender, unsigned char[::1] send_buffer not None,
@@ -314,31 +259,22 @@ def both_ways(comm, int receiver, int sender, unsigned char[::1] send_buffer not
     """
     check_places(receive_buffer, False, size, stride, window)
     check_places(send_buffer, not touched, size, stride, window)
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef Message outgoing, incoming
-    cdef mpi.MPI_Request *requests
-    cdef Py_ssize_t i, extent = (window - 1) * stride + size
+    cdef Loop loop = new_loop(comm, receiver, True, size, clock, touched)
+    loop.count, loop.stride, loop.sender = window, stride, sender
+    return repeat(&loop, exchange_windows, send_buffer, receive_buffer, 2 * window, repetitions)
+
+
+cdef int exchange_windows(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef uint64_t begin
-    describe(&outgoing, send_buffer, size)
-    describe(&incoming, receive_buffer, size)
-    requests = new_requests(2 * window)
-    try:
-        with nogil:
-            for i in range(repetitions):
-                if touched:
-                    write_lines(outgoing.address, extent)
-                post_window(&incoming, requests, window, stride, sender, handle)
-                CHKERR(mpi.MPI_Barrier(handle))
-                begin = ticks_start(clock)
-                begin_window(&outgoing, &requests[window], window, stride if touched else 0, receiver, handle)
-                wait_all(2 * window, requests)
-                out[i] = ticks_stop(clock) - begin
-                if touched:
-                    read_lines(incoming.address, extent)
-    finally:
-        free(requests)
-    release(&outgoing)
-    release(&incoming)
-    return ticks
+    if loop.touched:
+        write_lines(loop.outgoing.address, extent(&loop))
+    post_window(&loop.incoming, loop.requests, loop.count, loop.stride, loop.sender, loop.comm)
+    CHKERR(mpi.MPI_Barrier(loop.comm))
+    begin = ticks_start(loop.clock)
+    begin_window(&loop.outgoing, &loop.requests[loop.count], loop.count, loop.stride if loop.touched else 0, loop.peer,
+                 loop.comm)
+    wait_all(2 * loop.count, loop.requests)
+    ticks[0] = ticks_stop(loop.clock) - begin
+    if loop.touched:
+        read_lines(loop.incoming.address, extent(&loop))
+    return 0

@@ -174,19 +174,14 @@ cdef inline int agree_on_start(Shared *shared, mpi.MPI_Comm comm, int rank, doub
     return CHKERR(mpi.MPI_Bcast(start, 1, mpi.MPI_DOUBLE, ROOT, comm))
 
 
-def announced(comm, str operation not None, unsigned char[::1] send_buffer not None,
-              unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t repetitions,
-              CommonClock clock not None, double lead, str mode not None="blocking", uint64_t delay=0,
-              bint touched=False):
-    """Carry out an operation, as in `collective`, `repetitions` times, each begun at a time that rank 0 announces.
-
-    It announces it `lead` seconds ahead, by a broadcast. Returns in shared seconds how long after the start this rank
-    was done (float64), and 0, or how it missed the start (uint8: `LATE`).
-    """
+cdef on_common_starts(comm, str operation, unsigned char[::1] send_buffer, unsigned char[::1] receive_buffer,
+                      Py_ssize_t size, Py_ssize_t repetitions, CommonClock clock, double lead, double window, str mode,
+                      uint64_t delay, bint touched):
+    """Measure an operation at starts that rank 0 announces one by one, or with a window only the first."""
     cdef Call call
     cdef Shared shared = clock.shared
     cdef Py_ssize_t i
-    cdef double start = 0
+    cdef double first = 0, start = 0
     cdef int rank
     seconds, late = np.empty(repetitions, dtype=np.float64), np.empty(repetitions, dtype=np.uint8)
     cdef double[::1] out = seconds
@@ -197,15 +192,34 @@ def announced(comm, str operation not None, unsigned char[::1] send_buffer not N
         choose_touching(&call, size)
     CHKERR(mpi.MPI_Comm_rank(call.comm, &rank))
     with nogil:
+        if window:
+            agree_on_start(&shared, call.comm, rank, lead, &first)
         for i in range(repetitions):
+            start = first + i * window
             write_lines(call.outgoing, call.written)
-            agree_on_start(&shared, call.comm, rank, lead, &start)
+            if not window:
+                agree_on_start(&shared, call.comm, rank, lead, &start)
             out_late[i] = missed(&shared, ticks_at(&shared, start))
             carry_out(&call)
             out[i] = seconds_at(&shared, ticks_stop(shared.kind)) - start
             read_lines(call.incoming, call.read)
+            if window and out[i] > window:
+                out_late[i] |= ENDED_LATE
     finish(&call)
     return seconds, late
+
+
+def announced(comm, str operation not None, unsigned char[::1] send_buffer not None,
+              unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t repetitions,
+              CommonClock clock not None, double lead, str mode not None="blocking", uint64_t delay=0,
+              bint touched=False):
+    """Carry out an operation, as in `collective`, `repetitions` times, each begun at a time that rank 0 announces.
+
+    It announces it `lead` seconds ahead, by a broadcast. Returns in shared seconds how long after the start this rank
+    was done (float64), and 0, or how it missed the start (uint8: `LATE`).
+    """
+    return on_common_starts(comm, operation, send_buffer, receive_buffer, size, repetitions, clock, lead, 0, mode,
+                            delay, touched)
 
 
 def windowed(comm, str operation not None, unsigned char[::1] send_buffer not None,
@@ -217,32 +231,8 @@ def windowed(comm, str operation not None, unsigned char[::1] send_buffer not No
     Rank 0 announces the first start `lead` seconds ahead; nothing is said after that. Returns what `announced` does;
     a rank that is not done when the next window begins has missed a start, too.
     """
-    cdef Call call
-    cdef Shared shared = clock.shared
-    cdef Py_ssize_t i
-    cdef double first = 0, start
-    cdef int rank
-    seconds, late = np.empty(repetitions, dtype=np.float64), np.empty(repetitions, dtype=np.uint8)
-    cdef double[::1] out = seconds
-    cdef unsigned char[::1] out_late = late
-    prepare(&call, operation_number(operation), PyMPIComm_Get(comm)[0], send_buffer, receive_buffer, size)
-    choose_mode(&call, mode_number(mode), delay, shared.kind)
-    if touched:
-        choose_touching(&call, size)
-    CHKERR(mpi.MPI_Comm_rank(call.comm, &rank))
-    with nogil:
-        agree_on_start(&shared, call.comm, rank, lead, &first)
-        for i in range(repetitions):
-            start = first + i * window
-            write_lines(call.outgoing, call.written)
-            out_late[i] = missed(&shared, ticks_at(&shared, start))
-            carry_out(&call)
-            out[i] = seconds_at(&shared, ticks_stop(shared.kind)) - start
-            read_lines(call.incoming, call.read)
-            if out[i] > window:
-                out_late[i] |= ENDED_LATE
-    finish(&call)
-    return seconds, late
+    return on_common_starts(comm, operation, send_buffer, receive_buffer, size, repetitions, clock, lead, window, mode,
+                            delay, touched)
 
 
 def copies(unsigned char[::1] source not None, unsigned char[::1] target not None, Py_ssize_t size,

@@ -4,16 +4,13 @@ The function is called by all ranks of a communicator; it returns ticks (uint64)
 """
 
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport free
 from mpi4py cimport libmpi as mpi
 
 from commmodel._core.mpi.messages cimport (
-    TAG_MESSAGE, Message, check_places, describe, new_requests, read_lines, release, ticks_start, ticks_stop, wait_all,
-    write_lines,
+    Loop, Message, begin_receive, begin_send, check_places, extent, new_loop, read_lines, repeat, ticks_start,
+    ticks_stop, wait_all, write_lines,
 )
-from commmodel._core.mpi.mpi_calls cimport CHKERR, PyMPIComm_Get, check_same_library, import_mpi4py
-
-import numpy as np
+from commmodel._core.mpi.mpi_calls cimport CHKERR, check_same_library, import_mpi4py
 
 import_mpi4py()
 check_same_library()
@@ -28,40 +25,32 @@ def exchange(comm, int[::1] sources not None, int[::1] targets not None, unsigne
     MPI_Waitall. Messages lie `stride` bytes apart in both buffers. Touched ones are written before the barrier and
     read after the MPI_Waitall.
     """
-    cdef int count = <int>sources.shape[0], k
+    cdef int count = <int>sources.shape[0]
     if targets.shape[0] != count:
         raise ValueError(f"{count} sources, but {targets.shape[0]} targets")
     check_places(send_buffer, False, size, stride, count)
     check_places(receive_buffer, False, size, stride, count)
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef Message outgoing, incoming
-    cdef mpi.MPI_Request *requests
-    cdef Py_ssize_t i, extent = (count - 1) * stride + size
+    cdef Loop loop = new_loop(comm, 0, True, size, clock, touched)
+    loop.count, loop.stride, loop.sources, loop.targets = count, stride, &sources[0], &targets[0]
+    return repeat(&loop, exchange_once, send_buffer, receive_buffer, 2 * count, repetitions)
+
+
+cdef int exchange_once(Loop loop, uint64_t *ticks) except -1 nogil:
+    cdef Message outgoing = loop.outgoing, incoming = loop.incoming
+    cdef Py_ssize_t i
     cdef uint64_t begin
-    describe(&outgoing, send_buffer, size)
-    describe(&incoming, receive_buffer, size)
-    requests = new_requests(2 * count)
-    try:
-        with nogil:
-            for i in range(repetitions):
-                if touched:
-                    write_lines(outgoing.address, extent)
-                CHKERR(mpi.MPI_Barrier(handle))
-                begin = ticks_start(clock)
-                for k in range(count):
-                    CHKERR(mpi.MPI_Irecv(<char *>incoming.address + k * stride, incoming.count, incoming.type,
-                                         sources[k], TAG_MESSAGE, handle, &requests[k]))
-                for k in range(count):
-                    CHKERR(mpi.MPI_Isend(<char *>outgoing.address + k * stride, outgoing.count, outgoing.type,
-                                         targets[k], TAG_MESSAGE, handle, &requests[count + k]))
-                wait_all(2 * count, requests)
-                out[i] = ticks_stop(clock) - begin
-                if touched:
-                    read_lines(incoming.address, extent)
-    finally:
-        free(requests)
-    release(&outgoing)
-    release(&incoming)
-    return ticks
+    if loop.touched:
+        write_lines(loop.outgoing.address, extent(&loop))
+    CHKERR(mpi.MPI_Barrier(loop.comm))
+    begin = ticks_start(loop.clock)
+    for i in range(loop.count):
+        incoming.address = <char *>loop.incoming.address + i * loop.stride
+        begin_receive(&incoming, loop.sources[i], loop.comm, &loop.requests[i])
+    for i in range(loop.count):
+        outgoing.address = <char *>loop.outgoing.address + i * loop.stride
+        begin_send(&outgoing, loop.targets[i], loop.comm, &loop.requests[loop.count + i])
+    wait_all(2 * loop.count, loop.requests)
+    ticks[0] = ticks_stop(loop.clock) - begin
+    if loop.touched:
+        read_lines(loop.incoming.address, extent(&loop))
+    return 0

@@ -3,10 +3,10 @@
 
 from libc.limits cimport INT_MAX
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport malloc
+from libc.stdlib cimport free, malloc
 from mpi4py cimport libmpi as mpi
 
-from commmodel._core.mpi.mpi_calls cimport CHKERR
+from commmodel._core.mpi.mpi_calls cimport CHKERR, PyMPIComm_Get
 
 cdef extern from "clock/ticks.h" nogil:
     uint64_t ticks_start(int)
@@ -159,3 +159,67 @@ cdef inline void spin(uint64_t ticks, int clock) noexcept nogil:
     cdef uint64_t begin = ticks_start(clock)
     while ticks_stop(clock) - begin < ticks:
         pass
+
+
+cdef struct Loop:
+    # What a repetition of a loop of messages needs, made by `new_loop` before it. Single loops set how many messages
+    # it has, their distance in the buffers, the ticks outside of MPI, and whether it is the alternative of two loops.
+    mpi.MPI_Comm comm
+    int peer
+    int sender  # where it is not the peer
+    bint first
+    bint touched
+    int clock
+    Py_ssize_t size
+    Py_ssize_t received  # bytes of a message that arrives, where they differ
+    Message outgoing
+    Message incoming
+    mpi.MPI_Request *requests
+    Py_ssize_t count
+    Py_ssize_t stride
+    uint64_t delay
+    bint alternative
+    mpi.MPI_Win window
+    const int *sources
+    const int *targets
+
+
+ctypedef int (*Repetition)(Loop loop, uint64_t *ticks) except -1 nogil
+
+
+cdef inline Loop new_loop(comm, int peer, bint first, Py_ssize_t size, int clock, bint touched) except *:
+    cdef Loop loop
+    loop.comm = PyMPIComm_Get(comm)[0]
+    loop.peer, loop.sender, loop.first, loop.clock, loop.touched = peer, peer, first, clock, touched
+    loop.size = loop.received = size
+    loop.count, loop.stride, loop.delay, loop.alternative = 1, 0, 0, False
+    return loop
+
+
+cdef inline Py_ssize_t extent(Loop *loop) noexcept nogil:
+    """Return the bytes from the begin of the first message of a repetition to the end of the last."""
+    return (loop.count - 1) * loop.stride + loop.size
+
+
+cdef inline repeat(Loop *loop, Repetition repetition, unsigned char[::1] send_buffer,
+                   unsigned char[::1] receive_buffer, int requests, Py_ssize_t repetitions, Py_ssize_t values=1):
+    """Return the ticks (uint64) of all repetitions, `values` of each: the frame of all loops of messages.
+
+    A repetition reads the clock itself: the call of its function is not timed.
+    """
+    import numpy as np
+    ticks = np.zeros((repetitions, values), dtype=np.uint64)
+    cdef uint64_t[:, ::1] out = ticks
+    cdef Py_ssize_t i
+    describe(&loop.outgoing, send_buffer, loop.size)
+    describe(&loop.incoming, receive_buffer, loop.received)
+    loop.requests = new_requests(requests + 1)
+    try:
+        with nogil:
+            for i in range(repetitions):
+                repetition(loop[0], &out[i, 0])
+    finally:
+        free(loop.requests)
+    release(&loop.outgoing)
+    release(&loop.incoming)
+    return ticks if values != 1 else ticks[:, 0]

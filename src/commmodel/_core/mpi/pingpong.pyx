@@ -9,19 +9,13 @@ what is timed.
 """
 
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport free
 from mpi4py cimport libmpi as mpi
 
 from commmodel._core.mpi.messages cimport (
-    Message, begin_receive, begin_send, begin_window, check_places, describe, new_requests, post_window, read_lines,
-    receive, receive_ready, release, send, send_ready, spin, ticks_start, ticks_stop, touch, wait, wait_all,
-    write_lines,
+    Loop, Repetition, begin_receive, begin_send, begin_window, check_places, extent, new_loop, post_window, read_lines,
+    receive, receive_ready, repeat, send, send_ready, spin, ticks_start, ticks_stop, touch, wait, wait_all, write_lines,
 )
-from commmodel._core.mpi.mpi_calls cimport (
-    CHKERR, COMMMODEL_MPI_ABI, PyMPIComm_Get, check_same_library, import_mpi4py,
-)
-
-import numpy as np
+from commmodel._core.mpi.mpi_calls cimport CHKERR, COMMMODEL_MPI_ABI, check_same_library, import_mpi4py
 
 import_mpi4py()
 check_same_library()
@@ -29,66 +23,53 @@ check_same_library()
 MPI_ABI = COMMMODEL_MPI_ABI.decode()
 
 
-cdef int exchanges(Message *outgoing, Message *incoming, int peer, bint first, mpi.MPI_Comm comm,
-                   Py_ssize_t batch) except -1 nogil:
+cdef int exchange(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef Py_ssize_t _exchange
-    if first:
-        for _exchange in range(batch):
-            send(outgoing, peer, comm)
-            receive(incoming, peer, comm)
+    cdef uint64_t begin
+    if loop.alternative:
+        CHKERR(mpi.MPI_Barrier(loop.comm))
+    begin = ticks_start(loop.clock)
+    if loop.first:
+        for _exchange in range(loop.count):
+            send(&loop.outgoing, loop.peer, loop.comm)
+            receive(&loop.incoming, loop.peer, loop.comm)
     else:
-        for _exchange in range(batch):
-            receive(incoming, peer, comm)
-            send(outgoing, peer, comm)
+        for _exchange in range(loop.count):
+            receive(&loop.incoming, loop.peer, loop.comm)
+            send(&loop.outgoing, loop.peer, loop.comm)
+    ticks[0] = ticks_stop(loop.clock) - begin
     return 0
 
 
-cdef int touched_exchanges(Message *message, Py_ssize_t size, int peer, bint first, mpi.MPI_Comm comm, Py_ssize_t batch,
-                           int clock, uint64_t *touching) except -1 nogil:
-    """Send a message there and back, which each rank reads and writes before it sends it on, adding the ticks of that
-    to `touching`; before the first exchange it has been written."""
-    cdef Py_ssize_t exchange
-    for exchange in range(batch):
-        if first:
-            if exchange:
-                touching[0] += touch(message.address, size, clock)
-            send(message, peer, comm)
-            receive(message, peer, comm)
+cdef int touched_exchange(Loop loop, uint64_t *ticks) except -1 nogil:
+    """Send messages there and back, which each rank reads and writes before it sends them on."""
+    cdef Py_ssize_t number
+    cdef uint64_t begin, touching = 0
+    if loop.first:
+        touch(loop.outgoing.address, loop.size, loop.clock)
+    if loop.alternative:
+        CHKERR(mpi.MPI_Barrier(loop.comm))
+    begin = ticks_start(loop.clock)
+    for number in range(loop.count):
+        if loop.first:
+            if number:
+                touching += touch(loop.outgoing.address, loop.size, loop.clock)
+            send(&loop.outgoing, loop.peer, loop.comm)
+            receive(&loop.outgoing, loop.peer, loop.comm)
         else:
-            receive(message, peer, comm)
-            touching[0] += touch(message.address, size, clock)
-            send(message, peer, comm)
+            receive(&loop.outgoing, loop.peer, loop.comm)
+            touching += touch(loop.outgoing.address, loop.size, loop.clock)
+            send(&loop.outgoing, loop.peer, loop.comm)
+    ticks[0] = ticks_stop(loop.clock) - begin - touching if loop.first else touching
     return 0
 
 
 cdef timed_exchanges(comm, int peer, bint first, unsigned char[::1] send_buffer, unsigned char[::1] receive_buffer,
                      Py_ssize_t size, Py_ssize_t repetitions, Py_ssize_t batch, int clock, bint together,
                      bint touched):
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef Message outgoing, incoming
-    cdef Py_ssize_t i
-    cdef uint64_t begin, touching
-    describe(&outgoing, send_buffer, size)
-    describe(&incoming, receive_buffer, size)
-    with nogil:
-        for i in range(repetitions):
-            if touched and first:
-                touch(outgoing.address, size, clock)
-            if together:
-                CHKERR(mpi.MPI_Barrier(handle))
-            begin = ticks_start(clock)
-            if touched:
-                touching = 0
-                touched_exchanges(&outgoing, size, peer, first, handle, batch, clock, &touching)
-                out[i] = ticks_stop(clock) - begin - touching if first else touching
-            else:
-                exchanges(&outgoing, &incoming, peer, first, handle, batch)
-                out[i] = ticks_stop(clock) - begin
-    release(&outgoing)
-    release(&incoming)
-    return ticks
+    cdef Loop loop = new_loop(comm, peer, first, size, clock, touched)
+    loop.count, loop.alternative = batch, together
+    return repeat(&loop, touched_exchange if touched else exchange, send_buffer, receive_buffer, 0, repetitions)
 
 
 def pingpong(comm, int peer, bint first, unsigned char[::1] send_buffer not None,
@@ -122,77 +103,66 @@ def stream(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ss
     The receiver has posted a window's receives before the barrier of `comm` that begins it, and answers when all of
     it is there; the sender's ticks are from its first MPI_Isend to this answer.
     """
-    cdef Py_ssize_t extent = size + (window - 1) * stride  # of the messages in the buffer
     check_places(buffer, first and not touched, size, stride or size, window if stride else 1)
     if window < 1:
         raise ValueError(f"a window of {window} messages cannot be sent")
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef Message message
-    cdef mpi.MPI_Request *requests
-    cdef Py_ssize_t i
+    cdef Loop loop = new_loop(comm, peer, first, size, clock, touched)
+    loop.count, loop.stride = window, stride
+    return repeat(&loop, stream_window, buffer, buffer, window, repetitions)
+
+
+cdef int stream_window(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef uint64_t begin
-    describe(&message, buffer, size)
-    requests = new_requests(window)
-    try:
-        with nogil:
-            for i in range(repetitions):
-                if first:
-                    if touched:
-                        write_lines(message.address, extent)
-                    CHKERR(mpi.MPI_Barrier(handle))
-                    begin = ticks_start(clock)
-                    begin_window(&message, requests, window, stride if touched else 0, peer, handle)
-                    wait_all(window, requests)
-                    receive_ready(peer, handle)
-                else:
-                    post_window(&message, requests, window, stride, peer, handle)
-                    CHKERR(mpi.MPI_Barrier(handle))
-                    begin = ticks_start(clock)
-                    wait_all(window, requests)
-                    send_ready(peer, handle)
-                out[i] = ticks_stop(clock) - begin
-                if touched and not first:
-                    read_lines(message.address, extent)
-    finally:
-        free(requests)
-    release(&message)
-    return ticks
+    if loop.first:
+        if loop.touched:
+            write_lines(loop.outgoing.address, extent(&loop))
+        CHKERR(mpi.MPI_Barrier(loop.comm))
+        begin = ticks_start(loop.clock)
+        begin_window(&loop.outgoing, loop.requests, loop.count, loop.stride if loop.touched else 0, loop.peer,
+                     loop.comm)
+        wait_all(loop.count, loop.requests)
+        receive_ready(loop.peer, loop.comm)
+    else:
+        post_window(&loop.incoming, loop.requests, loop.count, loop.stride, loop.peer, loop.comm)
+        CHKERR(mpi.MPI_Barrier(loop.comm))
+        begin = ticks_start(loop.clock)
+        wait_all(loop.count, loop.requests)
+        send_ready(loop.peer, loop.comm)
+    ticks[0] = ticks_stop(loop.clock) - begin
+    if loop.touched and not loop.first:
+        read_lines(loop.incoming.address, extent(&loop))
+    return 0
 
 
-cdef timed_sends(comm, int peer, bint first, unsigned char[::1] buffer, Py_ssize_t size, Py_ssize_t repetitions,
-                 int clock, bint immediate, bint touched):
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
+cdef int ping(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef mpi.MPI_Request request
-    cdef Message message
-    cdef Py_ssize_t i
     cdef uint64_t begin
-    describe(&message, buffer, size)
-    with nogil:
-        for i in range(repetitions):
-            if first:
-                if touched:
-                    write_lines(message.address, size)
-                receive_ready(peer, handle)
-                begin = ticks_start(clock)
-                if immediate:
-                    begin_send(&message, peer, handle, &request)
-                    wait(&request)
-                else:
-                    send(&message, peer, handle)
-            else:
-                begin = ticks_start(clock)
-                begin_receive(&message, peer, handle, &request)
-                send_ready(peer, handle)
-                wait(&request)
-            out[i] = ticks_stop(clock) - begin
-            if touched and not first:
-                read_lines(message.address, size)
-    release(&message)
-    return ticks
+    if loop.first:
+        if loop.touched:
+            write_lines(loop.outgoing.address, loop.size)
+        receive_ready(loop.peer, loop.comm)
+        begin = ticks_start(loop.clock)
+        if loop.alternative:
+            begin_send(&loop.outgoing, loop.peer, loop.comm, &request)
+            wait(&request)
+        else:
+            send(&loop.outgoing, loop.peer, loop.comm)
+    else:
+        begin = ticks_start(loop.clock)
+        begin_receive(&loop.incoming, loop.peer, loop.comm, &request)
+        send_ready(loop.peer, loop.comm)
+        wait(&request)
+    ticks[0] = ticks_stop(loop.clock) - begin
+    if loop.touched and not loop.first:
+        read_lines(loop.incoming.address, loop.size)
+    return 0
+
+
+cdef timed_pings(Repetition repetition, comm, int peer, bint first, unsigned char[::1] buffer, Py_ssize_t size,
+                 Py_ssize_t repetitions, uint64_t pause, int clock, bint immediate, bint touched):
+    cdef Loop loop = new_loop(comm, peer, first, size, clock, touched)
+    loop.delay, loop.alternative = pause, immediate
+    return repeat(&loop, repetition, buffer, buffer, 0, repetitions)
 
 
 def ping_send(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,
@@ -201,47 +171,37 @@ def ping_send(comm, int peer, bint first, unsigned char[::1] buffer not None, Py
 
     The other rank returns the ticks from that receive's posting to its completion.
     """
-    return timed_sends(comm, peer, first, buffer, size, repetitions, clock, False, touched)
+    return timed_pings(ping, comm, peer, first, buffer, size, repetitions, 0, clock, False, touched)
 
 
 def ping_isend(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,
                Py_ssize_t repetitions, int clock, bint touched=False):
     """Return the ticks that `first` spends in MPI_Isend and its MPI_Wait, all else as in `ping_send`."""
-    return timed_sends(comm, peer, first, buffer, size, repetitions, clock, True, touched)
+    return timed_pings(ping, comm, peer, first, buffer, size, repetitions, 0, clock, True, touched)
 
 
-cdef timed_receives(comm, int peer, bint first, unsigned char[::1] buffer, Py_ssize_t size, Py_ssize_t repetitions,
-                    uint64_t pause, int clock, bint immediate, bint touched):
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
+cdef int receive_later(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef mpi.MPI_Request request
-    cdef Message message
-    cdef Py_ssize_t i
     cdef uint64_t begin
-    describe(&message, buffer, size)
-    with nogil:
-        for i in range(repetitions):
-            if first:
-                if touched:
-                    write_lines(message.address, size)
-                receive_ready(peer, handle)
-                begin = ticks_start(clock)
-                send(&message, peer, handle)
-            else:
-                send_ready(peer, handle)
-                spin(pause, clock)
-                begin = ticks_start(clock)
-                if immediate:
-                    begin_receive(&message, peer, handle, &request)
-                    wait(&request)
-                else:
-                    receive(&message, peer, handle)
-            out[i] = ticks_stop(clock) - begin
-            if touched and not first:
-                read_lines(message.address, size)
-    release(&message)
-    return ticks
+    if loop.first:
+        if loop.touched:
+            write_lines(loop.outgoing.address, loop.size)
+        receive_ready(loop.peer, loop.comm)
+        begin = ticks_start(loop.clock)
+        send(&loop.outgoing, loop.peer, loop.comm)
+    else:
+        send_ready(loop.peer, loop.comm)
+        spin(loop.delay, loop.clock)
+        begin = ticks_start(loop.clock)
+        if loop.alternative:
+            begin_receive(&loop.incoming, loop.peer, loop.comm, &request)
+            wait(&request)
+        else:
+            receive(&loop.incoming, loop.peer, loop.comm)
+    ticks[0] = ticks_stop(loop.clock) - begin
+    if loop.touched and not loop.first:
+        read_lines(loop.incoming.address, loop.size)
+    return 0
 
 
 def ping_receive(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,
@@ -252,13 +212,13 @@ def ping_receive(comm, int peer, bint first, unsigned char[::1] buffer not None,
     limit cannot arrive before that; its sender is then waiting inside MPI_Send. The sender returns its own
     time in MPI_Send.
     """
-    return timed_receives(comm, peer, first, buffer, size, repetitions, pause, clock, False, touched)
+    return timed_pings(receive_later, comm, peer, first, buffer, size, repetitions, pause, clock, False, touched)
 
 
 def ping_ireceive(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,
                   Py_ssize_t repetitions, uint64_t pause, int clock, bint touched=False):
     """Return the ticks that the receiver spends in MPI_Irecv and its MPI_Wait, all else as in `ping_receive`."""
-    return timed_receives(comm, peer, first, buffer, size, repetitions, pause, clock, True, touched)
+    return timed_pings(receive_later, comm, peer, first, buffer, size, repetitions, pause, clock, True, touched)
 
 
 def delayed_send(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,
@@ -267,21 +227,21 @@ def delayed_send(comm, int peer, bint first, unsigned char[::1] buffer not None,
 
     A send under the eager protocol returns at once; under rendezvous it returns only after the delay.
     """
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef Message message
+    cdef Loop loop = new_loop(comm, peer, first, size, clock, False)
+    loop.delay = delay
+    return int(repeat(&loop, send_late, buffer, buffer, 0, 1)[0])
+
+
+cdef int send_late(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef uint64_t begin
-    cdef uint64_t ticks
-    describe(&message, buffer, size)
-    with nogil:
-        if first:
-            receive_ready(peer, handle)
-            begin = ticks_start(clock)
-            send(&message, peer, handle)
-        else:
-            send_ready(peer, handle)
-            begin = ticks_start(clock)
-            spin(delay, clock)
-            receive(&message, peer, handle)
-        ticks = ticks_stop(clock) - begin
-    release(&message)
-    return ticks
+    if loop.first:
+        receive_ready(loop.peer, loop.comm)
+        begin = ticks_start(loop.clock)
+        send(&loop.outgoing, loop.peer, loop.comm)
+    else:
+        send_ready(loop.peer, loop.comm)
+        begin = ticks_start(loop.clock)
+        spin(loop.delay, loop.clock)
+        receive(&loop.incoming, loop.peer, loop.comm)
+    ticks[0] = ticks_stop(loop.clock) - begin
+    return 0

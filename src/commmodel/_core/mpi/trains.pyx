@@ -6,18 +6,13 @@ clock until it is over.
 """
 
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport free
 from mpi4py cimport libmpi as mpi
 
 from commmodel._core.mpi.messages cimport (
-    Message, begin_send, check_places, describe, new_requests, post_window, read_lines, receive, receive_ready, release,
-    send, send_ready, spin, ticks_start, ticks_stop, wait_all, write_lines,
+    Loop, begin_send, check_places, extent, new_loop, post_window, read_lines, receive, receive_ready, repeat, send,
+    send_ready, spin, ticks_start, ticks_stop, wait_all, write_lines,
 )
-from commmodel._core.mpi.mpi_calls cimport (
-    CHKERR, COMMMODEL_MPI_ABI, PyMPIComm_Get, check_same_library, import_mpi4py,
-)
-
-import numpy as np
+from commmodel._core.mpi.mpi_calls cimport CHKERR, COMMMODEL_MPI_ABI, check_same_library, import_mpi4py
 
 import_mpi4py()
 check_same_library()
@@ -26,12 +21,6 @@ MPI_ABI = COMMMODEL_MPI_ABI.decode()
 
 cdef enum:
     TAG_ANSWER = 3
-
-
-cdef int check_answer(int answer) except -1:
-    if answer not in (0, 1):
-        raise ValueError(f"an answer of {answer} bytes: it has 0 or 1")
-    return 0
 
 
 cdef inline int send_answer(int answer, int peer, mpi.MPI_Comm comm) except -1 nogil:
@@ -66,43 +55,47 @@ def blocking_train(comm, int peer, bint first, unsigned char[::1] buffer not Non
     apart, and answers. The sender's ticks are from the begin of its first MPI_Send to the answer. Touched messages
     leave `stride` bytes apart, too; the sender writes all of them before, the receiver reads them after the train.
     """
+    cdef Loop loop = new_train(comm, peer, first, buffer, size, stride, messages, delay, answer, clock, touched)
+    return repeat(&loop, blocking_messages, buffer, buffer, 0, repetitions)
+
+
+cdef Loop new_train(comm, int peer, bint first, unsigned char[::1] buffer, Py_ssize_t size, Py_ssize_t stride,
+                    int messages, uint64_t delay, int answer, int clock, bint touched) except *:
     check_places(buffer, first and not touched, size, stride, messages)
-    check_answer(answer)
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef Message message, place
-    cdef Py_ssize_t i, extent = (messages - 1) * stride + size, apart = stride if touched else 0
-    cdef int _message
+    if answer not in (0, 1):
+        raise ValueError(f"an answer of {answer} bytes: it has 0 or 1")
+    cdef Loop loop = new_loop(comm, peer, first, size, clock, touched)
+    loop.count, loop.stride, loop.delay, loop.alternative = messages, stride, delay, answer
+    return loop
+
+
+cdef int blocking_messages(Loop loop, uint64_t *ticks) except -1 nogil:
+    cdef void *place = loop.outgoing.address
+    cdef Py_ssize_t _message, apart = loop.stride if loop.touched else 0
     cdef uint64_t begin
-    describe(&message, buffer, size)
-    with nogil:
-        for i in range(repetitions):
-            place = message
-            if first:
-                if touched:
-                    write_lines(message.address, extent)
-                receive_ready(peer, handle)
-                begin = ticks_start(clock)
-                send(&place, peer, handle)
-                for _message in range(1, messages):
-                    if delay:
-                        spin(delay, clock)
-                    place.address = <char *>place.address + apart
-                    send(&place, peer, handle)
-                receive_answer(answer, peer, handle)
-            else:
-                send_ready(peer, handle)
-                begin = ticks_start(clock)
-                for _message in range(messages):
-                    receive(&place, peer, handle)
-                    place.address = <char *>place.address + stride
-                send_answer(answer, peer, handle)
-            out[i] = ticks_stop(clock) - begin
-            if touched and not first:
-                read_lines(message.address, extent)
-    release(&message)
-    return ticks
+    if loop.first:
+        if loop.touched:
+            write_lines(place, extent(&loop))
+        receive_ready(loop.peer, loop.comm)
+        begin = ticks_start(loop.clock)
+        send(&loop.outgoing, loop.peer, loop.comm)
+        for _message in range(1, loop.count):
+            if loop.delay:
+                spin(loop.delay, loop.clock)
+            loop.outgoing.address = <char *>loop.outgoing.address + apart
+            send(&loop.outgoing, loop.peer, loop.comm)
+        receive_answer(loop.alternative, loop.peer, loop.comm)
+    else:
+        send_ready(loop.peer, loop.comm)
+        begin = ticks_start(loop.clock)
+        for _message in range(loop.count):
+            receive(&loop.incoming, loop.peer, loop.comm)
+            loop.incoming.address = <char *>loop.incoming.address + loop.stride
+        send_answer(loop.alternative, loop.peer, loop.comm)
+    ticks[0] = ticks_stop(loop.clock) - begin
+    if loop.touched and not loop.first:
+        read_lines(place, extent(&loop))
+    return 0
 
 
 def immediate_train(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,
@@ -113,45 +106,33 @@ def immediate_train(comm, int peer, bint first, unsigned char[::1] buffer not No
     The receiver has posted its receives, `stride` bytes apart, before it says that it is ready. The delay lies
     between the return of one MPI_Isend and the begin of the next; all else is as in `blocking_train`.
     """
-    check_places(buffer, first and not touched, size, stride, messages)
-    check_answer(answer)
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef Message message, place
-    cdef mpi.MPI_Request *requests
-    cdef Py_ssize_t i, extent = (messages - 1) * stride + size, apart = stride if touched else 0
-    cdef int j
+    cdef Loop loop = new_train(comm, peer, first, buffer, size, stride, messages, delay, answer, clock, touched)
+    return repeat(&loop, immediate_messages, buffer, buffer, messages, repetitions)
+
+
+cdef int immediate_messages(Loop loop, uint64_t *ticks) except -1 nogil:
+    cdef Py_ssize_t i, apart = loop.stride if loop.touched else 0
     cdef uint64_t begin
-    describe(&message, buffer, size)
-    requests = new_requests(messages)
-    try:
-        with nogil:
-            for i in range(repetitions):
-                if first:
-                    place = message
-                    if touched:
-                        write_lines(message.address, extent)
-                    receive_ready(peer, handle)
-                    begin = ticks_start(clock)
-                    begin_send(&place, peer, handle, &requests[0])
-                    for j in range(1, messages):
-                        if delay:
-                            spin(delay, clock)
-                        place.address = <char *>place.address + apart
-                        begin_send(&place, peer, handle, &requests[j])
-                    wait_all(messages, requests)
-                    receive_answer(answer, peer, handle)
-                else:
-                    post_window(&message, requests, messages, stride, peer, handle)
-                    send_ready(peer, handle)
-                    begin = ticks_start(clock)
-                    wait_all(messages, requests)
-                    send_answer(answer, peer, handle)
-                out[i] = ticks_stop(clock) - begin
-                if touched and not first:
-                    read_lines(message.address, extent)
-    finally:
-        free(requests)
-    release(&message)
-    return ticks
+    if loop.first:
+        if loop.touched:
+            write_lines(loop.outgoing.address, extent(&loop))
+        receive_ready(loop.peer, loop.comm)
+        begin = ticks_start(loop.clock)
+        begin_send(&loop.outgoing, loop.peer, loop.comm, &loop.requests[0])
+        for i in range(1, loop.count):
+            if loop.delay:
+                spin(loop.delay, loop.clock)
+            loop.outgoing.address = <char *>loop.outgoing.address + apart
+            begin_send(&loop.outgoing, loop.peer, loop.comm, &loop.requests[i])
+        wait_all(loop.count, loop.requests)
+        receive_answer(loop.alternative, loop.peer, loop.comm)
+    else:
+        post_window(&loop.incoming, loop.requests, loop.count, loop.stride, loop.peer, loop.comm)
+        send_ready(loop.peer, loop.comm)
+        begin = ticks_start(loop.clock)
+        wait_all(loop.count, loop.requests)
+        send_answer(loop.alternative, loop.peer, loop.comm)
+    ticks[0] = ticks_stop(loop.clock) - begin
+    if loop.touched and not loop.first:
+        read_lines(loop.incoming.address, extent(&loop))
+    return 0

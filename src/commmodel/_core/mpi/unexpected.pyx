@@ -8,12 +8,10 @@ from libc.stdint cimport uint64_t
 from mpi4py cimport libmpi as mpi
 
 from commmodel._core.mpi.messages cimport (
-    Message, begin_receive, describe, probe_in_vain, receive, receive_ready, release, send, send_ready, ticks_start,
+    Loop, begin_receive, new_loop, probe_in_vain, receive, receive_ready, repeat, send, send_ready, ticks_start,
     ticks_stop, wait,
 )
-from commmodel._core.mpi.mpi_calls cimport COMMMODEL_MPI_ABI, PyMPIComm_Get, check_same_library, import_mpi4py
-
-import numpy as np
+from commmodel._core.mpi.mpi_calls cimport COMMMODEL_MPI_ABI, check_same_library, import_mpi4py
 
 import_mpi4py()
 check_same_library()
@@ -29,30 +27,27 @@ def receives(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_
     to the end of the receive. `late`, it probes for another message for `delay` ticks, and its ticks are those of the
     MPI_Recv after that.
     """
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
+    cdef Loop loop = new_loop(comm, peer, first, size, clock, False)
+    loop.delay, loop.alternative = delay, late
+    return repeat(&loop, receive_one, buffer, buffer, 0, repetitions)
+
+
+cdef int receive_one(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef mpi.MPI_Request request
-    cdef Message message
-    cdef Py_ssize_t i
     cdef uint64_t begin
-    describe(&message, buffer, size)
-    with nogil:
-        for i in range(repetitions):
-            if not first:
-                receive_ready(peer, handle)
-                begin = ticks_start(clock)
-                send(&message, peer, handle)
-            elif late:
-                send_ready(peer, handle)
-                probe_in_vain(delay, clock, peer, handle)
-                begin = ticks_start(clock)
-                receive(&message, peer, handle)
-            else:
-                begin_receive(&message, peer, handle, &request)
-                begin = ticks_start(clock)
-                send_ready(peer, handle)
-                wait(&request)
-            out[i] = ticks_stop(clock) - begin
-    release(&message)
-    return ticks
+    if not loop.first:
+        receive_ready(loop.peer, loop.comm)
+        begin = ticks_start(loop.clock)
+        send(&loop.outgoing, loop.peer, loop.comm)
+    elif loop.alternative:
+        send_ready(loop.peer, loop.comm)
+        probe_in_vain(loop.delay, loop.clock, loop.peer, loop.comm)
+        begin = ticks_start(loop.clock)
+        receive(&loop.incoming, loop.peer, loop.comm)
+    else:
+        begin_receive(&loop.incoming, loop.peer, loop.comm, &request)
+        begin = ticks_start(loop.clock)
+        send_ready(loop.peer, loop.comm)
+        wait(&request)
+    ticks[0] = ticks_stop(loop.clock) - begin
+    return 0
