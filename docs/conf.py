@@ -46,6 +46,7 @@ nitpick_ignore_regex = [
         r"commmodel\.(collectives\.schedule\.Schedule|fit\.robust\.Fit|documents\.Struct|scaling\.collected\.Samples)",
     ),
     ("py:class", r"commmodel\.(collectives\.call\.CollectiveCall|simulate\.work\.communicators\.Definition)"),
+    ("py:class", r"commmodel\.collectives\.(schedule\.Round|algorithms\.registry\.Stage)"),
     ("py:class", r"commmodel\.simulate\.traces\.writer\..*"),
     ("py:class", r"commmodel\.(record\.files\.(_RecordingFile|LogHeader)|sites\.Site)"),
     ("py:class", r"commmodel\.(record\.(communicators|clocks|windows)\..*|_core\.recordings\.logs\.Clock)"),

@@ -42,31 +42,21 @@ OPERATORS: tuple[Operator, ...] = get_args(Operator)
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A collective operation.
-
-    Attributes
-    ----------
-    name : str
-        MPI's name without ``MPI_``, in lower case.
-    group : str
-        Word that stands for this and similar operations on the benchmark's command line.
-    has_root : bool
-        Whether one process is the source or the destination.
-    combines : bool
-        Whether data are combined with an MPI_Op.
-    has_size : bool
-        Whether data move at all: not in a barrier.
-    sent, received : str
-        Blocks of the message size that a process sends and receives at most: one, one per process or per neighbour.
-    """
+    """A collective operation."""
 
     name: CollectiveName
+    """MPI's name without ``MPI_``, in lower case."""
     group: Group = "usual"
+    """Word that stands for this and similar operations on the benchmark's command line."""
     has_root: bool = False
+    """Whether one process is the source or the destination."""
     combines: bool = False
+    """Whether data are combined with an MPI_Op."""
     has_size: bool = True
+    """Whether data move at all, as they do not in a barrier."""
     sent: Blocks = "one"
     received: Blocks = "one"
+    """Blocks of the message size that a process sends and receives at most, one, or one per process or neighbour."""
 
     @property
     def mpi_name(self) -> str:

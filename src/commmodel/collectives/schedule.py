@@ -28,20 +28,15 @@ NONE.flags.writeable = False
 
 @dataclass(frozen=True)
 class Nodes:
-    """How processes lie on nodes, and what algorithms in two levels use on each level.
-
-    Attributes
-    ----------
-    per_node : int
-        k, ≥ 1: ranks 0 to k - 1 are on the first node, the next k on the second.
-    within, between : mapping
-        Operation -> algorithm among the processes of a node, and among one process of each; what they leave out is as
-        in `commmodel.collectives.algorithms.two_level.USUAL`.
-    """
+    """How processes lie on nodes, and what algorithms in two levels use on each level."""
 
     per_node: int
+    """k, ≥ 1. Ranks 0 to k - 1 are on the first node, the next k on the second."""
     within: Mapping[str, str] = field(default_factory=dict)
+    """Operation -> algorithm among the processes of a node."""
     between: Mapping[str, str] = field(default_factory=dict)
+    """The same among one process of each node; what they leave out is as in
+    `commmodel.collectives.algorithms.two_level.USUAL`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "per_node", whole("per_node", self.per_node))
@@ -51,37 +46,25 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Problem:
-    """Size of a collective operation: processes, bytes, root, segments and nodes.
-
-    Attributes
-    ----------
-    processes : int
-        P, ≥ 1.
-    message_size : int
-        n in bytes, ≥ 0: what the count argument of the MPI call says. The whole vector of a broadcast, reduction or
-        scan; each process's block of a gather, scatter, allgather, alltoall or reduce_scatter_block; 0 for a barrier.
-    root : int
-        Of a broadcast, reduction, gather or scatter.
-    segment_size : int or None
-        Bytes of a piece where an algorithm sends pieces one after the other; None: all at once.
-    nodes : Nodes or None
-        Where processes share nodes; None: nothing tells them apart.
-    element_size : int
-        Bytes of an element of the datatype: libraries choose by the number of elements, too.
-    operator : str
-        Of a reduction: one of `OPERATORS`.
-    in_place : bool
-        Whether data are in the receive buffer already (MPI_IN_PLACE).
-    """
+    """Size of a collective operation: processes, bytes, root, segments and nodes."""
 
     processes: int
+    """P, ≥ 1."""
     message_size: int = 0
+    """n in bytes, ≥ 0, what the count argument of the MPI call says. The whole vector of a broadcast, reduction or
+    scan; each process's block of a gather, scatter, allgather, alltoall or reduce_scatter_block; 0 for a barrier."""
     root: int = 0
+    """Of a broadcast, reduction, gather or scatter."""
     segment_size: int | None = None
+    """Bytes of a piece where an algorithm sends pieces one after the other, None for all at once."""
     nodes: Nodes | None = None
+    """Where processes share nodes, None where nothing tells them apart."""
     element_size: int = ELEMENT_SIZE
+    """Bytes of an element of the datatype, as libraries choose by the number of elements, too."""
     operator: Operator = "predefined"
+    """Of a reduction, one of `OPERATORS`."""
     in_place: bool = False
+    """Whether data are in the receive buffer already (MPI_IN_PLACE)."""
 
     def __post_init__(self) -> None:
         for name in ("processes", "message_size", "root", "element_size"):
@@ -148,27 +131,20 @@ Scheduler = Callable[[Problem], Iterable[Round]]
 
 @dataclass(frozen=True, repr=False)
 class Schedule:
-    """All rounds of an algorithm as flat arrays, ordered by round.
-
-    Attributes
-    ----------
-    processes : int
-        P.
-    round, sender, receiver, size : int64 arrays, shape (messages,)
-        Messages; within a round a process sends in this order.
-    work_round, worker, copied, reduced : int64 arrays, shape (works,)
-        Bytes that a process copies and combines at the end of a round.
-    """
+    """All rounds of an algorithm as flat arrays, ordered by round."""
 
     processes: int
+    """P."""
     round: Integers
     sender: Integers
     receiver: Integers
     size: Integers
+    """Round, ranks and bytes have shape (messages,); within a round a process sends in this order."""
     work_round: Integers
     worker: Integers
     copied: Integers
     reduced: Integers
+    """What processes copy and combine at the ends of rounds, in bytes, has shape (works,)."""
 
     @property
     def messages(self) -> int:

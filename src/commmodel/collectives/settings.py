@@ -23,29 +23,21 @@ class CollectiveSettings:
 
     Where nothing says it, algorithms are MPICH's, copying takes no time, and combining takes as long as copying.
 
-    Attributes
-    ----------
-    selector : str, path, Selector or Selection, optional
-        What picks algorithms: a name or a file that `commmodel.collectives.library.load` knows, or what it returns;
-        ``smpi``, ``smpi-ompi``, ``smpi-mpich``, ``smpi-mvapich2``, ``smpi-impi`` or a
-        `commmodel.collectives.library.smpi_selection.Selection` for the algorithms of
-        `commmodel.simulate.smpi_collectives`, in which copying and combining take no time.
-    memory_copy, reduction : float, optional
-        Seconds that copying and combining take for each byte.
-    hosts : tuple of int
-        The host of each rank, for algorithms in two levels and rules about nodes; empty: nothing tells nodes apart.
-
-    Examples
-    --------
     >>> asked = CollectiveSettings(memory_copy=1e-10).or_else(CollectiveSettings("openmpi", 1e-9))
     >>> asked.name, asked.byte_times
     ('openmpi', (1e-10, 1e-10))
     """
 
     selector: str | os.PathLike[str] | Selector | Selection | None = None
+    """What picks algorithms. A name or a file that `commmodel.collectives.library.load` knows, or what it returns;
+    ``smpi``, ``smpi-ompi``, ``smpi-mpich``, ``smpi-mvapich2``, ``smpi-impi`` or a
+    `commmodel.collectives.library.smpi_selection.Selection` for the algorithms of
+    `commmodel.simulate.smpi_collectives`, in which copying and combining take no time."""
     memory_copy: float | None = None
     reduction: float | None = None
+    """Seconds that copying and combining take for each byte."""
     hosts: tuple[int, ...] = ()
+    """The host of each rank, for algorithms in two levels and rules about nodes; empty where none tell nodes apart."""
 
     def __post_init__(self) -> None:
         for name in ("memory_copy", "reduction"):

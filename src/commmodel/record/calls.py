@@ -14,30 +14,20 @@ _TABLE = Path(__file__).parents[1] / "_core/record/calls.toml"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of MPI in the table.
-
-    Attributes
-    ----------
-    name : str
-        As in C, like ``MPI_Send``; ``MPI_Send_c`` is the same call.
-    code : int
-        Its number in a log.
-    group : str
-        Kind of call, like ``point-to-point`` or ``collective``.
-    parameters : tuple of str
-        Those of the C function, in order.
-    fields : tuple of str
-        What a log holds of it, in order.
-    since : int
-        Number of the first table that has it.
-    """
+    """A call of MPI in the table."""
 
     name: str
+    """As in C, like ``MPI_Send``; ``MPI_Send_c`` is the same call."""
     code: int
+    """Its number in a log."""
     group: str
+    """Kind of call, like ``point-to-point`` or ``collective``."""
     parameters: tuple[str, ...]
+    """Those of the C function, in order."""
     fields: tuple[str, ...]
+    """What a log holds of it, in order."""
     since: int = 1
+    """Number of the first table that has it."""
 
 
 def _read() -> tuple[Call, ...]:

@@ -26,16 +26,16 @@ class Efficiency:
     """Parallel efficiency and its factors, all from 0 to 1; of the ranks whose log there is."""
 
     parallel: float
-    """Load balance times communication: the mean time of computing as a share of the run time."""
+    """Load balance times communication, the mean time of computing as a share of the run time."""
     load_balance: float
     """Mean time of computing divided by the longest of any rank."""
     communication: float
-    """Longest time of computing of any rank divided by the run time: serialisation times transfer."""
+    """Longest time of computing of any rank divided by the run time, serialisation times transfer."""
     serialisation: float | None
-    """Longest time of computing divided by the run time on an ideal network, where messages take no time: what is lost
+    """Longest time of computing divided by the run time on an ideal network, where messages take no time, what is lost
     to ranks waiting for each other. None where the replay is not possible."""
     transfer: float | None
-    """Run time on an ideal network divided by the run time: what is lost to moving data."""
+    """Run time on an ideal network divided by the run time, what is lost to moving data."""
     seconds: float
     """Run time as recorded, from the end of MPI_Init to MPI_Finalize."""
     ideal_seconds: float | None

@@ -71,24 +71,17 @@ class LogHeader(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class CallBlock:
-    """Some of the calls of a rank, in the order of their ends on each thread.
-
-    Attributes
-    ----------
-    calls : structured array
-        A row for each call: its code, its site, times in seconds of rank 0's clock and the fields of its code; what a
-        call has no field for is -2 (MPI_PROC_NULL) in ``peer``, ``root``, ``source``, ``target`` and ``receive_peer``,
-        and 0 elsewhere. Sites and communicators have the numbers of the rank's own log.
-    numbers : int64 array
-        Lists of all calls: ``numbers[call["requests_at"]:][:call["requests"]]``, and the same for ``sent_counts`` and
-        ``received_counts``.
-    completed : structured array
-        Requests that calls have completed, in the same manner.
-    """
+    """Some of the calls of a rank, in the order of their ends on each thread."""
 
     calls: NDArray[np.void]
+    """A row for each call. Its code, its site, times in seconds of rank 0's clock and the fields of its code; what a
+    call has no field for is -2 (MPI_PROC_NULL) in ``peer``, ``root``, ``source``, ``target`` and ``receive_peer``, and
+    0 elsewhere. Sites and communicators have the numbers of the rank's own log."""
     numbers: NDArray[np.int64]
+    """Lists of all calls, as ``numbers[call["requests_at"]:][:call["requests"]]``, and the same for ``sent_counts`` and
+    ``received_counts``."""
     completed: NDArray[np.void]
+    """Requests that calls have completed, in the same manner."""
 
 
 @dataclass

@@ -25,25 +25,18 @@ Operations = NDArray[np.void]
 
 @dataclass(frozen=True, repr=False)
 class Program:
-    """The operations of all ranks.
-
-    Attributes
-    ----------
-    operations : structured array of `OPERATION`, shape (operations,)
-        Of all ranks, one rank after the other; all that there are, or where there is `refill`, the first of them.
-    offsets : int64 array, shape (processes + 1,)
-        Where each rank's operations begin and end.
-    refill : callable, optional
-        Rank -> its next operations, none when it has come to its end. Called when a rank has carried out what it had,
-        so that a program need not fit into memory.
-    name : str
-        What it is, for people.
-    """
+    """The operations of all ranks."""
 
     operations: Operations
+    """Of all ranks, one rank after the other; all that there are, or where there is `refill`, the first of them, shape
+    (operations,)."""
     offsets: NDArray[np.int64]
+    """Where each rank's operations begin and end, shape (processes + 1,)."""
     refill: Callable[[int], Operations] | None = None
+    """Rank -> its next operations, none when it has come to its end. Called when a rank has carried out what it had, so
+    that a program need not fit into memory."""
     name: str = ""
+    """What it is, for people."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.operations, np.ndarray) or not isinstance(self.offsets, np.ndarray):

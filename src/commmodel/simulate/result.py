@@ -66,51 +66,36 @@ class BlockedRank:
 
 @dataclass(frozen=True, repr=False)
 class SimulationResult:
-    """The result of simulating a program or a schedule.
-
-    Attributes
-    ----------
-    ends : float64 array, shape (processes,)
-        Seconds at which each rank came to its end.
-    spent : float64 array, shape (processes, states)
-        Seconds of each rank in each state of `commmodel.simulate.states.SIMULATED`.
-    messages : int
-        That were sent.
-    events : int
-        Distinct steps of simulated time.
-    solver_calls : int
-        Times that bandwidth was shared anew.
-    unmatched_messages : int
-        Messages sent that nobody received: no error, but seldom meant.
-    marks : structured array of `MARK`
-    link_bytes : float64 array, shape (links,)
-        Bytes that each direction of each link carried; empty for models without links.
-    link_work : float64 array, shape (links,)
-        Bytes that it could have carried in the same time at its full capacity: more where messages are slower than the
-        link, by the model's bandwidth factors, and fewer where they are faster.
-    blocked : tuple of BlockedRank
-        Of a deadlock, each rank that hangs; empty where all came to their end.
-    intervals, transfers : structured arrays of `INTERVAL` and `MESSAGE`
-        Empty unless asked for.
-    wall_seconds : float
-        That the engine took.
-    model : str
-    """
+    """The result of simulating a program or a schedule."""
 
     ends: NDArray[np.float64]
+    """Seconds at which each rank came to its end, shape (processes,)."""
     spent: NDArray[np.float64]
+    """Seconds of each rank in each state of `commmodel.simulate.states.SIMULATED`, shape (processes, states)."""
     messages: int
+    """That were sent."""
     events: int
+    """Distinct steps of simulated time."""
     solver_calls: int = 0
+    """Times that bandwidth was shared anew."""
     marks: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MARK))
+    """Structured array of `MARK`."""
     link_bytes: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    """Bytes that each direction of each link carried; empty for models without links, shape (links,)."""
     link_work: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    """Bytes that it could have carried in the same time at its full capacity, more where messages are slower than the
+    link, by the model's bandwidth factors, and fewer where they are faster, shape (links,)."""
     blocked: tuple[BlockedRank, ...] = ()
+    """Of a deadlock, each rank that hangs; empty where all came to their end."""
     intervals: NDArray[np.void] = field(default_factory=lambda: np.empty(0, INTERVAL))
+    """Structured array of `INTERVAL`, empty unless asked for."""
     transfers: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MESSAGE))
+    """Structured array of `MESSAGE`, empty unless asked for."""
     wall_seconds: float = 0.0
+    """That the engine took."""
     model: str = ""
     unmatched_messages: int = 0
+    """Messages sent that nobody received, no error, but seldom meant."""
 
     @property
     def seconds(self) -> float:

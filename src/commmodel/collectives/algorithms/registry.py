@@ -24,28 +24,19 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm of a collective operation; called with a `Problem`, it returns its rounds.
-
-    Attributes
-    ----------
-    operation, name : str
-    scheduler : callable
-        The function that makes the rounds.
-    needs : mapping
-        Conditions on the number of processes (``power_of_two``, ``even``) under which libraries use it: those of a
-        selector's rule for it.
-    all_pairs_at_once : bool
-        Whether its first round has P (P − 1) messages: too many to build for large P.
-    stages : tuple
-        Of an algorithm in two levels, the operations that it consists of, one after the other; else empty.
-    """
+    """An algorithm of a collective operation; called with a `Problem`, it returns its rounds."""
 
     operation: ScheduledName
     name: str
     scheduler: Scheduler
+    """The function that makes the rounds."""
     needs: Mapping[str, bool] = field(default_factory=dict)
+    """Conditions on the number of processes (``power_of_two``, ``even``) under which libraries use it, those of a
+    selector's rule for it."""
     all_pairs_at_once: bool = False
+    """Whether its first round has P (P − 1) messages, too many to build for large P."""
     stages: tuple["Stage", ...] = ()
+    """Of an algorithm in two levels, the operations that it consists of, one after the other; else empty."""
 
     def __call__(self, problem: Problem) -> Iterable[Round]:
         """Return the rounds."""

@@ -21,24 +21,16 @@ DEPENDENCY = np.dtype([("dependent", np.int32), ("on", np.int32), ("start", np.i
 
 @dataclass(frozen=True)
 class GoalSchedule:
-    """A GOAL schedule: operations of all ranks, with dependencies.
-
-    Attributes
-    ----------
-    operations : structured array of `GOAL_OPERATION`, shape (operations,)
-        Of all ranks, one rank after the other.
-    offsets : int64 array, shape (processes + 1,)
-        Where each rank's operations begin and end.
-    dependencies : structured array of `DEPENDENCY`, shape (dependencies,)
-        Indices of operations; none go in a circle.
-    name : str
-        What it is, for people.
-    """
+    """A GOAL schedule: operations of all ranks, with dependencies."""
 
     operations: NDArray[np.void]
+    """Of `GOAL_OPERATION`, of all ranks, one rank after the other."""
     offsets: NDArray[np.int64]
+    """Where each rank's operations begin and end, shape (processes + 1,)."""
     dependencies: NDArray[np.void]
+    """Of `DEPENDENCY`, indices of operations; none go in a circle."""
     name: str = ""
+    """What it is, for people."""
 
     def __post_init__(self) -> None:
         if self.operations.dtype != GOAL_OPERATION or self.dependencies.dtype != DEPENDENCY:

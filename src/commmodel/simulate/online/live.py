@@ -22,21 +22,14 @@ _DIFFERENCE = re.compile(r"rank (\d+) calls \w+ where rank (\d+) does not")
 
 @dataclass(frozen=True)
 class Outlets:
-    """Where what a program prints goes, and what is said of it.
-
-    Attributes
-    ----------
-    output : file or descriptor, optional
-        Gets the program's standard output, or ``subprocess.DEVNULL``; by default ours does.
-    report : callable, optional
-        Gets a line on the memory of ranks before most of them begin, and on one that computes for long.
-    patience : float
-        Seconds of processor time between two calls of MPI, from which on that is told; 0 for never.
-    """
+    """Where what a program prints goes, and what is said of it."""
 
     output: IO[str] | int | None = None
+    """Gets the program's standard output, or ``subprocess.DEVNULL``; by default ours does."""
     report: Callable[[str], None] | None = None
+    """Gets a line on the memory of ranks before most of them begin, and on one that computes for long."""
     patience: float = 60.0
+    """Seconds of processor time between two calls of MPI, from which on that is told; 0 for never."""
 
 
 class LiveProgram:

@@ -59,39 +59,28 @@ class LazyNames(Sequence[str]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Platform:
-    """Hosts, links and routes.
-
-    Attributes
-    ----------
-    name, kind : str
-    host_names : sequence of str
-    speeds : float64 array, shape (hosts,)
-        Flop/s of one core.
-    cores : int64 array, shape (hosts,)
-    link_names : sequence of str
-        One for each direction: ``node-0 up``, ``node-0 down``; without it where both directions share.
-    capacity, latency : float64 arrays, shape (links,)
-        B/s and s.
-    fatpipe : uint8 array, shape (links,)
-        1 where each flow may have all of the capacity.
-    zones, passages
-        What `commmodel._core.routing.routes.Routing` computes routes from.
-    description : object
-        What `commmodel.simulate.platform.dump` writes; None where the platform has no such form.
-    """
+    """Hosts, links and routes."""
 
     name: str
     kind: str
     host_names: Sequence[str]
     speeds: NDArray[np.float64]
+    """Flop/s of one core, shape (hosts,)."""
     cores: NDArray[np.int64]
+    """Shape (hosts,)."""
     link_names: Sequence[str]
+    """One for each direction, ``node-0 up``, ``node-0 down``; without it where both directions share."""
     capacity: NDArray[np.float64]
+    """B/s, shape (links,)."""
     latency: NDArray[np.float64]
+    """Seconds, shape (links,)."""
     fatpipe: NDArray[np.uint8]
+    """1 where each flow may have all of the capacity, shape (links,)."""
     zones: Sequence[Mapping[str, Any]]
     passages: Mapping[str, Any] | None = None
+    """What `commmodel._core.routing.routes.Routing` computes routes from."""
     description: Any = None
+    """What `commmodel.simulate.platform.dump` writes; None where the platform has no such form."""
 
     @property
     def hosts(self) -> int:

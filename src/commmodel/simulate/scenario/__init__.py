@@ -9,8 +9,6 @@
 
 Main entries: `place`, `workloads`, `prepare`, `Scenario.run`. Many of them side by side: `commmodel.simulate.what_if`.
 
-Examples
---------
 A broadcast on the links of a published platform, by the hybrid model of the machine of the same name, and by LogGPS:
 
 >>> from commmodel.collectives import Problem

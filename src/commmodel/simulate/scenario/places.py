@@ -29,35 +29,23 @@ _SMPI = "smpi"
 
 @dataclass(frozen=True)
 class Place:
-    """A place: a platform, a machine, or both; made by `place`.
-
-    Attributes
-    ----------
-    name : str
-    platform : Platform, optional
-        None for a machine alone, and for parameters in place.
-    machine : Machine, optional
-        Whose parameters messages take.
-    path : str, optional
-        The machine's path between processes; by default between nodes, where it has that.
-    network : Network, optional
-        What an XML file says of SMPI's model.
-    parameters : DelayParameters, optional
-        Of a delay model, where they are given one by one.
-    model : str, optional
-        The model that is asked for; `default_model` holds where there is none.
-    is_smpi : bool
-        Whether SMPI's model holds by default.
-    """
+    """A place: a platform, a machine, or both; made by `place`."""
 
     name: str
     platform: Platform | None = None
+    """None for a machine alone, and for parameters in place."""
     machine: Machine | None = None
+    """Whose parameters messages take."""
     path: str | None = None
+    """The machine's path between processes; by default between nodes, where it has that."""
     network: Network | None = None
+    """What an XML file says of SMPI's model."""
     parameters: DelayParameters | None = None
+    """Of a delay model, where they are given one by one."""
     model: str | None = None
+    """The model that is asked for; `default_model` holds where there is none."""
     is_smpi: bool = False
+    """Whether SMPI's model holds by default."""
 
     @property
     def cores(self) -> int | None:

@@ -40,24 +40,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A workload on a place by a model, ready to run.
-
-    Attributes
-    ----------
-    model : str
-    place : Place
-    workload : Workload
-    platform : Platform, optional
-        Whose links messages share; None for delay models.
-    hosts : array, optional
-        Host of each rank on that platform, shape (processes,).
-    """
+    """A workload on a place by a model, ready to run."""
 
     model: str
     place: Place
     workload: Workload
     platform: Platform | None
+    """Whose links messages share; None for delay models."""
     hosts: Hosts | None
+    """Host of each rank on that platform, shape (processes,)."""
     _simulate: Callable[[bool, Callable[[float, int], None] | None], SimulationResult]
     is_default: bool = False
     """Whether nobody has asked for the model."""

@@ -19,25 +19,17 @@ _EXAMPLE = "bandwidth=1,2,4,latency=0.5"
 class Scale:
     """Factors of a place.
 
-    Attributes
-    ----------
-    bandwidth : float
-        Of all links, limiters and loopbacks too; of a delay model, G is divided by it.
-    latency : float
-        Of all links; of a delay model, L.
-    compute : float
-        Of the speed of cores: of their flop/s, and of work that is given or measured in seconds. Overheads of
-        messages, and copying and combining in collectives, stay as they are.
-
-    Examples
-    --------
     >>> print(Scale(bandwidth=2.0, compute=4.0))
     bandwidth × 2, compute × 4
     """
 
     bandwidth: float = 1.0
+    """Of all links, limiters and loopbacks too; of a delay model, G is divided by it."""
     latency: float = 1.0
+    """Of all links; of a delay model, L."""
     compute: float = 1.0
+    """Of the speed of cores, of their flop/s, and of work that is given or measured in seconds. Overheads of messages,
+    and copying and combining in collectives, stay as they are."""
 
     def __post_init__(self) -> None:
         for name, factor in asdict(self).items():

@@ -34,36 +34,24 @@ APPLICATIONS = ("lu", "cg")
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload: the program or schedule, and its description.
-
-    Attributes
-    ----------
-    processes : int
-    title : str
-        For people.
-    program : callable
-        (flop/s of each rank, factor of the speed of work in seconds) -> a new program: a streamed one runs once. Not
-        called for a schedule.
-    facts : dict
-        What it is, for JSON.
-    schedule : GoalSchedule, optional
-        Of GOAL.
-    notes : callable
-        Returns what is to be said of the program once it has been simulated.
-    on_hosts : callable, optional
-        Host of each rank -> the workload there, where the ranks that share a host make a difference.
-    runs : bool
-        Whether it is a program that runs in processes of its own.
-    """
+    """A workload: the program or schedule, and its description."""
 
     processes: int
     title: str
+    """For people."""
     program: Callable[[Any, float], Program]
+    """(flop/s of each rank, factor of the speed of work in seconds) -> a new program, as a streamed one runs once. Not
+    called for a schedule."""
     facts: dict[str, Any]
+    """What it is, for JSON."""
     schedule: "GoalSchedule | None" = None
+    """Of GOAL."""
     notes: Callable[[], Sequence[str]] = tuple
+    """Returns what is to be said of the program once it has been simulated."""
     on_hosts: "Callable[[tuple[int, ...]], Workload] | None" = None
+    """Host of each rank -> the workload there, where the ranks that share a host make a difference."""
     runs: bool = False
+    """Whether it is a program that runs in processes of its own."""
 
 
 def _repeated(program: Program, rounds: int) -> Program:

@@ -25,8 +25,6 @@ CHUNK = 1 << 15
 class Timeline:
     """States of each rank over time.
 
-    Examples
-    --------
     >>> from commmodel.simulate.result import INTERVAL
     >>> from commmodel.simulate.states import State
     >>> rows = np.array([(1, State.WAIT, 0, 7, 8.0, 0.0, 2e-6), (0, State.SEND, 1, 7, 8.0, 0.0, 1e-6)], dtype=INTERVAL)
@@ -36,12 +34,12 @@ class Timeline:
     """
 
     name: str
-    """What it is, for people: a model, or a file."""
+    """What it is, for people, a model or a file."""
     processes: int
     intervals: NDArray[np.void]
-    """In the order of ranks, and of times for each rank."""
+    """Of `commmodel.simulate.result.INTERVAL`, in the order of ranks, and of times for each rank."""
     transfers: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MESSAGE))
-    """In the order in which they were posted; empty where they are not known."""
+    """Of `commmodel.simulate.result.MESSAGE`, in the order in which they were posted; empty where not known."""
 
     def __post_init__(self) -> None:
         rows, sent = self.intervals, self.transfers

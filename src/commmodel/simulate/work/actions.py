@@ -38,21 +38,14 @@ def each_speed(speeds: float | Sequence[float], processes: int) -> list[float]:
 
 @dataclass(frozen=True)
 class Actions:
-    """The actions of each rank, as text.
-
-    Attributes
-    ----------
-    first, repeated, last : tuple of str, one for each rank
-        Lines of `rank action arguments`.
-    times : int
-        How often `repeated` comes.
-    name : str
-    """
+    """The actions of each rank, as text."""
 
     first: tuple[str, ...]
     repeated: tuple[str, ...]
     last: tuple[str, ...]
+    """Lines of `rank action arguments`."""
     times: int
+    """How often `repeated` comes."""
     name: str = ""
 
     @property
