@@ -26,21 +26,21 @@ def _gather_broadcast(member: Member, call: RankCall) -> None:
 
 def _logical_ring(member: Member, call: RankCall) -> None:
     for _ in range(member.processes - 1):
-        member.exchange((member.rank + 1) % member.processes, call.size, (member.rank - 1) % member.processes)
+        member.exchange(member.at(1), call.size, member.at(-1))
 
 
 def _posted_ring(member: Member, call: RankCall) -> None:
     """A ring whose receives are all posted before."""
-    receives = [member.ireceive((member.rank - 1) % member.processes) for _ in range(member.processes - 1)]
+    receives = [member.ireceive(member.at(-1)) for _ in range(member.processes - 1)]
     for request in receives:
-        member.wait(request, member.isend((member.rank + 1) % member.processes, call.size))
+        member.wait(request, member.isend(member.at(1), call.size))
 
 
 def _neighbours(member: Member, call: RankCall) -> None:
     """Exchange with both neighbours in turn, of two blocks from the second time on."""
     if member.processes % 2:
         return _ring(member, call)
-    pairs = ((member.rank + 1) % member.processes, (member.rank - 1) % member.processes)
+    pairs = (member.at(1), member.at(-1))
     if member.rank % 2:
         pairs = pairs[::-1]
     for step in range(member.processes // 2):
@@ -115,8 +115,8 @@ def _loose_ring(member: Member, call: RankCall) -> None:
         request = None
         for other in range(width):
             if other == place and step < processes // width - 1:
-                request = member.ireceive((member.rank - width) % processes)
-                sends.append(member.isend((member.rank + width) % processes, call.size))
+                request = member.ireceive(member.at(-width))
+                sends.append(member.isend(member.at(width), call.size))
             if other != place:
                 receives.append(member.ireceive(node * width + other))
                 sends.append(member.isend(node * width + other, call.size))
@@ -204,9 +204,7 @@ def _xor_v(member: Member, call: RankCall) -> None:
 
 def _ring_v(member: Member, call: RankCall) -> None:
     for step in range(1, member.processes):
-        member.exchange(
-            (member.rank + step) % member.processes, call.sizes[member.rank], (member.rank - step) % member.processes
-        )
+        member.exchange(member.at(step), call.sizes[member.rank], member.at(-step))
 
 
 def _neighbours_v(member: Member, call: RankCall) -> None:
@@ -214,7 +212,7 @@ def _neighbours_v(member: Member, call: RankCall) -> None:
     if processes % 2:
         return _ring_v(member, call)
     is_odd = member.rank % 2
-    pairs = ((member.rank - 1) % processes, (member.rank + 1) % processes)[:: 1 if is_odd else -1]
+    pairs = (member.at(-1), member.at(1))[:: 1 if is_odd else -1]
     first = pairs[0] if is_odd else member.rank
     places = [first, first]
     member.swap(pairs[0], call.sizes[member.rank])
@@ -232,7 +230,7 @@ def _bruck_v(member: Member, call: RankCall) -> None:
     for distance in distances(processes):
         blocks = distance if distance <= processes // 2 else processes - distance
         size = sum(call.sizes[(member.rank + block) % processes] for block in range(blocks))
-        member.exchange((member.rank - distance) % processes, size, (member.rank + distance) % processes)
+        member.exchange(member.at(-distance), size, member.at(distance))
 
 
 def _mpich_doubling_v(member: Member, call: RankCall) -> None:
@@ -242,7 +240,7 @@ def _mpich_doubling_v(member: Member, call: RankCall) -> None:
 def _mpich_ring_v(member: Member, call: RankCall) -> None:
     """A ring in which long blocks go in pieces."""
     processes, sizes = member.processes, call.sizes
-    before, after = (member.rank - 1) % processes, (member.rank + 1) % processes
+    before, after = member.at(-1), member.at(1)
     piece = max(min(sizes), _MOST_OF_RING // call.element * call.element)
     to_send, to_receive = sum(sizes) - sizes[after], sum(sizes) - sizes[member.rank]
     sent, received, send_offset, receive_offset = member.rank, before, 0, 0

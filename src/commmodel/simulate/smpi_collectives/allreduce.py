@@ -34,7 +34,7 @@ def _ring(member: Member, call: RankCall) -> None:
     if not share:
         return _reduce_broadcast(member, call)
     for _ in range(2 * (processes - 1)):
-        member.exchange((member.rank + 1) % processes, share * call.element, (member.rank - 1) % processes)
+        member.exchange(member.at(1), share * call.element, member.at(-1))
     if call.count % processes:
         member.call("allreduce", call.elements(call.count % processes))
     return None
@@ -50,7 +50,7 @@ def _segmented_ring(member: Member, call: RankCall) -> None:
         return _ring(member, call)
     phases, rest = divmod(count, processes * segment)
     phases += rest >= processes and rest > processes * segment // 2
-    before, after = (member.rank - 1) % processes, (member.rank + 1) % processes
+    before, after = member.at(-1), member.at(1)
 
     def share(number: int, parts: int, part: int) -> int:
         return number // parts + (part < number % parts)

@@ -31,8 +31,8 @@ def _throttled(member: Member, call: RankCall) -> None:
         return
     for begin in range(0, processes, _THROTTLE):
         steps = range(begin, min(begin + _THROTTLE, processes))
-        receives = [member.ireceive((member.rank + step) % processes) for step in steps]
-        member.wait(*receives, *[member.isend((member.rank - step) % processes, call.size) for step in steps])
+        receives = [member.ireceive(member.at(step)) for step in steps]
+        member.wait(*receives, *[member.isend(member.at(-step), call.size) for step in steps])
 
 
 def _put(member: Member, call: RankCall) -> None:
@@ -80,7 +80,7 @@ def _xor(member: Member, step: int) -> tuple[int, int]:
 
 
 def _shift(member: Member, step: int) -> tuple[int, int]:
-    return (member.rank + step) % member.processes, (member.rank - step) % member.processes
+    return member.at(step), member.at(-step)
 
 
 def _xor_or_shift(member: Member, step: int) -> tuple[int, int]:
@@ -146,8 +146,8 @@ def _throttled_v(member: Member, call: RankCall) -> None:
     processes = member.processes
     for begin in range(0, processes, _THROTTLE):
         steps = [step for step in range(begin, min(begin + _THROTTLE, processes)) if step]
-        receives = [member.ireceive((member.rank + step) % processes) for step in steps]
-        targets = [(member.rank - step) % processes for step in steps]
+        receives = [member.ireceive(member.at(step)) for step in steps]
+        targets = [member.at(-step) for step in steps]
         member.wait(*receives, *[member.isend(other, call.sizes[other]) for other in targets])
 
 

@@ -50,7 +50,7 @@ def _tree(member: Member, _: RankCall) -> None:
 
 def _double_ring(member: Member, _: RankCall) -> None:
     """Twice around."""
-    before, after = (member.rank - 1) % member.processes, (member.rank + 1) % member.processes
+    before, after = member.at(-1), member.at(1)
     for _round in range(2):
         if member.rank:
             member.receive(before)

@@ -93,9 +93,9 @@ def _chain_of_nodes(member: Member, call: RankCall) -> None:
         return _binomial(member, call)
     member.hand_over(call.size, call.root, 0)
     place, is_last_node = member.rank % width, member.rank == (member.processes - 1) // width * width
-    inter = () if is_last_node or place else ((member.rank + width) % member.processes,)
+    inter = () if is_last_node or place else (member.at(width),)
     ends = place == width - 1 or member.rank == member.processes - 1
-    intra = ((member.rank + 1) % member.processes,) if not place or not ends else ()
+    intra = (member.at(1),) if not place or not ends else ()
     source = (member.rank - 1 if place else member.rank - width) if member.rank else -1
     return _pass_on(member, call, source, inter + intra)
 

@@ -89,6 +89,10 @@ class Member:
         """The size of the communicator."""
         return len(self.members)
 
+    def at(self, distance: int) -> int:
+        """Return the rank at a distance around the ring of all."""
+        return (self.rank + distance) % self.processes
+
     @property
     def other_ranks(self) -> list[int]:
         """All other ranks of the communicator."""
@@ -171,10 +175,7 @@ class Member:
     def call(self, operation: str, call: RankCall, algorithm: str | None = None) -> None:
         """Call a collective of this communicator, by the algorithm given or the one selected.
 
-        Raises
-        ------
-        InputError
-            Where SMPI has no such algorithm, or ends in it.
+        `InputError` where SMPI has no such algorithm, or ends in it.
         """
         name = self._rank.selection.algorithm(operation) if algorithm is None else algorithm
         algorithms = self._rank.table[operation]

@@ -42,7 +42,7 @@ def _binomial(member: Member, call: RankCall) -> None:
 def _chain(member: Member, call: RankCall) -> None:
     """Along a chain towards the root in segments; the remainder is another reduction, by default."""
     processes = member.processes
-    to, source = (member.rank - 1) % processes, (member.rank + 1) % processes
+    to, source = member.at(-1), member.at(1)
     is_end = member.rank == (call.root - 1) % processes
     number, piece = call.pieces(SEGMENT)
     receives = [] if is_end else [member.ireceive(source) for _ in range(number)]

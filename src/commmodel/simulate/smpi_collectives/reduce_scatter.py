@@ -95,13 +95,13 @@ def _ring(member: Member, call: RankCall) -> None:
     """Blocks go around a ring once, the receive of the next posted before."""
     if member.processes == 1:
         return
-    after, before = (member.rank + 1) % member.processes, (member.rank - 1) % member.processes
+    after, before = member.at(1), member.at(-1)
     request = member.ireceive(before)
     member.send(after, call.sizes[before])
     for step in range(2, member.processes):
         posted, request = request, member.ireceive(before)
         member.wait(posted)
-        member.send(after, call.sizes[(member.rank - step) % member.processes])
+        member.send(after, call.sizes[member.at(-step)])
     member.wait(request)
 
 

@@ -39,7 +39,7 @@ class TreePlace:
 
 def knomial(member: Member, root: int, degree: int) -> tuple[int, list[tuple[int, ...]]]:
     """Return the rank above in a k-nomial tree, −1 for the root, and those below, level by level from the top."""
-    processes, place = member.processes, (member.rank - root) % member.processes
+    processes, place = member.processes, member.at(-root)
     width = 1
     while width < processes and place % (degree * width) == 0:
         width *= degree
@@ -57,7 +57,7 @@ def knomial(member: Member, root: int, degree: int) -> tuple[int, list[tuple[int
 
 def binary(member: Member, root: int) -> TreePlace:
     """Return the place in Open MPI's binary tree: children are a power of two and twice the power farther on."""
-    place = (member.rank - root) % member.processes
+    place = member.at(-root)
     delta = 1
     while place + 1 >= 2 * delta:
         delta *= 2
@@ -99,7 +99,7 @@ def in_order_binary(member: Member) -> TreePlace:
 def in_order_binomial(member: Member, root: int) -> TreePlace:
     """Return the place in a binomial tree whose nearest child comes first."""
     below: list[int] = []
-    place = (member.rank - root) % member.processes
+    place = member.at(-root)
     for distance in distances(member.processes):
         if place & distance:
             return TreePlace((place - distance + root) % member.processes, tuple(below))
@@ -110,7 +110,7 @@ def in_order_binomial(member: Member, root: int) -> TreePlace:
 
 def chains(member: Member, root: int, number: int) -> TreePlace:
     """Return the place in so many chains that begin at the root; the first ones are longer by one if need be."""
-    processes, place = member.processes, (member.rank - root) % member.processes
+    processes, place = member.processes, member.at(-root)
     number = max(1, min(number, processes - 1))
     length, longer = divmod(processes - 1, number)
     heads, head = [], 1
