@@ -31,8 +31,6 @@ def metric_and_unit(name: str) -> tuple[str, Unit]:
     seconds, and one whose last word is memory or bytes, or whose first is bytes, in bytes. All others are plain
     numbers; so are those in other units, which are not converted.
 
-    Examples
-    --------
     >>> metric_and_unit("time"), metric_and_unit("bytes_sent"), metric_and_unit("visits")
     (('time', 's'), ('bytes_sent', 'B'), ('visits', '1'))
     >>> metric_and_unit("wait (s)"), metric_and_unit("time in ms"), metric_and_unit("bytes/s")

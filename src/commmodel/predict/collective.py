@@ -369,6 +369,8 @@ def collective(
 ) -> CollectivePrediction:
     """Return the time of a collective operation: until its last process has finished, all having begun at once.
 
+    Above 20 million messages the closed form answers, with the parameters of a message of n bytes.
+
     Parameters
     ----------
     machine : Machine
@@ -403,10 +405,6 @@ def collective(
     InputError
         Where there is no such operation or algorithm, or the algorithm cannot do it on so many processes.
 
-    Notes
-    -----
-    Above 20 million messages the closed form answers, with the parameters of a message of n bytes.
-
     Examples
     --------
     >>> from commmodel.machine import LogGP, Segment
@@ -434,8 +432,6 @@ def algorithms(
 ) -> list[CollectivePrediction]:
     """Return the predictions of all applicable algorithms, fastest first; arguments as in `collective`.
 
-    Examples
-    --------
     >>> from commmodel.machine import LogGP, Segment
     >>> ranger = LogGP(Parameter(1.95e-6), Parameter(0.65e-6), Parameter(0.65e-6), Parameter(1e-9))
     >>> ranked = algorithms(Machine("Ranger", (Segment("all", loggp=ranger),)), "alltoall", Problem(64, 1))

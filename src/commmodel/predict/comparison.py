@@ -138,6 +138,8 @@ def compare(
 ) -> Comparison:
     """Return each measured collective operation and ping-pong beside its predictions.
 
+    March 2009, Section 4.
+
     Parameters
     ----------
     machine : Machine
@@ -162,10 +164,6 @@ def compare(
     ------
     InputError
         Where there is nothing to compare.
-
-    Notes
-    -----
-    March 2009, Section 4.
 
     Examples
     --------
@@ -254,8 +252,6 @@ def _means(errors: Iterable[tuple[int, float]]) -> dict[int, float]:
 def summarise(rows: Iterable[ComparedTime]) -> list[ErrorSummary]:
     """Return the errors of each model for each operation, in the order of the rows.
 
-    Notes
-    -----
     March 2009, Table 5(c), and the factors of Section 4.2.
     """
     of_models: dict[str, dict[str, list[ComparedTime]]] = {}

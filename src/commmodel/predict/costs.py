@@ -89,10 +89,8 @@ def plogp_table(machine: Machine, path: str | None = None, end: End = "value") -
 def loggp_at(machine: Machine, message_size: float, path: str | None = None, *, needs_G: bool = True) -> LogGP:
     """Return the LogGP parameters that hold for messages of one size.
 
-    Raises
-    ------
-    MissingParameterError
-        Where there are none, or G is missing and a byte's time is needed; it names the kernel to run.
+    `MissingParameterError` where there are none, or G is missing and a byte's time is needed; it names the kernel to
+    run.
     """
     segment = machine.segment(message_size, path)
     if segment.loggp is None:

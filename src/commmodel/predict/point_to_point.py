@@ -223,6 +223,9 @@ def send(
 ) -> Prediction:
     """Return the time of one message while `processes` processes of the node send one each.
 
+    Gropp, Olson and Samfass 2016, Eq 2 to 5. March 2009, Section 3.2: LogGP's T = L + 2 o + (m − 1) G; LogP's, with
+    G = 0, only where it is asked for; pLogP's T = L + g(m).
+
     Parameters
     ----------
     machine : Machine
@@ -250,11 +253,6 @@ def send(
     MissingParameterError
         Where no model can answer; it names the kernel of the benchmark that provides what is missing.
 
-    Notes
-    -----
-    Gropp, Olson and Samfass 2016, Eq 2 to 5. March 2009, Section 3.2: LogGP's T = L + 2 o + (m − 1) G; LogP's, with
-    G = 0, only where it is asked for; pLogP's T = L + g(m).
-
     Examples
     --------
     >>> from commmodel.machine import load
@@ -277,6 +275,9 @@ def halo(
 ) -> Prediction:
     """Return the time in which each of `processes` processes of a node sends a message to each of its neighbours.
 
+    Gropp, Olson and Samfass 2016, Sections 2 and 3.1; Bienz, Gropp and Olson 2018 (`commmodel.models.nodeaware`). The
+    ping-pong's promise has neither queue search nor link contention in it.
+
     Parameters
     ----------
     machine, message_size, processes, path, model
@@ -298,11 +299,6 @@ def halo(
     ------
     MissingParameterError
         As in `send`; also where `link_volume` is given and the machine has no `link_contention`.
-
-    Notes
-    -----
-    Gropp, Olson and Samfass 2016, Sections 2 and 3.1; Bienz, Gropp and Olson 2018 (`commmodel.models.nodeaware`). The
-    ping-pong's promise has neither queue search nor link contention in it.
 
     Examples
     --------

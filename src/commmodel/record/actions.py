@@ -33,7 +33,6 @@ from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.record.calls import CALLS
 from commmodel.record.communicators import View
-from commmodel.record.exchanges import lines, of_neighbours
 from commmodel.record.files import CallBlock, Recording
 from commmodel.record.windows import Epochs, Windows
 from commmodel.simulate.operations import Program
@@ -105,6 +104,39 @@ def _fields(call: Any) -> dict[str, Any]:
         "sent_counts": _counts(call.sent_counts),
         "received_counts": _counts(call.received_counts),
     }
+
+
+def _lines(rank: int, tag: int, sends: list[tuple[int, int]], receives: list[tuple[int, int]]) -> list[list[str]]:
+    """Return the lines that post messages with ranks of the program, and those that wait for them.
+
+    >>> _lines(0, 7, [(1, 80)], [(2, 40)])
+    [['irecv 2 7 40 6', 'isend 1 7 80 6'], ['wait 2 0 7', 'wait 0 1 7']]
+    """
+    posts = [f"irecv {peer} {tag} {size} 6" for peer, size in receives]
+    posts += [f"isend {peer} {tag} {size} 6" for peer, size in sends]
+    waits = [f"wait {peer} {rank} {tag}" for peer, _ in receives]
+    return [posts, waits + [f"wait {rank} {peer} {tag}" for peer, _ in sends]]
+
+
+def _of_neighbours(call: Any, view: View, *, is_cartesian: bool) -> GroupExchange | None:
+    """Return a neighbourhood collective; None where the log does not say with whom.
+
+    The k-th message to a neighbour is the k-th that it has from this rank. In a Cartesian topology what goes up a
+    dimension comes from below, which matters where both neighbours are the same rank.
+    """
+    if view.sources is None or view.destinations is None:
+        return None
+    sends = _messages(view.destinations, call.sent_counts, call.bytes)
+    receives = _messages(view.sources, call.received_counts, call.room)
+    if is_cartesian:
+        sends = [sends[number ^ 1] for number in range(len(sends))]
+    without = [message for message in sends if message[0] != NO_PROCESS]
+    return GroupExchange(without, [message for message in receives if message[0] != NO_PROCESS])
+
+
+def _messages(peers: tuple[int, ...], counts: list[int] | int, size: int) -> list[tuple[int, int]]:
+    sizes = counts if isinstance(counts, list) and counts else [size] * len(peers)
+    return list(zip(peers, sizes, strict=False))
 
 
 class RecordedActions(CountedActions):
@@ -311,7 +343,7 @@ class _Rank:
             return
         message = [(self._world(call, call.peer), call.bytes)]
         tag = self._tag(call, _PARTITIONED - call.tag)
-        posts, waits = lines(self._rank, tag, *((message, []) if is_send else ([], message)))
+        posts, waits = _lines(self._rank, tag, *((message, []) if is_send else ([], message)))
         self._lines += posts
         self._wait_later(call.request, waits)
 
@@ -377,7 +409,7 @@ class _Rank:
         posts: list[str] = []
         rest: Sequence[Action]
         if verb.startswith("neighbor"):
-            exchange = of_neighbours(call, view, is_cartesian=self._kinds[view.number] == "Cartesian")
+            exchange = _of_neighbours(call, view, is_cartesian=self._kinds[view.number] == "Cartesian")
             if exchange is None:
                 return False
             posts, rest = self._exchanged(exchange, call, _NEIGHBOURS)
@@ -416,7 +448,7 @@ class _Rank:
     def _exchanged(self, exchange: GroupExchange, call: Any, tag: int) -> list[list[str]]:
         """Return the lines that post messages, and those that wait for them."""
         ways = [[(self._world(call, peer), size) for peer, size in way] for way in exchange[:2]]
-        return lines(self._rank, self._tag(call, tag), *ways)
+        return _lines(self._rank, self._tag(call, tag), *ways)
 
     def _between_groups(self, exchange: GroupExchange, call: Any, view: View) -> list[Action]:
         posts, waits = self._exchanged(exchange, call, _BETWEEN_GROUPS)
@@ -465,7 +497,7 @@ class _Rank:
         key = (self._rank, self._windows.numbers[self._rank, call.window], self._epochs.fences[call.window] - 1)
         incoming = self._windows.incoming.get(key, [])
         to_window, from_window = (self._tag(call, tag) for tag in (_TO_WINDOW, _FROM_WINDOW))
-        takes = lines(self._rank, to_window, [], [(origin, operation.sent) for origin, operation in incoming])
+        takes = _lines(self._rank, to_window, [], [(origin, operation.sent) for origin, operation in incoming])
         answers = [(origin, operation.answer) for origin, operation in incoming if operation.answer is not None]
-        posts, waits = lines(self._rank, from_window, answers, [])
+        posts, waits = _lines(self._rank, from_window, answers, [])
         self._lines += [*takes[0], *takes[1], *posts, *self._window_waits.pop(call.window, []), *waits]

@@ -11,10 +11,7 @@ from importlib.util import find_spec
 def find() -> tuple[str | None, str | None]:
     """Return the paths of the module ``mpi4py.MPI`` and of the MPI library that it has opened to choose it.
 
-    Raises
-    ------
-    RuntimeError
-        By mpi4py, which finds no MPI library.
+    `RuntimeError` by mpi4py, which finds no MPI library.
     """
     try:
         spec = find_spec("mpi4py.MPI")

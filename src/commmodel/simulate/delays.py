@@ -115,8 +115,6 @@ def simulated(
 ) -> SimulationResult:
     """Simulate a program without links; parameters, result and errors are those of `commmodel.simulate.run`.
 
-    Examples
-    --------
     A message of 1000 bytes takes o + L + 1000 G + o:
 
     >>> import numpy as np

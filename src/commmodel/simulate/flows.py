@@ -33,8 +33,6 @@ def simulated(
 ) -> SimulationResult:
     """Simulate a program on links; parameters, result and errors are those of `commmodel.simulate.run`.
 
-    Examples
-    --------
     Two hosts on a switch, links of 125 MB/s with 15 µs each; one message of 100 kB.
 
     >>> import numpy as np

@@ -52,26 +52,11 @@ def link_loads(
     link_work: NDArray[np.float64],
     seconds: float,
 ) -> list[LinkLoad]:
-    """Return the load over time of some links.
+    """Return the load over time of some links, given as number, name and capacity in B/s, on a time axis of `seconds`.
 
-    Parameters
-    ----------
-    links : sequence of (number, name, capacity)
-        Capacity in B/s.
-    transfers : structured array of `commmodel.simulate.result.MESSAGE`
-    hosts : shape (processes,)
-        Each rank's host.
-    route : callable
-        (source host, destination host) -> numbers of the links between them.
-    link_work : shape (links of the platform,)
-        As in `commmodel.simulate.SimulationResult`.
-    seconds : float
-        Length of the time axis.
-
-    Returns
-    -------
-    list of LinkLoad
-        Of links that messages passed, in the order given; empty where there are too many routes to look up.
+    Transfers are of `commmodel.simulate.result.MESSAGE`, `hosts` each rank's host; `route` returns the numbers of the
+    links from one host to another; `link_work` is that of `commmodel.simulate.SimulationResult`. Left out are links
+    that no message passed; and all of them where there are too many routes to look up.
     """
     moved = transfers[transfers["arrived"] > transfers["left"]]
     if not moved.size or not links or seconds <= 0:

@@ -17,8 +17,6 @@ SMPI_SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 class Selection:
     """Which algorithm each collective has: SMPI's options ``smpi/coll-selector``, ``smpi/allreduce`` and so on.
 
-    Examples
-    --------
     >>> Selection("mpich", {"bcast": "NTSL"}).algorithm("bcast")
     'NTSL'
     """

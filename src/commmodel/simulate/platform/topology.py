@@ -79,13 +79,7 @@ class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
         return None
 
     def build(self) -> Platform:
-        """Return the platform.
-
-        Raises
-        ------
-        InputError
-            Where a number is out of range.
-        """
+        """Return the platform; `InputError` where a number is out of range."""
         assembly, name = Assembly(), _namer(self.host_names)
         integer("cores", self.cores, 1, 2**20)
         finite("latency", self.latency, 0)

@@ -5,6 +5,7 @@ and size, depth and number of elements are bounded. Main entry: `parse`.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -145,11 +146,8 @@ class Ranges:
             yield from range(first, first + count)
 
     def __getitem__(self, place: int) -> int:
-        low, high = 0, len(self._ranges)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._ranges[middle][2] <= place else (low, middle)
-        first, count, start = self._ranges[low]
+        following = bisect_right(self._ranges, place, key=lambda listed: listed[2])
+        first, count, start = self._ranges[max(following - 1, 0)]
         if not 0 <= place - start < count:
             raise IndexError(place)
         return first + place - start

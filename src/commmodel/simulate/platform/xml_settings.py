@@ -5,7 +5,8 @@ above T, 0 up to the lowest. What is not about the network is left. Main entry: 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -45,23 +46,21 @@ def _pieces(name: str, text: str, values: int) -> list[tuple[float, tuple[float,
 def _factors(name: str, text: str) -> tuple[Factor, ...]:
     if ":" not in text:
         return (Factor(math.inf, _number(name, text)),)
-    pieces = _pieces(name, text, 1)
-    limits = [*(limit for limit, _ in pieces[1:]), math.inf]
-    if any(value[0] <= 0 for _, value in pieces):
+    factors = tuple(Factor(*piece) for piece in _up_to_limits(_pieces(name, text, 1), 1.0))
+    if any(factor.value <= 0 for factor in factors):
         raise InputError(f"setting {name}: a factor must be above 0")
-    return (
-        Factor(pieces[0][0], 1.0),
-        *(Factor(limit, piece[0]) for limit, (_, piece) in zip(limits, pieces, strict=True)),
-    )
+    return factors
 
 
 def _overheads(name: str, text: str) -> tuple[Overhead, ...]:
-    pieces = _pieces(name, text, 2)
-    limits = [*(limit for limit, _ in pieces[1:]), math.inf]
-    return (
-        Overhead(pieces[0][0], 0.0),
-        *(Overhead(limit, *values) for limit, (_, values) in zip(limits, pieces, strict=True)),
-    )
+    return tuple(Overhead(*piece) for piece in _up_to_limits(_pieces(name, text, 2), 0.0))
+
+
+def _up_to_limits(pieces: list[tuple[float, tuple[float, ...]]], lowest: float) -> Iterator[tuple[float, ...]]:
+    """Yield values behind the limit up to which they hold, of those that hold above thresholds; the lowest first."""
+    yield pieces[0][0], lowest
+    for (_, values), (limit, _) in zip_longest(pieces, pieces[1:], fillvalue=(math.inf, ())):
+        yield limit, *values
 
 
 def _switch(name: str, text: str) -> float:

@@ -95,10 +95,7 @@ def _state(word: str) -> State | None:
 def write_csv(path: str | os.PathLike[str], timeline: Timeline) -> None:
     """Write a timeline as CSV, as `read` reads it: intervals, then messages.
 
-    Raises
-    ------
-    InputError
-        Where it cannot be written.
+    `InputError` where it cannot be written.
     """
     with opened(path) as file:
         sent = timeline.transfers

@@ -42,13 +42,7 @@ _SETS, _ENDS, _LEAVES, _ARRIVES = range(4)
 
 
 def write_paje(path: str | os.PathLike[str], timeline: Timeline) -> None:
-    """Write a timeline for ViTE; an existing file is replaced.
-
-    Raises
-    ------
-    InputError
-        Where it cannot be written.
-    """
+    """Write a timeline for ViTE; an existing file is replaced; `InputError` where it cannot be written."""
     with opened(path) as file:
         for name, number, fields in _EVENTS:
             file.write(f"%EventDef {name} {number}\n")

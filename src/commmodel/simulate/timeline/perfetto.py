@@ -25,12 +25,7 @@ The format's readers count in nanoseconds."""
 def write_perfetto(path: str | os.PathLike[str], timeline: Timeline) -> None:
     """Write a timeline for Perfetto; an existing file is replaced.
 
-    Each event's ``args`` say peer, tag and bytes where there are any.
-
-    Raises
-    ------
-    InputError
-        Where it cannot be written.
+    Each event's ``args`` say peer, tag and bytes where there are any. `InputError` where it cannot be written.
     """
     with opened(path) as file:
         head = json.dumps({"name": timeline.name, "processes": timeline.processes, "writer": "commmodel"})

@@ -13,19 +13,10 @@ from commmodel.simulate.timeline.record import Timeline
 def split_waits(timeline: Timeline) -> NDArray[np.void]:
     """Return the intervals with waits split where messages of the rank leave and arrive.
 
-    Parameters
-    ----------
-    timeline : Timeline
-        With its messages; without any, the intervals are returned as they are.
+    Parts of a WAIT in which a message to or from the rank is under way have the state `State.TRANSFER`; a RECEIVE that
+    is called before any of the rank's messages has left begins with a WAIT. Without messages, intervals stay as they
+    are.
 
-    Returns
-    -------
-    structured array of `commmodel.simulate.result.INTERVAL`
-        In the timeline's order. Parts of a WAIT in which a message to or from the rank is under way have the state
-        `State.TRANSFER`; a RECEIVE that is called before any of the rank's messages has left begins with a WAIT.
-
-    Examples
-    --------
     >>> from commmodel.simulate.result import INTERVAL, MESSAGE
     >>> from commmodel.simulate.states import STATE_NAMES, State
     >>> waits = np.array([(1, State.WAIT, 0, 7, 8.0, 0.0, 5.0)], dtype=INTERVAL)

@@ -178,13 +178,13 @@ class _EventWriter:
         self._carried = True
         match kind:
             case "MpiSend":
-                self._send(event, None)
+                self._message(event, None, is_send=True)
             case "MpiIsend":
-                self._send(event, event.request_id)
+                self._message(event, event.request_id, is_send=True)
             case "MpiRecv":
-                self._receive(event, None)
+                self._message(event, None, is_send=False)
             case "MpiIrecvRequest" if receive is not None and type(receive).__name__ == "MpiIrecv":
-                self._receive(receive, event.request_id)
+                self._message(receive, event.request_id, is_send=False)
             case "MpiIsendComplete" | "MpiIrecv":
                 self._actions.complete(event.request_id)
             case "MpiCollectiveEnd" | "NonBlockingCollectiveComplete":
@@ -228,21 +228,14 @@ class _EventWriter:
             raise DamagedFileError(self._path, f"rank {self._actions.rank}", problem)
         return peer
 
-    def _send(self, event: Any, request: object) -> None:
+    def _message(self, event: Any, request: object, *, is_send: bool) -> None:
         communicator = self._communicator(event)
         if communicator is None:
-            self._actions.opaque("messages to another group", 0.0)
+            self._actions.opaque(f"messages {'to' if is_send else 'from'} another group", 0.0)
             return
-        peer = self._peer(communicator, event.receiver)
-        self._actions.send(communicator, peer, event.msg_tag & 0x7FFFFFFF, event.msg_length, request)
-
-    def _receive(self, event: Any, request: object) -> None:
-        communicator = self._communicator(event)
-        if communicator is None:
-            self._actions.opaque("messages from another group", 0.0)
-            return
-        peer = self._peer(communicator, event.sender)
-        self._actions.receive(communicator, peer, event.msg_tag & 0x7FFFFFFF, event.msg_length, request)
+        peer = self._peer(communicator, event.receiver if is_send else event.sender)
+        post = self._actions.send if is_send else self._actions.receive
+        post(communicator, peer, event.msg_tag & 0x7FFFFFFF, event.msg_length, request)
 
     def _collective(self, event: Any) -> None:
         """Write a collective; of one with sizes of each rank's own the archive has the sums alone."""

@@ -207,10 +207,7 @@ def program_of(processes: int, blocks: Callable[[], Iterator[Block]], name: str 
 def fresh(program: Program) -> Program:
     """Return the program with its own stream at the beginning.
 
-    Raises
-    ------
-    InputError
-        Where it is a stream that can only be read once.
+    `InputError` where it is a stream that can only be read once.
     """
     if program.refill is None:
         return program

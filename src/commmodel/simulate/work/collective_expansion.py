@@ -284,10 +284,7 @@ def _one_by_one(sources: _Ranks, received: _Sizes, targets: _Ranks, sent: _Sizes
 def _in_memory(program: Program) -> Program:
     """Return a program made in blocks as one that is whole in memory.
 
-    Raises
-    ------
-    InputError
-        Where it would take more than 3 GB.
+    `InputError` where it would take more than 3 GB.
     """
     if program.refill is None:
         return program

@@ -31,15 +31,7 @@ class Definition(NamedTuple):
 
 
 class CommunicatorRanks:
-    """The ranks of a communicator, in their order in it.
-
-    Attributes
-    ----------
-    number : int
-        Its name in the trace.
-    members : int64 array, shape (P of the communicator,)
-        Ranks of the whole program.
-    """
+    """The ranks of a communicator, in their order in it; `number` is its name in the trace."""
 
     def __init__(self, number: int, members: Ranks) -> None:
         self.number: int = number
@@ -52,13 +44,7 @@ class CommunicatorRanks:
         return self.members.size
 
     def rank(self, rank: int) -> int:
-        """Return the rank in the communicator of a rank of the program.
-
-        Raises
-        ------
-        InputError
-            Where it is no member.
-        """
+        """Return the rank in the communicator of a rank of the program; `InputError` where it is no member."""
         if rank not in self._rank:
             raise InputError(f"rank {rank} is not in communicator {self.number}")
         return self._rank[rank]
@@ -67,8 +53,6 @@ class CommunicatorRanks:
 class Communicators:
     """The communicators that a trace has defined so far.
 
-    Examples
-    --------
     >>> communicators = Communicators(8)
     >>> communicators.define(1, parse_ranks("0-6:2", 8), rank=2)
     >>> communicators[1].rank(4), communicators.size(1), communicators.size(0)
@@ -82,10 +66,7 @@ class Communicators:
     def define(self, number: int, members: Ranks, rank: int) -> None:
         """Take a definition of a rank; all members give the same.
 
-        Raises
-        ------
-        InputError
-            Where it is another than a member gave before, or the rank is no member.
+        `InputError` where it is another than a member gave before, or the rank is no member.
         """
         communicator = self._communicators.get(number)
         if communicator is None:
@@ -104,13 +85,7 @@ class Communicators:
         return self[number].processes if number else self._processes
 
     def __getitem__(self, number: int) -> CommunicatorRanks:
-        """Return a communicator.
-
-        Raises
-        ------
-        InputError
-            Where it has not been defined.
-        """
+        """Return a communicator; `InputError` where it has not been defined."""
         if number not in self._communicators:
             raise InputError(f"communicator {number} has not been defined: a line `communicator {number} RANKS` must")
         return self._communicators[number]
@@ -119,13 +94,8 @@ class Communicators:
 def parse_ranks(text: str, processes: int) -> Ranks:
     """Return the ranks that numbers and runs name.
 
-    Raises
-    ------
-    InputError
-        Where something else stands there, or a rank stands twice or is too high.
+    `InputError` where something else stands there, or a rank stands twice or is too high.
 
-    Examples
-    --------
     >>> parse_ranks("5 0-6:3", 8).tolist()
     [5, 0, 3, 6]
     """

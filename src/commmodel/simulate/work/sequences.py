@@ -86,13 +86,9 @@ def _chained(processes: int, count: int, make: Callable[[int], Program], name: s
 def sequence(programs: Sequence[Program], name: str = "") -> Program:
     """Return the programs in sequence; a rank begins the next when it has finished its own part.
 
-    Raises
-    ------
-    InputError
-        Where there is none, they are for different numbers of processes, or one is a stream that can be read once.
+    `InputError` where there is none, they are for different numbers of processes, or one is a stream that can be read
+    once.
 
-    Examples
-    --------
     >>> barrier = collective("barrier", Problem(4))
     >>> sequence([barrier, mark(4, 0)]).operations.size - barrier.operations.size
     4
@@ -162,10 +158,7 @@ def between_marks(program: Program, barrier: Program | None = None) -> Program:
 def slowest(result: SimulationResult) -> float:
     """Return the seconds from mark 0 to mark 1 on the slowest rank.
 
-    Raises
-    ------
-    InputError
-        Where a rank passed no mark 0 or no mark 1.
+    `InputError` where a rank passed no mark 0 or no mark 1.
     """
     marks = result.marks
     first, last = (marks[marks["number"] == number] for number in (0, 1))
