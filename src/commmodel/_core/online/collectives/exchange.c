@@ -1,4 +1,4 @@
-// The calls of collectives in shared memory: a place for each rank's part, until all have read what they need.
+// Calls of collectives in shared memory: the parts of all ranks, until every rank has read what it needs.
 #include "online/collectives/exchange.h"
 
 #include "online/collectives/collectives.h"
