@@ -1,15 +1,15 @@
-/* Counts the memory that a process holds: a library to preload (LD_PRELOAD) before the allocator's own.
- *
- * Each function of the allocator, and mmap and munmap, is called as before, and the bytes that it gave or took are added up.
- * A block counts with the bytes that can be used of it (malloc_usable_size), which is what is known again when it is
- * freed. Not counted: private mappings of files (programs and libraries), address space without access (PROT_NONE),
- * brk and mremap, which no caller but the allocator needs. Needs neither Python nor MPI. For glibc and musl.
- */
+// Counts the memory that a process holds: a library to preload (LD_PRELOAD) before the allocator's own.
+//
+// Each function of the allocator, and mmap and munmap, is called as before, and the bytes that it gave or took are
+// added up. A block counts with the bytes that can be used of it (malloc_usable_size), which is what is known again
+// when it is freed. Not counted: private mappings of files (programs and libraries), address space without access
+// (PROT_NONE), brk and mremap, which no caller but the allocator needs. Needs neither Python nor MPI. For glibc and
+// musl.
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#undef _FILE_OFFSET_BITS /* with it, mmap would be a name for mmap64, and both are needed */
+#undef _FILE_OFFSET_BITS  // with it, mmap would be a name for mmap64, and both are needed
 #include "allocations.h"
 
 #include <dlfcn.h>
@@ -38,16 +38,16 @@ static struct {
 } next;
 static int ready;
 
-/* Of the thread, in memory that exists already: the usual thread-local memory is allocated at its first use. */
+// Of the thread, in memory that exists already: the usual thread-local memory is allocated at its first use.
 #define OF_THREAD static __thread __attribute__((tls_model("initial-exec")))
-OF_THREAD int looking_up; /* within dlsym, which may allocate itself */
-OF_THREAD int depth;      /* of our functions in each other: an allocator may call its own by name */
+OF_THREAD int looking_up;  // within dlsym, which may allocate itself
+OF_THREAD int depth;       // of our functions in each other: an allocator may call its own by name
 
 static int64_t allocated, blocks, mapped[COMMMODEL_SHARED + 1], unlisted;
 
 static void add(int64_t *counter, int64_t change) { __atomic_fetch_add(counter, change, __ATOMIC_RELAXED); }
 
-/* Memory for dlsym while it looks up the allocator; never given back, never counted. */
+// Memory for dlsym while it looks up the allocator; never given back, never counted.
 static union {
     max_align_t aligned;
     unsigned char bytes[16384];
@@ -60,9 +60,7 @@ static int is_early(const void *address) {
 }
 
 static void *give_early(size_t size) {
-    if (size > sizeof early) {
-        return NULL;
-    }
+    if (size > sizeof early) return NULL;
     size_t rounded = (size + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
     size_t at = __atomic_fetch_add(&early_used, rounded, __ATOMIC_RELAXED);
     return at + size <= sizeof early ? early.bytes + at : NULL;
@@ -87,11 +85,9 @@ static void look_up(void) {
     __atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
 }
 
-/* Two threads may look up at once, and find the same. */
+// Two threads may look up at once, and find the same.
 static void make_ready(void) {
-    if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE) && !looking_up) {
-        look_up();
-    }
+    if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE) && !looking_up) look_up();
 }
 
 static void *count_allocation(void *block) {
@@ -104,9 +100,7 @@ static void *count_allocation(void *block) {
 
 VISIBLE void *malloc(size_t size) {
     make_ready();
-    if (looking_up) {
-        return give_early(size);
-    }
+    if (looking_up) return give_early(size);
     depth++;
     void *block = next.malloc(size);
     depth--;
@@ -115,10 +109,8 @@ VISIBLE void *malloc(size_t size) {
 
 VISIBLE void *calloc(size_t count, size_t size) {
     make_ready();
-    if (looking_up) {
-        return size != 0 && count > sizeof early / size ? NULL
-                                                        : give_early(count * size); /* zeros: never used before */
-    }
+    if (looking_up)
+        return size != 0 && count > sizeof early / size ? NULL : give_early(count * size);  // zeros: never used before
     depth++;
     void *block = next.calloc(count, size);
     depth--;
@@ -126,9 +118,7 @@ VISIBLE void *calloc(size_t count, size_t size) {
 }
 
 VISIBLE void free(void *block) {
-    if (block == NULL || is_early(block)) {
-        return;
-    }
+    if (block == NULL || is_early(block)) return;
     make_ready();
     if (depth == 0) {
         add(&allocated, -(int64_t)malloc_usable_size(block));
@@ -140,9 +130,7 @@ VISIBLE void free(void *block) {
 }
 
 VISIBLE void *realloc(void *block, size_t size) {
-    if (block == NULL) {
-        return malloc(size);
-    }
+    if (block == NULL) return malloc(size);
     if (is_early(block)) {
         size_t rest = (size_t)(early.bytes + sizeof early - (unsigned char *)block);
         void *moved = malloc(size);
@@ -153,7 +141,7 @@ VISIBLE void *realloc(void *block, size_t size) {
     depth++;
     void *moved = next.realloc(block, size);
     depth--;
-    if (depth == 0 && (moved != NULL || size == 0)) { /* for a size of 0, glibc frees */
+    if (depth == 0 && (moved != NULL || size == 0)) {  // for a size of 0, glibc frees
         add(&allocated, (moved == NULL ? 0 : (int64_t)malloc_usable_size(moved)) - before);
         add(&blocks, moved == NULL ? -1 : 0);
     }
@@ -165,13 +153,11 @@ VISIBLE int posix_memalign(void **block, size_t alignment, size_t size) {
     depth++;
     int code = next.posix_memalign(block, alignment, size);
     depth--;
-    if (code == 0) {
-        count_allocation(*block);
-    }
+    if (code == 0) count_allocation(*block);
     return code;
 }
 
-/* musl has no pvalloc. */
+// musl has no pvalloc.
 #define ALIGNED(name, parameters, arguments) \
     VISIBLE void *name parameters {          \
         make_ready();                        \
@@ -190,7 +176,7 @@ ALIGNED(memalign, (size_t alignment, size_t size), (alignment, size))
 ALIGNED(valloc, (size_t size), (size))
 ALIGNED(pvalloc, (size_t size), (size))
 
-/* Mappings are remembered, as munmap does not say what it takes away, and may take a part. */
+// Mappings are remembered, as munmap does not say what it takes away, and may take a part.
 enum { MOST_MAPPINGS = 4096 };
 static struct {
     uintptr_t first, end;
@@ -206,13 +192,11 @@ static void lock(void) {
 
 static void unlock(void) { __atomic_clear(&busy, __ATOMIC_RELEASE); }
 
-/* The thread that held the lock is not there after a fork. */
+// The thread that held the lock is not there after a fork.
 __attribute__((constructor)) static void unlock_in_children(void) { pthread_atfork(NULL, NULL, unlock); }
 
 static void remember(uintptr_t first, uintptr_t end, int kind) {
-    if (first == end) {
-        return;
-    }
+    if (first == end) return;
     if (mapping_count == MOST_MAPPINGS) {
         add(&unlisted, 1);
         return;
@@ -228,12 +212,10 @@ static void forget(uintptr_t first, uintptr_t end) {
     for (size_t i = mapping_count; i-- > 0;) {
         uintptr_t one_first = mappings[i].first, one_end = mappings[i].end;
         int kind = mappings[i].kind;
-        if (one_first >= end || one_end <= first) {
-            continue;
-        }
+        if (one_first >= end || one_end <= first) continue;
         add(&mapped[kind], -(int64_t)(one_end - one_first));
         mappings[i] = mappings[--mapping_count];
-        remember(one_first, one_first < first ? first : one_first, kind); /* what stays before, and after */
+        remember(one_first, one_first < first ? first : one_first, kind);  // what stays before, and after
         remember(one_end > end ? end : one_end, one_end, kind);
     }
 }
@@ -253,10 +235,9 @@ static void *map(void *address, size_t length, int access, int flags, int file, 
         int shared = (flags & MAP_PRIVATE) == 0 || (flags & MAP_SHARED) != 0;
         uintptr_t first = (uintptr_t)got, end = end_of(got, length);
         lock();
-        forget(first, end); /* MAP_FIXED puts it in the place of what was there */
-        if (access != PROT_NONE && (shared || (flags & MAP_ANONYMOUS) != 0)) {
+        forget(first, end);  // MAP_FIXED puts it in the place of what was there
+        if (access != PROT_NONE && (shared || (flags & MAP_ANONYMOUS) != 0))
             remember(first, end, shared ? COMMMODEL_SHARED : COMMMODEL_ANONYMOUS);
-        }
         unlock();
         errno = saved;
     }
@@ -267,7 +248,7 @@ VISIBLE void *mmap(void *address, size_t length, int access, int flags, int file
     return map(address, length, access, flags, file, offset);
 }
 
-#if defined(__GLIBC__) && defined(__LP64__) /* what programs call that were compiled for large files */
+#if defined(__GLIBC__) && defined(__LP64__)  // what programs call that were compiled for large files
 VISIBLE void *mmap64(void *address, size_t length, int access, int flags, int file, off64_t offset) {
     return map(address, length, access, flags, file, offset);
 }
@@ -275,15 +256,11 @@ VISIBLE void *mmap64(void *address, size_t length, int access, int flags, int fi
 
 VISIBLE int munmap(void *address, size_t length) {
     make_ready();
-    if (depth > 0) {
-        return next.munmap(address, length);
-    }
+    if (depth > 0) return next.munmap(address, length);
     depth++;
-    lock(); /* before: another thread may be given the same place at once */
+    lock();  // before: another thread may be given the same place at once
     int code = next.munmap(address, length);
-    if (code == 0) {
-        forget((uintptr_t)address, end_of(address, length));
-    }
+    if (code == 0) forget((uintptr_t)address, end_of(address, length));
     unlock();
     depth--;
     return code;
@@ -297,15 +274,12 @@ VISIBLE void commmodel_read_allocations(struct commmodel_allocations *counts) {
     counts->unlisted = __atomic_load_n(&unlisted, __ATOMIC_RELAXED);
 }
 
-/* Which of the counters an address belongs to. */
+// Which of the counters an address belongs to.
 VISIBLE int commmodel_mapping_of(const void *address) {
     int kind = COMMMODEL_NOT_MAPPED;
     lock();
-    for (size_t i = 0; i < mapping_count && kind == COMMMODEL_NOT_MAPPED; i++) {
-        if (mappings[i].first <= (uintptr_t)address && (uintptr_t)address < mappings[i].end) {
-            kind = mappings[i].kind;
-        }
-    }
+    for (size_t i = 0; i < mapping_count && kind == COMMMODEL_NOT_MAPPED; i++)
+        if (mappings[i].first <= (uintptr_t)address && (uintptr_t)address < mappings[i].end) kind = mappings[i].kind;
     unlock();
     return kind;
 }

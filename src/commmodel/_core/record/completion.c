@@ -1,4 +1,5 @@
-/* The calls that complete requests: what completed is recorded, not what was asked for, with the status of each receive. */
+// The calls that complete requests: what completed is recorded, not what was asked for, with the status of each
+// receive.
 
 #include "recorder.h"
 
@@ -8,8 +9,8 @@
 
 enum { FEW = 64 };
 
-/* What is needed beside the program's own arguments: a number for each request, taken before MPI changes the handles, and
- * room for the statuses that the program does not want. */
+// What is needed beside the program's own arguments: a number for each request, taken before MPI changes the handles,
+// and room for the statuses that the program does not want.
 struct before {
     long long count;
     struct request *requests, few[FEW];
@@ -24,17 +25,12 @@ static void take_requests(struct before *before, int count, const MPI_Request *h
     before->allocated = NULL;
     if (before->count > FEW) {
         before->requests = malloc((size_t)before->count * sizeof *before->requests);
-        if (!has_statuses) {
+        if (!has_statuses)
             before->statuses = before->allocated = malloc((size_t)before->count * sizeof *before->statuses);
-        }
-        if (before->requests == NULL || before->statuses == NULL) {
-            abort();
-        }
+        if (before->requests == NULL || before->statuses == NULL) abort();
     }
     lock_log();
-    for (long long i = 0; i < before->count; i++) {
-        before->requests[i] = request_taken(handles[i]);
-    }
+    for (long long i = 0; i < before->count; i++) before->requests[i] = request_taken(handles[i]);
     unlock_log();
 }
 
@@ -43,11 +39,11 @@ static unsigned char *put_completed(unsigned char *p, const struct request *requ
     return put_status(put_unsigned(p, request->serial), received ? status : NULL);
 }
 
-/* Record that the requests with these indices (all in order, where there are none) have completed. */
+// Record that the requests with these indices (all in order, where there are none) have completed.
 static void record(unsigned code, uint64_t begin, uint64_t end, const void *caller, struct before *before,
                    int completed, const int *indices) {
     uint64_t site = enter_log(caller), number = 0;
-    for (int i = 0; i < completed; i++) { /* a null request, or a persistent one not started, completes as nothing */
+    for (int i = 0; i < completed; i++) {  // a null request, or a persistent one not started, completes as nothing
         const struct request *request = &before->requests[indices == NULL ? i : indices[i]];
         number += request->serial != 0 && request->flags & ACTIVE;
     }
@@ -60,11 +56,8 @@ static void record(unsigned code, uint64_t begin, uint64_t end, const void *call
             request->flags &= ~(unsigned)ACTIVE;
         }
     }
-    for (long long i = before->count; i-- > 0;) {
-        if (before->requests[i].flags & (ACTIVE | PERSISTENT)) {
-            request_kept(&before->requests[i]);
-        }
-    }
+    for (long long i = before->count; i-- > 0;)
+        if (before->requests[i].flags & (ACTIVE | PERSISTENT)) request_kept(&before->requests[i]);
     close_call(p);
     if (before->requests != before->few) {
         free(before->requests);
@@ -72,8 +65,8 @@ static void record(unsigned code, uint64_t begin, uint64_t end, const void *call
     }
 }
 
-/* A function of this family. Once the requests are taken, `list`, its parameter for one status or several, is room for
- * them where it was `no_status`; in Open MPI and the standard's ABI the two names of no status differ in type. */
+// A function of this family. Once the requests are taken, `list`, its parameter for one status or several, is room for
+// them where it was `no_status`; in Open MPI and the standard's ABI the two names of no status differ in type.
 #define COMPLETION(name, parameters, arguments, number, handles, list, no_status, completed, indices)     \
     VISIBLE int MPI_##name parameters {                                                                   \
         PASS_ON(next.name arguments);                                                                     \

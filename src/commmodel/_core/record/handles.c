@@ -1,24 +1,24 @@
-/* Numbers for the handles of MPI: communicators, requests, matched messages and windows. */
+// Numbers for the handles of MPI: communicators, requests, matched messages and windows.
 
 #include "recorder.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A table from handles to numbers. A handle may stand in it several times (MPICH gives one to all sends that are complete
- * at once); the last that came is found first. */
+// A table from handles to numbers. A handle may stand in it several times (MPICH gives one to all sends that are
+// complete at once); the last that came is found first.
 
 struct node {
     uintptr_t handle;
     uint64_t number;
-    uint32_t next; /* in its bucket or in the list of free nodes; 0: none */
+    uint32_t next;  // in its bucket or in the list of free nodes; 0: none
     unsigned flags;
 };
 
 struct table {
-    struct node *nodes; /* from 1 */
+    struct node *nodes;  // from 1
     uint32_t *buckets;
-    uint32_t mask, used, unused; /* nodes used ever; first of the list of free ones */
+    uint32_t mask, used, unused;  // nodes used ever; first of the list of free ones
 };
 
 static uint32_t *bucket_of(const struct table *table, uintptr_t handle) {
@@ -29,16 +29,12 @@ static int grow(struct table *table) {
     uint32_t size = table->nodes == NULL ? 256 : 2 * (table->mask + 1);
     struct node *nodes = realloc(table->nodes, (size + 1) * sizeof *nodes);
     uint32_t *buckets = nodes == NULL ? NULL : calloc(size, sizeof *buckets);
-    if (nodes != NULL) {
-        table->nodes = nodes;
-    }
-    if (buckets == NULL) {
-        return 0;
-    }
+    if (nodes != NULL) table->nodes = nodes;
+    if (buckets == NULL) return 0;
     free(table->buckets);
     table->buckets = buckets;
     table->mask = size - 1;
-    for (uint32_t i = 1; i <= table->used; i++) { /* grown when no node is free: all are in use */
+    for (uint32_t i = 1; i <= table->used; i++) {  // grown when no node is free: all are in use
         uint32_t *bucket = bucket_of(table, nodes[i].handle);
         nodes[i].next = *bucket;
         *bucket = i;
@@ -51,9 +47,7 @@ static void put(struct table *table, uintptr_t handle, uint64_t number, unsigned
     if (i != 0) {
         table->unused = table->nodes[i].next;
     } else {
-        if ((table->nodes == NULL || table->used > table->mask) && !grow(table)) {
-            return;
-        }
+        if ((table->nodes == NULL || table->used > table->mask) && !grow(table)) return;
         i = ++table->used;
     }
     uint32_t *bucket = bucket_of(table, handle);
@@ -64,16 +58,13 @@ static void put(struct table *table, uintptr_t handle, uint64_t number, unsigned
 
 static struct node *look_up(const struct table *table, uintptr_t handle) {
     if (table->nodes != NULL) {
-        for (uint32_t i = *bucket_of(table, handle); i != 0; i = table->nodes[i].next) {
-            if (table->nodes[i].handle == handle) {
-                return &table->nodes[i];
-            }
-        }
+        for (uint32_t i = *bucket_of(table, handle); i != 0; i = table->nodes[i].next)
+            if (table->nodes[i].handle == handle) return &table->nodes[i];
     }
     return NULL;
 }
 
-/* Take a handle out; its number is 0 where it is not there. */
+// Take a handle out; its number is 0 where it is not there.
 static struct node take(struct table *table, uintptr_t handle) {
     struct node empty = {0, 0, 0, 0};
     if (table->nodes != NULL) {
@@ -92,15 +83,13 @@ static struct node take(struct table *table, uintptr_t handle) {
     return empty;
 }
 
-/* Requests. */
+// Requests.
 
 static struct table requests;
 static uint64_t requests_made;
 
 uint64_t request_made(MPI_Request request, unsigned flags) {
-    if (request == MPI_REQUEST_NULL) {
-        return 0;
-    }
+    if (request == MPI_REQUEST_NULL) return 0;
     put(&requests, (uintptr_t)request, ++requests_made, flags);
     return requests_made;
 }
@@ -112,73 +101,59 @@ uint64_t request_of(MPI_Request request) {
 
 void request_started(MPI_Request request) {
     struct node *node = look_up(&requests, (uintptr_t)request);
-    if (node != NULL) {
-        node->flags |= ACTIVE;
-    }
+    if (node != NULL) node->flags |= ACTIVE;
 }
 
 struct request request_taken(MPI_Request request) {
     struct node node = {0, 0, 0, 0};
-    if (request != MPI_REQUEST_NULL) {
-        node = take(&requests, (uintptr_t)request);
-    }
+    if (request != MPI_REQUEST_NULL) node = take(&requests, (uintptr_t)request);
     struct request result = {node.handle, node.number, node.flags};
     return result;
 }
 
 void request_kept(const struct request *request) {
-    if (request->serial != 0) {
-        put(&requests, request->handle, request->serial, request->flags);
-    }
+    if (request->serial != 0) put(&requests, request->handle, request->serial, request->flags);
 }
 
-/* Matched messages. */
+// Matched messages.
 
 static struct table messages;
 static uint64_t messages_made;
 
 uint64_t message_made(MPI_Message message) {
-    if (message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC) {
-        return 0;
-    }
+    if (message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC) return 0;
     put(&messages, (uintptr_t)message, ++messages_made, 0);
     return messages_made;
 }
 
 uint64_t message_taken(MPI_Message message) { return take(&messages, (uintptr_t)message).number; }
 
-/* Communicators. */
+// Communicators.
 
 static struct table communicators;
-static struct communicator *communicator_table; /* by id; never given back: a rank makes few */
+static struct communicator *communicator_table;  // by id; never given back: a rank makes few
 static uint64_t ids, room;
-static int world_size, *translated; /* as many ranks as the largest group had */
+static int world_size, *translated;  // as many ranks as the largest group had
 static size_t translated_room;
 static MPI_Group world;
 
 enum { COMMUNICATOR_KINDS };
 
-/* The processes of a group as runs of ranks of the world, with the same step from each to the next. */
+// The processes of a group as runs of ranks of the world, with the same step from each to the next.
 static unsigned char *put_group(unsigned char *p, MPI_Group group, int size) {
     int *ranks = translated, *of_world = translated + size, runs = 0;
-    for (int i = 0; i < size; i++) {
-        ranks[i] = i;
-    }
-    if (size > 0) {
-        PMPI_Group_translate_ranks(group, size, ranks, world, of_world);
-    }
-    for (int i = 0; i < size; i++) {
-        of_world[i] = of_world[i] == MPI_UNDEFINED ? world_size : of_world[i]; /* a process outside the world */
-    }
-    for (int writing = 0; writing < 2; writing++) { /* first count, then write */
+    for (int i = 0; i < size; i++) ranks[i] = i;
+    if (size > 0) PMPI_Group_translate_ranks(group, size, ranks, world, of_world);
+    for (int i = 0; i < size; i++)
+        of_world[i] = of_world[i] == MPI_UNDEFINED ? world_size : of_world[i];  // a process outside the world
+    for (int writing = 0; writing < 2; writing++) {                             // first count, then write
         p = writing ? put_unsigned(p, (uint64_t)runs) : p;
         for (int i = 0, next; i < size; i = next) {
             int step = i + 1 < size ? of_world[i + 1] - of_world[i] : 0;
             for (next = i + 1; next < size && of_world[next] - of_world[next - 1] == step; next++) {
             }
-            if (next - i == 2 && step != 1) { /* two that lie apart are no run */
+            if (next - i == 2 && step != 1)  // two that lie apart are no run
                 next = i + 1;
-            }
             step = next - i == 1 ? 0 : step;
             if (writing) {
                 p = put_unsigned(p, (uint64_t)of_world[i]);
@@ -217,17 +192,13 @@ static void write_communicator(MPI_Comm comm, const struct communicator *communi
     int length, most = communicator->size > communicator->peers ? communicator->size : communicator->peers;
     if ((size_t)most * 2 > translated_room) {
         int *larger = realloc(translated, (size_t)most * 2 * sizeof *larger);
-        if (larger == NULL) {
-            return;
-        }
+        if (larger == NULL) return;
         translated = larger;
         translated_room = (size_t)most * 2;
     }
     unsigned char *record =
         log_reserve(sizeof name + 64 + 30 * ((size_t)communicator->size + (size_t)communicator->peers));
-    if (record == NULL) {
-        return;
-    }
+    if (record == NULL) return;
     PMPI_Comm_get_name(comm, name, &length);
     unsigned char *p = put_unsigned(put_unsigned(record + 1, communicator->id), parent);
     p = put_text(put_unsigned(p, (uint64_t)communicator->kind), name);
@@ -244,17 +215,16 @@ static void write_communicator(MPI_Comm comm, const struct communicator *communi
     log_commit(record, p, LOG_COMMUNICATOR);
 }
 
-/* The neighbours of this process, from the first source on, then the destinations; 0 where they cannot be had. */
+// The neighbours of this process, from the first source on, then the destinations; 0 where they cannot be had.
 static int list_neighbours(MPI_Comm comm, const struct communicator *communicator, int *neighbours) {
     int code = MPI_SUCCESS;
     switch (communicator->kind) {
         case CARTESIAN:
-            for (int i = 0; i < communicator->sources && code == MPI_SUCCESS; i += 2) {
+            for (int i = 0; i < communicator->sources && code == MPI_SUCCESS; i += 2)
                 code = PMPI_Cart_shift(comm, i / 2, 1, &neighbours[i], &neighbours[i + 1]);
-            }
             break;
         case GRAPH: code = PMPI_Graph_neighbors(comm, communicator->rank, communicator->sources, neighbours); break;
-        default: { /* weights are asked for, as not all libraries let them be ignored */
+        default: {  // weights are asked for, as not all libraries let them be ignored
             int *weights = neighbours + communicator->sources + communicator->destinations;
             return PMPI_Dist_graph_neighbors(comm, communicator->sources, neighbours, weights,
                                              communicator->destinations, neighbours + communicator->sources,
@@ -276,20 +246,16 @@ static void write_neighbours(MPI_Comm comm, const struct communicator *communica
             p = i == (size_t)communicator->sources ? put_unsigned(p, (uint64_t)communicator->destinations) : p;
             p = i == number ? p : put_signed(p, peer_number(neighbours[i]));
         }
-        if (p != NULL) {
-            log_commit(record, p, LOG_NEIGHBOURS);
-        }
+        if (p != NULL) log_commit(record, p, LOG_NEIGHBOURS);
     }
     free(neighbours);
 }
 
-/* A copy that is not complete (MPI_Comm_idup) must not be asked: its parent knows. */
+// A copy that is not complete (MPI_Comm_idup) must not be asked: its parent knows.
 static struct communicator *add(MPI_Comm comm, uint64_t parent, MPI_Comm members) {
     if (ids + 1 >= room) {
         struct communicator *larger = realloc(communicator_table, (2 * room + 64) * sizeof *larger);
-        if (larger == NULL) {
-            return NULL;
-        }
+        if (larger == NULL) return NULL;
         communicator_table = larger;
         room = 2 * room + 64;
     }
@@ -308,39 +274,31 @@ static struct communicator *add(MPI_Comm comm, uint64_t parent, MPI_Comm members
     }
     put(&communicators, (uintptr_t)comm, communicator->id, 0);
     write_communicator(comm, communicator, parent, members);
-    if (communicator->kind != PLAIN && communicator->kind != INTER) {
-        write_neighbours(members, communicator);
-    }
+    if (communicator->kind != PLAIN && communicator->kind != INTER) write_neighbours(members, communicator);
     return communicator;
 }
 
 const struct communicator *communicator_of(MPI_Comm comm) {
     static const struct communicator null;
-    if (comm == MPI_COMM_NULL) {
-        return &null;
-    }
+    if (comm == MPI_COMM_NULL) return &null;
     const struct node *node = look_up(&communicators, (uintptr_t)comm);
     const struct communicator *communicator = node == NULL ? add(comm, 0, comm) : &communicator_table[node->number];
     return communicator == NULL ? &null : communicator;
 }
 
 uint64_t communicator_made(MPI_Comm comm, MPI_Comm parent, int is_copy) {
-    if (comm == MPI_COMM_NULL) {
-        return 0;
-    }
+    if (comm == MPI_COMM_NULL) return 0;
     uint64_t of_parent = parent == MPI_COMM_NULL ? 0 : communicator_of(parent)->id;
-    take(&communicators, (uintptr_t)comm); /* one whose end was not seen */
+    take(&communicators, (uintptr_t)comm);  // one whose end was not seen
     const struct communicator *communicator = add(comm, of_parent, is_copy ? parent : comm);
     return communicator == NULL ? 0 : communicator->id;
 }
 
 void communicator_renamed(MPI_Comm comm) {
-    if (comm != MPI_COMM_NULL) {
-        write_communicator(comm, communicator_of(comm), 0, comm);
-    }
+    if (comm != MPI_COMM_NULL) write_communicator(comm, communicator_of(comm), 0, comm);
 }
 
-/* Taken out before MPI frees it, as another thread may be given the same handle at once. */
+// Taken out before MPI frees it, as another thread may be given the same handle at once.
 uint64_t communicator_taken(MPI_Comm comm) {
     uint64_t id = communicator_of(comm)->id;
     take(&communicators, (uintptr_t)comm);
@@ -348,27 +306,23 @@ uint64_t communicator_taken(MPI_Comm comm) {
 }
 
 void communicator_kept(MPI_Comm comm, uint64_t id) {
-    if (id != 0) {
-        put(&communicators, (uintptr_t)comm, id, 0);
-    }
+    if (id != 0) put(&communicators, (uintptr_t)comm, id, 0);
 }
 
 void handles_prepare(int processes) {
     world_size = processes;
     PMPI_Comm_group(MPI_COMM_WORLD, &world);
-    communicator_of(MPI_COMM_WORLD); /* 1 */
-    communicator_of(MPI_COMM_SELF);  /* 2 */
+    communicator_of(MPI_COMM_WORLD);  // 1
+    communicator_of(MPI_COMM_SELF);   // 2
 }
 
-/* Windows. */
+// Windows.
 
 static struct table windows;
 static uint64_t windows_made;
 
 uint64_t window_made(MPI_Win win, uint64_t communicator, uint64_t size, uint64_t displacement_unit) {
-    if (win == MPI_WIN_NULL) {
-        return 0;
-    }
+    if (win == MPI_WIN_NULL) return 0;
     put(&windows, (uintptr_t)win, ++windows_made, 0);
     unsigned char *record = log_reserve(64);
     if (record != NULL) {
@@ -386,29 +340,23 @@ uint64_t window_of(MPI_Win win) {
 uint64_t window_taken(MPI_Win win) { return take(&windows, (uintptr_t)win).number; }
 
 void window_kept(MPI_Win win, uint64_t number) {
-    if (number != 0) {
-        put(&windows, (uintptr_t)win, number, 0);
-    }
+    if (number != 0) put(&windows, (uintptr_t)win, number, 0);
 }
 
-/* Reduction operations. */
+// Reduction operations.
 
 unsigned operation_number(MPI_Op op) {
     const MPI_Op numbered[] = {MPI_OP_NULL, MPI_MAX,  MPI_MIN,  MPI_SUM,    MPI_PROD,   MPI_LAND,    MPI_BAND, MPI_LOR,
                                MPI_BOR,     MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
     enum { COUNT = sizeof numbered / sizeof *numbered };
     unsigned i = 0;
-    while (i < COUNT && numbered[i] != op) {
-        i++;
-    }
-    return i; /* the user's: the number after the last */
+    while (i < COUNT && numbered[i] != op) i++;
+    return i;  // the user's: the number after the last
 }
 
 unsigned operation_flags(MPI_Op op) {
-    enum { USERS = 15 }; /* numbers of operation_number */
+    enum { USERS = 15 };  // numbers of operation_number
     int commutes = 1;
-    if (operation_number(op) < USERS || PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) {
-        return 0;
-    }
+    if (operation_number(op) < USERS || PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) return 0;
     return commutes ? OF_USER : OF_USER | ORDERED;
 }

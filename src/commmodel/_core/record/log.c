@@ -1,4 +1,4 @@
-/* The file of a recording: windows of it are mapped, so that what was written is there however the process ends. */
+// The file of a recording: windows of it are mapped, so that what was written is there however the process ends.
 
 #include "recorder.h"
 
@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { WINDOW_BYTES = 1 << 20, PAGE = 1 << 16, LEAVE_BYTES = 64 }; /* PAGE: a multiple of every system's */
+enum { WINDOW_BYTES = 1 << 20, PAGE = 1 << 16, LEAVE_BYTES = 64 };  // PAGE: a multiple of every system's
 
 int recording, several_threads, ticks_counter;
 OF_THREAD int depth;
@@ -20,16 +20,16 @@ uint64_t first_tick;
 
 static struct {
     int file;
-    unsigned char *window, *cursor, *end; /* end: less the room that the last record of all needs */
-    uint64_t offset;                      /* of the window in the file */
+    unsigned char *window, *cursor, *end;  // end: less the room that the last record of all needs
+    uint64_t offset;                       // of the window in the file
     size_t mapped;
-    int memory; /* files cannot be mapped here: the window is memory, written when it is full */
+    int memory;  // files cannot be mapped here: the window is memory, written when it is full
     uint64_t last_end;
-    unsigned thread, threads; /* the last that wrote, and how many have */
+    unsigned thread, threads;  // the last that wrote, and how many have
     int full;
 } log;
 
-static OF_THREAD unsigned thread; /* from 1 */
+static OF_THREAD unsigned thread;  // from 1
 
 unsigned char *put_text(unsigned char *p, const char *text) {
     size_t length = strnlen(text, MOST_TEXT);
@@ -47,62 +47,47 @@ static int busy;
 
 void lock_log(void) {
     if (several_threads) {
-        for (int spins = 0; __atomic_test_and_set(&busy, __ATOMIC_ACQUIRE); spins++) {
-            if (spins > 100) {
-                sched_yield();
-            }
-        }
+        for (int spins = 0; __atomic_test_and_set(&busy, __ATOMIC_ACQUIRE); spins++)
+            if (spins > 100) sched_yield();
     }
 }
 
 void unlock_log(void) {
-    if (several_threads) {
-        __atomic_clear(&busy, __ATOMIC_RELEASE);
-    }
+    if (several_threads) __atomic_clear(&busy, __ATOMIC_RELEASE);
 }
 
 static void write_memory(void) {
     size_t used = (size_t)(log.cursor - log.window);
     for (size_t done = 0; log.memory && done < used;) {
         ssize_t advance = pwrite(log.file, log.window + done, used - done, (off_t)(log.offset + done));
-        if (advance < 0 && errno != EINTR) {
-            return;
-        }
+        if (advance < 0 && errno != EINTR) return;
         done += advance > 0 ? (size_t)advance : 0;
     }
 }
 
-/* 0, or errno. A limit of the file's size would end the process by a signal: it is looked at before. */
+// 0, or errno. A limit of the file's size would end the process by a signal: it is looked at before.
 static int open_window(uint64_t position, size_t bytes) {
     uint64_t offset = position / PAGE * PAGE;
     size_t length =
         (bytes + LEAVE_BYTES + (size_t)(position - offset) + WINDOW_BYTES - 1) / WINDOW_BYTES * WINDOW_BYTES;
     struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + length > limit.rlim_cur) {
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + length > limit.rlim_cur)
         return EFBIG;
-    }
     int code = posix_fallocate(log.file, (off_t)offset, (off_t)length);
-    if (code != 0) {
-        return code;
-    }
+    if (code != 0) return code;
     void *window = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, log.file, (off_t)offset);
     if (window == MAP_FAILED) {
         window = malloc(length);
-        if (window == NULL) {
-            return ENOMEM;
-        }
+        if (window == NULL) return ENOMEM;
         log.memory = 1;
         memset(window, 0, length);
         write_memory();
-        if (log.window != NULL) {
-            memcpy(window, log.window + (offset - log.offset), (size_t)(position - offset));
-        }
+        if (log.window != NULL) memcpy(window, log.window + (offset - log.offset), (size_t)(position - offset));
     }
-    if (log.window != NULL && log.mapped != 0) {
+    if (log.window != NULL && log.mapped != 0)
         munmap(log.window, log.mapped);
-    } else {
+    else
         free(log.window);
-    }
     log.mapped = log.memory ? 0 : length;
     log.window = window;
     log.offset = offset;
@@ -113,7 +98,7 @@ static int open_window(uint64_t position, size_t bytes) {
 
 static uint64_t position(void) { return log.offset + (uint64_t)(log.cursor - log.window); }
 
-/* The longer the run, the better the rate is known. */
+// The longer the run, the better the rate is known.
 static uint64_t first_nanoseconds;
 
 static void write_rate(void) {
@@ -128,9 +113,7 @@ static void write_rate(void) {
 
 int log_create(const char *path, const struct log_header *header) {
     log.file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (log.file < 0) {
-        return errno;
-    }
+    if (log.file < 0) return errno;
     int code = open_window(0, sizeof *header);
     if (code != 0) {
         close(log.file);
@@ -146,9 +129,7 @@ int log_create(const char *path, const struct log_header *header) {
 
 unsigned char *log_reserve(size_t bytes) {
     if (UNLIKELY(bytes > (size_t)(log.end - log.cursor))) {
-        if (log.full) {
-            return NULL;
-        }
+        if (log.full) return NULL;
         int code = open_window(position(), bytes);
         if (code != 0) {
             log_end(DISK_FULL, code);
@@ -161,14 +142,12 @@ unsigned char *log_reserve(size_t bytes) {
 
 void log_commit(unsigned char *record, unsigned char *end, int kind) {
     log.cursor = end;
-    __atomic_store_n(record, (unsigned char)kind, __ATOMIC_RELEASE); /* last: half a record is never read */
+    __atomic_store_n(record, (unsigned char)kind, __ATOMIC_RELEASE);  // last: half a record is never read
 }
 
-/* There is always room for this record. */
+// There is always room for this record.
 void log_end(int reason, int64_t code) {
-    if (log.full || log.window == NULL) {
-        return;
-    }
+    if (log.full || log.window == NULL) return;
     log.full = 1;
     recording = 0;
     unsigned char *p = log.cursor;
@@ -178,18 +157,14 @@ void log_end(int reason, int64_t code) {
     write_memory();
     int ignored = ftruncate(log.file, (off_t)position());
     (void)ignored;
-    if (!log.memory) {
-        munmap(log.window, log.mapped);
-    }
+    if (!log.memory) munmap(log.window, log.mapped);
     log.window = log.cursor = log.end = NULL;
     close(log.file);
 }
 
 void log_text(const char *key, const char *value) {
     unsigned char *p = log_reserve(2 * MOST_TEXT + 32);
-    if (p != NULL) {
-        log_commit(p, put_text(put_text(p + 1, key), value), LOG_TEXT);
-    }
+    if (p != NULL) log_commit(p, put_text(put_text(p + 1, key), value), LOG_TEXT);
 }
 
 void lock_sites(void) { lock_log(); }
@@ -198,9 +173,7 @@ void no_sites(const char *reason) { log_text("no call sites", reason); }
 
 int keep_site(uint64_t id, const char *file, uint64_t line, const char *function, unsigned language) {
     unsigned char *record = log_reserve(2 * MOST_TEXT + 64);
-    if (record == NULL) {
-        return 0;
-    }
+    if (record == NULL) return 0;
     unsigned char *p = put_text(put_unsigned(record + 1, id), file);
     p = put_text(put_unsigned(p, line), function);
     log_commit(record, put_unsigned(p, language), LOG_SITE);
@@ -214,17 +187,14 @@ uint64_t enter_log(const void *caller) {
 
 void log_clock(uint64_t tick, double seconds, double uncertainty) {
     unsigned char *p = log_reserve(64);
-    if (p != NULL) {
+    if (p != NULL)
         log_commit(p, put_double(put_double(put_unsigned(p + 1, tick - first_tick), seconds), uncertainty), LOG_CLOCK);
-    }
 }
 
 void log_data(uint64_t element, unsigned flags) {
     static uint64_t last_element;
     static unsigned last_flags;
-    if (element == last_element && flags == last_flags) {
-        return;
-    }
+    if (element == last_element && flags == last_flags) return;
     unsigned char *p = log_reserve(32);
     if (p != NULL) {
         log_commit(p, put_unsigned(put_unsigned(p + 1, element), flags), LOG_DATA);
@@ -234,9 +204,7 @@ void log_data(uint64_t element, unsigned flags) {
 }
 
 static void write_thread(void) {
-    if (thread == 0) {
-        thread = ++log.threads;
-    }
+    if (thread == 0) thread = ++log.threads;
     unsigned char *p = log_reserve(32);
     if (p != NULL && log.thread != thread) {
         log.thread = thread;
@@ -247,13 +215,9 @@ static void write_thread(void) {
 static unsigned char *record;
 
 unsigned char *open_call(unsigned code, uint64_t begin, uint64_t end, uint64_t site, size_t room) {
-    if (UNLIKELY(log.thread != thread || thread == 0)) {
-        write_thread();
-    }
+    if (UNLIKELY(log.thread != thread || thread == 0)) write_thread();
     unsigned char *p = record = log_reserve(64 + room);
-    if (UNLIKELY(p == NULL)) {
-        return NULL;
-    }
+    if (UNLIKELY(p == NULL)) return NULL;
     p = put_unsigned(p + 1, code);
     p = put_signed(p, (int64_t)(begin - log.last_end));
     p = put_unsigned(p, end > begin ? end - begin : 0);
@@ -262,9 +226,7 @@ unsigned char *open_call(unsigned code, uint64_t begin, uint64_t end, uint64_t s
 }
 
 void close_call(unsigned char *end) {
-    if (end != NULL) {
-        log_commit(record, end, LOG_CALL);
-    }
+    if (end != NULL) log_commit(record, end, LOG_CALL);
     unlock_log();
     depth = 0;
 }

@@ -1,9 +1,8 @@
-/* The library that records calls of MPI: what its parts share.
- *
- * A wrapper (generated from calls.toml by wrappers.py, or written by hand in completion.c and session.c) reads the clock
- * around the library's own function, enters the log, which takes the lock, finds the numbers of the handles that the
- * call has, and writes one record. Calls that MPI functions make themselves are not recorded: `depth` tells them.
- */
+// The library that records calls of MPI: what its parts share.
+//
+// A wrapper (generated from calls.toml by wrappers.py, or written by hand in completion.c and session.c) reads the
+// clock around the library's own function, enters the log, which takes the lock, finds the numbers of the handles that
+// the call has, and writes one record. Calls that MPI functions make themselves are not recorded: `depth` tells them.
 #ifndef COMMMODEL_RECORDER_H
 #define COMMMODEL_RECORDER_H
 
@@ -20,20 +19,20 @@
 
 #define VISIBLE __attribute__((visibility("default")))
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
-#define OF_THREAD __thread __attribute__((tls_model("initial-exec"))) /* a preloaded library has such memory */
+#define OF_THREAD __thread __attribute__((tls_model("initial-exec")))  // a preloaded library has such memory
 
-/* Open MPI's Fortran functions call PMPI_Send: the wrapper has that name, too. The library's own is in `next`. */
+// Open MPI's Fortran functions call PMPI_Send: the wrapper has that name, too. The library's own is in `next`.
 #define ALSO_PMPI(name) VISIBLE __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
 
-/* The state of the recorder. */
+// The state of the recorder.
 
-extern int recording;       /* between MPI_Init and MPI_Finalize of a process that was asked to record */
-extern int ticks_counter;   /* the processor's counter is the clock, not clock_gettime */
-extern OF_THREAD int depth; /* of recorded functions in each other */
+extern int recording;        // between MPI_Init and MPI_Finalize of a process that was asked to record
+extern int ticks_counter;    // the processor's counter is the clock, not clock_gettime
+extern OF_THREAD int depth;  // of recorded functions in each other
 
 static inline uint64_t ticks(void) {
 #if defined(__x86_64__)
-    return ticks_counter ? __rdtsc() : ticks_of(CLOCK_MONOTONIC); /* without fences, which cost as much as all else */
+    return ticks_counter ? __rdtsc() : ticks_of(CLOCK_MONOTONIC);  // without fences, which cost as much as all else
 #elif defined(__aarch64__)
     uint64_t t;
     __asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(t));
@@ -43,16 +42,16 @@ static inline uint64_t ticks(void) {
 #endif
 }
 
-/* A wrapper begins with this: it hands the call on where it is not to be recorded. */
+// A wrapper begins with this: it hands the call on where it is not to be recorded.
 #define PASS_ON(call)                         \
     if (UNLIKELY(depth != 0 || !recording)) { \
         return call;                          \
     }                                         \
     depth = 1
 
-/* log.c: the file. Numbers are LEB128 varints, signed ones in zigzag. */
+// log.c: the file. Numbers are LEB128 varints, signed ones in zigzag.
 
-enum { LOG_RECORDS }; /* common/codes.py says what these are */
+enum { LOG_RECORDS };  // common/codes.py says what these are
 enum { LOG_ENDINGS };
 enum { DATA_FLAGS };
 
@@ -79,44 +78,44 @@ static inline unsigned char *put_signed(unsigned char *p, int64_t value) {
     return put_unsigned(p, ((uint64_t)value << 1) ^ (uint64_t)(value >> 63));
 }
 
-unsigned char *put_text(unsigned char *p, const char *text); /* of at most MOST_TEXT bytes */
+unsigned char *put_text(unsigned char *p, const char *text);  // of at most MOST_TEXT bytes
 unsigned char *put_double(unsigned char *p, double value);
 
 extern uint64_t first_tick;
-int log_create(const char *path, const struct log_header *header); /* 0, or errno */
-unsigned char *log_reserve(size_t bytes); /* NULL where there is no room: the log has ended then */
+int log_create(const char *path, const struct log_header *header);  // 0, or errno
+unsigned char *log_reserve(size_t bytes);  // NULL where there is no room: the log has ended then
 void log_commit(unsigned char *record, unsigned char *end, int kind);
 void log_end(int reason, int64_t code);
-void log_forget(void); /* in a child, which must not write */
+void log_forget(void);  // in a child, which must not write
 void log_text(const char *key, const char *value);
 void log_clock(uint64_t tick, double seconds, double uncertainty);
 
-/* Bytes of an element, and flags, of the calls that follow: written where they are others than before. */
+// Bytes of an element, and flags, of the calls that follow: written where they are others than before.
 void log_data(uint64_t element, unsigned flags);
 
 void lock_log(void);
 void unlock_log(void);
-extern int several_threads; /* MPI_THREAD_MULTIPLE: the lock is needed */
+extern int several_threads;  // MPI_THREAD_MULTIPLE: the lock is needed
 
-/* Lock the log; return the number of the place in the program that made the call. */
+// Lock the log; return the number of the place in the program that made the call.
 uint64_t enter_log(const void *caller);
-/* Begin the record of a call, of at most `room` bytes beside its head; NULL where the log has ended. */
+// Begin the record of a call, of at most `room` bytes beside its head; NULL where the log has ended.
 unsigned char *open_call(unsigned code, uint64_t begin, uint64_t end, uint64_t site, size_t room);
-/* End the record (which may be NULL), unlock the log, and leave the outermost recorded function. */
+// End the record (which may be NULL), unlock the log, and leave the outermost recorded function.
 void close_call(unsigned char *end);
 
-/* handles.c: the numbers of handles. To be called with the log locked. */
+// handles.c: the numbers of handles. To be called with the log locked.
 
 struct communicator {
     uint64_t id;
-    int kind, rank, size, peers; /* peers: of the remote group of an intercommunicator, else of its own */
-    int sources, destinations;   /* neighbours of a topology */
+    int kind, rank, size, peers;  // peers: of the remote group of an intercommunicator, else of its own
+    int sources, destinations;    // neighbours of a topology
     int inter;
 };
 
 struct request {
     uintptr_t handle;
-    uint64_t serial; /* 0: the null request, or one that is not known */
+    uint64_t serial;  // 0: the null request, or one that is not known
     unsigned flags;
 };
 enum { RECEIVE = 1, PERSISTENT = 2, ACTIVE = 4 };
@@ -139,7 +138,7 @@ void request_started(MPI_Request request);
 struct request request_taken(MPI_Request request);
 void request_kept(const struct request *request);
 
-/* Numbers that calls have. */
+// Numbers that calls have.
 
 static inline int64_t peer_number(int rank) {
     return rank >= 0                ? rank
@@ -153,7 +152,7 @@ static inline int64_t tag_number(int tag) { return tag == MPI_ANY_TAG ? -1 : tag
 
 static inline uint64_t size_of(MPI_Datatype datatype) {
 #if defined(MPICH_VERSION)
-    if ((datatype & (int)0xff000000) == 0x4c000000) { /* a predefined one says its size */
+    if ((datatype & (int)0xff000000) == 0x4c000000) {  // a predefined one says its size
         return (uint64_t)(datatype >> 8 & 0xff);
     }
 #endif
@@ -189,7 +188,7 @@ static inline int is_cancelled(const MPI_Status *status) {
 #endif
 }
 
-/* What was received; -2, -1, 0 where nothing was. */
+// What was received; -2, -1, 0 where nothing was.
 static inline unsigned char *put_status(unsigned char *p, const MPI_Status *status) {
     if (status == NULL) {
         return put_unsigned(put_signed(put_signed(p, -2), -1), 0);
@@ -201,7 +200,7 @@ static inline unsigned char *put_status(unsigned char *p, const MPI_Status *stat
 unsigned operation_number(MPI_Op op);
 unsigned operation_flags(MPI_Op op);
 
-/* Of rooted collectives: is this the root; does this process take part beside the root. */
+// Of rooted collectives: is this the root; does this process take part beside the root.
 static inline int is_root(const struct communicator *communicator, int root) {
     return communicator->inter ? root == MPI_ROOT : root == communicator->rank;
 }

@@ -1,4 +1,5 @@
-/* From the start of the process to its end: what the launcher has asked for, MPI_Init, clocks, MPI_Finalize, exit, fork. */
+// From the start of the process to its end: what the launcher has asked for, MPI_Init, clocks, MPI_Finalize, exit,
+// fork.
 
 #include "recorder.h"
 
@@ -29,51 +30,40 @@ enum { ABI = 3 };
 static char folder[MOST_TEXT];
 static const char FOLDER[] = "COMMMODEL_RECORD", PRELOAD[] = "LD_PRELOAD", OURS[] = "COMMMODEL_RECORD_PRELOAD";
 
-/* Programs that the program starts are not recorded: what the launcher has added to the environment goes. */
+// Programs that the program starts are not recorded: what the launcher has added to the environment goes.
 static void clean_environment(void) {
     const char *preload = getenv(PRELOAD), *recorder = getenv(OURS);
     if (preload != NULL && recorder != NULL && strncmp(preload, recorder, strlen(recorder)) == 0) {
         const char *rest = preload + strlen(recorder);
         rest += *rest == ' ' || *rest == ':';
-        if (*rest != '\0') {
+        if (*rest != '\0')
             setenv(PRELOAD, strdup(rest), 1);
-        } else {
+        else
             unsetenv(PRELOAD);
-        }
     }
     unsetenv(OURS);
     unsetenv(FOLDER);
 }
 
-/* Python, or what is linked with MPI; else (a shell, env, taskset) what it starts may be the program. */
+// Python, or what is linked with MPI; else (a shell, env, taskset) what it starts may be the program.
 static int is_the_program(void) {
-    if (dlsym(RTLD_DEFAULT, "Py_IsInitialized") != NULL) {
-        return 1;
-    }
+    if (dlsym(RTLD_DEFAULT, "Py_IsInitialized") != NULL) return 1;
     const struct link_map *map = NULL;
     void *program = dlopen(NULL, RTLD_LAZY);
-    if (program == NULL || dlinfo(program, RTLD_DI_LINKMAP, &map) != 0 || map == NULL) {
-        return 0;
-    }
+    if (program == NULL || dlinfo(program, RTLD_DI_LINKMAP, &map) != 0 || map == NULL) return 0;
     const char *texts = NULL;
-    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++)
         texts = entry->d_tag == DT_STRTAB ? (const char *)entry->d_un.d_ptr : texts;
-    }
-    for (const ElfW(Dyn) *entry = map->l_ld; texts != NULL && entry->d_tag != DT_NULL; entry++) {
-        if (entry->d_tag == DT_NEEDED && strncmp(texts + entry->d_un.d_val, "libmpi", 6) == 0) {
-            return 1;
-        }
-    }
+    for (const ElfW(Dyn) *entry = map->l_ld; texts != NULL && entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == DT_NEEDED && strncmp(texts + entry->d_un.d_val, "libmpi", 6) == 0) return 1;
     return 0;
 }
 
 static int has_steady_counter(void) {
 #if defined(__x86_64__)
     unsigned registers[4] = {0};
-    if (cpuid_highest(0x80000000u) >= 0x80000007u) {
-        cpuid_read(0x80000007u, registers);
-    }
-    return registers[3] >> 8 & 1; /* the same rate at any frequency and in any sleep */
+    if (cpuid_highest(0x80000000u) >= 0x80000007u) cpuid_read(0x80000007u, registers);
+    return registers[3] >> 8 & 1;  // the same rate at any frequency and in any sleep
 #else
     return counter_frequency_register() != 0;
 #endif
@@ -89,22 +79,18 @@ __attribute__((constructor)) static void start(void) {
     const char *setting = getenv(FOLDER);
     if (setting != NULL && strlen(setting) < sizeof folder) {
         strcpy(folder, setting);
-        if (is_the_program()) {
-            clean_environment();
-        }
+        if (is_the_program()) clean_environment();
     }
 }
 
 static double ticks_per_second(void) {
-    if (!ticks_counter) {
-        return 1e9;
-    }
+    if (!ticks_counter) return 1e9;
     uint64_t elapsed = ticks_of(CLOCK_MONOTONIC) - start_nanoseconds;
     return (double)(ticks() - start_tick) / (1e-9 * (double)elapsed);
 }
 
-/* The clocks of all ranks are made rank 0's: each rank asks its parent in a binomial tree several times, and believes the
- * answer that came fastest. A parent answers in rank 0's time, as it has asked before. */
+// The clocks of all ranks are made rank 0's: each rank asks its parent in a binomial tree several times, and believes
+// the answer that came fastest. A parent answers in rank 0's time, as it has asked before.
 
 enum { QUESTIONS = 12, TAG = 1 };
 static MPI_Comm private_comm = MPI_COMM_NULL;
@@ -113,7 +99,7 @@ static double rate;
 
 struct clock {
     uint64_t tick;
-    double seconds, uncertainty; /* of rank 0 at that tick */
+    double seconds, uncertainty;  // of rank 0 at that tick
 };
 
 static double rank_0_seconds(const struct clock *clock) {
@@ -152,20 +138,13 @@ static int answer_child(int child, const struct clock *clock) {
 static int synchronise(struct clock *clock) {
     int lowest = world_rank == 0 ? 1 << 30 : world_rank & -world_rank, code = MPI_SUCCESS;
     clock->tick = ticks();
-    clock->seconds = (double)(clock->tick - first_tick) / rate; /* rank 0's own */
+    clock->seconds = (double)(clock->tick - first_tick) / rate;  // rank 0's own
     clock->uncertainty = 0;
-    if (world_rank != 0) {
-        code = ask_parent(world_rank - lowest, clock);
-    }
+    if (world_rank != 0) code = ask_parent(world_rank - lowest, clock);
     int distance = 1;
-    while (distance < lowest && distance < world_size) {
-        distance <<= 1;
-    }
-    for (distance >>= 1; distance > 0 && code == MPI_SUCCESS; distance >>= 1) { /* the largest branch first */
-        if (world_rank + distance < world_size) {
-            code = answer_child(world_rank + distance, clock);
-        }
-    }
+    while (distance < lowest && distance < world_size) distance <<= 1;
+    for (distance >>= 1; distance > 0 && code == MPI_SUCCESS; distance >>= 1)  // the largest branch first
+        if (world_rank + distance < world_size) code = answer_child(world_rank + distance, clock);
     return code;
 }
 
@@ -180,22 +159,14 @@ static void at_exit(int code, void *ignored) {
 static void log_processors(void) {
     static char list[8 * CPU_SETSIZE];
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) {
-        return;
-    }
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return;
     size_t used = 0;
     for (int first = 0; first < CPU_SETSIZE; first++) {
-        if (!CPU_ISSET(first, &set)) {
-            continue;
-        }
+        if (!CPU_ISSET(first, &set)) continue;
         int last = first;
-        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) {
-            last++;
-        }
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) last++;
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", used > 0 ? "," : "", first);
-        if (last > first) {
-            used += (size_t)snprintf(list + used, sizeof list - used, "-%d", last);
-        }
+        if (last > first) used += (size_t)snprintf(list + used, sizeof list - used, "-%d", last);
         first = last;
     }
     log_text("processors", list);
@@ -219,9 +190,8 @@ static void begin_log(uint64_t begin, uint64_t end, int level, unsigned code, co
     header.unix_nanoseconds =
         (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)(1e9 * (double)(ticks() - begin) / rate);
     several_threads = level == MPI_THREAD_MULTIPLE;
-    if (next.Comm_dup(MPI_COMM_WORLD, &private_comm) != MPI_SUCCESS) { /* also: rank 0 has made the folder */
+    if (next.Comm_dup(MPI_COMM_WORLD, &private_comm) != MPI_SUCCESS)  // also: rank 0 has made the folder
         return;
-    }
     PMPI_Comm_set_errhandler(private_comm, MPI_ERRORS_RETURN);
     int synchronised = synchronise(&clock) == MPI_SUCCESS;
     mkdir(folder, 0777);
@@ -233,9 +203,7 @@ static void begin_log(uint64_t begin, uint64_t end, int level, unsigned code, co
         return;
     }
     handles_prepare(world_size);
-    if (gethostname(text, sizeof text) == 0) {
-        log_text("host", text);
-    }
+    if (gethostname(text, sizeof text) == 0) log_text("host", text);
     log_processors();
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
     if (PMPI_Get_library_version(library, &length) == MPI_SUCCESS) {
@@ -247,9 +215,7 @@ static void begin_log(uint64_t begin, uint64_t end, int level, unsigned code, co
         text[read] = '\0';
         log_text("executable", text);
     }
-    if (synchronised) {
-        log_clock(clock.tick, clock.seconds, clock.uncertainty);
-    }
+    if (synchronised) log_clock(clock.tick, clock.seconds, clock.uncertainty);
     sites_prepare();
     pthread_atfork(NULL, NULL, log_forget);
     on_exit(at_exit, NULL);
@@ -261,9 +227,7 @@ static void begin_log(uint64_t begin, uint64_t end, int level, unsigned code, co
 
 static int should_begin(int code) {
     int first = code == MPI_SUCCESS && folder[0] != '\0';
-    if (first) {
-        clean_environment();
-    }
+    if (first) clean_environment();
     return first;
 }
 
@@ -283,29 +247,21 @@ VISIBLE int MPI_Init_thread(int *argc, char ***argv, int required, int *provided
     uint64_t begin = ticks();
     int code = next.Init_thread(argc, argv, required, provided);
     uint64_t end = ticks();
-    if (should_begin(code)) {
-        begin_log(begin, end, *provided, CODE_Init_thread, __builtin_return_address(0));
-    }
+    if (should_begin(code)) begin_log(begin, end, *provided, CODE_Init_thread, __builtin_return_address(0));
     return code;
 }
 ALSO_PMPI(Init_thread)
 
 VISIBLE int MPI_Finalize(void) {
-    if (private_comm == MPI_COMM_NULL) {
-        return next.Finalize();
-    }
+    if (private_comm == MPI_COMM_NULL) return next.Finalize();
     uint64_t begin = ticks();
     struct clock clock;
     int synchronised = synchronise(&clock) == MPI_SUCCESS;
     next.Comm_free(&private_comm);
-    if (!recording) {
-        return next.Finalize();
-    }
+    if (!recording) return next.Finalize();
     depth = 1;
     lock_log();
-    if (synchronised) {
-        log_clock(clock.tick, clock.seconds, clock.uncertainty);
-    }
+    if (synchronised) log_clock(clock.tick, clock.seconds, clock.uncertainty);
     unlock_log();
     int code = next.Finalize();
     uint64_t end = ticks();

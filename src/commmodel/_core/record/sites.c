@@ -1,9 +1,8 @@
-/* Places in a program that call MPI: the line of Python, or the address in C.
- *
- * The frame of Python that is running is read from the thread's state without the interpreter's lock (GIL): its code and
- * instruction are the key of a table. What stands there, file, line and function, is asked of Python once, with the lock.
- * Where the fields of a frame are depends on the version of Python; a version that is not known gives no places.
- */
+// Places in a program that call MPI: the line of Python, or the address in C.
+//
+// The frame of Python that is running is read from the thread's state without the interpreter's lock (GIL): its code
+// and instruction are the key of a table. What stands there, file, line and function, is asked of Python once, with the
+// lock. Where the fields of a frame are depends on the version of Python; a version that is not known gives no places.
 
 #include "sites.h"
 
@@ -36,31 +35,26 @@ static struct {
 } python;
 static int has_python;
 
-/* Where in a thread's state the frame is found, and in a frame what is needed. */
+// Where in a thread's state the frame is found, and in a frame what is needed.
 static struct {
-    size_t c_frame; /* 0: the state itself holds the frame */
+    size_t c_frame;  // 0: the state itself holds the frame
     size_t frame, code, instruction, previous, owner;
 } at;
-enum { OF_C = 3 }; /* from this owner on, a frame stands for C between frames of Python */
+enum { OF_C = 3 };  // from this owner on, a frame stands for C between frames of Python
 
-/* From 3.13 on Python says it itself, for debuggers, in a table whose parts lie where its version has them. Without GIL
- * a frame may be another thread's, so that none is read. */
+// From 3.13 on Python says it itself, for debuggers, in a table whose parts lie where its version has them. Without GIL
+// a frame may be another thread's, so that none is read.
 static int read_frame_offsets(unsigned long version, size_t of_thread_state, size_t of_frame) {
     enum { SIZE = 0, CURRENT_FRAME = 4, PREVIOUS = 1, EXECUTABLE = 2, INSTRUCTION = 3, OWNER = 5, LARGEST = 1 << 16 };
     const unsigned char *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
-    if (runtime == NULL || memcmp(runtime, "xdebugpy", 8) != 0) {
-        return 0;
-    }
+    if (runtime == NULL || memcmp(runtime, "xdebugpy", 8) != 0) return 0;
     const uint64_t *head = (const uint64_t *)runtime, *state = head + of_thread_state / 8, *frame = head + of_frame / 8;
     if (head[1] != version || head[2] != 0 || state[SIZE] > LARGEST || frame[SIZE] > LARGEST ||
         state[CURRENT_FRAME] >= state[SIZE]) {
         return 0;
     }
-    for (int i = PREVIOUS; i <= OWNER; i++) {
-        if (frame[i] >= frame[SIZE]) {
-            return 0;
-        }
-    }
+    for (int i = PREVIOUS; i <= OWNER; i++)
+        if (frame[i] >= frame[SIZE]) return 0;
     at.frame = state[CURRENT_FRAME];
     at.previous = frame[PREVIOUS];
     at.code = frame[EXECUTABLE];
@@ -71,9 +65,7 @@ static int read_frame_offsets(unsigned long version, size_t of_thread_state, siz
 
 static int know_frames(void) {
     const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version");
-    if (version == NULL || sizeof(void *) != 8) {
-        return 0;
-    }
+    if (version == NULL || sizeof(void *) != 8) return 0;
     switch (*version >> 16) {
         case 0x030b:
             at.c_frame = 56, at.frame = 8, at.code = 32, at.instruction = 56, at.previous = 48, at.owner = 69;
@@ -107,21 +99,17 @@ void sites_prepare(void) {
     LOOK_UP(PyErr_Restore);
 #undef LOOK_UP
     *(void **)&python.is_finalizing = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
-    if (python.is_finalizing == NULL) {
-        *(void **)&python.is_finalizing = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
-    }
+    if (python.is_finalizing == NULL) *(void **)&python.is_finalizing = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
     has_python = all && python.is_finalizing != NULL && know_frames();
-    if (all && !has_python) {
-        no_sites("this version of Python is not known to the recorder");
-    }
+    if (all && !has_python) no_sites("this version of Python is not known to the recorder");
 }
 
-/* The table: open addressing, never smaller. */
+// The table: open addressing, never smaller.
 
-static const uint64_t SKIP = UINT64_MAX; /* a frame of mpi4py: its caller's is the place */
+static const uint64_t SKIP = UINT64_MAX;  // a frame of mpi4py: its caller's is the place
 struct site {
     uintptr_t code, instruction;
-    uint64_t id; /* 0: unused */
+    uint64_t id;  // 0: unused
 };
 static struct {
     struct site *slots;
@@ -132,9 +120,8 @@ static struct {
 static struct site *slot_of(uintptr_t code, uintptr_t instruction) {
     uint64_t hash = (code ^ instruction * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u;
     size_t i = (size_t)(hash >> 32) & sites.mask;
-    while (sites.slots[i].id != 0 && (sites.slots[i].code != code || sites.slots[i].instruction != instruction)) {
+    while (sites.slots[i].id != 0 && (sites.slots[i].code != code || sites.slots[i].instruction != instruction))
         i = (i + 1) & sites.mask;
-    }
     return &sites.slots[i];
 }
 
@@ -146,17 +133,12 @@ static void insert(uintptr_t code, uintptr_t instruction, uint64_t id) {
     if (sites.slots == NULL || 2 * sites.used > sites.mask) {
         size_t size = sites.slots == NULL ? 1024 : 2 * (sites.mask + 1);
         struct site *old = sites.slots, *slots = calloc(size, sizeof *slots);
-        if (slots == NULL) {
-            return;
-        }
+        if (slots == NULL) return;
         size_t before = old == NULL ? 0 : sites.mask + 1;
         sites.slots = slots;
         sites.mask = size - 1;
-        for (size_t i = 0; i < before; i++) {
-            if (old[i].id != 0) {
-                *slot_of(old[i].code, old[i].instruction) = old[i];
-            }
-        }
+        for (size_t i = 0; i < before; i++)
+            if (old[i].id != 0) *slot_of(old[i].code, old[i].instruction) = old[i];
         free(old);
     }
     struct site *slot = slot_of(code, instruction);
@@ -166,42 +148,32 @@ static void insert(uintptr_t code, uintptr_t instruction, uint64_t id) {
     sites.used++;
 }
 
-/* Number a site, with the lock held; another thread may have been faster. */
+// Number a site, with the lock held; another thread may have been faster.
 static uint64_t define(uintptr_t code, uintptr_t instruction, const char *file, uint64_t line, const char *function,
                        unsigned language) {
     uint64_t id = find(code, instruction);
-    if (id != 0) {
-        return id;
-    }
-    if (!keep_site(sites.ids + 1, file, line, function, language)) {
-        return 0;
-    }
+    if (id != 0) return id;
+    if (!keep_site(sites.ids + 1, file, line, function, language)) return 0;
     insert(code, instruction, ++sites.ids);
     return sites.ids;
 }
 
-/* The file of an address. That of the program is named as it was typed: then the kernel says where it is. */
+// The file of an address. That of the program is named as it was typed: then the kernel says where it is.
 static const char *file_of(const Dl_info *info, char *path, size_t size) {
     ssize_t length = info->dli_fname[0] == '/' ? -1 : readlink("/proc/self/exe", path, size - 1);
-    if (length <= 0) {
-        return info->dli_fname;
-    }
+    if (length <= 0) return info->dli_fname;
     path[length] = 0;
     return path;
 }
 
 static uint64_t address_site(const void *caller) {
-    uintptr_t address = (uintptr_t)caller - 1; /* of the call, not of what follows it */
+    uintptr_t address = (uintptr_t)caller - 1;  // of the call, not of what follows it
     uint64_t id = find(address, 0);
-    if (id != 0) {
-        return id;
-    }
+    if (id != 0) return id;
     Dl_info info;
     char function[MOST_TEXT];
-    if (dladdr((const void *)address, &info) == 0 || info.dli_fname == NULL) {
-        return 0;
-    }
-    const unsigned char *elf = info.dli_fbase; /* an executable that is not moved has absolute addresses */
+    if (dladdr((const void *)address, &info) == 0 || info.dli_fname == NULL) return 0;
+    const unsigned char *elf = info.dli_fbase;  // an executable that is not moved has absolute addresses
     uintptr_t base = elf != NULL && elf[16] == 2 /* ET_EXEC */ ? 0 : (uintptr_t)info.dli_fbase;
     snprintf(function, sizeof function, "%s@0x%lx", info.dli_sname == NULL ? "" : info.dli_sname,
              (unsigned long)(address - base));
@@ -211,7 +183,7 @@ static uint64_t address_site(const void *caller) {
 
 #define FIELD(structure, offset) (*(void *const *)((const char *)(structure) + (offset)))
 
-/* The code of a frame; from 3.14 on the lowest bits say who owns the reference. */
+// The code of a frame; from 3.14 on the lowest bits say who owns the reference.
 static object code_of(const char *frame) { return (object)((uintptr_t)FIELD(frame, at.code) & ~(uintptr_t)3); }
 
 static const char *top_frame(object state) {
@@ -220,13 +192,11 @@ static const char *top_frame(object state) {
 }
 
 static const char *without_c(const char *frame) {
-    while (frame != NULL && frame[at.owner] >= OF_C) {
-        frame = FIELD(frame, at.previous);
-    }
+    while (frame != NULL && frame[at.owner] >= OF_C) frame = FIELD(frame, at.previous);
     return frame;
 }
 
-/* Ask Python what frame, `above` the running one, stands where; the lock is not held meanwhile. */
+// Ask Python what frame, `above` the running one, stands where; the lock is not held meanwhile.
 static uint64_t ask_python(object state, const char *frame, int above) {
     object code = code_of(frame), type, value, traceback;
     uintptr_t instruction = (uintptr_t)FIELD(frame, at.instruction);
@@ -250,7 +220,7 @@ static uint64_t ask_python(object state, const char *frame, int above) {
         text = qualified == NULL ? NULL : python.PyUnicode_AsUTF8(qualified);
         snprintf(function, sizeof function, "%s", text == NULL ? "" : text);
         line = python.PyFrame_GetLineNumber(public_frame);
-        python.Py_IncRef(code); /* for ever: another must not come to its address */
+        python.Py_IncRef(code);  // for ever: another must not come to its address
         python.Py_DecRef(name);
         python.Py_DecRef(qualified);
         understood = 1;
@@ -262,7 +232,7 @@ static uint64_t ask_python(object state, const char *frame, int above) {
     python.PyGILState_Release(lock);
     lock_sites();
     if (!understood) {
-        has_python = 0; /* frames are not what we think: read no more of them */
+        has_python = 0;  // frames are not what we think: read no more of them
         return 0;
     }
     if (strstr(file, "/mpi4py/util/") != NULL || strstr(file, "/mpi4py/futures/") != NULL) {
@@ -274,19 +244,13 @@ static uint64_t ask_python(object state, const char *frame, int above) {
 
 static uint64_t python_site(void) {
     object state = python.Py_IsInitialized() ? python.PyGILState_GetThisThreadState() : NULL;
-    if (state == NULL) {
-        return 0;
-    }
+    if (state == NULL) return 0;
     int above = 0;
     for (const char *frame = without_c(top_frame(state)); frame != NULL && has_python;
          frame = without_c(FIELD(frame, at.previous)), above++) {
         uint64_t id = find((uintptr_t)code_of(frame), (uintptr_t)FIELD(frame, at.instruction));
-        if (id == 0) {
-            id = python.is_finalizing() ? 0 : ask_python(state, frame, above);
-        }
-        if (id != SKIP) {
-            return id;
-        }
+        if (id == 0) id = python.is_finalizing() ? 0 : ask_python(state, frame, above);
+        if (id != SKIP) return id;
     }
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Places in a program that call MPI; also of the library of simulated programs. */
+// Places in a program that call MPI; also of the library of simulated programs.
 #ifndef COMMMODEL_SITES_H
 #define COMMMODEL_SITES_H
 
@@ -10,13 +10,13 @@
 enum { MOST_TEXT = 4096 };
 
 void sites_prepare(void);
-/* The number, from 1, of the place in the program that calls the library; with the lock held. 0: not known. */
+// The number, from 1, of the place in the program that calls the library; with the lock held. 0: not known.
 uint64_t site_of(const void *caller);
 
-/* What the library has for it. */
+// What the library has for it.
 void lock_sites(void);
 void unlock_sites(void);
-/* A new site, of a language: 1 Python, 2 C; 0 where there is no room for it. */
+// A new site, of a language: 1 Python, 2 C; 0 where there is no room for it.
 int keep_site(uint64_t id, const char *file, uint64_t line, const char *function, unsigned language);
 void no_sites(const char *reason);
 

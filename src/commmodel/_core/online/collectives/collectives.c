@@ -55,13 +55,12 @@ struct block sent_block(const struct arguments *arguments, int i) {
     struct block block = {(char *)arguments->sendbuf, arguments->sendcount,
                           datatype_of(arguments->sendtypes ? arguments->sendtypes[i] : arguments->sendtype)};
     if (arguments->sendcounts) block.count = arguments->sendcounts[i];
-    if (arguments->verb == ALLTOALLW || arguments->verb == NEIGHBOR_ALLTOALLW) {
+    if (arguments->verb == ALLTOALLW || arguments->verb == NEIGHBOR_ALLTOALLW)
         block.at += arguments->sdispls[i];
-    } else if (arguments->sdispls != NULL) {
+    else if (arguments->sdispls != NULL)
         block.at += arguments->sdispls[i] * block.type->extent;
-    } else {
+    else
         block.at += i * block.count * block.type->extent;
-    }
     return block;
 }
 
@@ -69,13 +68,12 @@ struct block received_block(const struct arguments *arguments, int i) {
     struct block block = {arguments->recvbuf, arguments->recvcount,
                           datatype_of(arguments->recvtypes ? arguments->recvtypes[i] : arguments->recvtype)};
     if (arguments->recvcounts) block.count = arguments->recvcounts[i];
-    if (arguments->verb == ALLTOALLW || arguments->verb == NEIGHBOR_ALLTOALLW) {
+    if (arguments->verb == ALLTOALLW || arguments->verb == NEIGHBOR_ALLTOALLW)
         block.at += arguments->rdispls[i];
-    } else if (arguments->rdispls != NULL) {
+    else if (arguments->rdispls != NULL)
         block.at += arguments->rdispls[i] * block.type->extent;
-    } else {
+    else
         block.at += i * block.count * block.type->extent;
-    }
     return block;
 }
 
@@ -132,9 +130,8 @@ static uint64_t pack_contribution(const struct collective *collective) {
                 takes_part(collective) && !(collective->communicator->remote && is_root(collective));  // fall through
         default: {
             MPI_Count count = arguments->recvcount;
-            for (int i = 0; arguments->verb == REDUCE_SCATTER && i < size_of(collective->communicator); i++) {
+            for (int i = 0; arguments->verb == REDUCE_SCATTER && i < size_of(collective->communicator); i++)
                 count = i ? count + arguments->recvcounts[i] : arguments->recvcounts[i];
-            }
             if (arguments->verb == REDUCE_SCATTER_BLOCK) count *= size_of(collective->communicator);
             block_of_rank = (struct block){in_place ? arguments->recvbuf : (char *)arguments->sendbuf, count,
                                            datatype_of(arguments->recvtype)};
@@ -200,10 +197,9 @@ static void read_all(struct reader *reader) {
             break;
         case GATHER:
         case GATHERV:
-            for (int i = 0; is_root(collective) && i < peer_count; i++) {
+            for (int i = 0; is_root(collective) && i < peer_count; i++)
                 if (arguments->sendbuf != MPI_IN_PLACE || i != rank)
                     read_segment(reader, i, 0, received_block(arguments, i));
-            }
             break;
         case SCATTER:
         case SCATTERV:
@@ -318,11 +314,10 @@ static uint64_t describe_call(const struct collective *collective) {
     const bool has_received = arguments->recvcounts != NULL && (verb != GATHERV || root);
     const uint64_t offset = new_call((int)verb, has_sent ? size : 0, has_received ? size : 0);
     struct online_call *call = call_at(offset);
-    if (has_sent && in_place) {
+    if (has_sent && in_place)
         list_bytes(call->counts, arguments->recvcounts, arguments->recvtypes, arguments->recvtype, size);
-    } else if (has_sent) {
+    else if (has_sent)
         list_bytes(call->counts, arguments->sendcounts, arguments->sendtypes, arguments->sendtype, size);
-    }
     if (has_received)
         list_bytes(call->counts + call->sent_count, arguments->recvcounts, arguments->recvtypes, arguments->recvtype,
                    size);
@@ -370,8 +365,8 @@ static int check_arguments(const struct arguments *arguments, const struct commu
     return (sends && arguments->sendcount < 0) || (receives && arguments->recvcount < 0) ? MPI_ERR_COUNT : MPI_SUCCESS;
 }
 
-// Non-blocking and persistent ones have an order of their own, as their order among blocking ones may differ from rank to
-// rank.
+// Non-blocking and persistent ones have an order of their own, as their order among blocking ones may differ from rank
+// to rank.
 struct collective *new_collective(const struct arguments *arguments, bool has_request) {
     struct collective *collective = allocate_zeroed(1, sizeof *collective);
     collective->arguments = *arguments;

@@ -21,8 +21,8 @@ static struct request *message(const struct request_kind *kind, struct communica
 
 static bool is_one_for_all(enum verb verb) { return verb == NEIGHBOR_ALLGATHER || verb == NEIGHBOR_ALLGATHERV; }
 
-// Post the messages of a call, as parts of a request. On a grid, a neighbour may be one in several directions: each has a
-// tag, that of the receiver's list.
+// Post the messages of a call, as parts of a request. On a grid, a neighbour may be one in several directions: each has
+// a tag, that of the receiver's list.
 static void post(const struct arguments *arguments, struct communicator *communicator, uint32_t sequence,
                  uint32_t start, struct request *request) {
     const struct topology *topology = communicator->topology;

@@ -93,9 +93,8 @@ static struct group *members_of_color(const struct choice *contributions, int si
                                       const struct group *whole) {
     struct choice *members = allocate(sizeof *members * (size_t)size);
     int count = 0;
-    for (int i = 0; i < size; i++) {
+    for (int i = 0; i < size; i++)
         if (contributions[i].color == color && contributions[i].side == side) members[count++] = contributions[i];
-    }
     qsort(members, (size_t)count, sizeof *members, by_key);
     struct group *group = new_group(count);
     for (int i = 0; i < count; i++) group->ranks[i] = whole->ranks[members[i].rank];
@@ -137,9 +136,8 @@ EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) 
 }
 
 static bool has_several_hosts(const struct group *group) {
-    for (int i = 1; i < group->size; i++) {
+    for (int i = 1; i < group->size; i++)
         if (world->rank[group->ranks[i]].host_number != world->rank[group->ranks[0]].host_number) return true;
-    }
     return false;
 }
 
@@ -175,9 +173,8 @@ EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group handle, MPI_Comm *newcomm) {
     if (group == NULL) return fail(communicator, MPI_ERR_GROUP);
     const int position = rank_in(group, my_rank);
     if (communicator->remote == NULL) {  // groups may be several, without common ranks: the first rank names a group
-        for (int i = 0; i < group->size; i++) {
+        for (int i = 0; i < group->size; i++)
             if (rank_in(communicator->group, group->ranks[i]) == NONE) return fail(communicator, MPI_ERR_GROUP);
-        }
     }
     const int color = position == NONE ? MPI_UNDEFINED : communicator->remote ? 0 : group->ranks[0];
     return split("MPI_Comm_create", communicator, color, position == NONE ? 0 : position, newcomm);
@@ -300,9 +297,8 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
                                    is_first ? communicator->remote : communicator->group};
     struct group *group = new_group(size);
     int at = 0;
-    for (int side = 0; side < 2; side++) {
+    for (int side = 0; side < 2; side++)
         for (int i = 0; i < order[side]->size; i++) group->ranks[at++] = order[side]->ranks[i];
-    }
     free(contributions);
     *newintracomm = build_communicator(communicator, group, NULL, numbers[0], numbers[1]);
     return MPI_SUCCESS;

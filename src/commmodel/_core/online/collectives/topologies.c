@@ -167,8 +167,8 @@ EXPORT int MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int pe
     return MPI_SUCCESS;
 }
 
-struct
-    division {  // of a number into dimensions in falling order, the greatest as near to the least as possible, the last ones great
+// A number divided into dimensions in falling order: the greatest as near to the least as possible, the last large.
+struct division {
     int count, gap, divisor_count;
     int *dimensions, *best, *divisors;
 };
@@ -220,13 +220,12 @@ EXPORT int MPI_Dims_create(int nnodes, int ndims, int dims[]) {
     if (ndims < 0 || nnodes < 1) return fail_world(MPI_ERR_DIMS);
     for (int i = 0; i < ndims; i++) {
         if (dims[i] < 0) return fail_world(MPI_ERR_DIMS);
-        if (dims[i] == 0) {
+        if (dims[i] == 0)
             ++open;
-        } else if (rest % dims[i] == 0) {
+        else if (rest % dims[i] == 0)
             rest /= dims[i];
-        } else {
+        else
             return fail_world(MPI_ERR_DIMS);
-        }
     }
     if (open == 0) return rest == 1 || ndims == 0 ? MPI_SUCCESS : fail_world(MPI_ERR_DIMS);
     struct division division = {.count = open, .gap = INT_MAX};
@@ -234,9 +233,8 @@ EXPORT int MPI_Dims_create(int nnodes, int ndims, int dims[]) {
     division.best = division.dimensions + open;
     list_divisors(&division, rest);
     divide(&division, 0, rest);
-    for (int i = 0, next = 0; i < ndims; i++) {
+    for (int i = 0, next = 0; i < ndims; i++)
         if (dims[i] == 0) dims[i] = division.best[next++];
-    }
     free(division.dimensions);
     free(division.divisors);
     return MPI_SUCCESS;

@@ -90,11 +90,10 @@ static void add_elements(struct builder *builder, MPI_Count count, const struct 
     if (element->alignment > type->alignment) type->alignment = element->alignment;
     const MPI_Count elements = count * element->elements;
     if (elements > 0) {
-        if (type->elements == 0) {
+        if (type->elements == 0)
             type->basic = element->basic;
-        } else if (type->basic != element->basic) {
+        else if (type->basic != element->basic)
             type->basic = MPI_DATATYPE_NULL;
-        }
     }
     type->size += count * element->size;
     type->elements += elements;
@@ -108,10 +107,9 @@ static void add_runs(struct builder *builder, MPI_Aint offset, MPI_Count count, 
         add_run(builder, offset, run);
         return;
     }
-    for (MPI_Count i = 0; i < count; i++) {
+    for (MPI_Count i = 0; i < count; i++)
         for (MPI_Count j = 0; j < element->run_count; j++)
             add_run(builder, offset + i * element->extent, element->runs[j]);
-    }
 }
 
 // A block of elements of a type, at an offset in bytes.

@@ -19,9 +19,8 @@ static MPI_Count list_indices(MPI_Count size, int distribution, int argument, in
     }
     if (block < 1) return NONE;
     MPI_Count count = 0;
-    for (MPI_Count first = position * block; first < size; first += grid_sizes * block) {
+    for (MPI_Count first = position * block; first < size; first += grid_sizes * block)
         for (MPI_Count i = first; i < first + block && i < size; i++) indices[count++] = i;
-    }
     return count;
 }
 
@@ -43,9 +42,8 @@ static MPI_Count *offsets(int rank, int dimensions, const MPI_Count sizes[], con
         const MPI_Count number =
             list_indices(sizes[i], distributions[i], arguments[i], grid_sizes[i], grid[i], indices);
         MPI_Count *whole = number == NONE ? NULL : allocate(sizeof(MPI_Count) * (size_t)(*count * number + 1));
-        for (MPI_Count j = 0; whole != NULL && j < number; j++) {
+        for (MPI_Count j = 0; whole != NULL && j < number; j++)
             for (MPI_Count k = 0; k < *count; k++) whole[j * *count + k] = result[k] + indices[j] * unit;
-        }
         free(indices);
         free(result);
         result = whole;

@@ -56,10 +56,9 @@ EXPORT int MPI_Type_create_f90_integer(int r, MPI_Datatype *newtype) {
         int range;
         MPI_Datatype type;
     } TYPES[] = {{2, MPI_INTEGER1}, {4, MPI_INTEGER2}, {9, MPI_INTEGER4}, {18, MPI_INTEGER8}};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         if (r <= TYPES[i].range)
             return parametrized(MPI_COMBINER_F90_INTEGER, 1, (MPI_Count[]){r, 0}, TYPES[i].type, newtype);
-    }
     return fail_world(MPI_ERR_ARG);
 }
 
@@ -92,8 +91,7 @@ EXPORT int MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_
                                          MPI_SHORT_INT, MPI_2INT,       MPI_LONG_DOUBLE_INT};
     if (datatype_of(value_type) == NULL || datatype_of(index_type) == NULL) return fail_world(MPI_ERR_TYPE);
     *pair_type = MPI_DATATYPE_NULL;
-    for (int i = 0; index_type == MPI_INT && i < 6; i++) {
+    for (int i = 0; index_type == MPI_INT && i < 6; i++)
         if (VALUES[i] == value_type) *pair_type = PAIRS[i];
-    }
     return MPI_SUCCESS;
 }

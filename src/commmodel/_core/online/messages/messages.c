@@ -2,8 +2,8 @@
 //
 // A message between two ranks goes to the receive that MPI says, whatever the time, unless receives from any source or
 // of any tag are open: then the simulator says who has got which message, and later receives of that communicator wait
-// for its word too. A call that receives any tag of one source, and waits, has the first message of that source where it
-// is the rank's only open receive. A channel holds messages or receives of one source and tag of a rank, never both.
+// for its word too. A call that receives any tag of one source, and waits, has the first message of that source where
+// it is the rank's only open receive. A channel holds messages or receives of one source and tag of a rank, never both.
 #include "online/messages/messages.h"
 
 #include "online/messages/requests.h"
@@ -231,12 +231,11 @@ static void unlink_receive(struct request *request) {
 // The first receive after a request that takes messages of the same channel.
 static struct request *next_like(const struct request *request) {
     struct request *first = NULL, *candidate;
-    for (int index = 0; (candidate = next_object(REQUEST, &index)) != NULL;) {
+    for (int index = 0; (candidate = next_object(REQUEST, &index)) != NULL;)
         if (candidate->kind->is_receive && candidate->is_active && candidate->communicator == request->communicator &&
             candidate->peer == request->peer && candidate->tag == request->tag && candidate->name > request->name &&
             !(candidate->name & FIRST_REPORTED) && (first == NULL || candidate->name < first->name))
             first = candidate;
-    }
     return first;
 }
 

@@ -104,9 +104,8 @@ EXPORT int MPI_Pready_range(int first, int last, MPI_Request handle) {
     if (request == NULL || request->kind != &partitioned_sends || !request->is_active)
         return fail_world(MPI_ERR_REQUEST);
     if (first < 0 || last < first || last >= request->partitions) return fail(request->communicator, MPI_ERR_ARG);
-    for (int i = first; i <= last; i++) {
+    for (int i = first; i <= last; i++)
         if (request->ready[i]) return fail(request->communicator, MPI_ERR_ARG);
-    }
     enter("MPI_Pready");
     memset(request->ready + first, 1, (size_t)(last - first + 1));
     request->ready_count += last - first + 1;

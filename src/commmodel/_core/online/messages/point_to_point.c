@@ -430,9 +430,8 @@ static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_
     int from = source == MPI_ANY_SOURCE ? NONE : world_rank(communicator, source), with = wide_tag(communicator, tag);
     if (!waits || message == NULL || has_threads()) {
         if (!waits) before_poll();
-        while (!(*flag = find(&from, &with)) && waits) {
+        while (!(*flag = find(&from, &with)) && waits)
             has_threads() ? await_change(1.0 / 0.0) : act(AWAIT, from, with, NONE, 1.0 / 0.0);
-        }
         if (!waits) after_poll(*flag);
         if (!*flag) {
             if (request != NULL) free_request(request);

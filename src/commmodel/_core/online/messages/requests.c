@@ -15,11 +15,10 @@ static struct request *free_requests;  // freed ones, for the next
 
 struct request *new_request(const struct request_kind *kind, struct communicator *communicator) {
     struct request *request = free_requests;
-    if (request != NULL) {
+    if (request != NULL)
         free_requests = request->next;
-    } else {
+    else
         request = allocate(sizeof *request);
-    }
     memset(request, 0, sizeof *request);
     request->kind = kind;
     request->communicator = communicator;
@@ -116,9 +115,8 @@ static bool is_active(MPI_Request handle) {
 
 static bool are_valid(int count, const MPI_Request handles[]) {
     if (count < 0) return false;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         if (handles[i] != MPI_REQUEST_NULL && request_of(handles[i]) == NULL) return false;
-    }
     return true;
 }
 
@@ -146,12 +144,10 @@ static int ask(int count, const MPI_Request handles[], bool *done) {
     for (int i = 0; i < count; i++) name_count += is_active(handles[i]) ? name_limit(request_of(handles[i])) : 0;
     int *const names = allocate_zeroed(name_count, sizeof(int)), number = 0;
     bool *const answers = allocate(sizeof(bool) * name_count);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         if (is_active(handles[i])) number += names_of(request_of(handles[i]), names + number);
-    }
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         if (is_active(handles[i]) && request_of(handles[i])->kind->progress) request_of(handles[i])->kind->progress();
-    }
     ask_done(number, names, answers);
     int complete_count = 0, at = 0;
     for (int i = 0; i < count; i++) {
@@ -197,9 +193,8 @@ static void await(int count, const MPI_Request handles[]) {
     if (has_threads()) await_beside_threads(count, handles);
     bool ready = true;
     this_rank->missing = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         if (is_active(handles[i])) ready &= begin_wait(request_of(handles[i]));
-    }
     if (!ready) yield();
 }
 
@@ -289,9 +284,8 @@ EXPORT int MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) 
     } else {
         await(count, handles);
         settle_requests(count, handles);
-        for (int i = 0; i < count; i++) {
+        for (int i = 0; i < count; i++)
             if (complete_one_of(&handles[i], statuses, i) != MPI_SUCCESS) error = MPI_ERR_IN_STATUS;
-        }
         if (error != MPI_SUCCESS) error = fail_world(error);
     }
     leave();
@@ -390,9 +384,8 @@ static int look(int count, const MPI_Request handles[], bool *done, int *active)
     before_poll();
     const int number = ask(count, handles, done);
     after_poll(number > 0);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         if (done[i]) show_result(request_of(handles[i]));
-    }
     return number;
 }
 
@@ -444,9 +437,8 @@ EXPORT int MPI_Request_get_status_any(int count, const MPI_Request handles[], in
     *index = MPI_UNDEFINED;
     empty_status(status);
     if (active == 0 && status != MPI_STATUS_IGNORE) status->MPI_ERROR = MPI_SUCCESS;  // as MPICH does
-    for (int i = count - 1; i >= 0; i--) {
+    for (int i = count - 1; i >= 0; i--)
         if (done[i]) *index = i;
-    }
     if (*index != MPI_UNDEFINED) kept_status(handles[*index], status);
     free(done);
     leave();
@@ -481,11 +473,10 @@ EXPORT int MPI_Startall(int count, MPI_Request handles[]) {
 EXPORT int MPI_Request_free(MPI_Request *handle) {
     struct request *request = request_of(*handle);
     if (request == NULL) return fail_world(MPI_ERR_REQUEST);
-    if (request->is_active && request->kind->is_receive) {
+    if (request->is_active && request->kind->is_receive)
         drop_handle(REQUEST, *handle);  // its message may come: it is kept for ever
-    } else {
+    else
         free_request(request);
-    }
     *handle = MPI_REQUEST_NULL;
     return MPI_SUCCESS;
 }

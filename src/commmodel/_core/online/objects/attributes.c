@@ -1,5 +1,5 @@
-// Attributes: values that a program keeps with communicators and datatypes. Functions with MPII are what MPICH's Fortran
-// bindings call.
+// Attributes: values that a program keeps with communicators and datatypes. Functions with MPII are what MPICH's
+// Fortran bindings call.
 #include "online/objects/attributes.h"
 
 #include "online/objects/communicators.h"

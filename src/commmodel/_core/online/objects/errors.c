@@ -81,9 +81,8 @@ static const struct {
 };
 
 static struct text *text_of(int code) {
-    for (int i = 0; i < text_count; i++) {
+    for (int i = 0; i < text_count; i++)
         if (texts[i].code == code) return &texts[i];
-    }
     return NULL;
 }
 
@@ -96,9 +95,8 @@ EXPORT int MPI_Error_class(int errorcode, int *errorclass) {
 EXPORT int MPI_Error_string(int errorcode, char *string, int *resultlen) {
     const struct text *text = text_of(errorcode);
     const char *words = text != NULL ? text->words : "unknown error";
-    for (size_t i = 0; text == NULL && i < sizeof WORDS / sizeof WORDS[0]; i++) {
+    for (size_t i = 0; text == NULL && i < sizeof WORDS / sizeof WORDS[0]; i++)
         if (WORDS[i].class == errorcode) words = WORDS[i].words;
-    }
     *resultlen = snprintf(string, MPI_MAX_ERROR_STRING, "%s", words);
     return MPI_SUCCESS;
 }
@@ -133,9 +131,8 @@ EXPORT int MPI_Add_error_string(int errorcode, const char *string) {
 static int remove_text(int code, bool is_class) {
     struct text *text = text_of(code);
     if (text == NULL || (text->class == code) != is_class || text->words[0] != 0) return fail_world(MPI_ERR_ARG);
-    for (int i = 0; is_class && i < text_count; i++) {
+    for (int i = 0; is_class && i < text_count; i++)
         if (texts[i].class == code && texts[i].code != code) return fail_world(MPI_ERR_ARG);
-    }
     *text = texts[--text_count];
     last_used = MPI_ERR_LASTCODE;
     for (int i = 0; i < text_count; i++) last_used = texts[i].code > last_used ? texts[i].code : last_used;

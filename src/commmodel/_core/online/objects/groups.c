@@ -26,9 +26,8 @@ void drop_group(struct group *group) {
 
 int rank_in(const struct group *group, int rank) {
     if (rank >= 0 && rank < group->size && group->ranks[rank] == rank) return rank;
-    for (int i = 0; i < group->size; i++) {
+    for (int i = 0; i < group->size; i++)
         if (group->ranks[i] == rank) return i;
-    }
     return NONE;
 }
 
@@ -105,9 +104,8 @@ static struct group *select_ranks(const struct group *before, const struct group
     struct group *result = new_group((before ? before->size : 0) + first->size);
     result->size = 0;
     for (int i = 0; before != NULL && i < before->size; i++) result->ranks[result->size++] = before->ranks[i];
-    for (int i = 0; i < first->size; i++) {
+    for (int i = 0; i < first->size; i++)
         if ((rank_in(second, first->ranks[i]) != NONE) == in) result->ranks[result->size++] = first->ranks[i];
-    }
     return result;
 }
 

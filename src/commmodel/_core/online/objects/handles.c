@@ -47,9 +47,8 @@ void set_handle(enum kind kind, int handle, void *object) {
 void *object_of(enum kind kind, int handle) {
     const unsigned index = (unsigned)handle - (unsigned)BASES[kind];
     if (index < (unsigned)tables[kind].size) return tables[kind].objects[index];
-    for (int i = 0; i < fixed_count[kind]; i++) {
+    for (int i = 0; i < fixed_count[kind]; i++)
         if (fixed[kind][i].handle == handle) return fixed[kind][i].object;
-    }
     return NULL;
 }
 

@@ -46,9 +46,8 @@ static MPI_Info copy_entries(MPI_Info handle, const char *prefix) {
     const struct info *info = handle == MPI_INFO_NULL ? NULL : info_of(handle);
     if (info == NULL) return MPI_INFO_NULL;
     const MPI_Info copy = new_info();
-    for (const struct entry *entry = info->first; entry != NULL; entry = entry->next) {
+    for (const struct entry *entry = info->first; entry != NULL; entry = entry->next)
         if (strncmp(entry->key, prefix, strlen(prefix)) == 0) set(info_of(copy), entry->key, entry->value);
-    }
     return copy;
 }
 

@@ -41,11 +41,10 @@ static void close_transfers(struct window *window, int target) {
     int open_count = 0;
     for (int i = 0; i < window->open_count; i++) {
         const struct open_transfer transfer = window->open[i];
-        if (target != NONE && transfer.target != target) {
+        if (target != NONE && transfer.target != target)
             window->open[open_count++] = transfer;
-        } else {
+        else
             act(WAIT, NONE, NONE, transfer.name, 0.0);
-        }
     }
     window->open_count = open_count;
 }
@@ -82,11 +81,10 @@ static void acquire(struct window *window, int target, int type) {
     if (member->first_waiter == 0 && take(member, type)) return;
     const uint64_t offset = allocate_shared(sizeof(struct waiter), "a lock");
     *(struct waiter *)online_at(world, offset) = (struct waiter){0, my_rank, type};
-    if (member->first_waiter == 0) {
+    if (member->first_waiter == 0)
         member->first_waiter = offset;
-    } else {
+    else
         ((struct waiter *)online_at(world, member->last_waiter))->next = offset;
-    }
     member->last_waiter = offset;
     act(RECV, NONE, window_tag(window, A_LOCK), NONE, -1.0);
     yield();
@@ -215,9 +213,8 @@ EXPORT int MPI_Win_sync(MPI_Win win) {
 // ---- epochs of groups
 
 static bool is_within(const struct window *window, const struct group *group) {
-    for (int i = 0; i < group->size; i++) {
+    for (int i = 0; i < group->size; i++)
         if (rank_in(window->communicator->group, group->ranks[i]) == NONE) return false;
-    }
     return true;
 }
 

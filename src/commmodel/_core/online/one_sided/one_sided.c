@@ -59,9 +59,7 @@ static int check_access(struct access *access, MPI_Aint displacement) {
     access->address = is_dynamic ? (uint64_t)offset : member->base + (uint64_t)offset;
     if (volume(access->count, access->type) == 0) return MPI_SUCCESS;
     const MPI_Count end = end_of(access->count, access->type);
-    if (is_dynamic) {
-        return is_attached_memory(member, access->address, end) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
-    }
+    if (is_dynamic) return is_attached_memory(member, access->address, end) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
     const MPI_Count begin = access->type->true_lower;
     return offset + begin < 0 || offset + end > member->size ? MPI_ERR_RMA_RANGE : MPI_SUCCESS;
 }
@@ -99,9 +97,8 @@ static int operate(const char *call, struct access *access, MPI_Aint displacemen
         enter(call);
         if ((!window->is_fenced && !window->accessed) || (result && changes)) settle();
         char *origin_data = allocate(2 * (size_t)bytes + 2), *target_data = origin_data + bytes + 1;
-        if (result || combines) {
+        if (result || combines)
             read_memory(access->rank, access->mapping, access->address, access->count, access->type, target_data);
-        }
         if (changes) pack(origin->at, origin->count, origin->type, origin_data);
         if (result) unpack(result->at, result->count, result->type, target_data, bytes);
         if (combines && bytes > 0)

@@ -63,9 +63,8 @@ static void widen(void) {
     const size_t before = old == NULL ? 0 : site_mask + 1;
     site_mask = before == 0 ? 63 : 2 * before - 1;
     sites = allocate_zeroed(site_mask + 1, sizeof *sites);
-    for (size_t i = 0; i < before; i++) {
+    for (size_t i = 0; i < before; i++)
         if (old[i].text != 0) *find(old[i].site, old[i].call) = old[i];
-    }
     free(old);
 }
 

@@ -32,9 +32,8 @@ static void look_at(const char *function, const void *caller) {
     Dl_info info, program;
     if (is_python || dladdr(caller, &info) == 0 || info.dli_fname == NULL) return;
     bool counts = dladdr((void *)getauxval(AT_ENTRY), &program) != 0 && program.dli_fbase == info.dli_fbase;
-    for (size_t i = 0; i < sizeof LIBRARIES / sizeof *LIBRARIES; i++) {
+    for (size_t i = 0; i < sizeof LIBRARIES / sizeof *LIBRARIES; i++)
         counts |= strstr(info.dli_fname, LIBRARIES[i]) != NULL;
-    }
     if (!counts) return;
     char site[256];
     const uintptr_t address = (uintptr_t)caller - 1;
@@ -78,9 +77,8 @@ void look_for_blas(void) {
     char line[4096];
     while (!world->blas && fgets(line, sizeof line, maps) != NULL) {
         const char *name = strrchr(line, '/');
-        for (size_t i = 0; name != NULL && i < sizeof LIBRARIES / sizeof *LIBRARIES; i++) {
+        for (size_t i = 0; name != NULL && i < sizeof LIBRARIES / sizeof *LIBRARIES; i++)
             if (strstr(name, LIBRARIES[i]) != NULL) commmodel_note_blas();
-        }
     }
     fclose(maps);
 }

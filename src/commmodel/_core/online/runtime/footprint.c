@@ -12,9 +12,8 @@ static uint64_t sum_of(const char *path, const char *field) {
     while (fgets(line, sizeof line, file) != NULL) {
         unsigned long begin, end;
         if (sscanf(line, "%lx-%lx ", &begin, &end) == 2) is_shared = strstr(line, "/memfd:commmodel-online") != NULL;
-        if (!is_shared && strncmp(line, field, strlen(field)) == 0 && sscanf(line, "%*s %lu", &kibibytes) == 1) {
+        if (!is_shared && strncmp(line, field, strlen(field)) == 0 && sscanf(line, "%*s %lu", &kibibytes) == 1)
             sum += 1024 * kibibytes;
-        }
     }
     fclose(file);
     return sum;

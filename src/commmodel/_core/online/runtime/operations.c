@@ -114,8 +114,8 @@ void ask_done(int count, const int *names, bool *done) {
     online_free(world, at);
 }
 
-// The first poll that finds nothing takes no time; those after it wait for a change, but not for ever, as something else
-// than messages may end the loop.
+// The first poll that finds nothing takes no time; those after it wait for a change, but not for ever, as something
+// else than messages may end the loop.
 void before_poll(void) {
     if (pause_seconds == 0.0) return;
     progress();
@@ -125,9 +125,8 @@ void before_poll(void) {
 }
 
 void after_poll(bool is_found) {
-    if (is_found) {
+    if (is_found)
         pause_seconds = 0.0;
-    } else if (pause_seconds == 0.0) {
+    else if (pause_seconds == 0.0)
         pause_seconds = 1e-6;
-    }
 }

@@ -18,9 +18,8 @@ static int number_of(const char *name) {
     const unsigned slot = (unsigned)((uintptr_t)name * 0x9e3779b97f4a7c15u >> 56) % CACHED;
     if (cache[slot].name == name) return cache[slot].number;
     int number = NOT_COMPARED;
-    for (int i = 0; i < world->recorded_name_count; i++) {
+    for (int i = 0; i < world->recorded_name_count; i++)
         if (strcmp(name_of(i), name) == 0) number = i;
-    }
     cache[slot].name = name;
     cache[slot].number = number;
     return number;

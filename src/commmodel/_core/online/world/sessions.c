@@ -24,9 +24,8 @@ static int fail_session(MPI_Session handle, int error) {
 }
 
 static int set_of(const char *name) {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         if (strcasecmp(name, SETS[i]) == 0) return i;
-    }
     return NONE;
 }
 
