@@ -77,7 +77,7 @@ struct block received_block(const struct arguments *arguments, int i) {
     return block;
 }
 
-// ---- what this rank gives
+// ---- this rank's contribution
 
 static uint64_t part_with(int segments, const struct block *blocks) {
     MPI_Count bytes = 0;
@@ -149,7 +149,7 @@ static uint64_t pack_contribution(const struct collective *collective) {
     return offset;
 }
 
-// ---- what it reads
+// ---- contributions of other ranks
 
 static const struct part *part_from(const struct collective *collective, int peer, bool remote) {
     const uint64_t offset = part_of(collective->call, position_of(collective->communicator, peer, remote));
@@ -291,7 +291,7 @@ static bool read_parts(struct collective *collective, bool copies) {
     return reader.is_there;
 }
 
-// ---- what the simulator hears of it
+// ---- the call as the simulator gets it
 
 static MPI_Count bytes_of(MPI_Count count, MPI_Datatype handle) {  // 0 where there is no such type
     const struct datatype *type = datatype_of(handle);

@@ -1,4 +1,4 @@
-// The calls of collectives in shared memory.
+// Collective calls in shared memory: parts of all ranks, tags, definitions of communicators.
 #pragma once
 
 #include "online/objects/communicators.h"

@@ -1,4 +1,4 @@
-// Requests: what waits, tests and starts.
+// Requests: MPI_Wait, MPI_Test, MPI_Start and their variants.
 #include "online/messages/requests.h"
 
 #include <limits.h>
@@ -39,7 +39,7 @@ void free_request(struct request *request) {
     free_requests = request;
 }
 
-// Tell the simulator that a request is waited for; whether all that it needs is there already.
+// Tell the simulator that the rank waits for a request; returns whether its data have arrived.
 static bool begin_wait(struct request *request) {
     if (!request->is_active || request->is_cancelled) return true;
     if (request->name != NONE) act(WAIT, NONE, NONE, request->name, 0.0);
@@ -83,7 +83,7 @@ void show_parts(struct request *request) {
 const struct request_kind joint_requests = {.expect = expect_parts, .finish = finish_parts, .show = show_parts};
 const struct request_kind empty_requests;
 
-// A request is complete: take its result, and the request where it is of no more use.
+// Finish a completed request; free it unless it is persistent.
 static int complete(MPI_Request *handle, MPI_Status *status) {
     struct request *request = request_of(*handle);
     if (request == NULL || !request->is_active) {
@@ -100,7 +100,7 @@ static int complete(MPI_Request *handle, MPI_Status *status) {
     return error;
 }
 
-// As one of several requests, whose statuses tell errors.
+// Complete one of several requests; its error goes to its status.
 static int complete_one_of(MPI_Request *handle, MPI_Status statuses[], int number) {
     MPI_Status *const status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[number];
     const int error = complete(handle, status);
@@ -120,7 +120,7 @@ static bool are_valid(int count, const MPI_Request handles[]) {
     return true;
 }
 
-// ---- which of several are complete
+// ---- completed requests among several
 
 static int names_of(const struct request *request, int *names) {
     if (request->part_count > 0) {
@@ -171,7 +171,7 @@ static int active_of(int count, const MPI_Request handles[]) {
     return number;
 }
 
-// Whether one may become complete without the simulator's word.
+// Whether a request may complete without the simulator.
 static bool has_others(int count, const MPI_Request handles[]) {
     for (int i = 0; i < count; i++) {
         const struct request *request = is_active(handles[i]) ? request_of(handles[i]) : NULL;
@@ -368,7 +368,7 @@ EXPORT int MPI_Testsome(int count, MPI_Request handles[], int *outcount, int ind
     return error;
 }
 
-// The status of a request that is complete, which it keeps.
+// Fill the status of a completed request without freeing the request.
 static void kept_status(MPI_Request handle, MPI_Status *status) {
     empty_status(status);
     const struct request *request = is_active(handle) ? request_of(handle) : NULL;

@@ -1,4 +1,4 @@
-// Requests: what waits, tests and starts.
+// Requests: MPI_Wait, MPI_Test, MPI_Start and their variants.
 #pragma once
 
 #include "online/datatypes/datatypes.h"

@@ -1,4 +1,4 @@
-// Statuses: what is told of a message that has been received.
+// Statuses of received messages.
 #include "online/messages/statuses.h"
 
 #include "online/datatypes/datatypes.h"

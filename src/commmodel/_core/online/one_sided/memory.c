@@ -1,5 +1,5 @@
-// Memory of other ranks. What lies in the shared memory is reached directly; all else its rank itself copies, while it
-// waits for its turn: no system's permission is needed.
+// Memory of other ranks. Shared memory is read directly; other memory is copied by its own rank while that waits for
+// its turn, which needs no permission of the system.
 #include "online/one_sided/windows.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/turns.h"

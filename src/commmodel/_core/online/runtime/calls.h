@@ -5,7 +5,7 @@
 
 extern const char *call_name;  // current or last MPI function
 
-void enter(const char *name);  // a call that takes simulated time begins
+void enter(const char *name);  // at the beginning of each call that takes simulated time
 void leave(void);
 _Noreturn void missing(const char *name);  // a function that is not simulated
 

@@ -9,6 +9,6 @@ void start_clock(void);                  // of the rank's computation
 void charge(void);                       // computation since the last call
 void charge_seconds(double seconds);     // of this machine
 void charge_recorded(const char *call);  // the computation before a call, from a recording
-void restart_clock(void);                // what has been computed so far is charged already
+void restart_clock(void);                // computation so far is charged already
 void check_outside_sample(const char *call);
 double now(void);

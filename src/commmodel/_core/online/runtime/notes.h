@@ -1,4 +1,4 @@
-// What the user is told of a rank besides times.
+// Notes on a rank that the user gets beside its times: memory, threaded BLAS.
 #pragma once
 
 void look_for_blas(void);

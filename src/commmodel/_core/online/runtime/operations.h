@@ -17,7 +17,7 @@ void begin_batch(void);    // following operations belong to one non-blocking co
 uint64_t end_batch(void);  // its operations, 0 where there are none
 bool is_batch_over(uint64_t batch);
 void wait_for_batch(uint64_t batch);
-void progress(void);     // begin what is pending
-void before_poll(void);  // a question whether something has happened
+void progress(void);     // start pending batches beside the own operations
+void before_poll(void);  // before a poll (MPI_Test, MPI_Iprobe)
 void after_poll(bool is_found);
 void ask_done(int count, const int *names, bool *done);  // which requests are complete now

@@ -19,8 +19,8 @@ void attach(void);
 bool is_attached(void);
 void check_process(const char *call);  // ends the simulation in a forked copy of the rank
 _Noreturn void abort_all(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void yield(void);  // until the simulator has carried out all operations so far, or what is awaited has come
+void yield(void);  // until the simulator has executed all operations so far, or awaited data have arrived
 void pass_turn(void);
-void make_ready(int rank);  // a rank gets what it waits for
+void make_ready(int rank);  // the data that a rank waits for have arrived
 bool is_ahead(void);        // of the simulator, which has yet to carry out operations
 double last_turn(void);     // its simulated time

@@ -1,4 +1,4 @@
-// The beginning and the end of MPI in a rank, its clock, and what it is told of where it runs.
+// MPI_Init, MPI_Finalize, MPI_Wtime, and queries of host, version and threads.
 #include "online/world/environment.h"
 
 #include <pthread.h>
