@@ -40,19 +40,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         parsed: _Parsed = parse(words)
     except (CommModelError, HelpRequest) as other:
         parsed = other
-    if isinstance(parsed, CommandLine) and parsed.launches is not None:
+    if isinstance(parsed, CommandLine) and (parsed.dry_run or parsed.launches is not None):
         if not is_launched():
-            return _repeat(parsed, words)
+            return _run_outside_mpi(parsed, words)
         parsed = InputError(
-            "--launches starts the launcher itself: python -m commmodel.bench --launches 5 --launcher 'mpiexec -n 2', "
-            "without mpiexec before it"
+            "--dry-run starts no ranks: type it without mpiexec, with -p RANKS -k RANKS_OF_A_NODE"
+            if parsed.dry_run
+            else "--launches starts the launcher itself: python -m commmodel.bench --launches 5 --launcher "
+            "'mpiexec -n 2', without mpiexec before it"
         )
-
-    if isinstance(parsed, CommandLine) and parsed.dry_run:
-        if not is_launched():
-            return _foretell(parsed)
-        parsed = InputError("--dry-run starts no ranks: type it without mpiexec, with -p RANKS -k RANKS_OF_A_NODE")
-
     try:
         with guarded():
             return _run(parsed)
@@ -112,23 +108,16 @@ def _interruption(rank: int, *, watched: bool) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def _foretell(line: CommandLine) -> int:
-    """Say what a launch would do; return the exit code."""
+def _run_outside_mpi(line: CommandLine, words: Sequence[str]) -> int:
+    """Start several launches, or say what one would do; return the exit code."""
     from commmodel.bench.dry_run import forecast
 
     try:
+        if not line.dry_run:
+            return measure_repeatedly(line, words)
         launch = forecast(line)
-    except CommModelError as error:
-        print(f"commmodel.bench: {error}", file=sys.stderr)
-        return error.exit_code
-    tell(msgspec.json.encode(launch).decode() if line.json else str(launch))
-    return 0
-
-
-def _repeat(line: CommandLine, words: Sequence[str]) -> int:
-    """Start several launches, outside of MPI; return the exit code."""
-    try:
-        return measure_repeatedly(line, words)
+        tell(msgspec.json.encode(launch).decode() if line.json else str(launch))
+        return 0
     except CommModelError as error:
         print(f"commmodel.bench: {error}", file=sys.stderr)
         return error.exit_code

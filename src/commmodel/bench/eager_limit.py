@@ -25,7 +25,7 @@ def send_blocks(session: Session, size: int) -> bool:
         session.comm, session.peer, session.first, session.send_buffer, size,
         session.ticks(_DELAY_SECONDS), session.clock_number,
     )  # fmt: skip
-    return ticks > session.ticks(_DELAY_SECONDS / 2)
+    return bool(ticks > session.ticks(_DELAY_SECONDS / 2))
 
 
 def search(session: Session, blocks: Callable[[int], bool]) -> tuple[int, int | None]:

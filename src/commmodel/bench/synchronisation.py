@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,6 @@ from commmodel.results import Clock
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-
-    from commmodel._core.mpi.collective import CommonClock
 
 __all__ = [
     "METHODS", "Exchanges", "GlobalClock", "GroupClock", "MPIWires", "Reading", "Wires", "anchor", "best_reading",
@@ -336,8 +334,8 @@ class GroupClock:
             wires.rest()
             self._anchored = time.perf_counter()
 
-    def for_loops(self, slack: float) -> "CommonClock":
-        """Return the clock for the loops of `_core`; a rank later than `slack` seconds has missed the start."""
+    def for_loops(self, slack: float) -> Any:
+        """Return the `CommonClock` for the loops of `_core`; a rank later than `slack` seconds has missed the start."""
         from commmodel._core.mpi import collective
 
         if self._wires is None:

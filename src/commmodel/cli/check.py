@@ -20,9 +20,9 @@ from commmodel.cli.parsers import (
     typed,
     warn_of_launches,
     whole,
-    wrote_page,
+    write_requested_page,
 )
-from commmodel.errors import InputError, MissingPackageError
+from commmodel.errors import InputError
 
 
 def add(verbs: Any) -> None:
@@ -152,13 +152,8 @@ def _run(arguments: argparse.Namespace) -> int:
         launches = (*measurements.launches, *options["baseline"].launches)
         MESSAGE_BUFFERS.refuse_different(launches, "measure both with the same --buffers")
     checked = check(measurements, expectations, **options)
-    output = arguments.output
-    if output is not None:
-        from commmodel import report
-
-        name = expected or f"as in {', '.join(arguments.baseline)}"
-        if not wrote_page(lambda: report.write_check(output, name, checked, arguments.statistic)):
-            output = None
+    name = expected or f"as in {', '.join(arguments.baseline)}"
+    output, code = write_requested_page(arguments.output, "write_check", name, checked, arguments.statistic)
     if arguments.json:
         print_json(_as_json(checked) | {"output": output})
     else:
@@ -169,7 +164,7 @@ def _run(arguments: argparse.Namespace) -> int:
             print(f"written to {output}")
     if not checked.holds or (arguments.uncertain == "fail" and checked.count("uncertain")):
         return 1
-    return 0 if output == arguments.output else MissingPackageError.exit_code
+    return code
 
 
 def _as_json(checked: Any) -> dict[str, Any]:

@@ -21,9 +21,9 @@ from commmodel.cli.parsers import (
     sizes,
     warn_of,
     whole,
-    wrote_page,
+    write_requested_page,
 )
-from commmodel.errors import InputError, MissingPackageError
+from commmodel.errors import InputError
 
 _PATTERNS = (
     "point-to-point", "multiple-end-points-contiguous", "multiple-end-points-interleaved", "end-point-congestion",
@@ -225,13 +225,7 @@ def _validate(arguments: argparse.Namespace) -> int:
     else:
         machine = known_machine(arguments.machine)
     validated = validation.validate(measurements, machine, arguments.model or "bounded")
-    output = arguments.output
-    if output is not None:
-        from commmodel import report
-
-        if not wrote_page(lambda: report.write_validation(output, machine.name, validated)):
-            output = None
-    code = 0 if output == arguments.output else MissingPackageError.exit_code
+    output, code = write_requested_page(arguments.output, "write_validation", machine.name, validated)
     if arguments.json:
         print_json(_validation_as_json(validated, output))
         return code

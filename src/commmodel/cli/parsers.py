@@ -416,6 +416,16 @@ def wrote_page(write: Callable[[], None]) -> bool:
     return True
 
 
+def write_requested_page(output: str | None, name: str, *contents: Any) -> tuple[str | None, int]:
+    """Write a page beside tables by a function of the report; return its path, if it was written, and the exit code."""
+    if output is None:
+        return None, 0
+    from commmodel import report
+
+    is_written = wrote_page(lambda: getattr(report, name)(output, *contents))
+    return (output, 0) if is_written else (None, MissingPackageError.exit_code)
+
+
 def page_writer(name: str) -> Any:
     """Return a function of the report that writes a page; None, with a note printed, where a package is missing."""
     from commmodel import report

@@ -26,9 +26,9 @@ from commmodel.cli.parsers import (
     typed,
     warn_of,
     whole,
-    wrote_page,
+    write_requested_page,
 )
-from commmodel.errors import InputError, MissingPackageError, MissingParameterError
+from commmodel.errors import InputError, MissingParameterError
 from commmodel.units import parse_whole
 
 _OF_COLLECTIVES = "plogp, loggp or logp (default: plogp, else loggp)"
@@ -330,13 +330,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         path=arguments.path,
     )
     summaries = predict.summarise(comparison.rows)
-    output = arguments.output
-    if output is not None:
-        from commmodel import report
-
-        if not wrote_page(lambda: report.write_comparison(output, machine.name, comparison, summaries)):
-            output = None
-    code = 0 if output == arguments.output else MissingPackageError.exit_code
+    output, code = write_requested_page(arguments.output, "write_comparison", machine.name, comparison, summaries)
     if arguments.json:
         print_json(_comparison_as_json(comparison, summaries, output))
         return code
