@@ -4,10 +4,12 @@ import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -100,7 +102,8 @@ def test_an_unknown_part_is_told():
 
 REFERENCE = Path(__file__).parents[1] / "docs/reference"
 DIRECTIVE = re.compile(r"^\.\. (auto\w+|py:\w+):: (\S+)\n((?:   :.*\n)*)", re.MULTILINE)
-MEMBERS = re.compile(r":members: *(.*)\n")
+MEMBERS = re.compile(r"^   :members: *(.*)\n", re.MULTILINE)
+HIDDEN = re.compile(r":exclude-members: (.*)\n")
 FOR_OUR_READERS = {"parse_toml", "published", "quantity", "read_bytes", "read_text", "type_or_text"}
 """Names of `commmodel.documents` that the package's own readers share, and nobody is promised."""
 
@@ -145,3 +148,77 @@ def test_structs_of_kernels_are_listed_and_not_at_the_front_of_results():
     assert len(kernels) > 20
     assert kernels <= set(documented())
     assert not kernels & set(vars(commmodel.results))
+
+
+NEEDS_RANKS = {
+    "commmodel.record.launch", "commmodel.report.write_validation", "commmodel.sweep.interleaving.measure_in_turns",
+}  # fmt: skip
+"""What starts MPI programs, or takes measurements of minutes: a doctest cannot show it, tests of ranks do."""
+
+
+@cache
+def promised() -> dict[str, Callable[..., object]]:
+    """Functions and methods that the reference promises, by the names it gives them."""
+    functions: dict[str, Callable[..., object]] = {}
+    for page in set(REFERENCE.glob("*.md")) - {REFERENCE / "internals.md"}:
+        for directive, target, options in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
+            if directive in {"autofunction", "autoclass", "automodule"}:
+                parent, _, name = target.rpartition(".")
+                part = getattr(import_module(parent), name) if directive != "automodule" else import_module(target)
+                members, hidden = MEMBERS.search(options), HIDDEN.search(options)
+                left_out = set(hidden[1].split(", ")) if hidden else set()
+                add_promised(functions, target, part, members and members[1].split(", "), left_out)
+    return {name: function for name, function in functions.items() if function.__module__.startswith("commmodel")}
+
+
+def add_promised(
+    functions: dict[str, Callable[..., object]], target: str, part: Any, members: list[str] | None, left_out: set[str]
+) -> None:
+    if inspect.isroutine(part):
+        functions[target] = part
+    if not members:
+        return
+    if members == [""]:
+        members = list(part.__all__ if inspect.ismodule(part) else vars(part))
+    for name in set(members) - left_out:
+        value = getattr(part, name, None)
+        if inspect.isroutine(value) and not name.startswith("_") and value.__doc__:
+            functions[f"{target}.{name}"] = value
+        elif inspect.isclass(value) and inspect.ismodule(part):
+            add_promised(functions, f"{target}.{name}", value, [""], left_out)
+
+
+SPEAKS_FOR_ITSELF = re.compile(r"'?([A-Z]\w+|commmodel[\w.]+|str \| os\.PathLike\[str\])'?( \| None)?")
+"""Types of arguments that need no description: a struct, whose fields are described, and a path."""
+
+
+def lacking(name: str, function: Callable[..., object]) -> list[str]:
+    """What a promised function's docstring or signature lacks."""
+    text = inspect.getdoc(function) or ""
+    arguments = [part for key, part in inspect.signature(function).parameters.items() if key not in {"self", "cls"}]
+    described = re.findall(r"^([\w, *]+)(?: :.*)?$", text.partition("Parameters\n---")[2], re.MULTILINE)
+    names = {key.strip("* ") for line in described for key in line.split(",")}
+    missing = []
+    for part in arguments:
+        annotation = inspect.formatannotation(part.annotation)
+        if len(arguments) > 1 and part.name not in names and not SPEAKS_FOR_ITSELF.fullmatch(annotation):
+            missing.append(part.name)
+        if annotation == "bool" and part.kind is not part.KEYWORD_ONLY:
+            missing.append(f"{part.name} as a keyword only")
+    if not re.search(rf"(^|[ .(]){function.__name__}\(", shown_code(function), re.MULTILINE):
+        missing += ["an example"] if name not in NEEDS_RANKS else []
+    if "Raises\n---" not in text and re.search(r"^\s+raise \w+Error", inspect.getsource(function), re.MULTILINE):
+        missing.append("Raises")
+    return missing
+
+
+def shown_code(function: Callable[..., object]) -> str:
+    """Lines of the examples that `make test` runs: of the function's module, and of the guides."""
+    texts = [inspect.getsource(sys.modules[function.__module__])]
+    texts += [page.read_text(encoding="utf-8") for page in (REFERENCE.parent / "howto").glob("*.md")]
+    return "\n".join(re.findall(r"^ *(?:>>>|\.\.\.) (.*)", "\n".join(texts), re.MULTILINE))
+
+
+def test_what_is_promised_says_what_it_takes_and_shows_it():
+    assert len(promised()) > 100
+    assert not {name: missing for name, function in promised().items() if (missing := lacking(name, function))}

@@ -211,6 +211,13 @@ class Exchange:
 
         All ranks need the same choice: make it on one of them and broadcast it where it rests on measurements.
 
+        Parameters
+        ----------
+        comm, transfers, tag
+            As of `Exchange`.
+        choice : Choice
+            The same on all ranks.
+
         Examples
         --------
         >>> from mpi4py import MPI
@@ -295,8 +302,13 @@ class Exchange:
 def exchange(comm: "MPI.Comm", transfer: Transfer, *, message_size: int, burst: int, tag: int = _TAG) -> None:
     """Send a buffer and receive another in pipelined bursts of messages, computing on each message as it comes.
 
-    Arguments as in `Exchange`. An exchange is made and freed within: where the same buffers are
+    An exchange is made and freed within: where the same buffers are
     exchanged again and again, make an `Exchange` once.
+
+    Parameters
+    ----------
+    comm, message_size, burst, tag
+        As of `Exchange`.
 
     Examples
     --------

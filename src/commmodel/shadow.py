@@ -81,6 +81,11 @@ def sampled(runs: int = 3, *, by_all: bool = False, key: Hashable = None) -> Sam
     key : hashable, optional
         What its time depends on, as the size of a problem: each key is timed by itself.
 
+    Raises
+    ------
+    InputError
+        Where `runs` is below 1.
+
     Examples
     --------
     >>> from commmodel import sampled

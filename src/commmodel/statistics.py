@@ -96,6 +96,15 @@ def log_half_width(values: Sequence[float] | np.ndarray, confidence: float = CON
 def summarise(samples: Sequence[float] | np.ndarray, confidence: float = CONFIDENCE) -> Summary:
     """Return quantiles, mean and the median's interval of at least one sample.
 
+    Parameters
+    ----------
+    samples : sequence of float
+        In any one unit.
+    confidence : float
+        Of the median's interval, such as 0.95.
+
+    Examples
+    --------
     >>> summarise([3.0, 1.0, 2.0]).median
     2.0
     """

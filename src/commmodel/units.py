@@ -131,6 +131,13 @@ def parse_whole(text: str, least: int = 0, most: int = 10**18 - 1) -> int:
 def parse_size(text: str) -> int:
     """Return a size in bytes.
 
+    Raises
+    ------
+    InputError
+        Naming the text and the units of sizes.
+
+    Examples
+    --------
     >>> parse_size("64KiB"), parse_size("64kB"), parse_size("8")
     (65536, 64000, 8)
     >>> parse_size("64K")

@@ -145,5 +145,12 @@ def _recognised(text: Text, format_name: str) -> str:
 
 
 def load_all(paths: Iterable[str | os.PathLike[str]], format: str = "auto") -> Measurements:  # noqa: A002
-    """Read several files as one; `format` holds for all of them. A launch that stands in several counts once."""
+    """Read several files as one. A launch that stands in several counts once.
+
+    Parameters
+    ----------
+    paths : iterable of path
+    format : str
+        Of all the files, as of `load`.
+    """
     return results.without_duplicates([(str(path), load(path, format)) for path in paths])

@@ -233,8 +233,22 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     def segment(self, message_size: float, path: str | None = None) -> Segment:
         """Return the segment that holds for a message of so many bytes.
 
-        `path` may be left out where the machine has only one, or has one between nodes.
+        Parameters
+        ----------
+        message_size : float
+            Bytes.
+        path : str, optional
+            Needed where the machine has several, none of them between nodes.
 
+        Raises
+        ------
+        InputError
+            Where the size is negative.
+        MissingParameterError
+            Where the machine has no such path or segment.
+
+        Examples
+        --------
         >>> hand_made = Machine("m", (Segment("eager", limit=Limit(8192)), Segment("rendezvous")))
         >>> hand_made.segment(8192).protocol, hand_made.segment(8193).protocol
         ('eager', 'rendezvous')
@@ -331,7 +345,20 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         return chosen_model
 
     def max_rate(self, message_size: float, path: str | None = None) -> MaxRate:
-        """Return the max-rate parameters for a message of so many bytes, with R_N."""
+        """Return the max-rate parameters for a message of so many bytes, with R_N.
+
+        Parameters
+        ----------
+        message_size : float
+            Bytes.
+        path : str, optional
+            As of `segment`.
+
+        Raises
+        ------
+        MissingParameterError
+            Naming the path or parameter that the machine lacks.
+        """
         segment = self.segment(message_size, path)
         if segment.max_rate is None or segment.max_rate.R_N is None:
             missing = "max_rate" if segment.max_rate is None else "max_rate.R_N"

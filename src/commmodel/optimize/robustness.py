@@ -38,8 +38,13 @@ def sensitivity(
 ) -> Sensitivity:
     """Return the factors of the computation time between which the choice stays the same.
 
-    Arguments as in `choose`; not to split is a choice too. With the rule ``measured`` the problem stays of the kind
+    Not to split is a choice too. With the rule ``measured`` the problem stays of the kind
     that it is.
+
+    Parameters
+    ----------
+    machine, problem, candidates, model
+        As of `choose`.
 
     Notes
     -----
@@ -86,7 +91,11 @@ def misdiagnosis(
     """Return the performance loss of the choice for a mistaken kind of problem.
 
     A communication-bound problem is decomposed by the formulas of a computation-bound one, or the other way round.
-    Arguments as in `choose`.
+
+    Parameters
+    ----------
+    machine, problem, candidates, model
+        As of `choose`.
 
     Returns
     -------

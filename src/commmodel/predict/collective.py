@@ -430,7 +430,12 @@ def collective(
 def algorithms(
     machine: Machine, operation: str, problem: Problem, *, model: str | None = None, path: str | None = None
 ) -> list[CollectivePrediction]:
-    """Return the predictions of all applicable algorithms, fastest first; arguments as in `collective`.
+    """Return the predictions of all applicable algorithms, fastest first.
+
+    Parameters
+    ----------
+    machine, operation, problem, model, path
+        As of `collective`.
 
     >>> from commmodel.machine import LogGP, Segment
     >>> ranger = LogGP(Parameter(1.95e-6), Parameter(0.65e-6), Parameter(0.65e-6), Parameter(1e-9))

@@ -41,8 +41,6 @@ from commmodel.simulate.traces.action_text import Action, MemberCall, Tags
 from commmodel.simulate.traces.rank_actions import CountedActions
 from commmodel.simulate.work.communicators import Definition
 
-__all__ = ["RecordedActions"]
-
 NAMES = {call.code: call.name for call in CALLS}
 _GROUPS = {call.code: call.group for call in CALLS}
 _ROOM = 1 << 30  # bytes that a matched probe with wildcards has room for: no call says so

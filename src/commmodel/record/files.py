@@ -319,7 +319,14 @@ class Recording:
         return clock.seconds(0.0), clock.seconds(self._logs[rank].last_tick)
 
     def events(self, rank: int, most: int = _MOST_CALLS) -> Iterator[CallBlock]:
-        """Yield the calls of a rank in blocks of at most so many; no more than one block is in memory."""
+        """Yield the calls of a rank in blocks of at most so many; no more than one block is in memory.
+
+        Parameters
+        ----------
+        rank : int
+        most : int
+            Calls of a block.
+        """
         for decoder in self.decoded(rank, Decoder.decode_calls, most):
             yield CallBlock(*decoder.take()[:3])
 

@@ -33,6 +33,11 @@ def workload(
         How many times faster processors are than those of the recording.
     settings : CollectiveSettings, optional
         Of collectives; by default the place's.
+
+    Raises
+    ------
+    InputError
+        Where the number of processes is another, or the factor is not above 0.
     """
     if processes not in (None, recording.processes):
         raise InputError(

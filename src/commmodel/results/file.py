@@ -91,8 +91,12 @@ class _Lines:
 def load(path: str | os.PathLike[str]) -> Measurements:
     """Read a results file.
 
-    Raises `DamagedFileError` naming file, line and field where a line is not what the format says; a last line
-    without its end, left by a killed run, is no damage: it is left out and noted.
+    A last line without its end, left by a killed run, is no damage: it is left out and noted.
+
+    Raises
+    ------
+    DamagedFileError
+        Naming file, line and field where a line is not what the format says.
     """
     path = Path(path)
     lines = _Lines(path)

@@ -38,7 +38,13 @@ class CheckSettings:
     least: float = 0.05
 
     def check(self) -> None:
-        """Raise where one of them cannot be."""
+        """Raise where one of them cannot be.
+
+        Raises
+        ------
+        InputError
+            Naming the setting.
+        """
         statistic_function(self.statistic)
         share("confidence", self.confidence)
         if not 0 <= finite("least effect", self.least) < math.inf:

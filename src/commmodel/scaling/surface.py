@@ -45,7 +45,13 @@ class SurfaceModel:
         return total
 
     def text(self, first: str, second: str) -> str:
-        """Return the formula with its numbers; `first` and `second` name the parameters."""
+        """Return the formula with its numbers.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of the parameters.
+        """
         words = [f"{self.constant:.4g}"]
         for coefficient, *growths in self.parts:
             factors = zip(growths, (first, second), strict=True)

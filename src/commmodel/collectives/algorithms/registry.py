@@ -65,7 +65,18 @@ def register(
 
 
 def algorithm(operation_name: str, name: str) -> Algorithm:
-    """Return an algorithm by its operation's name and its own; raise `InputError` naming those that exist."""
+    """Return an algorithm by its operation's name and its own.
+
+    Parameters
+    ----------
+    operation_name, name : str
+        Words of `OPERATIONS` and, for the operation, of `ALGORITHMS`.
+
+    Raises
+    ------
+    InputError
+        Naming the algorithms that exist.
+    """
     algorithms = ALGORITHMS[operation(operation_name).name]
     if name not in algorithms:
         raise InputError(f"{operation_name} has no algorithm {name!r}: {choice_of(name, algorithms)}")
@@ -75,6 +86,13 @@ def algorithm(operation_name: str, name: str) -> Algorithm:
 def build(operation_name: str, name: str, problem: Problem) -> Schedule:
     """Return the schedule of an algorithm.
 
+    Parameters
+    ----------
+    operation_name, name : str
+        As of `algorithm`.
+
+    Examples
+    --------
     >>> build("barrier", "dissemination", Problem(8)).messages
     24
     """
@@ -84,6 +102,13 @@ def build(operation_name: str, name: str, problem: Problem) -> Schedule:
 def summary(operation_name: str, name: str) -> str:
     """Return one line on what an algorithm does, with its source.
 
+    Parameters
+    ----------
+    operation_name, name : str
+        As of `algorithm`.
+
+    Examples
+    --------
     >>> summary("barrier", "dissemination")
     'In round i process r notifies r + 2^i, for ⌈log₂P⌉ rounds (Hensgen, Finkel and Manber 1988).'
     """

@@ -324,5 +324,11 @@ def _dumps(selector: Selector) -> str:
 
 
 def dump(selector: Selector, path: str | os.PathLike[str], format: str = "toml") -> None:  # noqa: A002
-    """Write a file of rules, replacing one that is there; see `dumps`."""
+    """Write a file of rules, replacing one that is there; see `dumps`.
+
+    Parameters
+    ----------
+    format : str
+        As of `dumps`.
+    """
     write_text(path, dumps(selector, format))

@@ -26,7 +26,7 @@ class Selection:
     algorithms: Mapping[str, str] = field(default_factory=dict)
     """Operation -> name of the algorithm that it has instead."""
     hosts: tuple[int, ...] = ()
-    """The host of each rank; empty: each has one of its own. Algorithms for nodes of several processors look at it."""
+    """The host of each rank, by default one for each. Algorithms for nodes of several processors look at it."""
     is_prepared: bool = False
     """Whether ranks know already who shares a node with them. Else SMPI makes the communicators of nodes in the first
     call that needs them, which takes messages, too."""

@@ -37,5 +37,11 @@ def render(name: str, validation: Validation) -> str:
 
 
 def write_validation(path: str | os.PathLike[str], name: str, validation: Validation) -> None:
-    """Write the validation page, replacing an existing file."""
+    """Write the validation page, replacing an existing file.
+
+    Parameters
+    ----------
+    name : str
+        Title.
+    """
     write_text(path, render(name, validation))

@@ -54,5 +54,13 @@ def render(name: str, comparison: Comparison, summaries: Sequence[ErrorSummary])
 def write_comparison(
     path: str | os.PathLike[str], name: str, comparison: Comparison, summaries: Sequence[ErrorSummary]
 ) -> None:
-    """Write the comparison page, replacing an existing file."""
+    """Write the comparison page, replacing an existing file.
+
+    Parameters
+    ----------
+    name : str
+        Title.
+    summaries : sequence of ErrorSummary
+        Of `commmodel.predict.summarise`.
+    """
     write_text(path, render(name, comparison, summaries))

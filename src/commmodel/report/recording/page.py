@@ -70,7 +70,17 @@ def write_recording(
     efficiency: Efficiency | None = None,
     folder: str = "FOLDER",
 ) -> None:
-    """Write the page; a file that is there is replaced."""
+    """Write the page; a file that is there is replaced.
+
+    Parameters
+    ----------
+    name : str
+        Title.
+    subtitle : tuple of str
+        Lines below it.
+    folder : str
+        The recording's, for the commands that the page suggests.
+    """
     write_text(path, render(name, profile, subtitle, efficiency=efficiency, folder=folder))
 
 

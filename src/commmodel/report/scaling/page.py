@@ -75,6 +75,13 @@ def render_check(name: str, checked: CheckResult, statistic: str = STATISTIC) ->
 def write_check(path: str | os.PathLike[str], name: str, checked: CheckResult, statistic: str = STATISTIC) -> None:
     """Write the page of a check, replacing an existing file.
 
+    Parameters
+    ----------
+    name : str
+        Title.
+    statistic : str
+        What the repetitions were reduced to, of `commmodel.scaling.STATISTICS`.
+
     Raises
     ------
     InputError

@@ -108,7 +108,16 @@ def write_gantt(
     summaries: Sequence[RunSummary] = (),
     loads: Sequence[Sequence[LinkLoad]] = (),
 ) -> None:
-    """Write the page; a file that is there is replaced."""
+    """Write the page; a file that is there is replaced.
+
+    Parameters
+    ----------
+    name : str
+        Title.
+    timelines : sequence of Timeline
+    summaries, loads : sequence
+        Of each timeline; empty to leave them out.
+    """
     write_text(path, render(name, timelines, summaries, loads))
 
 

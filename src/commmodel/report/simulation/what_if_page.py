@@ -97,5 +97,12 @@ def render_what_if(name: str, predictions: Sequence[PredictedRun]) -> str:
 
 
 def write_what_if(path: str | os.PathLike[str], name: str, predictions: Sequence[PredictedRun]) -> None:
-    """Write the page; a file that is there is replaced."""
+    """Write the page; a file that is there is replaced.
+
+    Parameters
+    ----------
+    name : str
+        Title.
+    predictions : sequence of PredictedRun
+    """
     write_text(path, render_what_if(name, predictions))

@@ -103,7 +103,13 @@ class Platform:
         return self._routing
 
     def route(self, source: int, destination: int) -> list[str]:
-        """Return the names of the links from one host to another."""
+        """Return the names of the links from one host to another.
+
+        Parameters
+        ----------
+        source, destination : int
+            Numbers of hosts.
+        """
         return [self.link_names[link] for link in self.routing().route(source, destination)]
 
     @cached_property

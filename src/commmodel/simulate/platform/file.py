@@ -32,8 +32,22 @@ def _numbers(path: Path, table: dict[str, Any], place: str = "") -> None:
 
 
 def loads(text: str, path: str | os.PathLike[str] = "platform.toml") -> Platform:
-    """Return the platform of a TOML text; `path` is for messages.
+    """Return the platform of a TOML text.
 
+    Parameters
+    ----------
+    text : str
+        TOML.
+    path : path
+        For messages.
+
+    Raises
+    ------
+    DamagedFileError
+        Naming the field.
+
+    Examples
+    --------
     >>> loads('''format = "commmodel-platform"
     ... version = 1
     ... kind = "flat"
@@ -102,7 +116,13 @@ def load(name_or_path: str | os.PathLike[str]) -> Platform:
 
 
 def dumps(platform: Platform) -> str:
-    """Return the TOML text of a platform from a builder or a TOML file."""
+    """Return the TOML text of a platform from a builder or a TOML file.
+
+    Raises
+    ------
+    InputError
+        Where the platform was read from XML.
+    """
     import tomlkit
 
     if platform.description is None:

@@ -135,8 +135,19 @@ def cabinets(
     backbone: Backbone | tuple[float, float] | None = None,
     **options: Unpack[Options],
 ) -> Platform:
-    """Return cabinets of hosts; uplink of each: B/s, s, and B/s of the limiter of both directions.
+    """Return cabinets of hosts, each with an uplink.
 
+    Parameters
+    ----------
+    hosts : sequence of int
+        Of each cabinet.
+    bandwidth, latency, backbone, options
+        As of `flat`.
+    uplink : Uplink or (float, float, float)
+        Of each cabinet: B/s, s, and B/s of the limiter of both directions.
+
+    Examples
+    --------
     >>> cabinets([2, 2], 125e6, 15e-6, (1.25e9, 0.0, 1.625e9)).route(0, 3)[1:-1]
     ['cabinet 0 limiter', 'cabinet 0 up', 'cabinet 1 down', 'cabinet 1 limiter']
     """
@@ -177,6 +188,13 @@ class Crossbar(Topology, frozen=True, tag="crossbar"):
 def crossbar(hosts: int, bandwidth: float, latency: float, **options: Unpack[Options]) -> Platform:
     """Return a full crossbar: a link for each two hosts.
 
+    Parameters
+    ----------
+    hosts, bandwidth, latency, options
+        As of `flat`.
+
+    Examples
+    --------
     >>> crossbar(3, 125e6, 15e-6).route(2, 0)
     ['node-0 node-2 down']
     """
@@ -243,8 +261,17 @@ def fat_tree(
     latency: float,
     **options: Unpack[Options],
 ) -> Platform:
-    """Return a fat tree with D-mod-k routes: from the lowest level up, children, parents, and cables to each parent.
+    """Return a fat tree with D-mod-k routes.
 
+    Parameters
+    ----------
+    down, up, parallel : sequence of int
+        From the lowest level up: children, parents, and cables to each parent.
+    bandwidth, latency, options
+        As of `flat`.
+
+    Examples
+    --------
     >>> fat_tree([4, 4], [1, 2], [1, 2], 125e6, 15e-6).route(0, 5)
     ['node-0 port 0 up', 'switch 1.0 port 2 up', 'switch 1.1 port 2 down', 'node-5 port 0 down']
     """
@@ -275,6 +302,15 @@ class Torus(Topology, frozen=True, tag="torus"):
 def torus(sizes: Sequence[int], bandwidth: float, latency: float, **options: Unpack[Options]) -> Platform:
     """Return a torus with dimension-ordered routes: the first dimension first, in each the shorter way round.
 
+    Parameters
+    ----------
+    sizes : sequence of int
+        Hosts in each dimension.
+    bandwidth, latency, options
+        As of `flat`.
+
+    Examples
+    --------
     >>> torus([4, 3], 125e6, 15e-6).route(0, 7)
     ['node-3 +x down', 'node-3 +y up']
     """
@@ -329,8 +365,19 @@ def dragonfly(
     parallel: tuple[int, int, int] = (1, 1, 1),
     **options: Unpack[Options],
 ) -> Platform:
-    """Return a dragonfly with minimal routes; ``parallel``: cables of a link between groups, chassis, blades.
+    """Return a dragonfly with minimal routes.
 
+    Parameters
+    ----------
+    groups, chassis, blades, nodes : int
+        Groups, chassis of a group, blades of a chassis, hosts of a blade.
+    bandwidth, latency, options
+        As of `flat`.
+    parallel : (int, int, int)
+        Cables of a link between groups, chassis, blades.
+
+    Examples
+    --------
     >>> dragonfly(2, 2, 2, 2, 125e6, 15e-6).route(0, 8)
     ['node-0 up', 'green link 0 up', 'blue link 0 up', 'node-8 down']
     """
@@ -364,8 +411,19 @@ class HyperX(Topology, frozen=True, tag="hyperx"):
 def hyperx(
     sizes: Sequence[int], bandwidth: float, latency: float, *, nodes: int = 1, **options: Unpack[Options]
 ) -> Platform:
-    """Return a HyperX with dimension-ordered routes; ``nodes``: hosts of a router.
+    """Return a HyperX with dimension-ordered routes.
 
+    Parameters
+    ----------
+    sizes : sequence of int
+        Routers in each dimension.
+    bandwidth, latency, options
+        As of `flat`.
+    nodes : int
+        Hosts of a router.
+
+    Examples
+    --------
     >>> hyperx([4, 4], 125e6, 15e-6, nodes=2).route(0, 15)
     ['node-0 up', 'dimension 0 link 2 up', 'dimension 1 link 18 up', 'node-15 down']
     >>> len(hyperx([2] * 4, 125e6, 15e-6).route(0, 15))  # a hypercube: four bits differ

@@ -54,7 +54,13 @@ class Scenario:
     """Whether nobody has asked for the model."""
 
     def run(self, *, record: bool = False, progress: Callable[[float, int], None] | None = None) -> SimulationResult:
-        """Simulate; `record` and `progress` are those of `commmodel.simulate.run`."""
+        """Simulate.
+
+        Parameters
+        ----------
+        record, progress
+            As of `commmodel.simulate.run`.
+        """
         return self._simulate(record, progress)
 
     @property

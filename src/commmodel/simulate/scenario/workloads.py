@@ -77,10 +77,23 @@ def collective(
 ) -> Workload:
     """Return a collective operation, by an algorithm or as a selector picks it; by default with the place's settings.
 
-    The parameters are those of `commmodel.simulate.work.collective`; `rounds` is how often it is called. The number of
-    processes may be that of the place: ``place.processes()``. An algorithm in two levels takes the hosts of the ranks
-    for its nodes, unless the problem names nodes.
+    The number of processes may be that of the place: ``place.processes()``. An algorithm in two levels takes
+    the hosts of the ranks for its nodes, unless the problem names nodes.
 
+    Parameters
+    ----------
+    operation, problem, algorithm
+        As of `commmodel.simulate.work.collective`.
+    rounds : int
+        Calls.
+
+    Raises
+    ------
+    InputError
+        Where an algorithm and a selector are given.
+
+    Examples
+    --------
     >>> from commmodel.simulate.scenario import place
     >>> switch = place("switch")
     >>> collective(switch, "barrier", Problem(switch.processes()), rounds=3).title
@@ -121,8 +134,28 @@ def on_hosts(
 def exchange(
     place: Place, kind: str, message_size: int, processes: int | None = None, *, dimensions: int = 2, rounds: int = 1
 ) -> Workload:
-    """Return an exchange of a kind of `EXCHANGES`; `dimensions` are those of a halo's periodic grid.
+    """Return an exchange of a kind of `EXCHANGES`.
 
+    Parameters
+    ----------
+    kind : str
+        A word of `EXCHANGES`.
+    message_size : int
+        Bytes.
+    processes : int, optional
+        By default those of the place.
+    dimensions : int
+        Of a halo's periodic grid.
+    rounds : int
+        Exchanges.
+
+    Raises
+    ------
+    InputError
+        Naming the exchanges that exist.
+
+    Examples
+    --------
     >>> from commmodel.simulate.scenario import place
     >>> exchange(place("switch"), "halo", 65536).title
     'Halo exchange in 2 dimensions, 64 KiB on 64 ranks'
@@ -145,7 +178,17 @@ def exchange(
 
 
 def messages(path: str, processes: int | None = None, *, rounds: int = 1) -> Workload:
-    """Return an exchange of the messages that a CSV file lists: sender, receiver, bytes."""
+    """Return an exchange of the messages that a CSV file lists.
+
+    Parameters
+    ----------
+    path : str
+        CSV with sender, receiver and bytes.
+    processes : int, optional
+        By default as many as occur in the file.
+    rounds : int
+        Exchanges.
+    """
     listed = work.read_sparse(path, processes)
     title = f"Exchange of {path} on {_ranks(listed.processes)}{_times(rounds)}"
     return Workload(listed.processes, title, lambda *_: _repeated(listed, rounds), {"exchange": path})
@@ -162,6 +205,23 @@ def application(
 ) -> Workload:
     """Return messages and computation of an application kernel: LU or CG of the NAS benchmarks, of a problem class.
 
+    Parameters
+    ----------
+    name : {'lu', 'cg'}
+    problem : str
+        Problem class of the NAS benchmarks.
+    processes : int, optional
+        By default those of the place.
+    iterations : int, optional
+        By default those of the class.
+
+    Raises
+    ------
+    InputError
+        Naming the kernels that exist.
+
+    Examples
+    --------
     >>> from commmodel.simulate.scenario import place
     >>> application(place("switch"), "lu", "S", 16, iterations=1).title
     'LU, class S, on 16 ranks, 1 iteration'
@@ -192,7 +252,13 @@ def replay(
 ) -> Workload:
     """Return a trace, of any format that `commmodel.simulate.traces` reads.
 
-    `faster` is how many times faster processors are than those of a trace whose computation is in seconds.
+    Parameters
+    ----------
+    path : str
+    processes : int, optional
+        Must be those of the trace where it is given.
+    faster : float
+        How many times faster processors are than those of a trace whose computation is in seconds.
     """
     settings = place.settings_or(settings)
     from commmodel.simulate import traces
@@ -211,7 +277,13 @@ def replay(
 
 
 def schedule(path: str) -> Workload:
-    """Return a GOAL schedule."""
+    """Return a GOAL schedule.
+
+    Raises
+    ------
+    InputError
+        Where the place's model needs a program.
+    """
     from commmodel.simulate import goal
 
     read = goal.load(path)

@@ -51,6 +51,11 @@ class Timeline:
         """Return the timeline of a recorded simulation.
 
         Of a deadlock, each rank that hangs waits, from the end of what it last did until the end of the simulation.
+
+        Parameters
+        ----------
+        name : str
+            Title.
         """
         rows = np.concatenate([result.intervals, _hanging(result)]) if result.blocked else result.intervals
         return cls(name or result.model, result.ends.size, rows, result.transfers)

@@ -35,6 +35,14 @@ def _check(processes: int, message_size: float, least: int = 1) -> None:
 def ring(message_size: int, processes: int) -> Program:
     """Return the exchange in which each rank sends n bytes to the next and receives from the one before.
 
+    Parameters
+    ----------
+    message_size : int
+        Bytes.
+    processes : int
+
+    Examples
+    --------
     >>> ring(1024, 4).offsets.tolist()
     [0, 3, 6, 9, 12]
     """
@@ -178,6 +186,14 @@ def shifts(message_size: int, processes: int, rounds: int = 1) -> Program:
 def pairwise(message_size: int, processes: int) -> Program:
     """Return the exchange of every rank with every other, one partner at a time, by MPI_Sendrecv.
 
+    Parameters
+    ----------
+    message_size : int
+        Bytes to each.
+    processes : int
+
+    Examples
+    --------
     >>> pairwise(1024, 4).operations.size // 4
     9
     """
@@ -195,6 +211,15 @@ def pairwise(message_size: int, processes: int) -> Program:
 def pair(message_size: int, processes: int = 2) -> Program:
     """Return a ping-pong with blocking calls: rank 0 sends n bytes to rank 1, which sends them back.
 
+    Parameters
+    ----------
+    message_size : int
+        Bytes.
+    processes : int
+        Those above the first two are idle.
+
+    Examples
+    --------
     >>> pair(8).operations["code"].tolist()
     [2, 4, 4, 2]
     """

@@ -86,9 +86,20 @@ def _chained(processes: int, count: int, make: Callable[[int], Program], name: s
 def sequence(programs: Sequence[Program], name: str = "") -> Program:
     """Return the programs in sequence; a rank begins the next when it has finished its own part.
 
-    `InputError` where there is none, they are for different numbers of processes, or one is a stream that can be read
-    once.
+    Parameters
+    ----------
+    programs : sequence of Program
+        For the same number of processes.
+    name : str
+        Title.
 
+    Raises
+    ------
+    InputError
+        Where there is none, they are for different numbers of processes, or one is a stream that can be read once.
+
+    Examples
+    --------
     >>> barrier = collective("barrier", Problem(4))
     >>> sequence([barrier, mark(4, 0)]).operations.size - barrier.operations.size
     4
@@ -111,6 +122,12 @@ def sequence(programs: Sequence[Program], name: str = "") -> Program:
 def repeat(program: Program, times: int) -> Program:
     """Return the program repeated so many times.
 
+    Parameters
+    ----------
+    times : int
+
+    Examples
+    --------
     >>> repeat(collective("barrier", Problem(2)), 3).offsets.tolist()
     [0, 9, 18]
     """
