@@ -3,9 +3,8 @@
 The probe knows: a blocking send either waits or does not. On both sides of its limit the times are searched for
 changes, and everywhere where it was not run: a segmentation into lines T = α + n β, by dynamic programming over the
 logarithms of the times. Their noise is normal, but any record may be disturbed, so that such a one does not make a
-limit, nor hide one, and is the wider for sizes whose own samples scatter. It may be alike at neighbouring sizes, so
-that times that wander as a whole make none. A limit must raise the likelihood more than chance does in times of one
-line. `evidence` tells by how much: the benchmark measures more where it is not
+limit, nor hide one, and is the wider for sizes whose own samples scatter. A limit must raise the likelihood
+more than chance does in times of one line. `evidence` tells by how much: the benchmark measures more where it is not
 clear.
 """
 
@@ -44,10 +43,6 @@ _EXCESS = 0.5  # mean logarithm of the factor
 _NOTHING = 1e-6  # instead of a weight of 0, with which a line might not be determined
 _NO_TIME = 1e-9  # of the measured one: what a line through the origin gives no bytes
 _ROUNDS = 3
-_FACTORS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95)  # for each octave between two sizes, by which their noise is alike
-_SINGULAR = 1e-12  # added to squares, which may be those of no point
-_NO_DOUBT = 6.0  # of the criterion: lower falls say nothing, whatever the noise
-_ALIKE = 2.0  # of the criterion, for noise that is alike: Akaike's weight of a parameter
 _BUFFERS = 2  # of one message: the sender's and the receiver's
 _CACHE_BONUS = 4.0  # of the criterion, for a limit at which two buffers just fill a known cache
 
@@ -66,20 +61,6 @@ class _Segmentation(NamedTuple):
     """−2 log likelihood."""
     begins: list[int]
     """First point of each line but the first."""
-
-
-class _Times(NamedTuple):
-    """One time of each size, arrays of shape (m,)."""
-
-    size: Array
-    """Bytes, up to 1."""
-    octave: Array
-    seconds: Array
-    """Up to 1."""
-    error: Array
-    """Relative, that the samples show."""
-    disturbed: Array
-    """How probably it is that of disturbed records."""
 
 
 Part = tuple[str, Limit | None]
@@ -191,13 +172,18 @@ def _density(residual: Array, variance: Array, disturbed: Array) -> tuple[Array,
     return (1 - disturbed) * normal, disturbed * excess
 
 
-def _line_costs(times: _Times, ranges: _Ranges) -> Array:
-    """Return −2 log likelihood, α and β of the best line T = α + n β, α, β ≥ 0, in each range, shape (scales, 3, g).
+def _line_costs(size: Array, seconds: Array, error: Array, disturbed: Array, ranges: _Ranges) -> Array:
+    """Return −2 log likelihood of the best line T = α + n β, α, β ≥ 0, through each range, shape (scales, g).
 
     Lines through each two points are tried first, so that no disturbed size leads astray; the best of them is
     improved by least squares with weights computed anew from the residuals, from the smallest scale of noise on.
+
+    Parameters
+    ----------
+    size, seconds, error, disturbed : shape (m,)
+        Bytes up to 1, times, the relative error of each time that its own samples show, and how probably it is that
+        of disturbed records.
     """
-    size, _, seconds, error, disturbed = times
     first, second = np.triu_indices(size.size, 1)
     slope = (seconds[second] - seconds[first]) / (size[second] - size[first])
     byte_time = seconds[size > 0] / size[size > 0]
@@ -222,70 +208,8 @@ def _line_costs(times: _Times, ranges: _Ranges) -> Array:
             share = part * np.maximum(normal / (normal + excess), _NOTHING)
             alpha, beta = weighted_lines(size, seconds, share * log_slope(line, seconds) / (line * variance))
         density = np.sum(_density(residuals(alpha, beta)[1], variance, disturbed), axis=0)
-        costs.append([-2 * (part * np.log(density)).sum(axis=1), alpha, beta])
-    return np.array(costs)
-
-
-def _correlated_cost(times: _Times, begins: Sequence[int], line: Array, usual: NDArray[np.bool_]) -> float:
-    """Return −2 log likelihood of lines from `begins` on if the noise of neighbouring sizes is alike, in all of them.
-
-    Generalised least squares for each scale of the noise and each factor by which it is alike, of which the best
-    counts. They begin at the times `line` of the best lines with independent noise.
-
-    Parameters
-    ----------
-    usual : shape (m,)
-        Which times are undisturbed.
-    """
-    size, octave, seconds, error, disturbed = times
-    pieces = np.searchsorted(begins, np.arange(size.size), side="right")[:, None] == np.arange(len(begins) + 1)
-    design = np.concatenate([pieces, pieces * size[:, None]], axis=1) / seconds[:, None]
-    length = np.linalg.norm(design, axis=0)
-    design *= seconds[:, None] / length
-    distance = np.abs(octave[usual, None] - octave[usual])
-    alike = np.array([scale**2 * factor**distance for scale in _SCALES for factor in _FACTORS])
-    root = np.linalg.cholesky(alike + np.diag(error[usual] ** 2))
-    lines = np.tile(line, (len(root), 1))
-    for _ in range(_ROUNDS):
-        slope = log_slope(lines, seconds)[:, usual, None]
-        columns = np.linalg.solve(root, slope * np.column_stack([design, seconds])[usual])
-        squares = columns.swapaxes(1, 2) @ columns
-        lines = np.maximum(_not_negative(squares[:, :-1, :-1], squares[:, :-1, -1]) @ design.T, _NO_TIME * seconds)
-    residual = np.log(seconds / lines)
-    normal = np.linalg.solve(root, residual[:, usual, None])[..., 0]
-    cost = (normal**2).sum(axis=1) + 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
-    cost -= 2 * np.log((1 - disturbed[usual]) / math.sqrt(2 * math.pi)).sum()
-    return float((cost - 2 * np.log(_density(residual, np.ones(1), disturbed)[1][:, ~usual]).sum(axis=1)).min())
-
-
-def _cost_or_alike(times: _Times, segmentation: _Segmentation, scale: int, lines: Array, bonus: Array) -> float:
-    """Return the cost of a segmentation by the noise that explains it better: independent, or alike at neighbours.
-
-    `lines` has −2 log likelihood, α and β at its scale of noise, of shape (3, m + 1, m + 1).
-    """
-    cost, begins = segmentation
-    if not math.isfinite(cost):
-        return cost
-    ranges = pairwise([0, *begins, times.size.size])
-    parts = [lines[1, begin, end] + lines[2, begin, end] * times.size[begin:end] for begin, end in ranges]
-    line = np.maximum(np.concatenate(parts), _NO_TIME * times.seconds)
-    normal, excess = _density(np.log(times.seconds / line), _SCALES[scale] ** 2 + times.error**2, times.disturbed)
-    alike = min(_correlated_cost(times, begins, line, usual) for usual in (normal >= excess, np.ones_like(line) > 0))
-    return min(cost, alike + _ALIKE - float(bonus[begins].sum()))
-
-
-def _not_negative(squares: Array, products: Array) -> Array:
-    """Return the solutions of normal equations, shape (problems, parameters), without those that would be negative."""
-    free = np.ones(products.shape, dtype=bool)
-    while True:
-        free_pairs = free[:, :, None] & free[:, None, :]
-        diagonal: Array = np.where(free, _SINGULAR, 1.0)
-        matrix = np.where(free_pairs, squares, 0.0) + np.eye(squares.shape[-1]) * diagonal[:, None, :]
-        solution = np.linalg.solve(matrix, np.where(free, products, 0.0)[..., None])[..., 0]
-        negative = np.flatnonzero(solution.min(axis=1) < 0)
-        if not negative.size:
-            return np.asarray(solution)
-        free[negative, solution[negative].argmin(axis=1)] = False
+        costs.append(-2 * (part * np.log(density)).sum(axis=1))
+    return np.stack(costs)
 
 
 def _segmentations(costs: Array, bonus: Array) -> list[_Segmentation]:
@@ -330,21 +254,14 @@ def _best_segmentations(points: Points, caches: Sequence[int]) -> tuple[NDArray[
     bonus = np.zeros(count + 1)
     for cache in caches:
         bonus[1:count] += _CACHE_BONUS * ((size[:-1] <= cache) & (size[1:] > cache))
-    disturbed = np.maximum(_DISTURBED ** np.ceil(counts / 2), _ODD)
-    times = _Times(size / size[-1], np.log2(1.0 + size), seconds / seconds.max(), error, disturbed)
     ranges = _Ranges.of(count)
-    lines = np.full((len(_SCALES), 3, count + 1, count + 1), np.inf)
-    lines[:, :, ranges.begins, ranges.ends] = _line_costs(times, ranges)
-    at_scales = zip(*(_segmentations(costs, bonus) for costs in lines[:, 0]), strict=True)
-    best = [min((segmentation, scale) for scale, segmentation in enumerate(of_all)) for of_all in at_scales]
-    if best[0][0].cost - min(segmentation.cost for segmentation, _ in best) < _NO_DOUBT:
-        return size, [segmentation for segmentation, _ in best]
-    explained = [_cost_or_alike(times, segmentation, scale, lines[scale], bonus) for segmentation, scale in best]
-    excess = best[0][0].cost - explained[0]  # a limit must lower both: with independent noise, and with either
-    return size, [
-        _Segmentation(max(cost, alike + excess), begins)
-        for ((cost, begins), _), alike in zip(best, explained, strict=True)
-    ]
+    costs = np.full((count + 1, count + 1), np.inf)
+    disturbed = np.maximum(_DISTURBED ** np.ceil(counts / 2), _ODD)
+    at_scales = []
+    for of_scale in _line_costs(size / size[-1], seconds / seconds.max(), error, disturbed, ranges):
+        costs[ranges] = of_scale
+        at_scales.append(_segmentations(costs, bonus))
+    return size, [min(segmentation) for segmentation in zip(*at_scales, strict=True)]
 
 
 def change_points(points: Points, caches: Sequence[int] = ()) -> list[tuple[int, int]]:
