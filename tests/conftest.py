@@ -57,7 +57,7 @@ def refuse_launchers(event, arguments):
 @pytest.hookimpl(tryfirst=True)  # before -m looks at marks
 def pytest_collection_modifyitems(config, items):
     for item in items:
-        if isinstance(item, pytest.DoctestItem) and any("mpi4py" in one.source for one in item.dtest.examples):
+        if isinstance(item, pytest.DoctestItem) and any("mpi4py" in example.source for example in item.dtest.examples):
             item.add_marker(pytest.mark.mpi)  # a docstring has no marks of its own
     marked = [item for item in items if item.get_closest_marker("mpi")]
     if config.getoption("--without-mpi"):

@@ -21,9 +21,9 @@ HEADERS = Path(sys.prefix, "include")
 def function_of_setup(name):
     """Return one function of setup.py, which cannot be imported: it builds."""
     tree = ast.parse(SETUP.read_text(encoding="utf-8"))
-    (wanted,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+    (entry,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
     names = {"os": os, "shlex": shlex, "shutil": shutil, "sysconfig": sysconfig}
-    exec(compile(ast.Module([wanted], []), str(SETUP), "exec"), names)  # noqa: S102  (our own file)
+    exec(compile(ast.Module([entry], []), str(SETUP), "exec"), names)  # noqa: S102  (our own file)
     return names[name]
 
 
@@ -36,11 +36,11 @@ def test_without_a_compiler_the_mend_is_to_install_one(variable, language, packa
     monkeypatch.setenv(variable, "/no/such/compiler -m64")
     with pytest.raises(SystemExit) as caught:
         check()
-    said = str(caught.value)
-    assert said.startswith(f"commmodel: no {language} compiler: /no/such/compiler -m64 is not found: install one (apt")
-    assert f"apt install {package}," in said
-    assert said.endswith(f"or name yours in {variable}")
-    assert "\n" not in said
+    text = str(caught.value)
+    assert text.startswith(f"commmodel: no {language} compiler: /no/such/compiler -m64 is not found: install one (apt")
+    assert f"apt install {package}," in text
+    assert text.endswith(f"or name yours in {variable}")
+    assert "\n" not in text
 
 
 def load_source(path):

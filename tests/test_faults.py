@@ -44,10 +44,10 @@ def test_what_nobody_measured_is_refused_with_file_and_line(name, verb, tmp_path
     file = "r.jsonl" if content.startswith(HEADER[:10]) else "r.txt"
     (tmp_path / file).write_text(content)
     assert main(verb.format(file).split()) == 2
-    said = capsys.readouterr()
-    assert said.err.count("\n") == 1
-    assert f"{file}: {place}: " in said.err
-    assert [one.name for one in tmp_path.iterdir()] == [file]
+    output = capsys.readouterr()
+    assert output.err.count("\n") == 1
+    assert f"{file}: {place}: " in output.err
+    assert [path.name for path in tmp_path.iterdir()] == [file]
 
 
 LONG = "x" * 300
@@ -75,7 +75,7 @@ def test_what_cannot_be_is_one_line(name, tmp_path, capsys, monkeypatch):
     (tmp_path / "r.csv").write_text("".join(["message_size,seconds\n", *(f"{2**n},{n + 1}us\n" for n in range(12))]))
     (tmp_path / "list").write_text(f"{LONG}\n")
     assert main(ABSURD[name].split()) == 2
-    said = capsys.readouterr()
-    assert said.err.count("\n") == 1
-    assert said.out == ""
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["list", "r.csv"]
+    output = capsys.readouterr()
+    assert output.err.count("\n") == 1
+    assert output.out == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["list", "r.csv"]

@@ -154,14 +154,14 @@ def test_no_verb_writes_what_it_reads(command, tmp_path, capsys, monkeypatch):
         (tmp_path / link).symlink_to(name)
     (tmp_path / "list").write_text("r.csv\nb.csv\n")
     assert main(command.split()) == 2
-    said = capsys.readouterr().err
-    assert said.endswith("is read: it cannot be written, too: name another output\n")
-    assert said.count("\n") == 1
+    err = capsys.readouterr().err
+    assert err.endswith("is read: it cannot be written, too: name another output\n")
+    assert err.count("\n") == 1
     assert {name: (tmp_path / name).read_text() for name in contents} == contents
 
 
 def test_two_outputs_of_a_command_are_two_files(tmp_path, capsys):
-    same = str(tmp_path / "t.html")
-    assert main(["simulate", "switch", "bcast", "-p", "2", "-n", "8", "-o", same, "--trace", same]) == 2
+    text = str(tmp_path / "t.html")
+    assert main(["simulate", "switch", "bcast", "-p", "2", "-n", "8", "-o", text, "--trace", text]) == 2
     assert "would be written twice" in capsys.readouterr().err
     assert not os.listdir(tmp_path)

@@ -78,18 +78,18 @@ def test_a_platform():
 
 
 def test_expectations():
-    mine = expectations.load(FROZEN / "expectations-1.toml")
-    assert [(row.name, str(row.expect.log), dict(row.where)["n"]) for row in mine.expectations] == [
+    loaded = expectations.load(FROZEN / "expectations-1.toml")
+    assert [(row.name, str(row.expect.log), dict(row.where)["n"]) for row in loaded.expectations] == [
         ("bcast", "1", 1024)
     ]
-    assert [str(row.rule) for row in mine.guidelines] == ["allgather <= gather + bcast"]
+    assert [str(row.rule) for row in loaded.guidelines] == ["allgather <= gather + bcast"]
 
 
 def test_a_selector():
-    mine = selection.load(FROZEN / "selector-1.toml")
-    assert selection.select(mine, "bcast", 1000, 16).segment_size == 8192
-    assert selection.select(mine, "allreduce", 4096, 2).algorithm == "recursive-doubling"
-    assert mine.fallback == "mpich"
+    loaded = selection.load(FROZEN / "selector-1.toml")
+    assert selection.select(loaded, "bcast", 1000, 16).segment_size == 8192
+    assert selection.select(loaded, "allreduce", 4096, 2).algorithm == "recursive-doubling"
+    assert loaded.fallback == "mpich"
 
 
 def test_a_plan(tmp_path):

@@ -24,11 +24,11 @@ targets, runner = loaded("targets"), loaded("run")
 @pytest.mark.parametrize("name", targets.READERS)
 def test_every_target_has_right_inputs_that_its_reader_takes(name, tmp_path):
     file, read = targets.READERS[name]
-    found = targets.seeds(name)
-    if name == "otf2" and not found:
+    result = targets.seeds(name)
+    if name == "otf2" and not result:
         pytest.skip("no archives can be written: there is no package otf2")
-    assert found
-    for content in found:
+    assert result
+    for content in result:
         (tmp_path / file).write_bytes(content)
         read(tmp_path / file)
 
@@ -37,16 +37,16 @@ def test_changed_inputs_are_changed_and_come_again_with_their_seed():
     def changed(seed):
         return runner.mutated(Random(seed), [b"0 init\n1 init\n"])  # noqa: S311
 
-    one, other = ([changed(seed) for seed in range(50)] for _ in range(2))
-    assert one == other
-    assert len(set(one)) > 25
+    result, other = ([changed(seed) for seed in range(50)] for _ in range(2))
+    assert result == other
+    assert len(set(result)) > 25
 
 
 @pytest.mark.parametrize(
-    ("line", "what"),
+    ("line", "kind"),
     [("raise KeyError(1)", "fails"), ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "crash")],
 )
-def test_what_is_no_refusal_is_found_and_kept(tmp_path, line, what):
+def test_what_is_no_refusal_is_found_and_kept(tmp_path, line, kind):
     (tmp_path / "run.py").write_text((FUZZ / "run.py").read_text())
     planted = "TARGETS = {'planted': planted}\ndef seeds(name):\n    return [b'00000000']\n"
     (tmp_path / "targets.py").write_text(
@@ -55,7 +55,7 @@ def test_what_is_no_refusal_is_found_and_kept(tmp_path, line, what):
     command = [sys.executable, tmp_path / "run.py", "--engine", "plain", "--seconds", "20"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == 1, done.stderr
-    (kept,) = (tmp_path / "found").glob("planted-*.in")
-    assert kept.name.startswith(f"planted-{what}-")
-    again = subprocess.run([*command[:2], "--input", kept], capture_output=True, text=True, timeout=900)
+    (path,) = (tmp_path / "found").glob("planted-*.in")
+    assert path.name.startswith(f"planted-{kind}-")
+    again = subprocess.run([*command[:2], "--input", path], capture_output=True, text=True, timeout=900)
     assert again.returncode != 0

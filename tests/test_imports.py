@@ -91,9 +91,9 @@ def python_imports(text, name):
             case ast.ImportFrom():
                 names = [f"{absolute(node.module, name, node.level)}.{alias.name}" for alias in node.names]
             case ast.Call(
-                func=ast.Attribute(attr=called) | ast.Name(id=called), args=[ast.Constant(value=str(dynamic)), *_]
+                func=ast.Attribute(attr=callee) | ast.Name(id=callee), args=[ast.Constant(value=str(dynamic)), *_]
             ):
-                names = [dynamic] if called in {"import_module", "__import__"} else []
+                names = [dynamic] if callee in {"import_module", "__import__"} else []
         yield from ((imported, node not in inside) for imported in names)
 
 
@@ -107,15 +107,15 @@ CYTHON_IMPORT = re.compile(
 def cython_imports(text, name):
     """Yield (imported name, at the top level) for every import and cimport of a Cython module."""
     code = re.sub(r'("""|\'\'\').*?\1|#[^\n]*', "", text, flags=re.DOTALL)
-    for found in CYTHON_IMPORT.finditer(code):
-        top = not found[0][:1].isspace()
+    for entry in CYTHON_IMPORT.finditer(code):
+        top = not entry[0][:1].isspace()
         listed = [
-            part.split()[0] for part in (found["names"] or found["modules"]).strip("() \n").split(",") if part.strip()
+            part.split()[0] for part in (entry["names"] or entry["modules"]).strip("() \n").split(",") if part.strip()
         ]
-        if found["modules"]:
+        if entry["modules"]:
             yield from ((module, top) for module in listed)
         else:
-            origin = absolute(found["module"], name, len(found["dots"]))
+            origin = absolute(entry["module"], name, len(entry["dots"]))
             yield from ((f"{origin}.{imported}", top) for imported in listed)
 
 
@@ -127,7 +127,7 @@ def broken_rules(name, text, cython=False):
     wrong = []
     for imported, at_top in (cython_imports if cython else python_imports)(text, f"commmodel.{name}"):
         root, _, target = imported.partition(".")
-        if root == "mpi4py" and not any(f"{name}.".startswith(f"{one}.") for one in MPI):
+        if root == "mpi4py" and not any(f"{name}.".startswith(f"{entry}.") for entry in MPI):
             wrong.append(f"{name} imports mpi4py")
         if root != "commmodel":
             continue
@@ -135,7 +135,7 @@ def broken_rules(name, text, cython=False):
         allowed = MAY_IMPORT[part] | BASE | {part}
         if target == "__version__":
             continue
-        if "*" not in allowed and not any(f"{target}.".startswith(f"{one}.") for one in allowed):
+        if "*" not in allowed and not any(f"{target}.".startswith(f"{entry}.") for entry in allowed):
             wrong.append(f"{name} imports {target or 'commmodel itself'}")
         elif part in LAZILY and at_top and other not in BASE | {part}:
             wrong.append(f"{name} imports {target} at its top: do it inside a function")
@@ -168,8 +168,8 @@ def test_the_rule_looks_at_the_real_modules():
     names = {path.name for path in FILES}
     assert {"records.py", "parameters.py", "units.py"} <= names
     reader = (SOURCE / "results" / "file.py").read_text("utf-8")
-    seen = {imported for imported, _ in python_imports(reader, "commmodel.results.file")}
-    assert {"commmodel.errors.DamagedFileError", "commmodel.results.records.Record", "msgspec"} <= seen
+    values = {imported for imported, _ in python_imports(reader, "commmodel.results.file")}
+    assert {"commmodel.errors.DamagedFileError", "commmodel.results.records.Record", "msgspec"} <= values
 
 
 def test_the_table_lets_nothing_import_cli_or_report_and_has_no_circles():
@@ -415,7 +415,7 @@ READERS = {"csv", "gzip", "json", "tempfile", "xml"}
 
 
 @pytest.mark.parametrize(
-    ("words", "others"),
+    ("words", "left_out"),
     [
         (
             "simulate graphene bcast -p 16 -n 1KiB --json",
@@ -434,10 +434,10 @@ READERS = {"csv", "gzip", "json", "tempfile", "xml"}
         ("--help", {"msgspec", "commmodel.machine", "commmodel.simulate"}),
     ],
 )
-def test_a_small_command_leaves_out_readers_and_other_workloads(words, others):
+def test_a_small_command_leaves_out_readers_and_other_workloads(words, left_out):
     code = (
         "import sys; from commmodel.cli import main\ntry: main()\nexcept SystemExit: pass\n"
-        f"print(*sorted({READERS | others!r} & set(sys.modules)), file=sys.stderr)"
+        f"print(*sorted({READERS | left_out!r} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True)
     assert done.stderr == "\n"
@@ -460,15 +460,15 @@ def test_a_command_has_one_thread_of_openblas_and_what_it_starts_is_left_alone(w
 
 @pytest.mark.parametrize("words", ["simulate switch halo -n 8", "predict ranger bcast -n 8 -p 4"])
 def test_the_typed_verb_among_verbs_is_made_alone_and_where_none_is_typed_all_are(words):
-    def made(words):
+    def created_by(words):
         verbs = cli._parser(words)._subparsers._group_actions[0].choices
         return [*verbs[words[0]]._subparsers._group_actions[0].choices]
 
-    verb, where, what, *options = words.split()
-    assert made([verb, where, what, *options]) == [what]
-    for others in ([verb], [verb, where], [verb, where, "nosuch", what], [verb, "--help", what]):
-        assert what in made(others)
-        assert len(made(others)) > 10
+    verb, where, result, *options = words.split()
+    assert created_by([verb, where, result, *options]) == [result]
+    for entry in ([verb], [verb, where], [verb, where, "nosuch", result], [verb, "--help", result]):
+        assert result in created_by(entry)
+        assert len(created_by(entry)) > 10
 
 
 def test_the_verb_that_is_typed_is_loaded_alone():

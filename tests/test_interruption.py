@@ -40,17 +40,17 @@ def interrupted(words, after, number=signal.SIGINT):
     try:
         after(process)
         process.send_signal(number)
-        _, said = process.communicate(timeout=900)
-        return processor_time() - begin, process.returncode, said
+        _, result = process.communicate(timeout=900)
+        return processor_time() - begin, process.returncode, result
     finally:
         process.kill()
 
 
 def used(number):
     """Return the processor time that a process and those that it started have used, in ticks."""
-    own = Path(f"/proc/{number}")
-    started = (own / f"task/{number}/children").read_text().split()
-    return sum(map(int, (own / "stat").read_text().rpartition(")")[2].split()[11:13])) + sum(map(used, started))
+    path = Path(f"/proc/{number}")
+    started = (path / f"task/{number}/children").read_text().split()
+    return sum(map(int, (path / "stat").read_text().rpartition(")")[2].split()[11:13])) + sum(map(used, started))
 
 
 def work(process, seconds=1.2):
@@ -62,8 +62,8 @@ def work(process, seconds=1.2):
 @pytest.mark.parametrize("name", LONG)
 def test_a_simulation_ends_soon(name):
     words = [sys.executable, "-m", "commmodel", "simulate", *LONG[name].split()]
-    seconds, code, said = interrupted(words, work)
-    assert (code, said) == (130, "commmodel: interrupted\n")
+    seconds, code, result = interrupted(words, work)
+    assert (code, result) == (130, "commmodel: interrupted\n")
     assert seconds < MOST
 
 
@@ -79,8 +79,8 @@ TERMINATED = {
 @pytest.mark.parametrize("name", TERMINATED)
 def test_a_terminated_command_leaves_no_half_of_a_file(name, tmp_path):
     words = TERMINATED[name].format(folder=tmp_path).split()
-    _, code, said = interrupted([sys.executable, "-m", "commmodel", *words], work, signal.SIGTERM)
-    assert (code, said) == (143, "commmodel: terminated\n")
+    _, code, result = interrupted([sys.executable, "-m", "commmodel", *words], work, signal.SIGTERM)
+    assert (code, result) == (143, "commmodel: terminated\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -111,8 +111,8 @@ def test_what_does_not_look_for_signals_is_ended():
     )
     code = -signal.SIGINT
     while code == -signal.SIGINT:  # the signal came before hashlib was there
-        seconds, code, said = interrupted([sys.executable, "-c", script], lambda process: process.stdout.readline())
-    assert (code, said) == (130, "commmodel: interrupted\n")
+        seconds, code, result = interrupted([sys.executable, "-c", script], lambda process: process.stdout.readline())
+    assert (code, result) == (130, "commmodel: interrupted\n")
     assert seconds < MOST
 
 

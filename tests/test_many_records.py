@@ -27,8 +27,8 @@ def repeated(times, launches=4, samples=3):
     for turn in range(times):
         for size in SIZES:
             seconds = (1e-6 + size / 1e10) * (1 + 0.01 * ((turn * 7 + size) % 5))
-            own = tuple(seconds * (1 + 0.001 * index) for index in range(samples))
-            records.append(Record(PingPong(size, "same-socket"), "s", own))
+            result = tuple(seconds * (1 + 0.001 * index) for index in range(samples))
+            records.append(Record(PingPong(size, "same-socket"), "s", result))
     parts = np.array_split(np.arange(len(records)), launches)
     return Measurements(tuple(Launch(HEADER, tuple(records[index] for index in part)) for part in parts))
 
@@ -48,16 +48,16 @@ def test_few_repeats_are_left_as_they_are():
 
 def test_many_repeats_are_pooled_without_losing_a_sample():
     measurements = repeated(130)
-    found = pool(measurements)
+    result = pool(measurements)
     counts = {}
-    for record in found.records:
+    for record in result.records:
         counts[record.configuration] = counts.get(record.configuration, 0) + 1
     assert set(counts.values()) == {40}
     assert len(counts) == len(SIZES)
-    samples = [sorted(s for r in one.records for s in r.samples) for one in (measurements, found)]
+    samples = [sorted(s for r in launch.records for s in r.samples) for launch in (measurements, result)]
     assert samples[0] == samples[1]
-    assert len(found.launches) == 4
-    assert "1690 records of 13 configurations" in found.notes[0]
+    assert len(result.launches) == 4
+    assert "1690 records of 13 configurations" in result.notes[0]
 
 
 def test_what_is_no_plain_time_is_never_pooled():
@@ -68,9 +68,9 @@ def test_what_is_no_plain_time_is_never_pooled():
 
 def test_pooled_records_give_the_fit_of_all():
     few, many = (fit_machine(repeated(count), settings=FitSettings(samples=100)) for count in (40, 400))
-    for one, other in zip(few.segments, many.segments, strict=True):
-        assert other.postal.alpha.value == pytest.approx(one.postal.alpha.value, rel=0.02)
-        assert other.postal.beta.value == pytest.approx(one.postal.beta.value, rel=0.02)
+    for segment, other in zip(few.segments, many.segments, strict=True):
+        assert other.postal.alpha.value == pytest.approx(segment.postal.alpha.value, rel=0.02)
+        assert other.postal.beta.value == pytest.approx(segment.postal.beta.value, rel=0.02)
 
 
 def test_memory_of_a_fit_does_not_grow_with_the_square_of_the_records():
@@ -109,16 +109,16 @@ def test_reading_keeps_records_and_not_the_file(tmp_path):
         for _ in range(5000):
             file.write(line + b" " * 5000 + b"\n")
     assert peak(lambda: load(path)) < path.stat().st_size / 4
-    found = list(load(path).records)
-    assert len(found) == 5000
-    assert len({id(one.configuration) for one in found}) == 1
+    result = list(load(path).records)
+    assert len(result) == 5000
+    assert len({id(entry.configuration) for entry in result}) == 1
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=100))
 def test_short_records_are_summarised_as_numpy_does(samples):
-    found = statistics.summarise(samples)
+    result = statistics.summarise(samples)
     quantiles = np.quantile(np.array(samples), (0.1, 0.5, 0.9, 0.99))
-    assert [found.p10, found.median, found.p90, found.p99] == quantiles.tolist()
-    assert (found.minimum, found.maximum, found.count) == (min(samples), max(samples), len(samples))
-    assert found.mean == pytest.approx(np.mean(samples), rel=1e-12)
-    assert (found.low, found.high) == statistics.median_interval(samples)
+    assert [result.p10, result.median, result.p90, result.p99] == quantiles.tolist()
+    assert (result.minimum, result.maximum, result.count) == (min(samples), max(samples), len(samples))
+    assert result.mean == pytest.approx(np.mean(samples), rel=1e-12)
+    assert (result.low, result.high) == statistics.median_interval(samples)

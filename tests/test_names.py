@@ -27,7 +27,7 @@ EMPTY_WORDS = {
     *("said", "same", "seen", "taken", "theirs", "there", "told", "wanted", "what", "which", "who", "whose", "written"),
 }
 """Words that say nothing of what a name holds: name it by a noun of the domain (`record`, `size`, `arguments`)."""
-FILES = [path for folder in ("src", "tests/support", "tools", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+FILES = [path for folder in ("src", "tests", "tools", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
 
 C_WORDS = EMPTY_WORDS | {"me", "of", "place", "places", "some", "wrong"}
 """Those of C, where a preposition can be a name, and `place` had seven meanings: call_site, offset, position, host."""

@@ -25,27 +25,27 @@ def decompositions(draw):
 
 
 def all_to_all(message_size, burst, contiguous):
-    known = PUBLISHED["all_to_all"]
-    V, o, L, G = (known[name] for name in ("volume", "overhead", "latency", "byte_time"))
-    alone = overlap.pipelined_time(V, message_size, burst, known["ratio"] * G * V, o, L, G, G)
+    entry = PUBLISHED["all_to_all"]
+    V, o, L, G = (entry[name] for name in ("volume", "overhead", "latency", "byte_time"))
+    alone = overlap.pipelined_time(V, message_size, burst, entry["ratio"] * G * V, o, L, G, G)
     if contiguous:
-        return overlap.all_to_all_contiguous_time(alone, message_size, burst, known["peers"], G)
+        return overlap.all_to_all_contiguous_time(alone, message_size, burst, entry["peers"], G)
     return overlap.all_to_all_interleaved_time(alone, V, G)
 
 
 @pytest.mark.parametrize("order", ["contiguous", "interleaved"])
 def test_all_to_all_is_best_with_the_bursts_that_the_equations_say_and_not_always_with_one(order):
-    known = PUBLISHED["all_to_all"]
-    for size, expected in zip(known["message_sizes"], known[order], strict=True):
+    entry = PUBLISHED["all_to_all"]
+    for size, expected in zip(entry["message_sizes"], entry[order], strict=True):
         times = {burst: all_to_all(size, burst, order == "contiguous") for burst in BURSTS}
         assert min(times, key=times.get) == expected
 
 
 @given(st.sampled_from([64, 512, 1024]), st.floats(0.5, 2))
 def test_no_burst_is_better_than_the_best_of_all_to_all(size, factor):
-    known = PUBLISHED["all_to_all"]
-    V, P, o, L, G = (known[name] for name in ("volume", "peers", "overhead", "latency", "byte_time"))
-    best = overlap.all_to_all_best_burst(V, size, known["ratio"] * G * V, P, o, L, G, G)
+    entry = PUBLISHED["all_to_all"]
+    V, P, o, L, G = (entry[name] for name in ("volume", "peers", "overhead", "latency", "byte_time"))
+    best = overlap.all_to_all_best_burst(V, size, entry["ratio"] * G * V, P, o, L, G, G)
     assert all_to_all(size, best, True) <= all_to_all(size, best * factor, True) * (1 + 1e-12)
 
 

@@ -30,12 +30,16 @@ def test_partners_that_say_the_same_agree(order, sent, received):
 
 
 @given(*[st.builds(_Description, st.none(), orders, st.lists(ends, max_size=2), st.lists(ends, max_size=2))] * 2)
-def test_what_one_partner_refuses_the_other_refuses_too(mine, theirs):
+def test_what_one_partner_refuses_the_other_refuses_too(own_options, partner_options):
     """So neither is left waiting for the other."""
-    here, there = _difference(1, mine, theirs), _difference(0, theirs, mine)
-    assert (here is None) == (there is None)
-    fits = mine.order == theirs.order and mine.sent == theirs.received and mine.received == theirs.sent
-    assert (here is None) == fits
+    result, entry = _difference(1, own_options, partner_options), _difference(0, partner_options, own_options)
+    assert (result is None) == (entry is None)
+    fits = (
+        own_options.order == partner_options.order
+        and own_options.sent == partner_options.received
+        and own_options.received == partner_options.sent
+    )
+    assert (result is None) == fits
 
 
 @pytest.mark.mpi
@@ -68,10 +72,10 @@ def test_shared_memory_is_found_wherever_it_is(places):
     for receives, start, length in places:
         sides[receives].append(_HalfTransfer(0, memory[start : start + length], 1))
     bad = any(
-        one is not other and (a or b) and np.may_share_memory(memory[i : i + m], memory[j : j + n])
-        for one in places
+        entry is not other and (a or b) and np.may_share_memory(memory[i : i + m], memory[j : j + n])
+        for entry in places
         for other in places
-        for (a, i, m), (b, j, n) in [(one, other)]
+        for (a, i, m), (b, j, n) in [(entry, other)]
     ) or any(places.count(place) > 1 and place[0] and place[2] for place in places)
     if bad:
         with pytest.raises(InputError, match="share memory: receive into memory of its own"):

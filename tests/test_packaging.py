@@ -43,11 +43,11 @@ def test_each_recipe_asks_for_what_the_project_needs(requirement, easybuild):
     last = int(too_new) - 1 if too_new else ""
     assert f'depends_on("py-{name}@{least}:{last}",' in (PACKAGING / "spack/package.py").read_text("utf-8")
     recipe = easybuild.read_text("utf-8")
-    named = dict(re.findall(r"\('([\w-]+)', '([\d.]+)'", recipe))
+    result = dict(re.findall(r"\('([\w-]+)', '([\d.]+)'", recipe))
     if name in BUNDLED:
-        assert BUNDLED[name] in named
+        assert BUNDLED[name] in result
     else:
-        assert number(named[name]) >= number(least)
+        assert number(result[name]) >= number(least)
 
 
 def test_each_recipe_is_of_this_version(easybuild):
@@ -69,10 +69,10 @@ def test_the_tools_of_wheels_are_pinned_and_suffice():
 def test_workflows_call_targets_that_exist():
     makefile = (ROOT / "Makefile").read_text("utf-8")
     targets = set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE))
-    called = {
+    names = {
         name
         for path in (ROOT / ".github/workflows").glob("*.yml")
         for name in re.findall(r"run: make ([\w-]+)", path.read_text("utf-8"))
     }
-    assert called
-    assert called <= targets
+    assert names
+    assert names <= targets

@@ -17,13 +17,17 @@ from commmodel.machine import Limit, Machine, MaxRate, Parameter, Segment
 from commmodel.simulate import Code
 
 
-def known(path, alpha, R_C, R_N=float("inf")):
+def segment_of(path, alpha, R_C, R_N=float("inf")):
     return Segment("all", path, max_rate=MaxRate(Parameter(alpha), Parameter(R_C), Parameter(R_N)))
 
 
 @pytest.fixture
 def machine():
-    paths = known("between-nodes", 2e-6, 1e9, 4e9), known("same-node", 1e-6, 2e9), known("same-socket", 5e-7, 4e9)
+    paths = (
+        segment_of("between-nodes", 2e-6, 1e9, 4e9),
+        segment_of("same-node", 1e-6, 2e9),
+        segment_of("same-socket", 5e-7, 4e9),
+    )
     return Machine("m", paths, queue_search=Parameter(1e-8), link_contention=Parameter(1e-10))
 
 

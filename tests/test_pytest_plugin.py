@@ -281,7 +281,7 @@ class TestOthers(TestKinds):
         "--scaling-results=kinds.jsonl",
     )
     done.assert_outcomes(passed=2, failed=2)
-    names = {one.name.partition("::")[2] for one in series_over(load(pytester.path / "kinds.jsonl"), "n")}
+    names = {entry.name.partition("::")[2] for entry in series_over(load(pytester.path / "kinds.jsonl"), "n")}
     assert names == {f"Test{kind}::test_powers[{power}]" for kind in ("Kinds", "Others") for power in (1, 2)}
 
 
@@ -463,9 +463,9 @@ def test_order():
     for rank in (0, 1):
         monkeypatch.setenv("PMI_RANK", str(rank))
         run(pytester, source, f"--scaling-results=ranks-{rank}.jsonl")
-    one, other = (pytester.path / "order").read_text().splitlines()
-    assert one == other
-    assert len(json.loads(one)) == 6 * (1 + 5)
+    result, other = (pytester.path / "order").read_text().splitlines()
+    assert result == other
+    assert len(json.loads(result)) == 6 * (1 + 5)
     assert (pytester.path / "ranks-0.jsonl").exists()
     assert not (pytester.path / "ranks-1.jsonl").exists()
 

@@ -15,7 +15,7 @@ def test_the_python_block_runs_on_the_machine_of_the_demo(tmp_path, monkeypatch,
     block = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
     names = {"values": []}
     # A line that only computes is kept, to see that it computed something.
-    kept = re.sub(r"^([\w.]+\(.*\)[.\w]*)(  #.*)?$", r"values.append(\1)", block, flags=re.MULTILINE)
-    exec(compile(kept, "README.md", "exec"), names)  # noqa: S102  (our own file)
+    result = re.sub(r"^([\w.]+\(.*\)[.\w]*)(  #.*)?$", r"values.append(\1)", block, flags=re.MULTILINE)
+    exec(compile(result, "README.md", "exec"), names)  # noqa: S102  (our own file)
     assert len(names["values"]) == 4
     assert all(names["values"])

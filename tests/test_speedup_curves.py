@@ -49,8 +49,8 @@ def test_cg_has_a_plateau_from_32_to_64_under_hybrid_and_none_under_loggps(cg):
 
 def test_with_slower_and_faster_cores_too_hybrid_gains_less_from_32_to_64_than_loggps(benchmark):
     for factor in (0.5, 2):
-        one = benchmark.curve("cg", "B", (32, 64), LINE, factor * benchmark.SPEEDS["cg"], ("hybrid", "loggps"))
-        gains = [one.at(model, 64) / one.at(model, 32) for model in ("hybrid", "loggps")]
+        result = benchmark.curve("cg", "B", (32, 64), LINE, factor * benchmark.SPEEDS["cg"], ("hybrid", "loggps"))
+        gains = [result.at(model, 64) / result.at(model, 32) for model in ("hybrid", "loggps")]
         assert gains[0] < 0.9 * gains[1]
 
 
@@ -67,8 +67,8 @@ def test_loggps_largely_underestimates_the_time_of_cg(cg):
 
 def test_cg_on_128_takes_between_loggps_and_the_seconds_of_the_papers_hybrid_model(benchmark, cg):
     """The paper says 9.85 s; ours is below: no more than 25 %, and LogGPS is farther off."""
-    ours, delays = cg.seconds["hybrid"][-1], cg.seconds["loggps"][-1]
-    assert delays < 0.75 * benchmark.PAPERS_CG < ours < benchmark.PAPERS_CG
+    entry, delays = cg.seconds["hybrid"][-1], cg.seconds["loggps"][-1]
+    assert delays < 0.75 * benchmark.PAPERS_CG < entry < benchmark.PAPERS_CG
 
 
 def test_hybrid_and_loggps_are_near_each_other_in_lu(lu):
@@ -83,22 +83,23 @@ def test_fluid_is_over_optimistic_in_lu_with_eager_messages_only(lu):
 def test_what_the_paper_says_of_alltoall_comes_out(benchmark, alltoalls):
     statements = list(benchmark.alltoall_statements(alltoalls))
     assert len(statements) == 3
-    assert [one.says for one in statements if not one.holds] == []
+    assert [statement.says for statement in statements if not statement.holds] == []
 
 
 def test_models_that_agree_do_not_bear_the_paper_out(benchmark, alltoalls):
     """The statements can fail."""
-    same = {
-        size: one._replace(seconds=dict.fromkeys(one.seconds, one.seconds["fluid"])) for size, one in alltoalls.items()
+    values = {
+        size: alltoall._replace(seconds=dict.fromkeys(alltoall.seconds, alltoall.seconds["fluid"]))
+        for size, alltoall in alltoalls.items()
     }
-    assert [one.holds for one in benchmark.alltoall_statements(same)] == [True, False, False]
+    assert [alltoall.holds for alltoall in benchmark.alltoall_statements(values)] == [True, False, False]
 
 
 def test_an_alltoall_takes_its_bytes_over_the_limiter_at_least(alltoalls):
     """Within a cabinet, a host sends and receives all blocks through its limiter."""
     limiter = 187.5e6
-    for size, one in alltoalls.items():
-        assert one.seconds["fluid"][0] >= 2 * 15 * size / limiter
+    for size, alltoall in alltoalls.items():
+        assert alltoall.seconds["fluid"][0] >= 2 * 15 * size / limiter
 
 
 @pytest.mark.parametrize(("kernel", "nas_class"), [("cg", "S"), ("lu", "S")])
@@ -128,14 +129,14 @@ def test_plots_are_small_and_the_same_again(benchmark, cg, alltoalls, tmp_path):
         benchmark.plot_alltoall(alltoalls, folder / "alltoall.svg")
         drawn.append([(folder / name).read_bytes() for name in ("curves.svg", "alltoall.svg")])
     assert drawn[0] == drawn[1]
-    for one in drawn[0]:
-        assert one.startswith(b"<?xml")
-        assert len(one) < 100_000
-        assert b"hybrid" in one
+    for entry in drawn[0]:
+        assert entry.startswith(b"<?xml")
+        assert len(entry) < 100_000
+        assert b"hybrid" in entry
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--kernels", "mg"], "mg: choose lu or cg"),
         (["--classes", "X"], "no class 'X'"),
@@ -146,14 +147,14 @@ def test_plots_are_small_and_the_same_again(benchmark, cg, alltoalls, tmp_path):
         (["--speed", "-1"], "give a finite number from 0"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(benchmark, monkeypatch, capsys, words, said):
+def test_what_cannot_be_is_said_in_one_line(benchmark, monkeypatch, capsys, words, message):
     monkeypatch.setattr(sys, "argv", ["speedup_curves.py", *words])
     with pytest.raises(SystemExit) as ended:
         benchmark.main()
     assert ended.value.code == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert said in printed.err
+    assert message in printed.err
     assert printed.err.count("\n") == 1
 
 
@@ -166,11 +167,11 @@ def _page_rows(first: str) -> list[list[str]]:
 
 def test_the_page_has_the_alltoall_that_is_simulated(benchmark, alltoalls):
     models = ("hybrid", "fluid", "loggps")
-    for size, one in alltoalls.items():
+    for size, alltoall in alltoalls.items():
         expected = [
-            [format_size(size), str(number), *(f"{one.seconds[model][row]:.4g}" for model in models),
-             f"{one.seconds['hybrid'][row] / one.seconds['loggps'][row]:.2f}"]
-            for row, number in enumerate(one.processes)
+            [format_size(size), str(number), *(f"{alltoall.seconds[model][row]:.4g}" for model in models),
+             f"{alltoall.seconds['hybrid'][row] / alltoall.seconds['loggps'][row]:.2f}"]
+            for row, number in enumerate(alltoall.processes)
         ]  # fmt: skip
         assert _page_rows(format_size(size)) == expected
 

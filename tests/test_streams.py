@@ -99,9 +99,9 @@ def test_ctrl_c_ends_any_command_in_one_line(module, name, command, tmp_path):
 def test_an_interrupted_sweep_says_how_to_go_on(tmp_path):
     folder = tmp_path / "s"
     launcher = f"{sys.executable} -c 'import time; time.sleep(300)' {{processes}}"
-    made = subprocess.run([*VERB.split(), "sweep", "make", str(folder), "-p", "2", "--launcher", launcher, "--",
+    result = subprocess.run([*VERB.split(), "sweep", "make", str(folder), "-p", "2", "--launcher", launcher, "--",
                            "pingpong"], capture_output=True, text=True, check=True)  # fmt: skip
-    assert made.stderr == ""
+    assert result.stderr == ""
     process = subprocess.Popen([*VERB.split(), "sweep", "run", str(folder)], stderr=subprocess.PIPE, text=True)
     while not list(folder.rglob("*.log")):
         assert process.poll() is None
@@ -144,21 +144,21 @@ def test_tables_need_no_plots(command, code, missing, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         ("pingpong", 3, "commmodel.bench: no MPI library: "),
         ("pingpongx", 2, "commmodel.bench: unknown kernel 'pingpongx'"),
         ("--help", 0, ""),
     ],
 )
-def test_without_an_mpi_library_the_benchmark_says_so_in_one_line(words, code, said, tmp_path):
+def test_without_an_mpi_library_the_benchmark_says_so_in_one_line(words, code, message, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "commmodel.bench", words], cwd=tmp_path, capture_output=True, text=True, timeout=900,
         env=os.environ | {"MPI4PY_LIBMPI": "/no/such/library.so"},
     )  # fmt: skip
     assert done.returncode == code
-    assert done.stderr.startswith(said)
-    assert done.stderr.count("\n") == (1 if said else 0)
+    assert done.stderr.startswith(message)
+    assert done.stderr.count("\n") == (1 if message else 0)
     assert ("usage:" in done.stdout) == (words == "--help")
     assert not os.listdir(tmp_path)
 

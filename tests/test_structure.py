@@ -43,8 +43,8 @@ def test_no_function_has_more_than_eight_parameters():
             continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                given = node.args
-                count = len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
+                args = node.args
+                count = len(args.posonlyargs) + len(args.args) + len(args.kwonlyargs)
                 assert count <= 8, f"{path.relative_to(ROOT)}: {node.name} has {count} parameters"
 
 

@@ -37,16 +37,16 @@ def test_measurements_are_a_table():
 
 def test_a_machine_is_a_table():
     table = machine().to_dict()
-    own = [
+    values = [
         dict(zip(table, row, strict=True))
         for row in zip(*table.values(), strict=True)
         if row[list(table).index("parameter")] == "alpha"
     ]
-    assert [(one["protocol"], one["model"], one["value"]) for one in own] == [
+    assert [(entry["protocol"], entry["model"], entry["value"]) for entry in values] == [
         ("eager", "postal", 0.75e-6), ("eager", "max_rate", 0.75e-6),
         ("rendezvous", "postal", 1.5e-6), ("rendezvous", "max_rate", 1.5e-6),
     ]  # fmt: skip
-    assert {one["unit"] for one in own} == {"s"}
+    assert {entry["unit"] for entry in values} == {"s"}
     assert columns(cluster().to_dict()) > 50
 
 
@@ -64,7 +64,7 @@ def test_what_a_terminal_shows_fits_a_line(simulated):
         *(FULL, FULL.launches[0], *FULL.records, cluster(), *cluster().segments, cluster_measurements()),
         *(*simulated, random_timeline(4, 100), schedule, *collect(FULL).values()),
     ]
-    for one in shown:
-        assert "\n" not in repr(one)
-        assert len(repr(one)) <= 120, repr(one)
-        assert type(one).__name__ in repr(one)
+    for entry in shown:
+        assert "\n" not in repr(entry)
+        assert len(repr(entry)) <= 120, repr(entry)
+        assert type(entry).__name__ in repr(entry)

@@ -89,10 +89,10 @@ def test_by_default_each_algorithm_takes_as_long_by_either_verb(operation, algor
 @pytest.mark.parametrize("operation", ALGORITHMS)
 def test_by_default_either_verb_takes_the_same_algorithm_on_nodes(tmp_path, capsys, operation, selector):
     dump(structs.replace(ON_NODES, selector=selector), tmp_path / "n.toml")
-    asked = [operation, "-p", "16", "-k", "4", "--json", *(["-n", "8KiB"] if operation != "barrier" else [])]
+    rows = [operation, "-p", "16", "-k", "4", "--json", *(["-n", "8KiB"] if operation != "barrier" else [])]
     results = []
     for verb in ("predict", "simulate"):
-        assert main([verb, str(tmp_path / "n.toml"), *asked]) == 0
+        assert main([verb, str(tmp_path / "n.toml"), *rows]) == 0
         results.append(json.loads(capsys.readouterr().out))
     predicted, simulated = results
     assert simulated["work"]["algorithm"] == predicted["algorithm"]
@@ -120,10 +120,10 @@ def test_the_call_is_said_in_the_same_way_to_either_verb(tmp_path, capsys, optio
 
 def test_where_defaults_differ_simulate_says_so():
     table = PLogP(L=Parameter(1e-6), sizes=[1, 1000], o_s=[1e-6] * 2, o_r=[1e-6] * 2, g=[3e-6] * 2)
-    for machine, told in ((ON_NODES, False), (structs.replace(ON_NODES, plogp=(table,)), True)):
+    for machine, entry in ((ON_NODES, False), (structs.replace(ON_NODES, plogp=(table,)), True)):
         place = Place("n", machine=machine)
         scenario = prepare(place, workloads.collective(place, "bcast", Problem(4, 8)))
-        assert any("predict takes plogp" in note for note in scenario.notes) == told
+        assert any("predict takes plogp" in note for note in scenario.notes) == entry
         assert not prepare(place, workloads.collective(place, "bcast", Problem(4, 8)), "loggp").notes
 
 
@@ -140,10 +140,10 @@ def test_selectors_pick_the_same_for_either_verb(operation, selector):
 @pytest.mark.parametrize("options", [[], ["--copy", "1ns/B"], ["--copy", "1ns/B", "--reduction", "0ns/B"]])
 def test_options_mean_the_same_for_either_verb(tmp_path, capsys, options):
     dump(COSTLY, tmp_path / "m.toml")
-    asked = ["reduce_scatter_block", "-n", "64KiB", "-p", "12", "--model", "loggp", "--json", *options]
+    rows = ["reduce_scatter_block", "-n", "64KiB", "-p", "12", "--model", "loggp", "--json", *options]
     seconds = []
     for verb in ("predict", "simulate"):
-        assert main([verb, str(tmp_path / "m.toml"), *asked]) == 0
+        assert main([verb, str(tmp_path / "m.toml"), *rows]) == 0
         seconds.append(json.loads(capsys.readouterr().out)["seconds"])
     assert seconds[0] == pytest.approx(seconds[1], rel=1e-12)
 

@@ -42,24 +42,24 @@ def test_in_this_process():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("tests")
-    (made / "test_it.py").write_text(TESTS)
-    (made / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
-    (made / "pytest.ini").write_text("[pytest]\nmarkers = mpi\n")
-    return made
+    result = tmp_path_factory.mktemp("tests")
+    (result / "test_it.py").write_text(TESTS)
+    (result / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    (result / "pytest.ini").write_text("[pytest]\nmarkers = mpi\n")
+    return result
 
 
 def run(folder, *options):
     command = [sys.executable, "-m", "pytest", "--doctest-modules", "-rA", "-p", "no:cacheprovider", *options]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), *sys.path])}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    said = [line.split() for line in done.stdout.splitlines() if line.startswith(("PASSED ", "FAILED ", "ERROR "))]
-    return {words[1].partition("::")[2]: words[0] for words in said}, done.stdout
+    values = [line.split() for line in done.stdout.splitlines() if line.startswith(("PASSED ", "FAILED ", "ERROR "))]
+    return {words[1].partition("::")[2]: words[0] for words in values}, done.stdout
 
 
 def test_what_needs_mpi_fails_unless_it_is_marked(folder):
-    found, printed = run(folder, "-p", "no:mpi-pytest", "--without-mpi")
-    assert found == {
+    result, printed = run(folder, "-p", "no:mpi-pytest", "--without-mpi")
+    assert result == {
         "test_nothing": "PASSED",
         "test_on_several_ranks": "FAILED",
         "test_in_a_shell": "FAILED",
@@ -72,5 +72,5 @@ def test_what_needs_mpi_fails_unless_it_is_marked(folder):
 
 @pytest.mark.mpi
 def test_what_is_marked_runs_with_a_library(folder):
-    found, _ = run(folder, "-m", "mpi")
-    assert found == {"test_it": "PASSED", "test_that_is_marked": "PASSED"}
+    result, _ = run(folder, "-m", "mpi")
+    assert result == {"test_it": "PASSED", "test_that_is_marked": "PASSED"}

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Callable, Collection
 from functools import cache
 from importlib import import_module
-from typing import Any
+from importlib.abc import ResourceLoader
+from typing import Any, cast
 
 __all__ = ["attributes"]
 
@@ -44,8 +45,9 @@ def attributes(package: str, modules: Collection[str] = ()) -> Callable[[str], A
 @cache
 def _imports(package: str) -> dict[str, str]:
     """Return name -> module of the imports under ``if TYPE_CHECKING:`` in a package's ``__init__.py``."""
-    with open(str(sys.modules[package].__file__), encoding="utf-8") as file:
-        _, _, rest = file.read().partition("\nif TYPE_CHECKING:\n")
+    module = sys.modules[package]
+    source = cast(ResourceLoader, module.__loader__).get_data(str(module.__file__)).decode()
+    _, _, rest = source.partition("\nif TYPE_CHECKING:\n")
     block = re.split(r"\n(?=\S)", rest, maxsplit=1)[0]
     imports = re.findall(r"from ([\w.]+) import (?:\(([^)]*)\)|(.*))", block)
     return {name: module for module, *names in imports for name in re.findall(r"\w+", "".join(names))}

@@ -26,8 +26,8 @@ def build(tmp_path_factory):
         pytest.skip(f"bench_c cannot be built here: no {', '.join(missing) or BENCH_C}")
     folder = tmp_path_factory.mktemp("build")
     command = ["make", "-C", str(BENCH_C), f"MPICC={find('mpicc')}", f"BUILD={folder}"]
-    made = subprocess.run(command, capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
     return folder
 
 
@@ -56,16 +56,16 @@ def test_program_measures_streams_and_allreduces_as_our_kernels_do(build, tmp_pa
     loops = ["allreduce", "pingpong", "stream"]
     sizes = ["--sizes", "1,1024,1048576", "--repetitions", "3"]
     measured = measure(build, tmp_path / "r.jsonl", *loops, *sizes, *options)
-    found = [record.configuration for record in measured.records]
+    configurations = [record.configuration for record in measured.records]
     buffers, windows = ("one", (64, 64, 64)) if options else ("each", (64, 64, 16))
-    every = (1, 1024, 1 << 20)
-    assert found == [
-        *(results.configurations.PingPong(size, "same-node") for size in every),
+    values = (1, 1024, 1 << 20)
+    assert configurations == [
+        *(results.configurations.PingPong(size, "same-node") for size in values),
         *(
             results.configurations.Stream(size, 1, "same-node", window, buffers=buffers)
-            for size, window in zip(every, windows, strict=True)
+            for size, window in zip(values, windows, strict=True)
         ),
-        *(results.configurations.Collective("allreduce", size, 2) for size in every),
+        *(results.configurations.Collective("allreduce", size, 2) for size in values),
     ]
     assert all(len(record.samples) == 3 and min(record.samples) > 0 for record in measured.records)
 

@@ -28,7 +28,7 @@ PAIR = place([0, 0], [0, 0])
 ROW_BYTES = 16 << 20
 
 
-def asked(*arguments, procs=(2,)):
+def plan_for(*arguments, procs=(2,)):
     return msgspec.structs.replace(parse(arguments).options, procs=procs)
 
 
@@ -40,7 +40,7 @@ def bench(ranks, *arguments):
 
 
 def test_a_burst_is_planned_at_both_ends_of_two_sided_messages_and_at_one_of_others():
-    options = asked("burst", "--sizes", "8,64", "--bursts", "1,4", "--operations", "two-sided,put")
+    options = plan_for("burst", "--sizes", "8,64", "--bursts", "1,4", "--operations", "two-sided,put")
     plan = make_plan(options, place([0, 0, 1], [0] * 3))
     assert Counter(plan) == Counter(
         Burst(size, burst, operation, path)
@@ -52,13 +52,13 @@ def test_a_burst_is_planned_at_both_ends_of_two_sided_messages_and_at_one_of_oth
 
 @pytest.mark.parametrize("kernel", ["burst", "progress"])
 def test_bursts_that_do_not_fit_into_memory_are_left_out_and_named(kernel):
-    options = asked(kernel, "--sizes", "1MiB,4MiB", "--bursts", "1,16,64")
+    options = plan_for(kernel, "--sizes", "1MiB,4MiB", "--bursts", "1,16,64")
     plan = make_plan(options, PAIR)
-    assert {(one.message_size >> 20, one.burst) for one in plan} == {(1, 1), (1, 16), (4, 1)}
+    assert {(entry.message_size >> 20, entry.burst) for entry in plan} == {(1, 1), (1, 16), (4, 1)}
     assert buffer_bytes(plan) == (ROW_BYTES, ROW_BYTES)
     words = "left out, as a burst exceeds 16 MiB: 16 messages above 1 MiB, 64 messages above 256 KiB"
     assert left_out(options) == [f"{kernel}: {words}"]
-    assert left_out(asked(kernel, "--sizes", "256KiB")) == []
+    assert left_out(plan_for(kernel, "--sizes", "256KiB")) == []
 
 
 @given(st.integers(0, 1 << 40), st.integers(1, 1 << 20))
@@ -71,7 +71,7 @@ def test_a_burst_that_fits_has_a_place_for_each_message_in_the_room_it_asks_for(
 
 
 def test_an_exchange_is_planned_with_three_of_the_bursts():
-    plan = make_plan(asked("progress", "--sizes", "8", "--operations", "all"), PAIR)
+    plan = make_plan(plan_for("progress", "--sizes", "8", "--operations", "all"), PAIR)
     assert Counter(plan) == Counter(
         Progress(8, burst, PATH, operation) for burst in (1, 8, 64) for operation in ("two-sided", "put", "get")
     )
@@ -79,18 +79,18 @@ def test_an_exchange_is_planned_with_three_of_the_bursts():
 
 @given(st.lists(st.integers(), min_size=1, unique=True))
 def test_few_are_at_most_three_with_the_first_and_the_last(values):
-    found = few(values)
-    assert len(found) == min(3, len(values)) or len(values) == 2
-    assert found == sorted(set(found), key=values.index)
-    assert {values[0], values[-1]} <= set(found)
+    result = few(values)
+    assert len(result) == min(3, len(values)) or len(values) == 2
+    assert result == sorted(set(result), key=values.index)
+    assert {values[0], values[-1]} <= set(result)
 
 
 def test_a_queue_is_planned_with_a_few_small_sizes_or_the_smallest():
-    plan = make_plan(asked("queue", "--sizes", "8:1MiB", "--operations", "two-sided,get"), PAIR)
+    plan = make_plan(plan_for("queue", "--sizes", "8:1MiB", "--operations", "two-sided,get"), PAIR)
     assert Counter(plan) == Counter(
         Queue(size, operation, PATH) for size in (8, 256, 4096) for operation in ("isend", "get")
     )
-    (large,) = make_plan(asked("queue", "--sizes", "1MiB,2MiB"), PAIR)
+    (large,) = make_plan(plan_for("queue", "--sizes", "1MiB,2MiB"), PAIR)
     assert large.message_size == 1 << 20
 
 
@@ -104,7 +104,7 @@ def test_a_queue_has_as_many_messages_as_memory_has_room_for(size):
 
 def test_two_processes_are_planned_on_each_path_and_more_in_both_patterns():
     placement = place([0, 0, 0, 0, 1, 1, 1, 1], [0] * 8)
-    plan = make_plan(asked("bandwidth", "--sizes", "0,8", procs=(2, 3, 4, 8)), placement)
+    plan = make_plan(plan_for("bandwidth", "--sizes", "0,8", procs=(2, 3, 4, 8)), placement)
     directions = ("one-way", "both-ways")
     assert Counter(plan) == Counter(
         [Bandwidth(8, 2, "nearest-neighbour", way, path) for way in directions for path in placement]
@@ -121,7 +121,7 @@ def test_two_processes_are_planned_on_each_path_and_more_in_both_patterns():
 
 def test_without_an_even_number_of_processes_there_are_no_pairs():
     with pytest.raises(MPIEnvironmentError, match="--process-counts has no even number of processes"):
-        make_plan(asked("bandwidth", procs=(1, 3)), PAIR)
+        make_plan(plan_for("bandwidth", procs=(1, 3)), PAIR)
 
 
 def test_none_of_them_is_measured_unless_named():
@@ -202,13 +202,13 @@ def test_four_processes_communicate_in_both_patterns_and_the_fastest_pair_is_no_
     arguments = ("--sizes", "8,8KiB", "--ci", "50%", "--time", "1s", "--repetitions", "20")
     completed = bench(4, "bandwidth", *arguments, "-o", output)
     assert completed.returncode == 0, completed.stderr
-    found = {record.configuration: record for record in results.load(output).records}
-    assert {(one.processes, one.pattern, one.direction) for one in found} == {
+    table = {record.configuration: record for record in results.load(output).records}
+    assert {(entry.processes, entry.pattern, entry.direction) for entry in table} == {
         (2, "nearest-neighbour", "one-way"),
         (2, "nearest-neighbour", "both-ways"),
         *product([4], ["nearest-neighbour", "cross"], ["one-way", "both-ways"]),
     }
-    for record in found.values():
+    for record in table.values():
         assert len(record.fastest) == len(record.samples)
         assert (np.array(record.fastest) > 0).all()
         assert (np.array(record.fastest) <= record.samples).all()

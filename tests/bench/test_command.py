@@ -91,8 +91,8 @@ def test_every_record_has_its_samples_and_its_reason_to_stop(measured):
 
 @pytest.mark.mpi
 def test_every_size_has_a_record(measured):
-    found = [record.configuration for record in results.load(measured[0]).records]
-    assert {one.message_size for one in found if isinstance(one, PingPong)} == {1, 1024, 65536}
+    configurations = [record.configuration for record in results.load(measured[0]).records]
+    assert {item.message_size for item in configurations if isinstance(item, PingPong)} == {1, 1024, 65536}
 
 
 @pytest.mark.mpi
@@ -113,7 +113,7 @@ def test_four_ranks_make_two_pairs(tmp_path):
     completed = bench(4, "pairs", "stream", "pingpong", "--sizes", "8,1MiB", "--time", "0.6s", "-o", output)
     assert completed.returncode == 0, completed.stderr
     (launched,) = results.load(output).launches
-    found = [record.configuration for record in launched.records]
+    configurations = [record.configuration for record in launched.records]
     planned = []
     for path, pairs in launched.header.placement.items():
         assert pairs[0][0] == 0
@@ -121,8 +121,8 @@ def test_four_ranks_make_two_pairs(tmp_path):
         for count in range(1, len(pairs) + 1):
             planned += [Pairs(8, count, path), Pairs(1 << 20, count, path)]
             planned += [Stream(8, count, path, 64), Stream(1 << 20, count, path, 16)]
-    assert Counter(found) == Counter(planned)
-    assert Stream in map(type, found)
+    assert Counter(configurations) == Counter(planned)
+    assert Stream in map(type, configurations)
     assert all(min(record.samples) > 0 for record in launched.records)
     if (os.cpu_count() or 1) < 4:
         assert "ranks share" in completed.stderr
@@ -201,11 +201,11 @@ def test_several_launches_go_into_one_file_and_go_on_where_they_were_stopped(tmp
     completed = alone(*words, "--launches", "4", "--resume", "--json")
     assert completed.returncode == 0, completed.stderr
     assert json.loads(completed.stdout)["launches"] == 4
-    found = results.load(output)
-    assert len({launch.header.launch for launch in found.launches}) == 5
-    assert [launch.header.resumes for launch in found.launches] == [False, False, False, True, False]
-    assert [len(run.records) for run in results.whole_launches(found)] == [3, 3, 3, 3]
-    assert found.launches[2].records == found.launches[0].records[:1]
+    loaded = results.load(output)
+    assert len({launch.header.launch for launch in loaded.launches}) == 5
+    assert [launch.header.resumes for launch in loaded.launches] == [False, False, False, True, False]
+    assert [len(run.records) for run in results.whole_launches(loaded)] == [3, 3, 3, 3]
+    assert loaded.launches[2].records == loaded.launches[0].records[:1]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["results.jsonl"]
     assert "complete it with --resume" in complaint(alone(*words, "--launches", "5"))
 
@@ -375,8 +375,8 @@ def test_a_killed_run_keeps_what_was_finished_and_resumes(tmp_path):
     kill_run(output)
     with output.open("ab") as file:
         file.write(b'{"type":"record","configu')  # as if the kill had come in the middle of a write
-    kept = list(results.load(output).records)
-    assert len(kept) >= 3
+    result = list(results.load(output).records)
+    assert len(result) >= 3
     planned = 1 + 6 + 12  # and no sizes between, of which a busy machine leaves some to a further run
 
     refused = bench(3, "--resume", "-o", output)
@@ -389,7 +389,7 @@ def test_a_killed_run_keeps_what_was_finished_and_resumes(tmp_path):
     completed = bench(2, "--resume", "--json", "--ci", "50%", "-o", output)
     assert completed.returncode == 0, completed.stderr
     whole = results.load(output)
-    assert list(whole.records)[: len(kept)] == kept
+    assert list(whole.records)[: len(result)] == result
     counts = Counter(record.configuration for record in whole.records)
     assert len(counts) == planned
     assert set(counts.values()) == {1}
@@ -415,8 +415,8 @@ def read_all(terminal: int, into: list[bytes]) -> None:
 def test_a_progress_bar_is_drawn_where_the_launcher_writes_to_a_terminal(tmp_path):
     """A rank's own standard error is a pipe under mpiexec."""
     terminal, end = os.openpty()
-    seen: list[bytes] = []
-    reader = threading.Thread(target=read_all, args=(terminal, seen))
+    rows: list[bytes] = []
+    reader = threading.Thread(target=read_all, args=(terminal, rows))
     reader.start()
     command = [find("mpiexec"), "-n", "2", sys.executable, "-m", "commmodel.bench", "pingpong"]
     command += ["--sizes", "1:8", "--time", "0.2s", "--visits", "1", "-o", str(tmp_path / "results.jsonl")]
@@ -425,7 +425,7 @@ def test_a_progress_bar_is_drawn_where_the_launcher_writes_to_a_terminal(tmp_pat
     reader.join(timeout=900)
     os.close(terminal)
     assert completed.returncode == 0
-    assert b"4/4" in b"".join(seen)
+    assert b"4/4" in b"".join(rows)
 
 
 @pytest.mark.mpi
@@ -471,9 +471,9 @@ def test_what_would_begin_far_too_late_is_left_to_resume(ranks, tmp_path):
     assert len(begun.records) == 2
     planned = begun.header.planned
     warning = f"{planned - 2} of {planned} configurations are not measured, as the time is long over"
-    assert any(warning in said for said in json.loads(completed.stdout)["warnings"])
+    assert any(warning in item for item in json.loads(completed.stdout)["warnings"])
     completed = bench(ranks, "--resume", "-o", output)
     assert completed.returncode == 0, completed.stderr
     assert "not measured" not in completed.stderr
     launches = results.load(output).launches
-    assert len({record.configuration for found in launches for record in found.records}) == planned
+    assert len({record.configuration for element in launches for record in element.records}) == planned

@@ -17,12 +17,12 @@ def forecast_of(*words):
 
 
 def test_more_nodes_have_more_paths_and_pairs():
-    one = forecast_of("pingpong", "pairs", "--sizes", "8", "-p", "8")
+    result = forecast_of("pingpong", "pairs", "--sizes", "8", "-p", "8")
     two = forecast_of("pingpong", "pairs", "--sizes", "8", "-p", "8", "-k", "4")
-    assert one.configurations == {"pingpong": 1, "pairs": 4}
+    assert result.configurations == {"pingpong": 1, "pairs": 4}
     assert two.configurations == {"pingpong": 2, "pairs": 6}
-    assert (one.node_bytes, one.buffer_bytes) == (8 * (one.rank_bytes + 16), 16)
-    assert two.node_bytes == pytest.approx(one.node_bytes / 2, rel=0.2)
+    assert (result.node_bytes, result.buffer_bytes) == (8 * (result.rank_bytes + 16), 16)
+    assert two.node_bytes == pytest.approx(result.node_bytes / 2, rel=0.2)
 
 
 def test_what_must_look_at_the_machine_first_is_named():
@@ -46,9 +46,9 @@ def test_a_hundred_thousand_ranks_are_no_more_work():
 )
 def test_wrong_numbers_of_ranks_are_refused(words, problem, capsys):
     assert run(words) == 2
-    said = capsys.readouterr().err
-    assert problem in said
-    assert said.count("\n") == 1
+    err = capsys.readouterr().err
+    assert problem in err
+    assert err.count("\n") == 1
 
 
 def test_it_is_printed_without_mpi(capsys):

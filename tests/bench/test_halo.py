@@ -22,12 +22,12 @@ def options(*words, procs):
 
 
 def test_every_number_of_neighbours_is_planned_that_a_ring_has_room_for():
-    wanted = options("--sizes", "8,1KiB", "--neighbours", "1,2,4", procs=(2, 4))
-    plan = make_plan(wanted, place([0] * 4, [0] * 4))
+    result = options("--sizes", "8,1KiB", "--neighbours", "1,2,4", procs=(2, 4))
+    plan = make_plan(result, place([0] * 4, [0] * 4))
     rings = {(2, 1), (2, 2), (4, 1), (4, 2), (4, 4)}
-    assert {(one.processes, one.neighbours) for one in plan} == rings
+    assert {(configuration.processes, configuration.neighbours) for configuration in plan} == rings
     assert len(plan) == 2 * len(rings)
-    assert left_out(wanted) == ["halo: left out, as a rank would be its own neighbour: 4 on 2 processes"]
+    assert left_out(result) == ["halo: left out, as a rank would be its own neighbour: 4 on 2 processes"]
     assert buffer_bytes(plan) == (4096, 4096)
     assert participants(Halo(8, 2, 3), {}) == [0, 1, 2]
 
@@ -60,6 +60,6 @@ def test_a_run_measures_rings_of_all_ranks(tmp_path):
     words = ("halo", "--sizes", "8", "--repetitions", "20", "--time", "60s", "-o", output)
     done = launch(4, sys.executable, "-m", "commmodel.bench", *words)
     assert done.returncode == 0, done.stderr
-    found = {record.configuration for record in load(output).records}
-    assert found == {Halo(8, 2, 2), Halo(8, 2, 4), Halo(8, 4, 4)}
+    configurations = {record.configuration for record in load(output).records}
+    assert configurations == {Halo(8, 2, 2), Halo(8, 2, 4), Halo(8, 4, 4)}
     assert all(min(record.samples) > 0 for record in load(output).records)

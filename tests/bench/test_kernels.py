@@ -31,7 +31,7 @@ AFTER_BARRIER = ("--start", "barrier")
 QUICK = ("--sizes", "1,1KiB,64KiB", "--ci", "50%")
 
 
-def asked(*arguments, procs=(2,)):
+def plan_for(*arguments, procs=(2,)):
     return msgspec.structs.replace(parse(arguments).options, procs=procs)
 
 
@@ -43,14 +43,14 @@ def bench(ranks, *arguments):
 
 
 def test_each_size_path_and_mode_has_a_lone_message_a_train_and_a_delayed_train():
-    plan = make_plan(asked("loggp", "--sizes", "1,1MiB", "--mode", "both"), place([0, 0, 1], [0] * 3))
+    plan = make_plan(plan_for("loggp", "--sizes", "1,1MiB", "--mode", "both"), place([0, 0, 1], [0] * 3))
     for size, count in ((1, 16), (1 << 20, 4)):
         for path in ("same-socket", "between-nodes"):
             for mode in ("blocking", "non-blocking"):
                 trains = {(1, False), (count, False), (count, True)}
-                found = [one for one in plan if (one.message_size, one.path, one.mode) == (size, path, mode)]
-                assert {(one.messages, one.delayed) for one in found} == trains
-                assert len(found) == 3
+                entry = [row for row in plan if (row.message_size, row.path, row.mode) == (size, path, mode)]
+                assert {(row.messages, row.delayed) for row in entry} == trains
+                assert len(entry) == 3
     assert len(plan) == 24
 
 
@@ -77,7 +77,7 @@ def measured(times, quantity="gap", spread=0.01, path=PATH, mode="blocking"):
 
 
 SIZES = [0, 1, *(1 << power for power in range(1, 21))]
-OPTIONS = asked("plogp", "--sizes", "1:1MiB")
+OPTIONS = plan_for("plogp", "--sizes", "1:1MiB")
 STRAIGHT = {size: 1e-6 + size * 1e-9 for size in SIZES}
 
 
@@ -87,13 +87,13 @@ def kinked(size):
 
 
 def sizes_of(configurations):
-    return sorted(one.message_size for one in configurations)
+    return sorted(entry.message_size for entry in configurations)
 
 
 def test_the_plan_has_every_quantity_at_0_at_1_and_at_the_sizes_asked_for():
-    plan = make_plan(asked("plogp", "--sizes", "8,64"), PAIR)
+    plan = make_plan(plan_for("plogp", "--sizes", "8,64"), PAIR)
     quantities = ("send", "receive", "gap", "round-trip")
-    assert Counter(plan) == Counter(PLogPParameter(size, what, PATH) for size in (0, 1, 8, 64) for what in quantities)
+    assert Counter(plan) == Counter(PLogPParameter(size, entry, PATH) for size in (0, 1, 8, 64) for entry in quantities)
 
 
 def test_a_straight_line_is_not_refined():
@@ -109,25 +109,29 @@ def test_an_outlier_with_a_wide_interval_causes_no_bisection():
 
 def test_a_record_of_too_few_samples_decides_nothing():
     records = [
-        Record(one.configuration, "s", one.samples[10:12] if one.configuration.message_size == 4096 else one.samples)
-        for one in measured(STRAIGHT | {4096: 1.0})
+        Record(
+            entry.configuration,
+            "s",
+            entry.samples[10:12] if entry.configuration.message_size == 4096 else entry.samples,
+        )
+        for entry in measured(STRAIGHT | {4096: 1.0})
     ]
     assert refine(OPTIONS, records) == []
 
 
 def test_a_kink_is_divided_on_both_sides_of_where_the_line_fails():
-    found = refine(OPTIONS, measured({size: kinked(size) for size in SIZES}))
-    assert {6144, 12288} <= set(sizes_of(found))
-    assert all(2048 < size < 65536 for size in sizes_of(found))
-    assert {(one.quantity, one.path, one.mode) for one in found} == {("gap", PATH, "blocking")}
+    result = refine(OPTIONS, measured({size: kinked(size) for size in SIZES}))
+    assert {6144, 12288} <= set(sizes_of(result))
+    assert all(2048 < size < 65536 for size in sizes_of(result))
+    assert {(row.quantity, row.path, row.mode) for row in result} == {("gap", PATH, "blocking")}
 
 
 def test_refining_closes_in_on_a_kink_and_ends():
     times = {size: kinked(size) for size in SIZES}
     rounds = 0
-    while found := sizes_of(refine(OPTIONS, measured(times))):
-        assert not set(found) & set(times)
-        times |= {size: kinked(size) for size in found}
+    while result := sizes_of(refine(OPTIONS, measured(times))):
+        assert not set(result) & set(times)
+        times |= {size: kinked(size) for size in result}
         rounds += 1
     assert 1 < rounds < 10
     extra = set(times) - set(SIZES)
@@ -139,28 +143,28 @@ def test_refining_closes_in_on_a_kink_and_ends():
 @given(st.lists(st.floats(1e-9, 1.0), min_size=len(SIZES), max_size=len(SIZES)), st.floats(0, 0.5))
 def test_whatever_was_measured_refining_ends_and_adds_at_most_16_sizes_in_between(values, spread):
     times = dict(zip(SIZES, values, strict=True))
-    while found := sizes_of(refine(OPTIONS, measured(times, spread=spread))):
-        for size in found:
-            below = max(one for one in times if one < size)
-            above = min(one for one in times if one > size)
+    while result := sizes_of(refine(OPTIONS, measured(times, spread=spread))):
+        for size in result:
+            below = max(entry for entry in times if entry < size)
+            above = min(entry for entry in times if entry > size)
             assert above - below >= 32
-        times |= dict.fromkeys(found, values[len(times) % len(values)])
+        times |= dict.fromkeys(result, values[len(times) % len(values)])
     assert len(times) <= len(SIZES) + 16
 
 
 def test_each_quantity_path_and_mode_is_refined_for_itself():
     kink = {size: kinked(size) for size in SIZES}
     records = [*measured(STRAIGHT, "send"), *measured(kink, "receive"), *measured(kink, "send", mode="non-blocking")]
-    found = {(one.quantity, one.mode) for one in refine(OPTIONS, records)}
-    assert found == {("receive", "blocking"), ("send", "non-blocking")}
+    rows = {(entry.quantity, entry.mode) for entry in refine(OPTIONS, records)}
+    assert rows == {("receive", "blocking"), ("send", "non-blocking")}
 
 
 def test_what_was_measured_is_not_refined_again_and_other_kernels_are_not_at_all():
     records = measured({size: kinked(size) for size in SIZES})
     more = refinements(OPTIONS, records)
     assert more
-    assert not set(refinements(OPTIONS, [*records, *measured({one.message_size: 1.0 for one in more})])) & set(more)
-    assert refinements(asked("loggp"), records) == []
+    assert not set(refinements(OPTIONS, [*records, *measured({entry.message_size: 1.0 for entry in more})])) & set(more)
+    assert refinements(plan_for("loggp"), records) == []
 
 
 @given(st.integers(0, 1 << 26), st.integers(0, 1 << 26))
@@ -173,15 +177,15 @@ def test_the_window_of_a_size_in_between_fits_the_buffer_that_the_largest_needs(
 
 
 def test_the_collectives_asked_for_are_planned_with_each_number_of_processes():
-    options = asked("collective", "--collectives", "bcast,barrier", "--sizes", "8,64", *AFTER_BARRIER, procs=(2, 3))
+    options = plan_for("collective", "--collectives", "bcast,barrier", "--sizes", "8,64", *AFTER_BARRIER, procs=(2, 3))
     plan = make_plan(options, PAIR)
     assert Counter(plan) == Counter(
         Collective(operation, size, processes)
         for processes in (2, 3)
         for operation, size in (("bcast", 8), ("bcast", 64), ("barrier", 0))
     )
-    usual = make_plan(asked("collective", "--sizes", "8"), PAIR)
-    assert {one.operation for one in usual} == set(results.configurations.CollectiveName.__args__[:11])
+    usual = make_plan(plan_for("collective", "--sizes", "8"), PAIR)
+    assert {entry.operation for entry in usual} == set(results.configurations.CollectiveName.__args__[:11])
 
 
 @pytest.mark.parametrize(
@@ -197,7 +201,7 @@ def test_the_collectives_asked_for_are_planned_with_each_number_of_processes():
     ],
 )  # fmt: skip
 def test_words_stand_for_several_collectives(words, operations):
-    assert asked("collective", "--collectives", words).collectives == operations
+    assert plan_for("collective", "--collectives", words).collectives == operations
 
 
 @pytest.mark.parametrize(
@@ -209,11 +213,13 @@ def test_words_stand_for_several_collectives(words, operations):
     ],
 )
 def test_collectives_that_do_not_block_are_overlapped_too_and_those_by_hand_always_block(mode, modes):
-    options = asked("collective", "--collectives", "all", "--mode", mode, "--sizes", "8")
-    found = Counter((one.operation, one.mode) for one in make_plan(options, PAIR))
+    options = plan_for("collective", "--collectives", "all", "--mode", mode, "--sizes", "8")
+    result = Counter((entry.operation, entry.mode) for entry in make_plan(options, PAIR))
     by_hand = {"bcast_binary_tree", "bcast_linear"}
-    expected = {(name, one) for name in set(results.configurations.CollectiveName.__args__) - by_hand for one in modes}
-    assert found == Counter(expected | {(name, "blocking") for name in by_hand if "blocking" in modes})
+    expected = {
+        (name, entry) for name in set(results.configurations.CollectiveName.__args__) - by_hand for entry in modes
+    }
+    assert result == Counter(expected | {(name, "blocking") for name in by_hand if "blocking" in modes})
     lines = left_out(options)
     if mode == "blocking":
         assert lines == []
@@ -224,8 +230,8 @@ def test_collectives_that_do_not_block_are_overlapped_too_and_those_by_hand_alwa
 
 
 def test_reductions_of_more_elements_than_an_int_counts_are_left_out():
-    options = asked("collective", "--collectives", "bcast,allreduce", "--sizes", f"{2**31 - 1},{2**31 + 1},8GiB")
-    assert Counter((one.operation, one.message_size) for one in make_plan(options, PAIR)) == Counter(
+    options = plan_for("collective", "--collectives", "bcast,allreduce", "--sizes", f"{2**31 - 1},{2**31 + 1},8GiB")
+    assert Counter((entry.operation, entry.message_size) for entry in make_plan(options, PAIR)) == Counter(
         [("bcast", 2**31 - 1), ("bcast", 2**31 + 1), ("bcast", 8 << 30), ("allreduce", 2**31 - 1)]
     )
     assert left_out(options) == ["collective: left out, as an int does not count their elements: allreduce"]
@@ -237,15 +243,15 @@ def test_reductions_of_more_elements_than_an_int_counts_are_left_out():
     st.integers(0, 1 << 33),
 )
 def test_what_is_planned_fits_its_buffers(operation, processes, size):
-    options = asked("collective", "--collectives", operation, "--sizes", str(size), procs=(processes,))
-    for one in make_plan(options, PAIR):
-        largest = max(buffer_bytes([one]))
-        assert largest == max(one.message_size, 1) or one.message_size < largest <= 64 << 20
+    options = plan_for("collective", "--collectives", operation, "--sizes", str(size), procs=(processes,))
+    for entry in make_plan(options, PAIR):
+        largest = max(buffer_bytes([entry]))
+        assert largest == max(entry.message_size, 1) or entry.message_size < largest <= 64 << 20
     assert bool(left_out(options)) == (not make_plan(options, PAIR))
 
 
 def test_blocks_of_all_processes_that_exceed_the_buffers_are_left_out_and_named():
-    options = asked("collective", "--sizes", "4MiB,16MiB", *AFTER_BARRIER, procs=(2, 8))
+    options = plan_for("collective", "--sizes", "4MiB,16MiB", *AFTER_BARRIER, procs=(2, 8))
     plan = make_plan(options, PAIR)
     assert Collective("bcast", 16 << 20, 8) in plan
     assert Collective("alltoall", 16 << 20, 2) in plan
@@ -256,14 +262,14 @@ def test_blocks_of_all_processes_that_exceed_the_buffers_are_left_out_and_named(
         "collective: left out, as all blocks together exceed 64 MiB: "
         "gather, scatter, allgather, alltoall, reduce_scatter_block above 8 MiB on 8 processes"
     )
-    neighbours = asked("collective", "--collectives", "neighbours,gatherv", "--sizes", "16MiB,32MiB", procs=(2, 4))
+    neighbours = plan_for("collective", "--collectives", "neighbours,gatherv", "--sizes", "16MiB,32MiB", procs=(2, 4))
     assert left_out(neighbours) == [
         "collective: left out, as all blocks together exceed 64 MiB: neighbor_allgather, neighbor_allgatherv, "
         "neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw, gatherv above 16 MiB with 4 neighbours, "
         "16 MiB on 4 processes"
     ]
-    assert left_out(asked("collective", "--sizes", "8")) == []
-    assert left_out(asked("pingpong", "--sizes", "1GiB")) == []
+    assert left_out(plan_for("collective", "--sizes", "8")) == []
+    assert left_out(plan_for("pingpong", "--sizes", "1GiB")) == []
 
 
 @pytest.mark.parametrize(
@@ -386,8 +392,8 @@ def test_a_run_measures_what_is_planned_once_and_what_refines_it(run):
     assert set(counts.values()) == {1}
     extra = set(counts) - set(make_plan(options, launched.header.placement))
     assert set(make_plan(options, launched.header.placement)) <= set(counts)
-    assert all(isinstance(one, PLogPParameter) for one in extra)
-    assert all(0 < one.message_size < 65536 for one in extra)
+    assert all(isinstance(entry, PLogPParameter) for entry in extra)
+    assert all(0 < entry.message_size < 65536 for entry in extra)
     for record in launched.records:
         assert min(record.samples) > 0
 
@@ -424,22 +430,22 @@ def test_refinements_are_planned_again_from_the_file(run, tmp_path):
     """All that is left of a complete plan is a kink that its records show."""
     (launched,) = results.load(run).launches
     header = launched.header
-    options = asked("plogp", "--sizes", "1:64KiB", "--time", "1s", "--seed", "1")
+    options = plan_for("plogp", "--sizes", "1:64KiB", "--time", "1s", "--seed", "1")
     output = tmp_path / "results.jsonl"
     path = next(iter(header.placement))
     with results.Writer(output) as writer:
         writer.write(msgspec.structs.replace(header, options=options, warnings=()))
-        for one in make_plan(options, header.placement):
-            time = kinked(one.message_size) if one.quantity == "gap" else 1e-6
-            (record,) = measured({one.message_size: time}, one.quantity, path=path)
+        for entry in make_plan(options, header.placement):
+            time = kinked(entry.message_size) if entry.quantity == "gap" else 1e-6
+            (record,) = measured({entry.message_size: time}, entry.quantity, path=path)
             writer.write(record)
     before = list(results.load(output).records)
-    wanted = set(refinements(options, before))
-    assert wanted
+    result = set(refinements(options, before))
+    assert result
     completed = bench(2, "--resume", "-o", output)
     assert completed.returncode == 0, completed.stderr
     after = results.load(output)
-    assert wanted <= {record.configuration for record in after.launches[1].records}
+    assert result <= {record.configuration for record in after.launches[1].records}
 
 
 @pytest.mark.mpi
@@ -450,8 +456,8 @@ def test_collectives_of_some_processes_repeat_as_imb_does(tmp_path, ranks, procs
     arguments = ("collective", "--collectives", "bcast,barrier", "--process-counts", procs, "--sizes", "8,1MiB")
     completed = bench(ranks, *arguments, "--imb-repetitions", "--time", "1s", "-o", output)
     assert completed.returncode == 0, completed.stderr
-    found = {record.configuration: len(record.samples) for record in results.load(output).records}
-    assert found == {
+    table = {record.configuration: len(record.samples) for record in results.load(output).records}
+    assert table == {
         Collective(operation, size, processes): imb_repetitions(size)
         for processes in counts
         for operation, size in (("bcast", 8), ("bcast", 1 << 20), ("barrier", 0))
@@ -480,14 +486,14 @@ def test_a_pause_is_not_made_of_a_time_with_an_interruption_in_it():
 
 
 def test_a_first_look_at_short_times_takes_many():
-    asked = []
+    rows = []
 
     def measure(repetitions):
-        asked.append(repetitions)
+        rows.append(repetitions)
         return np.full(repetitions, 1e-6)
 
     assert undisturbed_seconds(OneRank, measure) == 1e-6
-    assert asked == [1, 99]
+    assert rows == [1, 99]
 
 
 @pytest.mark.parametrize(("ranks", "cpus", "shared"), [(2, 2, False), (3, 2, True), (3, 0, False)])

@@ -184,49 +184,49 @@ def test_a_program_that_forks_and_one_that_starts_another_go_on():
 # What is planned
 
 
-def asked(*arguments, procs=(2, 4)):
+def plan_for(*arguments, procs=(2, 4)):
     return msgspec.structs.replace(parse(("memory", *arguments)).options, procs=procs)
 
 
 @pytest.fixture
 def readings(monkeypatch):
     """Let the process's memory have been read: of 4 ranks, with what a test puts into it."""
-    found = {stage: {"private": 1000 * place, "pss": 2000 * place} for place, stage in enumerate(("before", "init"), 1)}
-    found["use"] = {"private": 500, "pss": 9000}
-    monkeypatch.setattr(process_memory, "_readings", found)
+    table = {stage: {"private": 1000 * place, "pss": 2000 * place} for place, stage in enumerate(("before", "init"), 1)}
+    table["use"] = {"private": 500, "pss": 9000}
+    monkeypatch.setattr(process_memory, "_readings", table)
     monkeypatch.setattr(process_memory, "_ranks", [4])
-    return found
+    return table
 
 
 @pytest.mark.usefixtures("readings")
 def test_each_call_is_planned_on_each_number_of_processes_and_the_process_on_all_ranks():
-    plan = make_plan(asked(), PAIR)
+    plan = make_plan(plan_for(), PAIR)
     calls = {Memory(call, processes, how) for call in CALLS for processes in (2, 4) for how in ("allocated", "mapped")}
     of_process = {Memory(stage, 4, measure) for stage in ("init", "use") for measure in ("private", "pss")}
     assert Counter(plan) == Counter(calls | of_process)
-    assert not left_out(asked())
+    assert not left_out(plan_for())
     assert participants(Memory("comm_dup", 3), {}) == [0, 1, 2]
     assert buffer_bytes(plan)[0] >= 9 * 64
 
 
 @pytest.mark.usefixtures("readings")
 def test_operations_may_be_chosen():
-    assert set(make_plan(asked("--memory-operations", "comm_dup,use", procs=(3,)), PAIR)) == {
+    assert set(make_plan(plan_for("--memory-operations", "comm_dup,use", procs=(3,)), PAIR)) == {
         Memory("comm_dup", 3), Memory("comm_dup", 3, "mapped"), Memory("use", 4, "private"), Memory("use", 4, "pss"),
     }  # fmt: skip
     with pytest.raises(InputError, match="--memory-operations: unknown operation that keeps memory 'comm_free'"):
-        asked("--memory-operations", "comm_free")
+        plan_for("--memory-operations", "comm_free")
 
 
 def test_what_the_system_does_not_tell_is_left_out_and_named(readings):
     for reading in readings.values():
         del reading["pss"]
-    plan = make_plan(asked("--memory-operations", "init,use"), PAIR)
+    plan = make_plan(plan_for("--memory-operations", "init,use"), PAIR)
     assert set(plan) == {Memory("init", 4, "private"), Memory("use", 4, "private")}
-    (line,) = left_out(asked())
+    (line,) = left_out(plan_for())
     assert "smaps_rollup" in line
     assert line.endswith("pss memory of init and use")
-    assert not left_out(asked("--memory-operations", "comm_dup"))
+    assert not left_out(plan_for("--memory-operations", "comm_dup"))
 
 
 def test_the_kernel_waits_to_be_named():
@@ -248,8 +248,8 @@ Private_Hugetlb:    2048 kB
 
 def test_private_and_pss_are_sums_of_what_linux_says(tmp_path):
     (tmp_path / "rollup").write_text(ROLLUP)
-    found = process_memory.read(tmp_path / "rollup")
-    assert found == {"private": (100 + 2048) << 10, "pss": (112 + 30 + 2048) << 10}
+    result = process_memory.read(tmp_path / "rollup")
+    assert result == {"private": (100 + 2048) << 10, "pss": (112 + 30 + 2048) << 10}
 
 
 def test_an_older_or_another_system_tells_less(tmp_path):
@@ -261,9 +261,9 @@ def test_an_older_or_another_system_tells_less(tmp_path):
 @pytest.mark.skipif(not process_memory.ROLLUP.is_file(), reason="the system has no smaps_rollup")
 def test_memory_that_is_written_is_found_and_gone_when_given_back():
     before = process_memory.read()
-    written = np.ones(64 << 20, dtype=np.uint8)
+    result = np.ones(64 << 20, dtype=np.uint8)
     with_it = process_memory.read()
-    del written
+    del result
     after = process_memory.read()
     for measure in ("private", "pss"):
         assert with_it[measure] - before[measure] == pytest.approx(64 << 20, rel=0.1)
@@ -305,21 +305,21 @@ def test_a_run_finds_what_calls_and_the_process_keep_and_finds_it_again(tmp_path
         )
         assert done.returncode == 0, done.stderr
         records = {record.configuration: record for record in load(file).records}
-        medians.append({what: record.summary.median for what, record in records.items()})
+        medians.append({entry: record.summary.median for entry, record in records.items()})
     dups = {Memory("comm_dup", processes, how) for processes in (2, 4) for how in ("allocated", "mapped")}
     of_process = set(records) - dups
     assert dups < set(records)
     assert of_process <= {Memory(stage, 4, measure) for stage in ("init", "use") for measure in ("private", "pss")}
-    for what, record in records.items():
+    for entry, record in records.items():
         assert record.unit == "B"
-        assert len(record.samples) == (8 if what in dups else 1)
-        assert len(record.ranks) == what.processes
+        assert len(record.samples) == (8 if entry in dups else 1)
+        assert len(record.ranks) == entry.processes
         assert record.samples == tuple(map(max, zip(*record.ranks, strict=True)))
-        if what.measure == "allocated":
-            assert 100 < medians[0][what] < 1e6
-            assert medians[0][what] == pytest.approx(medians[1][what], rel=0.05)
-        if what in of_process:
-            assert 100e3 < medians[0][what] < 1e9
+        if entry.measure == "allocated":
+            assert 100 < medians[0][entry] < 1e6
+            assert medians[0][entry] == pytest.approx(medians[1][entry], rel=0.05)
+        if entry in of_process:
+            assert 100e3 < medians[0][entry] < 1e9
 
 
 @pytest.mark.mpi
@@ -388,9 +388,9 @@ def test_counts_of_mpi_calls_are_those_of_the_allocator_itself():
     done = launch(2, *environment, sys.executable, "-c", AGAINST_ALLOCATOR)
     assert done.returncode == 0, done.stderr
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("FOUND"))
-    found, planted = json.loads(line.removeprefix("FOUND"))
-    assert len(found) >= 3
-    assert sum(ours == theirs > 0 for theirs, ours in found) > len(found) / 2, found
+    result, planted = json.loads(line.removeprefix("FOUND"))
+    assert len(result) >= 3
+    assert sum(item == entry > 0 for entry, item in result) > len(result) / 2, result
     assert 100_000 <= planted <= 100_000 + 2 * PAGE
 
 
@@ -398,11 +398,11 @@ def test_counts_of_mpi_calls_are_those_of_the_allocator_itself():
 
 
 def records(samples):
-    return Measurements((Launch(header(), tuple(Record(what, "B", values) for what, values in samples.items())),))
+    return Measurements((Launch(header(), tuple(Record(entry, "B", values) for entry, values in samples.items())),))
 
 
 def test_memory_is_a_series_over_processes_each_measure_of_its_own():
-    found = records(
+    result = records(
         {
             Memory("comm_dup", 2): (100.0,),
             Memory("comm_dup", 4): (100.0,),
@@ -410,7 +410,7 @@ def test_memory_is_a_series_over_processes_each_measure_of_its_own():
             Memory("use", 4, "pss"): (1e6,),
         }
     )
-    described = {(one.name, one.metric, one.unit): one.scales for one in series_over(found, "p")}
+    described = {(entry.name, entry.metric, entry.unit): entry.scales for entry in series_over(result, "p")}
     assert described == {
         ("comm_dup", "memory", "B"): (2, 4),
         ("comm_dup", "mapped memory", "B"): (4,),
@@ -419,7 +419,7 @@ def test_memory_is_a_series_over_processes_each_measure_of_its_own():
 
 
 def test_the_report_has_a_row_for_each_operation_and_none_for_mappings_that_are_not_there():
-    found = records(
+    result = records(
         {
             Memory("win_allocate", 2, "mapped"): (4096.0,) * 8,
             Memory("comm_dup", 4): (5400.0,) * 8,
@@ -428,12 +428,12 @@ def test_the_report_has_a_row_for_each_operation_and_none_for_mappings_that_are_
             Memory("init", 4, "private"): (3e6,),
         }
     )
-    (part,) = memory_tables(found)
+    (part,) = memory_tables(result)
     assert [column.heading for column in part.columns] == ["operation", "p = 2", "p = 4"]
     assert [row[0].value for row in part.rows] == ["init, private", "comm_dup", "win_allocate, mapped"]
     assert [bool(cell.value) for cell in part.rows[0]] == [True, False, True]
     assert not memory_tables(Measurements(()))
-    text = shown(measurements_table(found))
+    text = shown(measurements_table(result))
     assert "memory that MPI keeps on a rank" in text
     assert "5.40 kB" in text
 

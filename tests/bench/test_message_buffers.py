@@ -50,9 +50,9 @@ def test_a_file_from_before_there_was_a_choice_was_measured_untouched(tmp_path):
 
 
 def test_a_fit_refuses_both_kinds_and_a_machine_knows_its_own():
-    both = Measurements((launched("touched"), launched("untouched")))
+    measurements = Measurements((launched("touched"), launched("untouched")))
     with pytest.raises(InputError, match="touched and untouched message buffers were measured: fit each on its own"):
-        fit_machine(both)
+        fit_machine(measurements)
     assert fit_machine(Measurements((launched("untouched"),))).origin.buffers == "untouched"
 
 

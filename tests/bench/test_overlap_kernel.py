@@ -53,22 +53,22 @@ def everyone(problem):
 def test_what_one_sends_in_a_burst_another_receives_in_the_burst_of_the_same_number(problem):
     """So nobody ever waits for a message whose sender waits for him, and one tag tells all messages apart."""
     orders = everyone(problem)
-    counts = {len(bounds) for one in orders for bounds in (one.receive_bounds, one.send_bounds)}
+    counts = {len(bounds) for entry in orders for bounds in (entry.receive_bounds, entry.send_bounds)}
     assert len(counts) == 1
     for burst in range(counts.pop() - 1):
         sent, received = {}, {}
-        for rank, one in enumerate(orders):
-            for target, *piece in one.sends[slice(*one.send_bounds[burst : burst + 2])].tolist():
+        for rank, entry in enumerate(orders):
+            for target, *piece in entry.sends[slice(*entry.send_bounds[burst : burst + 2])].tolist():
                 sent.setdefault((rank, target), []).append(piece)
-            for source, *piece in one.receives[slice(*one.receive_bounds[burst : burst + 2])].tolist():
+            for source, *piece in entry.receives[slice(*entry.receive_bounds[burst : burst + 2])].tolist():
                 received.setdefault((source, rank), []).append(piece)
         assert sent == received
 
 
 @given(problems())
 def test_everybody_receives_its_volume_each_byte_once_and_at_a_place_of_its_own(problem):
-    for rank, one in enumerate(everyone(problem)):
-        sources, offsets, lengths = one.receives.T
+    for rank, entry in enumerate(everyone(problem)):
+        sources, offsets, lengths = entry.receives.T
         places = sorted(zip(offsets.tolist(), lengths.tolist(), strict=True))
         assert all(first + length <= second for (first, length), (second, _) in pairwise(places))
         assert all(first >= 0 and first + length <= room(problem) for first, length in places)
@@ -76,11 +76,11 @@ def test_everybody_receives_its_volume_each_byte_once_and_at_a_place_of_its_own(
         assert lengths.size == 0 or 1 <= lengths.min() <= lengths.max() <= problem.message_size
         assert rank not in sources
         served = problem.pattern == "end-point-congestion" and rank == 0
-        everything = problem.pattern.startswith(("all-to-all", "point", "end"))
+        result = problem.pattern.startswith(("all-to-all", "point", "end"))
         shares = Counter()
         for source, length in zip(sources.tolist(), lengths.tolist(), strict=True):
             shares[source] += length
-        if everything:
+        if result:
             assert sum(shares.values()) == (0 if served else problem.volume)
         else:
             assert set(shares.values()) == {problem.volume}
@@ -89,11 +89,11 @@ def test_everybody_receives_its_volume_each_byte_once_and_at_a_place_of_its_own(
 
 @given(problems())
 def test_bursts_are_of_b_messages_but_the_last(problem):
-    for rank, one in enumerate(everyone(problem)):
-        lengths = np.diff(one.receive_bounds)
-        assert one.receive_bounds[0] == one.send_bounds[0] == 0
-        assert one.receive_bounds[-1] == len(one.receives)
-        assert one.send_bounds[-1] == len(one.sends)
+    for rank, entry in enumerate(everyone(problem)):
+        lengths = np.diff(entry.receive_bounds)
+        assert entry.receive_bounds[0] == entry.send_bounds[0] == 0
+        assert entry.receive_bounds[-1] == len(entry.receives)
+        assert entry.send_bounds[-1] == len(entry.sends)
         assert lengths.max() <= min(problem.burst, longest_burst(problem))
         if problem.pattern != "all-to-all-same-order" and not (rank == 0 and "congestion" in problem.pattern):
             assert (lengths[:-1] == problem.burst).all()
@@ -136,37 +136,39 @@ def planned(*arguments, placement=PAIR, procs=(2,)):
 
 
 def decompositions(plan):
-    return {(one.message_size, one.burst) for one in plan}
+    return {(configuration.message_size, configuration.burst) for configuration in plan}
 
 
 def test_blocking_is_one_message_and_the_others_are_cut_in_every_way():
     plan = planned("--volumes", "64KiB", "--exhaustive", "--templates", "all", "--work", "0:2", "--passes", "3")
     assert len(plan) == len(set(plan))
     for template in get_args(Template):
-        mine = [one for one in plan if one.template == template]
-        assert {one.passes for one in mine} == {0, 3, 6}
+        values = [configuration for configuration in plan if configuration.template == template]
+        assert {configuration.passes for configuration in values} == {0, 3, 6}
         sizes = [1 << power for power in range(3, 17)] if template != "blocking" else [1 << 16]
-        wanted = {(size, 1 << power) for size in sizes for power in range(7) if size << power <= 1 << 16}
-        assert decompositions(mine) == wanted
-        assert len(mine) == 3 * len(wanted)
-    assert {(one.processes, one.path, one.iterations) for one in plan} == {(2, "same-socket", 1)}
+        rows = {(size, 1 << power) for size in sizes for power in range(7) if size << power <= 1 << 16}
+        assert decompositions(values) == rows
+        assert len(values) == 3 * len(rows)
+    assert {(configuration.processes, configuration.path, configuration.iterations) for configuration in plan} == {
+        (2, "same-socket", 1)
+    }
 
 
 def test_messages_are_no_more_than_8192_and_of_the_sizes_asked_for():
     plan = planned("--volumes", "1MiB", "--exhaustive", "--bursts", "1", "--templates", "pipelined", "--work", "1")
-    assert min(one.message_size for one in plan) == 128
+    assert min(configuration.message_size for configuration in plan) == 128
     few = planned("--volumes", "100000", "--sizes", "1KiB,3000", "--templates", "tight", "--exhaustive")
-    assert {one.message_size for one in few} == {1024, 3000, 100_000}
-    assert {one.message_size for one in planned("--volumes", "5", "--exhaustive")} == {5}
+    assert {configuration.message_size for configuration in few} == {1024, 3000, 100_000}
+    assert {configuration.message_size for configuration in planned("--volumes", "5", "--exhaustive")} == {5}
 
 
 @given(st.integers(1, 1 << 22), st.booleans())
 def test_a_choice_is_a_part_of_everything_and_has_the_whole_in_one_message(volume, exhaustive):
     arguments = ("--volumes", str(volume), "--templates", "pipelined", "--work", "1")
-    everything = decompositions(planned(*arguments, "--exhaustive"))
+    result = decompositions(planned(*arguments, "--exhaustive"))
     choice = decompositions(planned(*arguments))
-    assert (volume, 1) in choice <= everything
-    for size, burst in everything:
+    assert (volume, 1) in choice <= result
+    for size, burst in result:
         assert -(-volume // size) <= 8192
         assert burst <= -(-volume // size)
     sizes = sorted({size for size, _ in choice})
@@ -176,14 +178,17 @@ def test_a_choice_is_a_part_of_everything_and_has_the_whole_in_one_message(volum
 def test_a_pair_talks_on_every_path_and_several_processes_wherever_they_are():
     patterns = ("--patterns", "all", "--volumes", "6000", "--templates", "blocking", "--work", "1")
     plan = planned(*patterns, "--operations", "all", placement=TWO_NODES, procs=(1, 2, 4))
-    scenes = Counter((one.pattern, one.processes, one.path) for one in plan)
+    scenes = Counter((configuration.pattern, configuration.processes, configuration.path) for configuration in plan)
     assert scenes == Counter(
         {("point-to-point", 2, path): 3 for path in TWO_NODES}
         | {(pattern, count, "any"): 3 for pattern in PATTERNS[1:] for count in (2, 4)}
     )
-    sizes = {(one.pattern.startswith("all-to-all"), one.processes): one.message_size for one in plan}
+    sizes = {
+        (configuration.pattern.startswith("all-to-all"), configuration.processes): configuration.message_size
+        for configuration in plan
+    }
     assert sizes == {(False, 2): 6000, (True, 2): 6000, (False, 4): 6000, (True, 4): 2000}
-    assert {tuple(participants(one, TWO_NODES)) for one in plan} == {(0, 1), (0, 2), (0, 1, 2, 3)}
+    assert {tuple(participants(configuration, TWO_NODES)) for configuration in plan} == {(0, 1), (0, 2), (0, 1, 2, 3)}
     with pytest.raises(
         InputError, match="--process-counts: the pattern all-to-all-interleaved of overlap needs 2 processes"
     ):
@@ -392,7 +397,7 @@ def test_a_run_measures_every_template_and_operation_and_can_be_resumed(tmp_path
     assert base >= 1
     plan = {record.configuration for record in launched.records}
     assert len(plan) == len(launched.records) == 3 * 2 * (1 + 4)
-    assert {(one.template, one.operation, one.passes) for one in plan} == set(
+    assert {(configuration.template, configuration.operation, configuration.passes) for configuration in plan} == set(
         product(get_args(Template), ("two-sided", "put", "get"), (0, 2 * base))
     )
     for record in launched.records:
@@ -400,12 +405,12 @@ def test_a_run_measures_every_template_and_operation_and_can_be_resumed(tmp_path
         assert min(record.samples) > 0
         assert (record.computation > 0) == (record.configuration.passes > 0)
 
-    kept = output.read_text().splitlines(keepends=True)[:10]
-    output.write_text("".join(kept))
+    entry = output.read_text().splitlines(keepends=True)[:10]
+    output.write_text("".join(entry))
     completed = bench(2, "--resume", "-o", output)
     assert completed.returncode == 0, completed.stderr
     again = results.load(output)
-    assert [one.header.options.passes for one in again.launches] == [base, base]
+    assert [configuration.header.options.passes for configuration in again.launches] == [base, base]
     assert {record.configuration for record in again.records} == plan
     refused = bench(2, "--resume", "--passes", str(base + 1), "-o", output)
     assert refused.returncode == 2

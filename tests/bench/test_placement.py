@@ -15,20 +15,26 @@ from commmodel.results.configurations import Contention, Pairs, PointToPoint, St
 
 
 def test_each_path_is_measured_with_as_many_pairs_as_it_has():
-    asked = parse(["pairs", "--pairs", "1:4", "--sizes", "8"]).options
+    options = parse(["pairs", "--pairs", "1:4", "--sizes", "8"]).options
     for name in ("pairs", "stream"):
-        plan = REGISTRY[name].plan(asked, place([0] * 4 + [1] * 4, [0] * 8))
-        most = {path: max(one.pairs for one in plan if one.path == path) for path in ("same-socket", "between-nodes")}
+        plan = REGISTRY[name].plan(options, place([0] * 4 + [1] * 4, [0] * 8))
+        most = {
+            path: max(configuration.pairs for configuration in plan if configuration.path == path)
+            for path in ("same-socket", "between-nodes")
+        }
         assert most == {"same-socket": 2, "between-nodes": 4}
 
 
 def test_a_stream_into_one_buffer_is_planned_as_osu_has_it():
-    asked = parse(["stream", "--sizes", "8,1MiB", "--stream-buffers", "both"]).options
-    plan = REGISTRY["stream"].plan(asked, place([0, 0], [0, 0]))
-    windows = {(one.message_size, one.buffers): one.window for one in plan}
+    options = parse(["stream", "--sizes", "8,1MiB", "--stream-buffers", "both"]).options
+    plan = REGISTRY["stream"].plan(options, place([0, 0], [0, 0]))
+    windows = {(configuration.message_size, configuration.buffers): configuration.window for configuration in plan}
     assert windows == {(8, "each"): 64, (8, "one"): 64, (1 << 20, "each"): 16, (1 << 20, "one"): 64}
-    assert buffer_bytes([one for one in plan if one.buffers == "one"]) == (1 << 20, 1 << 20)
-    assert {configuration_words(one) for one in plan if one.message_size == 8} == {
+    assert buffer_bytes([configuration for configuration in plan if configuration.buffers == "one"]) == (
+        1 << 20,
+        1 << 20,
+    )
+    assert {configuration_words(configuration) for configuration in plan if configuration.message_size == 8} == {
         "stream, 8 B, k = 1, same-socket",
         "stream, 8 B, k = 1, same-socket, into one buffer",
     }
@@ -41,15 +47,22 @@ def plan_on(hosts, sockets, *arguments):
     """Return what is planned, and the pairs of ranks that take part in each of it."""
     placement, further = place(hosts, sockets), place_further(hosts, sockets)
     plan = make_plan(parse([*arguments, "--sizes", "8"]).options, placement, further)
-    ranks = {one: participants(one, placement, further) for one in plan if isinstance(one, PointToPoint)}
-    return {one: list(zip(half[: len(half) // 2], half[len(half) // 2 :], strict=True)) for one, half in ranks.items()}
+    ranks = {
+        configuration: participants(configuration, placement, further)
+        for configuration in plan
+        if isinstance(configuration, PointToPoint)
+    }
+    return {
+        configuration: list(zip(half[: len(half) // 2], half[len(half) // 2 :], strict=True))
+        for configuration, half in ranks.items()
+    }
 
 
 def test_each_pair_of_nodes_brings_as_many_pairs_of_ranks():
     across = {
-        (one.pairs, one.node_pairs): pairs
-        for one, pairs in plan_on(*FIVE_HOSTS, "stream", "--node-pairs", "1:2").items()
-        if one.path == "between-nodes"
+        (row.pairs, row.node_pairs): pairs
+        for row, pairs in plan_on(*FIVE_HOSTS, "stream", "--node-pairs", "1:2").items()
+        if row.path == "between-nodes"
     }
     assert across == {
         (1, 1): [(0, 2)],
@@ -61,17 +74,25 @@ def test_each_pair_of_nodes_brings_as_many_pairs_of_ranks():
 
 def test_within_a_node_and_for_one_pair_of_ranks_there_is_one_pair_of_nodes():
     plan = plan_on(*FIVE_HOSTS, *KERNELS, "--node-pairs", "1:2")
-    several = {one for one in plan if getattr(one, "node_pairs", 1) > 1}
-    assert {type(one) for one in several} == {Pairs, Stream, Contention}
-    assert {one.path for one in several} == {"between-nodes"}
-    alone = {one for one in plan_on(*FIVE_HOSTS, *KERNELS) if getattr(one, "node_pairs", 1) == 1}
+    several = {configuration for configuration in plan if getattr(configuration, "node_pairs", 1) > 1}
+    assert {type(configuration) for configuration in several} == {Pairs, Stream, Contention}
+    assert {configuration.path for configuration in several} == {"between-nodes"}
+    alone = {
+        configuration
+        for configuration in plan_on(*FIVE_HOSTS, *KERNELS)
+        if getattr(configuration, "node_pairs", 1) == 1
+    }
     assert set(plan) - several == alone
 
 
 def test_pairs_that_one_pair_of_nodes_lacks_are_left_out():
     hosts = [0, 0, 1, 1, 2, 3]
     plan = plan_on(hosts, [0] * 6, "pairs", "--node-pairs", "1:2")
-    assert {(one.pairs, one.node_pairs) for one in plan if one.path == "between-nodes"} == {(1, 1), (2, 1), (1, 2)}
+    assert {
+        (configuration.pairs, configuration.node_pairs)
+        for configuration in plan
+        if configuration.path == "between-nodes"
+    } == {(1, 1), (2, 1), (1, 2)}
     with pytest.raises(MPIEnvironmentError, match="has only 1 of the 2 pairs that --pairs asks for"):
         plan_on(hosts, [0] * 6, "pairs", "--node-pairs", "1:2", "--pairs", "2")
 
@@ -91,9 +112,9 @@ def test_several_pairs_of_nodes_are_named_where_a_configuration_is():
 
 
 def test_a_window_is_smaller_where_messages_are_large_and_its_messages_have_room():
-    asked = parse(["stream", "--sizes", "0,1,64KiB,1MiB,16MiB,100MB"]).options
-    plan = REGISTRY["stream"].plan(asked, place([0, 0], [0, 0]))
-    assert {one.message_size: one.window for one in plan} == {
+    options = parse(["stream", "--sizes", "0,1,64KiB,1MiB,16MiB,100MB"]).options
+    plan = REGISTRY["stream"].plan(options, place([0, 0], [0, 0]))
+    assert {configuration.message_size: configuration.window for configuration in plan} == {
         0: 64, 1: 64, 1 << 16: 64, 1 << 20: 16, 1 << 24: 1, 10**8: 1
     }  # fmt: skip
     send, receive = buffer_bytes(plan)
@@ -104,12 +125,12 @@ def test_a_window_is_smaller_where_messages_are_large_and_its_messages_have_room
 
 
 def test_several_pairs_and_two_nodes_add_kernels_to_the_sensible_ones():
-    everything = {"threshold", "pingpong", "ping", "pairs", "stream"}
-    one_pair, no_streams = everything - {"pairs"}, everything - {"pairs", "stream"}
+    names = {"threshold", "pingpong", "ping", "pairs", "stream"}
+    one_pair, no_streams = names - {"pairs"}, names - {"pairs", "stream"}
     assert set(sensible_kernels(place([0, 0], [0, 0]))) == no_streams
     assert set(sensible_kernels(place([0, 1], [0, 0]))) == one_pair
-    assert set(sensible_kernels(place([0] * 4, [0] * 4))) == everything
-    assert set(sensible_kernels(place([0, 1, 2, 3], [0] * 4), (1, 2))) == everything
+    assert set(sensible_kernels(place([0] * 4, [0] * 4))) == names
+    assert set(sensible_kernels(place([0, 1, 2, 3], [0] * 4), (1, 2))) == names
 
 
 @pytest.mark.parametrize(
@@ -191,5 +212,5 @@ def test_the_socket_of_a_rank_is_that_of_all_its_processors(tmp_path):
         folder = tmp_path / f"cpu{cpu}" / "topology"
         folder.mkdir(parents=True)
         (folder / "physical_package_id").write_text(f"{package}\n")
-    asked = [[0], [0, 1], [2], [1, 2], [3], [9], [0, 9]]
-    assert [socket_of(cpus, tmp_path) for cpus in asked] == [0, 0, 36, None, None, None, None]
+    rows = [[0], [0, 1], [2], [1, 2], [3], [9], [0, 9]]
+    assert [socket_of(cpus, tmp_path) for cpus in rows] == [0, 0, 36, None, None, None, None]

@@ -24,16 +24,16 @@ def soon(monkeypatch):
     monkeypatch.setattr(progress, "_BETWEEN", 0.001)
 
 
-def until(there):
+def until(until_size):
     end = time.monotonic() + 60
-    while not there() and time.monotonic() < end:
+    while not until_size() and time.monotonic() < end:
         time.sleep(0.001)
 
 
 def test_a_terminal_shows_how_far_it_is_and_is_clean_afterwards(monkeypatch, soon):
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with ProgressLine("Bcast by fluid") as one:
-        one.note(0.25, 1_500_000)
+    with ProgressLine("Bcast by fluid") as result:
+        result.note(0.25, 1_500_000)
         until(lambda: "simulated" in sys.stderr.getvalue())
     assert "Bcast by fluid: 0 s; simulated 250 ms, 1,500,000 events" in sys.stderr.getvalue()
     assert sys.stderr.getvalue().endswith("\r\x1b[K")
@@ -62,13 +62,13 @@ def test_an_error_ends_the_line_as_well(monkeypatch, soon):
 def test_the_engine_says_how_far_it_is_and_stops_where_that_raises():
     steps = np.zeros(300_000, dtype=OPERATION)
     steps["code"], steps["request"], steps["value"] = Code.COMPUTE, UNNAMED, 1e-6
-    seen = []
+    rows = []
     outcome = run(
-        Program.from_ranks([steps]), fluid(), platform.flat(1, 1e9, 0.0), progress=lambda *far: seen.append(far)
+        Program.from_ranks([steps]), fluid(), platform.flat(1, 1e9, 0.0), progress=lambda *far: rows.append(far)
     )
-    assert 1 <= len(seen) <= 3
-    assert seen == sorted(seen)
-    assert seen[-1][0] <= outcome.seconds
+    assert 1 <= len(rows) <= 3
+    assert rows == sorted(rows)
+    assert rows[-1][0] <= outcome.seconds
 
     def stop(*_):
         raise RuntimeError("enough")

@@ -44,7 +44,7 @@ class Simulation:
         self.drifts, self.offsets = drifts, offsets
         self.latency, self.jitter = latency, jitter
         self.random = np.random.default_rng(seed)
-        self.told = defaultdict(deque)
+        self.queues = defaultdict(deque)
         self.now = [0.0] * len(drifts)
 
     def read(self, rank, true):
@@ -57,8 +57,8 @@ class Simulation:
         """Return what each rank's function gives, in an order in which nobody hears what was not told yet."""
         size = len(self.drifts)
         order = sorted(range(size), key=lambda rank: (learnt_in(rank, size), rank))
-        found = {rank: function(SimulatedWires(self, rank), *(one[rank] for one in of_each)) for rank in order}
-        return [found[rank] for rank in range(size)]
+        values = {rank: function(SimulatedWires(self, rank), *(entry[rank] for entry in of_each)) for rank in order}
+        return [values[rank] for rank in range(size)]
 
 
 class SimulatedWires:
@@ -68,20 +68,20 @@ class SimulatedWires:
 
     def ask(self, peer, count):
         network = self.simulation
-        there, back = network.one_way(count), network.one_way(count)
-        end = network.now[self.rank] + np.cumsum(there + back)
+        result, back = network.one_way(count), network.one_way(count)
+        end = network.now[self.rank] + np.cumsum(result + back)
         network.now[self.rank] = end[-1]
         reading = network.read(peer, end - back)
-        return Exchanges(network.read(self.rank, end - back - there), network.read(self.rank, end), reading)
+        return Exchanges(network.read(self.rank, end - back - result), network.read(self.rank, end), reading)
 
     def answer(self, peer, count):
         pass
 
     def tell(self, peer, numbers):
-        self.simulation.told[self.rank, peer].append(numbers)
+        self.simulation.queues[self.rank, peer].append(numbers)
 
     def hear(self, peer):
-        return self.simulation.told[peer, self.rank].popleft()
+        return self.simulation.queues[peer, self.rank].popleft()
 
     def pause(self, seconds):
         self.simulation.now[self.rank] += seconds
@@ -89,8 +89,8 @@ class SimulatedWires:
 
 def learnt_in(rank, size):
     """Return in which round a rank learns the time; -1 for rank 0."""
-    found = [number for number, pairs in enumerate(rounds(size)) if rank in {child for _, child in pairs}]
-    return found[0] if found else -1
+    rows = [number for number, pairs in enumerate(rounds(size)) if rank in {child for _, child in pairs}]
+    return rows[0] if rows else -1
 
 
 def errors(simulation, clocks, wait):
@@ -105,29 +105,29 @@ sizes = st.integers(1, 20)
 
 @given(st.integers(1, 3000))
 def test_every_rank_but_the_first_learns_once_from_one_who_knows(size):
-    known = {0}
+    names = {0}
     for pairs in rounds(size):
         parents, children = {parent for parent, _ in pairs}, [child for _, child in pairs]
-        assert parents <= known
-        assert not known & set(children)
+        assert parents <= names
+        assert not names & set(children)
         assert len({*parents, *children}) == 2 * len(pairs)  # nobody is in two pairs at once
-        known |= set(children)
-    assert known == set(range(size))
+        names |= set(children)
+    assert names == set(range(size))
     assert len(rounds(size)) == size.bit_length() - 1 + (size & size - 1 > 0)
 
 
 @given(st.integers(1, 3000), st.integers(1, 100))
 def test_spread_ranks_are_different_and_reach_the_last(size, most):
-    found = spread_ranks(size, most)
-    assert len(found) == min(most, size - 1)
-    assert list(found) == sorted(set(found) - {0})
-    assert size == 1 or found[-1] == size - 1
+    result = spread_ranks(size, most)
+    assert len(result) == min(most, size - 1)
+    assert list(result) == sorted(set(result) - {0})
+    assert size == 1 or result[-1] == size - 1
 
 
 def simulated(data, size, jitter):
     numbers = st.lists(st.floats(-1, 1), min_size=size, max_size=size)
-    drifts = [1e-4 * one for one in data.draw(numbers)]
-    offsets = [1e3 * one for one in data.draw(numbers)]
+    drifts = [1e-4 * entry for entry in data.draw(numbers)]
+    offsets = [1e3 * entry for entry in data.draw(numbers)]
     return Simulation(drifts, offsets, latency=3e-6, jitter=jitter, seed=data.draw(st.integers(0, 1 << 32)))
 
 
@@ -184,8 +184,8 @@ def test_residuals_are_what_a_clock_is_wrong_by(size, most):
     wrong = [GlobalClock(clock.slope, clock.intercept + 1e-3 * rank) for rank, clock in enumerate(right)]
     for rank in range(1, size):
         residuals(SimulatedWires(simulation, rank), wrong[rank], most)
-    found = residuals(SimulatedWires(simulation, 0), wrong[0], most)
-    assert found == pytest.approx([1e-3 * rank for rank in spread_ranks(size, most)])
+    result = residuals(SimulatedWires(simulation, 0), wrong[0], most)
+    assert result == pytest.approx([1e-3 * rank for rank in spread_ranks(size, most)])
 
 
 def test_the_fastest_exchange_is_believed():
@@ -194,7 +194,7 @@ def test_the_fastest_exchange_is_believed():
 
 
 def test_a_slow_reading_counts_little():
-    readings = [Reading(here, here + 1.0, 1e-6) for here in np.arange(0, 0.1, 0.01)]
+    readings = [Reading(entry, entry + 1.0, 1e-6) for entry in np.arange(0, 0.1, 0.01)]
     spoilt = [*readings, Reading(0.1, 1.101, 1e-3)]
     assert fitted(spoilt, GlobalClock()).slope == pytest.approx(0, abs=1e-6)
     assert fitted(spoilt, GlobalClock()).intercept == pytest.approx(1, abs=1e-8)
@@ -217,9 +217,9 @@ def test_there_and_back_is_the_same_time(slope, intercept, local):
 
 
 def adapted(pace, late, how, count=100, seconds=1e-4):
-    found = np.zeros(count, np.uint8)
-    found[:late] = how
-    pace.adapt(np.full(count, seconds), found)
+    values = np.zeros(count, np.uint8)
+    values[:late] = how
+    pace.adapt(np.full(count, seconds), values)
 
 
 @pytest.mark.parametrize("how", [CAME, ENDED, CAME | BEGAN])
@@ -325,7 +325,7 @@ def test_a_record_says_how_its_repetitions_began(tmp_path, start):
     (record,) = records
     assert record["configuration"]["start"] == start
     assert len(record["ranks"]) == 2
-    assert [max(own) for own in zip(*record["ranks"], strict=True)] == record["samples"]
+    assert [max(entry) for entry in zip(*record["ranks"], strict=True)] == record["samples"]
     common = start != "barrier"
     assert (record.get("window") is not None) == common
     assert (record.get("clock_error") is not None) == common
@@ -335,6 +335,6 @@ def test_a_record_says_how_its_repetitions_began(tmp_path, start):
 @pytest.mark.mpi
 def test_the_kernel_clocks_tells_what_is_left_after_each_wait(tmp_path):
     records, _ = measured(tmp_path, "clocks", "--waits", "0,10ms")
-    found = {(one["configuration"]["method"], one["configuration"]["wait"]) for one in records}
-    assert found == {(method, wait) for method in ("hca3", "offset") for wait in (0.0, 0.01)}
+    rows = {(entry["configuration"]["method"], entry["configuration"]["wait"]) for entry in records}
+    assert rows == {(method, wait) for method in ("hca3", "offset") for wait in (0.0, 0.01)}
     assert all(len(record["samples"]) == 1 and record["unit"] == "s" for record in records)

@@ -41,12 +41,12 @@ def test_a_terminated_run_says_what_it_lacks_and_leaves_no_rank(signalled, tmp_p
         ranks = {rank: entry for entry in Path("/proc").glob("[0-9]*") if (rank := rank_of(entry, output)) is not None}
         for rank in signalled:
             os.kill(int(ranks[rank].name), signal.SIGTERM)
-        _, said = process.communicate(timeout=120)
+        _, result = process.communicate(timeout=120)
     finally:
         process.kill()
     assert process.returncode == 143
     if 0 in signalled:
-        assert "commmodel.bench: terminated: what was measured is kept: go on with --resume" in said
+        assert "commmodel.bench: terminated: what was measured is kept: go on with --resume" in result
     end = time.monotonic() + 30
     while any(rank_of(entry, output) is not None for entry in ranks.values()):
         assert time.monotonic() < end

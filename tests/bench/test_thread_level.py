@@ -21,15 +21,15 @@ from commmodel.results.configurations import PingPong, Stream
 SIZES = (8, 1024, 4096, 65536, 1 << 20)
 
 
-def launched(level, asked=None, kernel=PingPong, **changes):
+def launched(level, requested=None, kernel=PingPong, **changes):
     records = tuple(record(kernel(size, path="same-node", **changes), 1e-6 + size / 1e10) for size in SIZES)
-    return Launch(header(mpi=Library("MPICH", thread_level=level, thread_level_asked=asked)), records)
+    return Launch(header(mpi=Library("MPICH", thread_level=level, thread_level_asked=requested)), records)
 
 
 def write(path, *launches):
     with Writer(path) as writer:
-        for one in launches:
-            for line in (one.header, *one.records):
+        for entry in launches:
+            for line in (entry.header, *entry.records):
                 writer.write(line)
     return str(path)
 
@@ -43,9 +43,9 @@ def bench(*arguments):
 def test_the_level_asked_for_is_the_level_provided(level, tmp_path):
     output = tmp_path / "r.jsonl"
     assert bench("--thread-level", level, "-o", output).returncode == 0
-    (one,) = results.load(output).launches
-    assert (one.header.mpi.thread_level, one.header.mpi.thread_level_asked) == (level, level)
-    assert not any("thread level" in warning for warning in one.header.warnings)
+    (entry,) = results.load(output).launches
+    assert (entry.header.mpi.thread_level, entry.header.mpi.thread_level_asked) == (level, level)
+    assert not any("thread level" in warning for warning in entry.header.warnings)
 
 
 @pytest.mark.mpi
@@ -53,8 +53,8 @@ def test_single_is_the_default_whatever_mpi4py_is_told_and_a_resumed_run_keeps_i
     monkeypatch.setitem(ENVIRONMENT, "MPI4PY_RC_THREAD_LEVEL", "multiple")
     output = tmp_path / "r.jsonl"
     assert bench("-o", output).returncode == 0
-    (one,) = results.load(output).launches
-    assert THREAD_LEVEL.of(one.header) == "single"
+    (entry,) = results.load(output).launches
+    assert THREAD_LEVEL.of(entry.header) == "single"
     refused = bench("--resume", "--thread-level", "multiple", "-o", output)
     assert refused.returncode == 2
     (line,) = error_lines(refused, "commmodel.bench")
@@ -73,8 +73,8 @@ def test_a_level_that_was_set_before_the_benchmark_is_recorded_and_told(tmp_path
     )
     completed = launch(2, sys.executable, "-c", code)
     assert completed.returncode == 0, completed.stderr
-    (one,) = results.load(output).launches
-    assert (one.header.mpi.thread_level, one.header.mpi.thread_level_asked) == ("funneled", "single")
+    (entry,) = results.load(output).launches
+    assert (entry.header.mpi.thread_level, entry.header.mpi.thread_level_asked) == ("funneled", "single")
     assert "the MPI thread level is funneled, not single as asked for" in completed.stderr
 
 
@@ -148,13 +148,13 @@ def test_other_levels_are_compared_where_that_is_wanted(tmp_path, capsys):
 
 
 def test_streams_into_one_buffer_and_into_a_buffer_each_are_never_fitted_together():
-    one = launched("single", kernel=Stream, pairs=1, buffers="one")
-    each = launched("single", kernel=Stream, pairs=1)
-    slower = Launch(each.header, tuple(record(row.configuration, 2e-6 + 2e-10 * row.configuration.message_size)
-                                       for row in each.records))  # fmt: skip
-    both, alone = (fit_machine(Measurements(launches), limits=[]) for launches in ((one, slower), (one,)))
-    assert both.origin.stream_buffers == "each"
-    assert both.segments[0].one_way.alpha.value == pytest.approx(2e-6, rel=0.05)
+    result = launched("single", kernel=Stream, pairs=1, buffers="one")
+    entry = launched("single", kernel=Stream, pairs=1)
+    slower = Launch(entry.header, tuple(record(row.configuration, 2e-6 + 2e-10 * row.configuration.message_size)
+                                       for row in entry.records))  # fmt: skip
+    answer, alone = (fit_machine(Measurements(launches), limits=[]) for launches in ((result, slower), (result,)))
+    assert answer.origin.stream_buffers == "each"
+    assert answer.segments[0].one_way.alpha.value == pytest.approx(2e-6, rel=0.05)
     assert alone.origin.stream_buffers == "one"
     assert alone.segments[0].one_way.alpha.value == pytest.approx(1e-6, rel=0.05)
 
@@ -172,5 +172,5 @@ def test_streams_into_one_buffer_stay_such_in_a_table(tmp_path):
     path = write(tmp_path / "r.jsonl", launched("single", kernel=Stream, pairs=2, buffers="one"))
     table = tmp_path / "r.csv"
     assert main(["convert", path, "--to", "csv", "-o", str(table)]) == 0
-    found = {one.configuration for one in formats.load(table).records}
-    assert found == {Stream(size, 2, "same-node", buffers="one") for size in SIZES}
+    configurations = {entry.configuration for entry in formats.load(table).records}
+    assert configurations == {Stream(size, 2, "same-node", buffers="one") for size in SIZES}

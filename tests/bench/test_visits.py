@@ -32,12 +32,12 @@ def visit(size, *samples):
 
 
 def test_each_round_visits_all_that_can_be_disturbed_in_another_order():
-    first, *others = rounds = in_rounds(PLAN, options()).rounds
+    first, *result = rounds = in_rounds(PLAN, options()).rounds
     assert first == PLAN
-    assert Counter(one for each in rounds for one in each) == {
-        one: 1 if isinstance(one, Threshold) else 4 for one in PLAN
+    assert Counter(configuration for other in rounds for configuration in other) == {
+        configuration: 1 if isinstance(configuration, Threshold) else 4 for configuration in PLAN
     }
-    assert len({tuple(one.message_size for one in each) for each in others}) == 3
+    assert len({tuple(configuration.message_size for configuration in other) for other in result}) == 3
     assert in_rounds(PLAN, options()).rounds == rounds
 
 
@@ -47,7 +47,7 @@ def test_each_round_visits_all_that_can_be_disturbed_in_another_order():
      (("--time", "0.1s"), 1), (("--time", "0.5s"), 2)],
 )  # fmt: skip
 def test_there_are_as_many_visits_as_there_is_time_and_samples_for(words, visits):
-    assert sum(PLAN[-1] in each for each in in_rounds(PLAN, options(*words)).rounds) == visits
+    assert sum(PLAN[-1] in entry for entry in in_rounds(PLAN, options(*words)).rounds) == visits
 
 
 def test_random_sizes_are_spread_over_one_record_already():
@@ -63,14 +63,14 @@ def test_the_visits_of_a_launch_are_read_as_one_record(tmp_path):
             for line in (visit(8, 1e-6, 2e-6), visit(16, 3e-6), visit(8, 4e-6)):
                 writer.write(line)
     for launched in results.load(path).launches:
-        assert [(one.samples, one.visits) for one in launched.records] == [
+        assert [(entry.samples, entry.visits) for entry in launched.records] == [
             ((1e-6, 2e-6, 4e-6), (2, 1)), ((3e-6,), (1,)),
         ]  # fmt: skip
 
 
 def test_records_that_are_no_visits_stay_apart():
-    one = Record(PingPong(8, "same-node"), "s", (1e-6,))
-    assert join_visits([one, one]) == (one, one)
+    result = Record(PingPong(8, "same-node"), "s", (1e-6,))
+    assert join_visits([result, result]) == (result, result)
 
 
 @given(st.lists(st.lists(st.floats(1e-6, 1e-3), min_size=1, max_size=5), min_size=1, max_size=6))
@@ -112,10 +112,15 @@ def test_what_is_left_are_the_visits_that_no_earlier_run_paid():
     done += join_visits([visit(second.message_size, 1e-6), visit(second.message_size, 2e-6)])
     left = planned.without(done)
     paid = {threshold: 1, first: 1, second: 2}
-    counts = Counter(one for each in left.rounds for one in each)
-    assert counts == Counter({one: planned.visits[one] - paid.get(one, 0) for one in PLAN})
+    counts = Counter(configuration for entry in left.rounds for configuration in entry)
+    assert counts == Counter(
+        {configuration: planned.visits[configuration] - paid.get(configuration, 0) for configuration in PLAN}
+    )
     assert left.visits == planned.visits
-    complete = [Record(threshold, "B", (8.0,)), *(visit(one.message_size, 1e-6) for one in PLAN[1:] for _ in range(4))]
+    complete = [
+        Record(threshold, "B", (8.0,)),
+        *(visit(configuration.message_size, 1e-6) for configuration in PLAN[1:] for _ in range(4)),
+    ]
     assert not planned.without(complete)
 
 
@@ -142,10 +147,10 @@ def test_sizes_between_are_measured_where_the_times_jump():
     times = {size: (1e-6 if size <= 2048 else 3e-6) + size * 1e-10 for size in sizes}
     planned = options("pingpong", "--sizes", "1:4KiB")
     records = [Record(PingPong(size, "same-node"), "s", (times[size],) * 9, visits=(9,)) for size in sizes]
-    wanted = [PingPong(size, "same-node") for size in (2560, 3072, 3584)]
-    assert refinements(planned, records) == wanted
+    values = [PingPong(size, "same-node") for size in (2560, 3072, 3584)]
+    assert refinements(planned, records) == values
     # what lies between is no reason to look further
-    records += [Record(one, "s", (3e-6,) * 9, visits=(9,)) for one in wanted]
+    records += [Record(entry, "s", (3e-6,) * 9, visits=(9,)) for entry in values]
     assert refinements(planned, records) == []
     smooth = [Record(PingPong(size, "same-node"), "s", (1e-6 + size * 1e-10,) * 9) for size in sizes]
     assert refinements(planned, smooth) == []
@@ -153,18 +158,18 @@ def test_sizes_between_are_measured_where_the_times_jump():
 
 def test_more_sizes_around_a_doubtful_limit_tell_whether_it_is_one():
     """Times with 10 % noise, of one line and with half as much again beyond a limit."""
-    found = {}
+    table = {}
     for kind in ("one line", "both at the bend"):
         rows = []
         for machine in machines(kind, 1.5, 0.1, 6, disturbed=0.1):
             points, added = default_run(machine)
             rows.append([bool(change_points(machine.points())), bool(change_points(points)), added])
-        found[kind] = np.array(rows)
-    planned, run, added = found["both at the bend"].T
+        table[kind] = np.array(rows)
+    planned, run, added = table["both at the bend"].T
     assert planned.sum() <= 3
     assert run.sum() >= 5
     assert (added > 0).sum() >= 5
-    assert found["one line"][:, 1].sum() == 0
+    assert table["one line"][:, 1].sum() == 0
 
 
 def test_where_the_times_leave_no_doubt_nothing_is_added():

@@ -16,8 +16,8 @@ MEMORY = launch(*(memory_record(name, growth, p) for name, growth in KEPT.items(
 
 @pytest.fixture
 def good(tmp_path):
-    both = Measurements((*measured(noise=0.02, sizes=(8, 64)).launches, MEMORY))
-    return write_results(tmp_path / "good.jsonl", both)
+    measurements = Measurements((*measured(noise=0.02, sizes=(8, 64)).launches, MEMORY))
+    return write_results(tmp_path / "good.jsonl", measurements)
 
 
 @pytest.fixture
@@ -93,14 +93,14 @@ def test_where_no_class_fits_that_is_said_and_exit_code_1(tmp_path, capsys):
 
 
 def test_the_json_has_the_names_that_scripts_rely_on(good, linear, capsys):
-    code, found = as_json(capsys, "mpi", good)
-    assert (code, found["holds"], found["violations"]) == (0, True, [])
-    assert all(list(row)[:6] == FIRST for row in found["results"])
-    constant = next(row for row in found["results"] if row["name"] == "comm_dup")
+    code, result = as_json(capsys, "mpi", good)
+    assert (code, result["holds"], result["violations"]) == (0, True, [])
+    assert all(list(row)[:6] == FIRST for row in result["results"])
+    constant = next(row for row in result["results"] if row["name"] == "comm_dup")
     assert (constant["model"], constant["adjusted_r2"], constant["metric"]) == ("1", None, "memory")
-    code, found = as_json(capsys, "mpi", linear, "--at", "8192", "--metric", "time")
-    assert (code, found["holds"]) == (1, False)
-    row = next(row for row in found["results"] if row["name"] == "bcast")
+    code, result = as_json(capsys, "mpi", linear, "--at", "8192", "--metric", "time")
+    assert (code, result["holds"]) == (1, False)
+    row = next(row for row in result["results"] if row["name"] == "bcast")
     assert [row[name] for name in FIRST if name != "adjusted_r2"] == ["bcast", "log p", "p", "p / log p", "mismatch"]
     assert row["predicted"]["value"] == pytest.approx(8.2e-3, rel=0.05)
     assert row["parameters"] == {"n": 8.0, "start": "round-time"}
@@ -118,10 +118,10 @@ def test_a_baseline_alone_is_enough(good, again, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "larger than before" in printed
     assert "4, 8, 16, 32, 64" in printed
-    code, found = as_json(capsys, after, "--baseline", before)
+    code, result = as_json(capsys, after, "--baseline", before)
     assert code == 1
-    assert {row["source"] for row in found["results"]} == {"before"}
-    worst = max(found["slower"], key=lambda one: one["ratio"])
+    assert {row["source"] for row in result["results"]} == {"before"}
+    worst = max(result["slower"], key=lambda entry: entry["ratio"])
     assert (worst["name"], worst["over"], worst["scale"]) == ("bcast", "p", 64.0)
 
 
@@ -142,8 +142,8 @@ def test_expectations_may_stand_anywhere_and_go_with_a_baseline(good, linear, ca
 
 def test_a_page_is_written_where_one_is_asked_for(linear, tmp_path, capsys):
     page = tmp_path / "page.html"
-    code, found = as_json(capsys, "mpi", linear, "-o", str(page))
-    assert (code, found["output"]) == (1, str(page))
+    code, result = as_json(capsys, "mpi", linear, "-o", str(page))
+    assert (code, result["output"]) == (1, str(page))
     assert "p / log p" in page.read_text("utf-8")
     assert run("mpi", linear, "-o", str(tmp_path)) == 2
     assert "cannot be written" in capsys.readouterr().err
@@ -169,8 +169,8 @@ def test_broken_rules_are_named_and_what_cannot_be_told_passes_unless_told(tmp_p
     assert run(str(expectations), path) == 1
     printed = " ".join(capsys.readouterr().out.split())
     assert "✗ allreduce <= reduce + bcast at n = 8 B, start = round-time: broken from p = 16 on" in printed
-    _, found = as_json(capsys, str(expectations), path)
-    (violation,) = found["violations"]
+    _, result = as_json(capsys, str(expectations), path)
+    (violation,) = result["violations"]
     assert (violation["rule"], violation["kind"]) == ("allreduce <= reduce + bcast", "measured")
     assert run(str(expectations), once) == 0
     assert "seen in one launch from p = 16 on" in " ".join(capsys.readouterr().out.split())

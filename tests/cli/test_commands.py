@@ -28,29 +28,29 @@ def test_fit_writes_a_machine_and_shows_it(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "Machine my cluster" in printed
     assert f"next: commmodel report {RESULTS} {path}" in printed
-    known = machine.load(path)
-    assert known.name == "my cluster"
-    assert known.origin.results == ("results.jsonl",)
-    assert known.confidence == 0.95
+    loaded = machine.load(path)
+    assert loaded.name == "my cluster"
+    assert loaded.origin.results == ("results.jsonl",)
+    assert loaded.confidence == 0.95
 
 
 def test_fit_as_json_is_one_object_that_agrees_with_the_file(tmp_path, capsys):
     path = tmp_path / "machine.toml"
     assert main(["fit", str(RESULTS), "-o", str(path), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    known = machine.load(path)
-    assert len(printed["segments"]) == len(known.segments)
+    loaded = machine.load(path)
+    assert len(printed["segments"]) == len(loaded.segments)
     alphas = [model["alpha"]["value"] for model in printed["models"]["postal"]]
-    assert alphas == [segment.postal.alpha.value for segment in known.segments]
+    assert alphas == [segment.postal.alpha.value for segment in loaded.segments]
 
 
 def test_fit_takes_limits_and_confidence_from_its_user(tmp_path, capsys):
     path = tmp_path / "machine.toml"
     arguments = ["--protocol-limits", "64,4KiB", "--confidence", "80%", "--resamples", "50", "--seed", "9"]
     assert main(["fit", str(RESULTS), "-o", str(path), *arguments]) == 0
-    known = machine.load(path)
-    assert [segment.limit.value for segment in known.segments[:-1]] == [64, 4096]
-    assert (known.confidence, known.origin.seed) == (0.8, 9)
+    loaded = machine.load(path)
+    assert [segment.limit.value for segment in loaded.segments[:-1]] == [64, 4096]
+    assert (loaded.confidence, loaded.origin.seed) == (0.8, 9)
 
 
 def test_report_prints_tables_and_writes_one_file(fitted, tmp_path, capsys):
@@ -91,10 +91,10 @@ def test_wrong_words_are_one_line_and_exit_code_2(arguments, words, fitted, tmp_
     if arguments[:1] == ["fit"]:
         fitted.unlink()
     assert main([places.get(word, word) for word in arguments]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert len(said.err.splitlines()) == 1
-    assert words in said.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1
+    assert words in output.err
 
 
 def test_a_machine_file_is_only_replaced_by_force(fitted, capsys, monkeypatch):
@@ -116,13 +116,13 @@ def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("left", "said"),
+    ("left", "message"),
     [
         (0.0, "1000000 processes would take about 1.8 GB, and 0 GB are left"),  # asked before
         (None, "there is not enough memory for what is asked"),  # found out when it is taken
     ],
 )
-def test_more_than_fits_into_memory_is_one_line(monkeypatch, capsys, left, said):
+def test_more_than_fits_into_memory_is_one_line(monkeypatch, capsys, left, message):
     def memory():
         if left is None:
             raise MemoryError
@@ -131,5 +131,5 @@ def test_more_than_fits_into_memory_is_one_line(monkeypatch, capsys, left, said)
     monkeypatch.setattr("commmodel.arguments._memory_left", memory)
     assert main(["simulate", "graphene", "bcast", "-p", "1000000", "-n", "5"]) == 2
     printed = capsys.readouterr()
-    assert printed.err.startswith(f"commmodel: {said}")
+    assert printed.err.startswith(f"commmodel: {message}")
     assert printed.err.count("\n") == 1

@@ -80,16 +80,16 @@ def test_the_least_effect_decides(before, tmp_path, capsys):
 def test_json_has_everything_and_nothing_beside_it(before, tmp_path, capsys):
     after = file(tmp_path / "after.jsonl", 1.25, launches=1)
     assert main(["compare", before, after, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    rows = {row["name"]: row for row in found["differences"]}
+    document = json.loads(capsys.readouterr().out)
+    rows = {row["name"]: row for row in document["differences"]}
     bcast = rows["collective bcast, 0 B, p = 4"]
     assert bcast["verdict"] == "unclear"
     assert bcast["launches"] == [5, 1]
     assert bcast["low"] < bcast["ratio"] < bcast["high"]
-    assert (found["together"], found["pairs"]) == (None, 0)
+    assert (document["together"], document["pairs"]) == (None, 0)
     assert bcast["configuration"]["kernel"] == "collective"
-    assert found["only_before"] == found["only_after"] == found["environment"] == []
-    assert any("5 launches before, 1 after" in remark for remark in found["remarks"])
+    assert document["only_before"] == document["only_after"] == document["environment"] == []
+    assert any("5 launches before, 1 after" in remark for remark in document["remarks"])
 
 
 @pytest.mark.parametrize(

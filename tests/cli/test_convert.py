@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+from functools import partial
 
 import pytest
 
@@ -19,7 +20,7 @@ OSU = "# OSU MPI Latency Test v7.4\n# Size       Avg Latency(us)\n8   1.50\n64  
 
 
 @pytest.fixture
-def ours(tmp_path):
+def results_file(tmp_path):
     """A results.jsonl with a broadcast at two numbers of processes and a ping-pong."""
     path = tmp_path / "results.jsonl"
     records = [Record(Collective("bcast", 8, p), "s", (1e-6 * p, 2e-6)) for p in (2, 4)]
@@ -28,31 +29,31 @@ def ours(tmp_path):
     return path
 
 
-def named(measurements):
+def series_by_name(measurements):
     return [record.configuration.name for record in measurements.records]
 
 
-def test_ours_becomes_theirs(ours, tmp_path, capsys):
+def test_ours_becomes_theirs(results_file, tmp_path, capsys):
     output = tmp_path / "out.txt"
-    assert main(["convert", str(ours), "-o", str(output), "--over", "p"]) == 0
-    said = capsys.readouterr()
-    assert said.out == f"written to {output} (extrap-text)\n"
-    assert said.err == "note: not written: pingpong: it does not depend on p\n"
+    assert main(["convert", str(results_file), "-o", str(output), "--over", "p"]) == 0
+    result = capsys.readouterr()
+    assert result.out == f"written to {output} (extrap-text)\n"
+    assert result.err == "note: not written: pingpong: it does not depend on p\n"
     assert output.read_text().startswith("PARAMETER p\nPOINTS (2) (4)\n")
-    (found,) = series_over(formats.load(output))
-    assert (found.name, found.fixed, found.scales) == ("bcast", (("n", 8.0), ("start", "barrier")), (2.0, 4.0))
+    (entry,) = series_over(formats.load(output))
+    assert (entry.name, entry.fixed, entry.scales) == ("bcast", (("n", 8.0), ("start", "barrier")), (2.0, 4.0))
 
 
-def test_the_json_says_what_the_text_says(ours, tmp_path, capsys):
+def test_the_json_says_what_the_text_says(results_file, tmp_path, capsys):
     output = tmp_path / "out.jsonl"
-    assert main(["convert", str(ours), "-o", str(output), "--to", "extrap-json", "--over", "p", "--json"]) == 0
+    assert main(["convert", str(results_file), "-o", str(output), "--to", "extrap-json", "--over", "p", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "output": str(output),
         "format": "extrap-json",
         "records": 3,
         "notes": ["not written: pingpong: it does not depend on p"],
     }
-    assert named(formats.load(output)) == ["bcast [n=8, start=barrier]"] * 2
+    assert series_by_name(formats.load(output)) == ["bcast [n=8, start=barrier]"] * 2
 
 
 def test_theirs_and_other_suites_become_ours(tmp_path, capsys):
@@ -66,39 +67,39 @@ def test_theirs_and_other_suites_become_ours(tmp_path, capsys):
     assert [type(record.configuration) for record in results.load(output).records] == [Function, PingPong, PingPong]
 
 
-def test_csv_holds_pingpongs_and_streams(ours, tmp_path, capsys):
+def test_csv_holds_pingpongs_and_streams(results_file, tmp_path, capsys):
     output = tmp_path / "out.csv"
-    assert main(["convert", str(ours), "-o", str(output)]) == 0
+    assert main(["convert", str(results_file), "-o", str(output)]) == 0
     assert "not written: 2 of 3 records" in capsys.readouterr().err
     assert [(record.configuration, record.samples) for record in formats.load(output).records] == [
         (PingPong(8, "same-node"), (1e-6,)),
         (PingPong(8, "same-node"), (2e-6,)),
     ]
-    others = [Record(Stream(8, 2, "any", window), "s", (1e-6,)) for window in (64, 8)]
-    notes = formats.dump(Measurements((Launch(HEADER, tuple(others)),)), output, "csv")
+    values = [Record(Stream(8, 2, "any", window), "s", (1e-6,)) for window in (64, 8)]
+    notes = formats.dump(Measurements((Launch(HEADER, tuple(values)),)), output, "csv")
     assert notes == ("not written: 1 of 2 records: our CSV holds pingpong, pairs and stream only",)
     assert [record.configuration for record in formats.load(output).records] == [Stream(8, 2, "any", 64)]
 
 
-def test_a_file_that_is_there_is_replaced_only_when_told_to(ours, tmp_path, capsys):
+def test_a_file_that_is_there_is_replaced_only_when_told_to(results_file, tmp_path, capsys):
     output = tmp_path / "out.txt"
     output.write_text("precious")
-    asked = ["convert", str(ours), "-o", str(output), "--over", "p"]
-    assert main(asked) == 2
+    command = ["convert", str(results_file), "-o", str(output), "--over", "p"]
+    assert main(command) == 2
     assert "exists: replace it with --force" in capsys.readouterr().err
     assert output.read_text() == "precious"
     link = tmp_path / "link.txt"
     link.symlink_to(output)
-    asked[3] = str(link)
-    assert main([*asked, "--force"]) == 0
+    command[3] = str(link)
+    assert main([*command, "--force"]) == 0
     assert link.is_symlink()
     assert output.read_text().startswith("PARAMETER p\n")
 
 
-def test_a_file_that_is_replaced_keeps_its_permissions(ours, tmp_path):
+def test_a_file_that_is_replaced_keeps_its_permissions(results_file, tmp_path):
     output = tmp_path / "out.txt"
     output.touch(0o600)
-    assert main(["convert", str(ours), "-o", str(output), "--over", "p", "--force"]) == 0
+    assert main(["convert", str(results_file), "-o", str(output), "--over", "p", "--force"]) == 0
     assert output.stat().st_mode & 0o777 == 0o600
 
 
@@ -112,16 +113,16 @@ def test_a_trace_is_told_the_formats_of_programs_not_those_of_measurements(tmp_p
     assert "--to" not in error
 
 
-def test_no_half_file_is_left(ours, tmp_path, capsys, monkeypatch):
+def test_no_half_file_is_left(results_file, tmp_path, capsys, monkeypatch):
     def full(_):
         yield b"half"
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(writing.extrap_json, "render", full)
+    monkeypatch.setitem(writing.WRITTEN, "extrap-json", partial(writing.WRITTEN["extrap-json"], render=full))
     output = tmp_path / "out.jsonl"
     output.write_text("precious")
-    asked = ["convert", str(ours), "-o", str(output), "--to", "extrap-json", "--over", "p", "--force"]
-    assert main(asked) == 2
+    command = ["convert", str(results_file), "-o", str(output), "--to", "extrap-json", "--over", "p", "--force"]
+    assert main(command) == 2
     assert "out.jsonl: cannot be written: No space left" in capsys.readouterr().err
     assert output.read_text() == "precious"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.jsonl", "results.jsonl"]
@@ -143,19 +144,19 @@ def test_no_half_file_is_left(ours, tmp_path, capsys, monkeypatch):
         ([], "required: -o/--output"),
     ],
 )
-def test_wrong_usage_is_one_line(options, words, ours, tmp_path, capsys, monkeypatch):
+def test_wrong_usage_is_one_line(options, words, results_file, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["convert", str(ours), *options]) == 2
-    said = capsys.readouterr()
-    assert words in said.err
-    assert said.err.count("\n") == 1
+    assert main(["convert", str(results_file), *options]) == 2
+    result = capsys.readouterr()
+    assert words in result.err
+    assert result.err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]
 
 
-def test_what_is_no_file_is_never_replaced(ours, tmp_path, capsys):
+def test_what_is_no_file_is_never_replaced(results_file, tmp_path, capsys):
     pipe = tmp_path / "pipe.txt"
     os.mkfifo(pipe)
-    assert main(["convert", str(ours), "-o", str(pipe), "--over", "p", "--force"]) == 2
+    assert main(["convert", str(results_file), "-o", str(pipe), "--over", "p", "--force"]) == 2
     assert "no regular file" in capsys.readouterr().err
     assert pipe.is_fifo()
 
@@ -172,21 +173,21 @@ def test_functions_of_other_programs_are_no_machine(verb, options, tmp_path, cap
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file.jsonl").write_text(JSON)
     assert main([verb, "file.jsonl", *options]) == 2
-    said = capsys.readouterr()
-    assert said.err.startswith("commmodel: only functions of another program, and no messages of which a machine")
-    assert said.err.count("\n") == 1
+    result = capsys.readouterr()
+    assert result.err.startswith("commmodel: only functions of another program, and no messages of which a machine")
+    assert result.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    "asked", [["predict", "blue-waters", "measurements", "file.jsonl"], ["optimize", "--validate", "file.jsonl"]]
+    "options", [["predict", "blue-waters", "measurements", "file.jsonl"], ["optimize", "--validate", "file.jsonl"]]
 )
-def test_nor_can_a_machine_be_compared_with_them(asked, tmp_path, capsys, monkeypatch):
+def test_nor_can_a_machine_be_compared_with_them(options, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file.jsonl").write_text(JSON)
-    assert main(asked) == 2
-    said = capsys.readouterr()
-    assert "no records of the kernel" in said.err
-    assert said.err.count("\n") == 1
+    assert main(options) == 2
+    result = capsys.readouterr()
+    assert "no records of the kernel" in result.err
+    assert result.err.count("\n") == 1
 
 
 def test_schedules_become_binary_and_back(tmp_path, capsys):

@@ -56,9 +56,9 @@ def parsers(parser):
 
 
 def test_every_help_has_an_example_and_says_of_every_option_what_it_is():
-    found = [*parsers(_parser())]
-    assert len(found) > 40
-    for parser in found:
+    values = [*parsers(_parser())]
+    assert len(values) > 40
+    for parser in values:
         assert "example" in parser.epilog, parser.prog
         for action in parser._actions:
             assert action.help or isinstance(action, argparse._SubParsersAction), (parser.prog, action.dest)

@@ -45,8 +45,8 @@ def test_the_json_begins_with_the_names_that_scripts_rely_on_and_agrees_with_pyt
 
 def test_both_implementations_are_compared_unless_told(capsys):
     printed = as_json(capsys, *PROBLEM, *NETWORK)
-    assert {one["implementation"] for one in printed["choices"]} == {"pipelined", "tight"}
-    assert printed["seconds"] == min(one["seconds"] for one in printed["choices"])
+    assert {choice["implementation"] for choice in printed["choices"]} == {"pipelined", "tight"}
+    assert printed["seconds"] == min(choice["seconds"] for choice in printed["choices"])
     assert printed["choices"] == as_json(capsys, *PROBLEM, *NETWORK, "--implementation", "any")["choices"]
 
 
@@ -75,40 +75,40 @@ def test_several_patterns_stand_in_one_table(capsys):
     printed = capsys.readouterr().out
     assert all(name in printed for name in _PATTERNS)
     two = ["--patterns", "all-to-all-contiguous, all-to-all-interleaved", "--peers", "4", "--rule", "measured"]
-    found = as_json(capsys, *PROBLEM, "--computation", "30ms", *NETWORK, *two)
-    assert {one["pattern"] for one in found["choices"]} == {"all-to-all-contiguous", "all-to-all-interleaved"}
-    assert {one["burst"] for one in found["choices"]} == {2}
-    assert found["sensitivity"] is None
+    result = as_json(capsys, *PROBLEM, "--computation", "30ms", *NETWORK, *two)
+    assert {choice["pattern"] for choice in result["choices"]} == {"all-to-all-contiguous", "all-to-all-interleaved"}
+    assert {choice["burst"] for choice in result["choices"]} == {2}
+    assert result["sensitivity"] is None
 
 
 def test_the_rule_is_left_out_for_patterns_that_have_none_where_several_are_compared(capsys):
-    found = as_json(capsys, *PROBLEM, *NETWORK, "--all-patterns", "--peers", "3", "--rule", "measured")
-    assert len(found["choices"]) == 2 * len(_PATTERNS)
+    result = as_json(capsys, *PROBLEM, *NETWORK, "--all-patterns", "--peers", "3", "--rule", "measured")
+    assert len(result["choices"]) == 2 * len(_PATTERNS)
 
 
 def test_what_may_be_chosen_can_be_given(capsys):
-    given = ["--sizes", "3000:30000:+3000", "--bursts", "1,5", "--progress", "50%", "--outstanding-volume", "100kB"]
-    found = as_json(capsys, *PROBLEM, *NETWORK, *given)
-    assert found["message_size"] % 3000 == 0
-    assert found["burst"] in {1, 5}
+    rows = ["--sizes", "3000:30000:+3000", "--bursts", "1,5", "--progress", "50%", "--outstanding-volume", "100kB"]
+    result = as_json(capsys, *PROBLEM, *NETWORK, *rows)
+    assert result["message_size"] % 3000 == 0
+    assert result["burst"] in {1, 5}
     expected = choose(
         8 << 20, 3e-3, **NUMBERS, sizes=range(3000, 30001, 3000), bursts=(1, 5), progress=0.5,
-        outstanding_volume=100_000, implementation=found["implementation"],
+        outstanding_volume=100_000, implementation=result["implementation"],
     )  # fmt: skip
-    assert found["seconds"] == expected.seconds
+    assert result["seconds"] == expected.seconds
     fine = as_json(capsys, *PROBLEM, *NETWORK, "--grid", "fine")
     assert fine["seconds"] <= as_json(capsys, *PROBLEM, *NETWORK)["seconds"]
 
 
 def test_sensitivity_is_that_of_the_fastest(capsys):
-    found = as_json(capsys, *PROBLEM, *NETWORK, "--sensitivity")
-    expected = sensitivity(8 << 20, 3e-3, **NUMBERS, implementation=found["implementation"])
-    assert found["sensitivity"] == {"overestimate": expected.overestimate, "underestimate": expected.underestimate}
-    assert 0 <= found["misdiagnosis"] < 1
+    result = as_json(capsys, *PROBLEM, *NETWORK, "--sensitivity")
+    expected = sensitivity(8 << 20, 3e-3, **NUMBERS, implementation=result["implementation"])
+    assert result["sensitivity"] == {"overestimate": expected.overestimate, "underestimate": expected.underestimate}
+    assert 0 <= result["misdiagnosis"] < 1
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ([], "give --volume and --computation"),
         (["--volume", "8MiB"], "give --volume and --computation"),
@@ -132,21 +132,21 @@ def test_sensitivity_is_that_of_the_fastest(capsys):
         (["--validate", "results.jsonl", *PROBLEM], "--volume goes with a choice"),
     ],
 )
-def test_wrong_words_are_one_line_and_exit_code_2(words, said, capsys):
-    if said is None:  # a bare number is in seconds: strange, but a number
+def test_wrong_words_are_one_line_and_exit_code_2(words, message, capsys):
+    if message is None:  # a bare number is in seconds: strange, but a number
         assert main(["optimize", *words]) == 0
         return
     assert main(["optimize", *words]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert len(printed.err.splitlines()) == 1
-    assert said in printed.err
+    assert message in printed.err
 
 
 def test_validation_is_handed_on_with_what_was_asked(monkeypatch):
-    seen = []
-    monkeypatch.setattr("commmodel.cli.optimize._validate", lambda arguments: seen.append(arguments) or 0)
+    rows = []
+    monkeypatch.setattr("commmodel.cli.optimize._validate", lambda arguments: rows.append(arguments) or 0)
     assert main(["optimize", "m.toml", "--validate", "r.jsonl", "-o", "p.html", "--json"]) == 0
-    assert (seen[0].machine, seen[0].validate, seen[0].output, seen[0].json) == ("m.toml", "r.jsonl", "p.html", True)
+    assert (rows[0].machine, rows[0].validate, rows[0].output, rows[0].json) == ("m.toml", "r.jsonl", "p.html", True)
     assert main(["optimize", "--validate", "r.jsonl"]) == 0
-    assert (seen[1].machine, seen[1].output) == (None, None)
+    assert (rows[1].machine, rows[1].output) == (None, None)

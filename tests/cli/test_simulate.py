@@ -67,11 +67,11 @@ def as_json(capsys, *words, code=0):
 
 def problem(capsys, *words):
     assert main(["simulate", *words]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith("commmodel: ")
-    assert said.err.count("\n") == 1
-    return said.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("commmodel: ")
+    assert output.err.count("\n") == 1
+    return output.err
 
 
 # What it says
@@ -87,11 +87,13 @@ def test_the_json_begins_with_the_names_that_scripts_rely_on_and_agrees_with_pyt
     assert printed["work"]["algorithm"] == select(load("mpich"), "bcast", 1 << 20, 8).algorithm
     assert printed["work"]["chosen_by"] == "mpich"
     states = printed["breakdown"]
-    assert sum(one["mean"] for one in states.values()) == pytest.approx(printed["seconds"])
-    assert all(one["least"] <= one["mean"] * (1 + 1e-12) <= one["most"] * (1 + 2e-12) for one in states.values())
+    assert sum(state["mean"] for state in states.values()) == pytest.approx(printed["seconds"])
+    assert all(
+        state["least"] <= state["mean"] * (1 + 1e-12) <= state["most"] * (1 + 2e-12) for state in states.values()
+    )
     links = printed["links"]
-    assert links == sorted(links, key=lambda one: -one["share"])
-    assert all(0 < one["share"] <= 1 for one in links)
+    assert links == sorted(links, key=lambda state: -state["share"])
+    assert all(0 < state["share"] <= 1 for state in links)
 
 
 def test_algorithms_in_two_levels_take_the_hosts_of_the_ranks_for_nodes(capsys):
@@ -123,12 +125,12 @@ def test_the_same_words_give_the_same_answer(platform, capsys):
 
 
 def test_where_a_file_has_no_rule_its_fallback_picks_and_a_replay_names_its_selector(tmp_path, platform, capsys):
-    mine = Selector("mine", (SelectionRule("bcast", "chain"),), fallback="openmpi")
-    (tmp_path / "rules.json").write_text(dumps(mine))
+    result = Selector("mine", (SelectionRule("bcast", "chain"),), fallback="openmpi")
+    (tmp_path / "rules.json").write_text(dumps(result))
     selector = ("--selector", str(tmp_path / "rules.json"))
     assert as_json(capsys, platform, *BCAST, *selector)["work"]["chosen_by"] == selector[1]
-    others = as_json(capsys, platform, "alltoall", "-p", "4", "-n", "1KiB", *selector)["work"]["chosen_by"]
-    assert others.startswith(load("openmpi").name)
+    entry = as_json(capsys, platform, "alltoall", "-p", "4", "-n", "1KiB", *selector)["work"]["chosen_by"]
+    assert entry.startswith(load("openmpi").name)
     (tmp_path / "trace").write_text("0 init\n0 allreduce 100 0\n0 finalize\n")
     printed = as_json(capsys, platform, "replay", str(tmp_path / "trace"), "--selector", "mpich")
     assert "as mpich picks" in printed["work"]["title"]
@@ -198,9 +200,9 @@ def test_a_schedule_runs_by_the_rules_of_delays(machine, tmp_path, capsys):
 def test_parameters_of_delay_models_are_given_one_by_one(tmp_path, platform, capsys):
     path = tmp_path / "t.goal"
     path.write_text("num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n")
-    given = "L=2500ns, o=1.5us,g=1000ns,G=6ns/B,O=2ns,S=64KiB"
-    printed = as_json(capsys, given, "goal", str(path), "--rules", "newer", "--compare", "loggp")
-    assert (printed["model"], printed["platform"]) == ("loggops", given)
+    text = "L=2500ns, o=1.5us,g=1000ns,G=6ns/B,O=2ns,S=64KiB"
+    printed = as_json(capsys, text, "goal", str(path), "--rules", "newer", "--compare", "loggp")
+    assert (printed["model"], printed["platform"]) == ("loggops", text)
     assert printed["seconds"] == pytest.approx(6500e-9 + 7 * (6e-9 + 2 * 2e-9), rel=1e-9)
     assert printed["compared"][0]["seconds"] == pytest.approx(6500e-9 + 7 * 6e-9, rel=1e-9)
 
@@ -226,8 +228,8 @@ def test_a_published_platform_is_fluid_unless_its_name_is_a_measured_machine_too
     words = [*BCAST, "-p", "8"]
     assert as_json(capsys, "switch", *words)["model"] == "fluid"
     assert as_json(capsys, "switch", *words, "--parameters", machine)["model"] == "hybrid"
-    found = as_json(capsys, "graphene", *words, "--compare", "loggps", "fluid", "smpi")
-    assert [found["model"], *(one["model"] for one in found["compared"])] == ["hybrid", "loggps", "fluid", "smpi"]
+    result = as_json(capsys, "graphene", *words, "--compare", "loggps", "fluid", "smpi")
+    assert [result["model"], *(entry["model"] for entry in result["compared"])] == ["hybrid", "loggps", "fluid", "smpi"]
 
 
 def test_a_platform_of_ones_own_is_read(tmp_path, capsys):
@@ -247,7 +249,9 @@ def test_the_models_of_flows_are_those_of_python(platform, capsys):
 def test_a_machine_is_as_many_hosts_as_ranks_or_as_are_said(machine, capsys):
     apart = as_json(capsys, machine, "ring", "-n", "1MiB", "-p", "8")
     together = as_json(capsys, machine, "ring", "-n", "1MiB", "-p", "8", "--hosts", "1")
-    assert {one["name"].split()[0] for one in apart["links"]} > {one["name"].split()[0] for one in together["links"]}
+    assert {entry["name"].split()[0] for entry in apart["links"]} > {
+        entry["name"].split()[0] for entry in together["links"]
+    }
     assert together["seconds"] != apart["seconds"]
 
 
@@ -262,12 +266,12 @@ def test_mapping_matters_and_may_come_from_a_file(platform, tmp_path, capsys):
 def test_processes_of_a_node_are_placed_together(platform, machine, tmp_path, capsys):
     (tmp_path / "hosts").write_text("node-0\nnode-0\nnode-1\n")
     words = (platform, "ring", "-n", "1MiB", "-p", "3")
-    told = as_json(capsys, *words, "-k", "2") | {"wall_seconds": 0}
-    assert told == as_json(capsys, *words, "--mapping", str(tmp_path / "hosts")) | {"wall_seconds": 0}
-    assert told["seconds"] != as_json(capsys, *words, "--per-node", "1")["seconds"]
+    result = as_json(capsys, *words, "-k", "2") | {"wall_seconds": 0}
+    assert result == as_json(capsys, *words, "--mapping", str(tmp_path / "hosts")) | {"wall_seconds": 0}
+    assert result["seconds"] != as_json(capsys, *words, "--per-node", "1")["seconds"]
     links = as_json(capsys, machine, "ring", "-n", "1MiB", "-p", "5", "-k", "4")["links"]
     assert {link["name"].split()[0] for link in links} == {"node-0", "node-1"}
-    assert "3 ranks on the 2 cores" in told["notes"][0]
+    assert "3 ranks on the 2 cores" in result["notes"][0]
 
 
 def test_more_ranks_than_cores_share_hosts_round_robin(platform, capsys):
@@ -319,8 +323,8 @@ def test_a_measured_timeline_is_set_beside_the_simulated_one(platform, tmp_path,
 def test_a_measured_timeline_of_other_ranks_is_refused(platform, tmp_path, capsys):
     measured = tmp_path / "measured.csv"
     measured.write_text("rank,state,start,end\n0,MPI_Bcast,10.0,10.5\n2,MPI_Bcast,10.0,10.5\n")
-    said = problem(capsys, platform, *BCAST, "--compare", str(measured))
-    assert "a timeline of 3 ranks beside a program of 8" in said
+    result = problem(capsys, platform, *BCAST, "--compare", str(measured))
+    assert "a timeline of 3 ranks beside a program of 8" in result
 
 
 def test_what_a_trace_holds_is_what_was_simulated(platform, tmp_path, capsys):
@@ -335,9 +339,9 @@ def test_what_a_trace_holds_is_what_was_simulated(platform, tmp_path, capsys):
 def test_a_deadlock_says_who_waits_for_whom(platform, deadlock, tmp_path, capsys):
     page = tmp_path / "t.html"
     assert main(["simulate", platform, "replay", deadlock, "-o", str(page)]) == 2
-    said = capsys.readouterr()
-    lines = said.err.splitlines()
-    assert said.out == ""
+    output = capsys.readouterr()
+    lines = output.err.splitlines()
+    assert output.out == ""
     assert lines[0] == "commmodel: deadlock: 12 of 12 ranks never end, smpi"
     assert lines[1].strip() == "rank 0 waits in MPI_Recv for a message from rank 1 with tag 0"
     assert len(lines) == 11
@@ -352,8 +356,8 @@ def test_a_deadlock_at_the_beginning_is_reported_although_there_is_nothing_to_dr
     path = tmp_path / ("page.html" if option == "-o" else "none.csv")
     words = ["simulate", platform, "replay", str(tmp_path / "t.trace"), option, str(path)]
     assert main(words) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert said[0] == "commmodel: deadlock: 2 of 2 ranks never end, smpi"
+    result = capsys.readouterr().err.splitlines()
+    assert result[0] == "commmodel: deadlock: 2 of 2 ranks never end, smpi"
     assert main([*words, "--force", "--json"]) == 2
     printed = json.loads(capsys.readouterr().out)
     assert len(printed["blocked"]) == 2
@@ -452,8 +456,8 @@ WRONG = [
 
 @pytest.mark.parametrize(("first", "words", "expected"), WRONG)
 def test_wrong_words_get_one_line(platform, machine, capsys, first, words, expected):
-    named = {"P": platform, "M": machine}
-    assert expected in problem(capsys, *(named.get(word, word) for word in [first, *words.split()]))
+    table = {"P": platform, "M": machine}
+    assert expected in problem(capsys, *(table.get(word, word) for word in [first, *words.split()]))
 
 
 def test_a_damaged_platform_gets_one_line(tmp_path, capsys):
@@ -471,7 +475,7 @@ def test_without_the_extra_for_reports_the_tables_are_there_and_a_page_names_it(
     assert main(["simulate", platform, *BCAST]) == 0
     tables = capsys.readouterr().out
     assert main(["simulate", platform, *BCAST, "-o", str(tmp_path / "t.html")]) == 3
-    said = capsys.readouterr()
-    assert len(said.out.splitlines()) == len(tables.splitlines())
-    assert "pip install 'commmodel[report]'; tables only" in said.err
+    output = capsys.readouterr()
+    assert len(output.out.splitlines()) == len(tables.splitlines())
+    assert "pip install 'commmodel[report]'; tables only" in output.err
     assert not (tmp_path / "t.html").exists()

@@ -173,12 +173,12 @@ def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
 
     wait_for(has_begun, process)
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=900)
+    _, result = process.communicate(timeout=900)
     assert process.returncode == 143
-    assert f"terminated: go on with commmodel sweep run '{folder}'" in said
-    found = {one.job: one.state for one in states(folder)}
-    assert found.pop(first) == "begun"
-    assert set(found.values()) == {"missing"}
+    assert f"terminated: go on with commmodel sweep run '{folder}'" in result
+    values = {series_.job: series_.state for series_ in states(folder)}
+    assert values.pop(first) == "begun"
+    assert set(values.values()) == {"missing"}
 
     seconds.write_text("0.4s")
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=900, check=False)
@@ -195,10 +195,10 @@ def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
     measurements = load(output)
     assert len({launch.header.options.seed for launch in measurements.launches}) == 4
     series = list(series_over(measurements, "p"))
-    assert {one.name for one in series} == {"barrier", "bcast", "allreduce"}
-    for one in series:
-        assert one.scales == (2.0, 3.0)
-        assert [len(samples) for samples in one.samples] == [2, 2]
+    assert {series_.name for series_ in series} == {"barrier", "bcast", "allreduce"}
+    for series_ in series:
+        assert series_.scales == (2.0, 3.0)
+        assert [len(samples) for samples in series_.samples] == [2, 2]
 
 
 def test_status_and_gather_tell_what_lacks(tmp_path, capsys, monkeypatch):

@@ -46,11 +46,11 @@ class Measured:
 
     def medians(self, kind):
         """Return the median of each (pairs, message size) between the nodes."""
-        records = (one for one in self.measurements.records if isinstance(one.configuration, kind))
+        records = (record for record in self.measurements.records if isinstance(record.configuration, kind))
         return {
-            (one.configuration.pairs, one.configuration.message_size): one.summary.median
-            for one in records
-            if one.configuration.path == "between-nodes"
+            (record.configuration.pairs, record.configuration.message_size): record.summary.median
+            for record in records
+            if record.configuration.path == "between-nodes"
         }
 
     def rates(self, kind):
@@ -114,12 +114,12 @@ def test_the_postal_model_of_one_pair_is_too_fast_for_all_of_them_by_the_factor_
     """Gropp, Olson and Samfass (2016), Eq 6."""
     medians = measured.medians(Stream)
     sizes = np.array(sorted(size for pairs, size in medians if pairs == 1))
-    one = np.array([medians[1, size] for size in sizes])
-    beta, alpha = np.polyfit(sizes, one, 1, w=1 / one)
+    values = np.array([medians[1, size] for size in sizes])
+    beta, alpha = np.polyfit(sizes, values, 1, w=1 / values)
     expected = maxrate.postal_over_max_rate(RANKS_ON_HOST, measured.rate, 1 / beta)
-    found = postal.time(LARGE, alpha, beta) / medians[RANKS_ON_HOST, LARGE]
-    assert found == pytest.approx(expected, rel=0.2)
-    assert found * RANKS_ON_HOST == pytest.approx(1, abs=0.2)  # as one pair has the whole link
+    value = postal.time(LARGE, alpha, beta) / medians[RANKS_ON_HOST, LARGE]
+    assert value == pytest.approx(expected, rel=0.2)
+    assert value * RANKS_ON_HOST == pytest.approx(1, abs=0.2)  # as one pair has the whole link
 
 
 def test_another_rate_of_the_link_is_found_as_well(network, measured, tmp_path):

@@ -82,11 +82,11 @@ def test_both_pairs_of_hosts_are_measured_alone_and_together(measured):
 
 
 def test_two_pairs_of_nodes_share_the_link_between_their_switches(measured):
-    found = network_oversubscription(results.load(measured))
-    (share,) = found.shares
+    result = network_oversubscription(results.load(measured))
+    (share,) = result.shares
     assert share.alone == pytest.approx(RATE / 8, rel=0.15)  # headers of TCP and Ethernet are in the rate of the link
     assert 0.3 < share.ratio < 0.6  # half, but for what one of two TCP connections takes from the other
-    assert found.verdict.startswith("The network beyond the node limits: while 2 pairs of nodes communicate")
+    assert result.verdict.startswith("The network beyond the node limits: while 2 pairs of nodes communicate")
 
 
 def test_the_model_of_a_node_is_fitted_to_one_pair_of_nodes(measured):

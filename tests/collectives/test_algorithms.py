@@ -14,8 +14,8 @@ from commmodel.collectives.operation import OPERATIONS, SCHEDULED
 from commmodel.collectives.verification import verify
 from commmodel.errors import InputError
 
-EVERY = [(operation, name) for operation, named in ALGORITHMS.items() for name in named if not named[name].stages]
-TWO_LEVEL = [(operation, name) for operation, named in ALGORITHMS.items() for name in named if named[name].stages]
+EVERY = [(operation, name) for operation, entry in ALGORITHMS.items() for name in entry if not entry[name].stages]
+TWO_LEVEL = [(operation, name) for operation, entry in ALGORITHMS.items() for name in entry if entry[name].stages]
 ALL_LEAD = [("allgather", "two-level-multi-leader"), ("alltoall", "two-level"), ("alltoall", "two-level-steps")]
 ROOTED = {name for name in SCHEDULED if OPERATIONS[name].has_root}
 OF_A_VECTOR = {"bcast", "reduce", "allreduce", "scan"}
@@ -253,8 +253,8 @@ def test_brucks_alltoall_copies_half_of_the_data_each_round_and_all_at_the_end(p
 
 
 def test_brucks_allgather_rotates_once_and_other_algorithms_copy_nothing():
-    copied = {which: build(*which, Problem(8, 16)).copied.sum() for which in EVERY}
-    assert {which for which, total in copied.items() if total} == {("alltoall", "bruck"), ("allgather", "bruck")}
+    copied = {entry: build(*entry, Problem(8, 16)).copied.sum() for entry in EVERY}
+    assert {entry for entry, total in copied.items() if total} == {("alltoall", "bruck"), ("allgather", "bruck")}
     assert copied["allgather", "bruck"] == 8 * 8 * 16
 
 
@@ -324,7 +324,7 @@ def test_a_pipeline_sends_every_segment_over_every_edge(name, processes, size, s
 
 
 @pytest.mark.parametrize(
-    ("operation", "name"), [one for one in EVERY if one[0] in ROOTED and not one[1].endswith("in-order")]
+    ("operation", "name"), [item for item in EVERY if item[0] in ROOTED and not item[1].endswith("in-order")]
 )
 @settings(max_examples=25)
 @given(data=st.data())
@@ -332,13 +332,13 @@ def test_another_root_is_the_same_schedule_with_other_ranks(operation, name, dat
     processes = data.draw(st.integers(1, 20))
     root = data.draw(st.integers(0, processes - 1))
     size = data.draw(st.integers(0, 50))
-    there, here = (build(operation, name, Problem(processes, size, one)) for one in (root, 0))
+    result, entry = (build(operation, name, Problem(processes, size, item)) for item in (root, 0))
 
     def listed(schedule, root):
         ranks = ((ends - root) % processes for ends in (schedule.sender, schedule.receiver))
         return sorted(zip(schedule.round, *ranks, schedule.size, strict=True))
 
-    assert listed(there, root) == listed(here, 0)
+    assert listed(result, root) == listed(entry, 0)
 
 
 @given(size=st.integers(0, 1000), parts=st.integers(1, 50))
@@ -407,7 +407,7 @@ def test_a_million_messages_are_made_of_a_few_arrays_and_their_blocks_are_not_wo
     rounds = list(algorithm("alltoall", "pairwise")(Problem(1024, 8)))
     assert len(rounds) == 1023
     assert build("alltoall", "pairwise", Problem(1024, 8)).messages == 1023 * 1024
-    assert all(isinstance(one.blocks(5), list) and len(one.blocks(5)) == 1 for one in rounds)
+    assert all(isinstance(entry.blocks(5), list) and len(entry.blocks(5)) == 1 for entry in rounds)
 
 
 LEVELS = st.tuples(st.integers(1, 6), st.integers(1, 6))
@@ -458,9 +458,9 @@ def test_of_two_levels_with_shared_memory_each_process_sends_its_nodes_data_to_i
     assert np.bincount(schedule.receiver[crosses], minlength=processes).tolist() == [nodes - 1] * processes
     # Within the node only addresses, or that data are there.
     assert set(schedule.size[~crosses].tolist()) <= ({0, 24} if name == "two-level-steps" else {0})
-    own = np.bincount(schedule.worker, schedule.copied, minlength=processes)
-    each = {"two-level": processes, "two-level-steps": 2 * processes + per_node, "two-level-multi-leader": 1}[name]
-    assert set(own.tolist()) == {100 * each}
+    result = np.bincount(schedule.worker, schedule.copied, minlength=processes)
+    entry = {"two-level": processes, "two-level-steps": 2 * processes + per_node, "two-level-multi-leader": 1}[name]
+    assert set(result.tolist()) == {100 * entry}
 
 
 def test_in_the_alltoall_of_han_a_node_sends_to_others_in_the_order_of_open_mpi():

@@ -112,7 +112,7 @@ PLACES = [(4, 4), (2, 2), (3, 3), (4, 1), (16, 1), (100, 1), (4000, 1)]
 def test_open_mpi_6_does_what_the_rules_say_on_one_node_and_with_one_process_on_each():
     tuned = tune(on_nodes, SCHEDULED, [1, 1000, 10_000], [2, 4, 8, 16, 64], "openmpi-6", per_node=4)
     reader = Reader(dumps_json(tuned))
-    seen = set()
+    result = set()
     for operation, size, (processes, per_node) in product(SCHEDULED, [1, 1000, 10_000, 2**33], PLACES):
         rule = select(tuned, operation, size, processes, per_node=per_node)
         per_process = OPERATIONS[operation].size_is_per_block
@@ -122,9 +122,9 @@ def test_open_mpi_6_does_what_the_rules_say_on_one_node_and_with_one_process_on_
         assert segment_size == (rule.segment_size or 0)
         if (operation, rule.algorithm) == ("allgather", "bruck"):
             assert fan_out == 2  # the radix: with 0 it never ends
-        seen.add((operation, number, per_node == 1))
-    assert ("allgather", NUMBERS["allgather"]["bruck"]) in {choice[:2] for choice in seen}
-    assert len(seen) > 25
+        result.add((operation, number, per_node == 1))
+    assert ("allgather", NUMBERS["allgather"]["bruck"]) in {choice[:2] for choice in result}
+    assert len(result) > 25
 
 
 @pytest.mark.parametrize("operation", SCHEDULED)

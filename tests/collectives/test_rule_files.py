@@ -78,11 +78,11 @@ def run_with(library, rules, **variables):
 @pytest.fixture(scope="module")
 def library():
     """Return the name of the library whose launcher is here."""
-    said = subprocess.run([find("mpiexec"), "--version"], env=ENVIRONMENT, capture_output=True, text=True).stdout
-    if "Open MPI" in said or "prte" in said.lower():
+    stdout = subprocess.run([find("mpiexec"), "--version"], env=ENVIRONMENT, capture_output=True, text=True).stdout
+    if "Open MPI" in stdout or "prte" in stdout.lower():
         return "openmpi"
-    if "HYDRA" not in said:
-        pytest.skip(f"we write rules for MPICH and Open MPI only: {said}")
+    if "HYDRA" not in stdout:
+        pytest.skip(f"we write rules for MPICH and Open MPI only: {stdout}")
     return "mpich"
 
 

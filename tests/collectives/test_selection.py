@@ -134,23 +134,23 @@ def test_no_rule_of_a_published_selector_is_out_of_reach():
     for name in published():
         rules = load(name).rules
         for operation in SCHEDULED:
-            own = [rule for rule in rules if rule.operation == operation]
-            edges = {0, 10**9} | {edge + one for rule in own for edge in [rule.upto or 0] for one in (0, 1)}
+            rows = [rule for rule in rules if rule.operation == operation]
+            edges = {0, 10**9} | {edge + entry for rule in rows for edge in [rule.upto or 0] for entry in (0, 1)}
             counts = {1, 2, 3, 6, 8, 1000, 5001} | {
-                count + one for rule in own for count in [rule.processes_upto or 1] for one in (-1, 0, 1)
+                count + entry for rule in rows for count in [rule.processes_upto or 1] for entry in (-1, 0, 1)
             }
-            totals = [rule.total_upto for rule in own if rule.total_upto is not None]
+            totals = [rule.total_upto for rule in rows if rule.total_upto is not None]
             cases = [(size, count) for size, count in product(edges, counts) if count > 0]
             cases += [
-                (total // count + one, count) for total, count, one in product(totals, counts, (0, 1)) if count > 0
+                (total // count + entry, count) for total, count, entry in product(totals, counts, (0, 1)) if count > 0
             ]
             calls = product((None, Nodes(2)), (1, 8, 1 << 30), [("predefined", False)])
-            others = product([None], [8], [("commutative", False), ("non-commutative", False), ("predefined", True)])
+            result = product([None], [8], [("commutative", False), ("non-commutative", False), ("predefined", True)])
             used = {
                 select_for(load(name), operation, Problem(count, size, 0, None, nodes, element_size, *call))
-                for (size, count), (nodes, element_size, call) in product(cases, [*calls, *others])
+                for (size, count), (nodes, element_size, call) in product(cases, [*calls, *result])
             }
-            assert used == set(own), (name, operation)
+            assert used == set(rows), (name, operation)
 
 
 def test_what_no_rule_covers_is_named():
@@ -166,9 +166,9 @@ def test_what_no_rule_covers_is_named():
 
 
 def test_a_users_rules_come_first_and_a_fallback_last():
-    mine = with_rules(load("mpich"), [SelectionRule("bcast", "chain", upto=100, segment_size=10)])
-    assert select(mine, "bcast", 100, 4) == SelectionRule("bcast", "chain", upto=100, segment_size=10)
-    assert select(mine, "bcast", 101, 4).algorithm == "binomial"
+    result = with_rules(load("mpich"), [SelectionRule("bcast", "chain", upto=100, segment_size=10)])
+    assert select(result, "bcast", 100, 4) == SelectionRule("bcast", "chain", upto=100, segment_size=10)
+    assert select(result, "bcast", 101, 4).algorithm == "binomial"
     behind = Selector(
         "mine", (SelectionRule("bcast", "default", upto=10), SelectionRule("bcast", "linear")), fallback="openmpi"
     )
@@ -195,8 +195,8 @@ CONDITIONS = st.fixed_dictionaries(
 @st.composite
 def rules(draw):
     operation = draw(st.sampled_from(SCHEDULED))
-    known = [*ALGORITHMS[operation], "default", unknown("MPIR_This")]
-    return SelectionRule(operation, draw(st.sampled_from(known)), **draw(CONDITIONS))
+    rows = [*ALGORITHMS[operation], "default", unknown("MPIR_This")]
+    return SelectionRule(operation, draw(st.sampled_from(rows)), **draw(CONDITIONS))
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
@@ -438,8 +438,8 @@ def test_mpich_scans_in_two_levels_where_ranks_of_a_node_are_neighbours(file):
         assert select(selector, "scan", 8, 16, per_node=4).algorithm == "two-level"
         assert select(selector, "scan", 8, 16).algorithm == "recursive-doubling"
     text = dumps(Selector("mine", (SelectionRule("scan", "two-level", distribution="several-per-node"),)), "mpich")
-    written = json.loads(text)["collective=scan"]["comm_type=intra"]
-    assert written["comm_hierarchy=parent"] == tree
+    entry = json.loads(text)["collective=scan"]["comm_type=intra"]
+    assert entry["comm_hierarchy=parent"] == tree
 
 
 def composition(letter):

@@ -14,7 +14,7 @@ from commmodel.errors import InputError
 
 GRID_SIZES = [1, 8, 64, 1000, 4096, 10_000, 2**20]
 GRID_PROCESSES = [2, 4, 6, 8, 16, 17, 48, 64, 100]
-LOOKED_AT = sorted({one + step for one in GRID_SIZES for step in (-1, 0, 1, 57)} | {2**25})
+LOOKED_AT = sorted({grid_size + step for grid_size in GRID_SIZES for step in (-1, 0, 1, 57)} | {2**25})
 LOOKED_AT_PROCESSES = range(1, 140)
 
 
@@ -28,25 +28,25 @@ def test_tuned_rules_written_for_a_library_and_read_back_pick_the_same(file, lib
     tuned = tune(made_up, SCHEDULED, GRID_SIZES, GRID_PROCESSES, library)
     dump(tuned, file, kind)
     back = load(file)
-    seen = set()
+    result = set()
     for operation, size, processes in product(SCHEDULED, LOOKED_AT, LOOKED_AT_PROCESSES):
         expected = select(tuned, operation, size, processes)
-        found = select(back, operation, size, processes)
-        assert (found.algorithm, found.segment_size) == (expected.algorithm, expected.segment_size), (operation, size)
-        seen.add((operation, found.algorithm))
-    assert len(seen) > 15
+        entry = select(back, operation, size, processes)
+        assert (entry.algorithm, entry.segment_size) == (expected.algorithm, expected.segment_size), (operation, size)
+        result.add((operation, entry.algorithm))
+    assert len(result) > 15
 
 
 @pytest.mark.parametrize("library", ["", "openmpi", "mpich"])
 def test_tuned_rules_pick_the_fastest_at_every_point_of_the_grid(library):
     tuned = tune(made_up, ["bcast", "allgather", "alltoall"], GRID_SIZES, GRID_PROCESSES, library)
-    every = {rule.operation: set() for rule in tuned.rules}
-    for rule in tune(made_up, every, GRID_SIZES, GRID_PROCESSES, library).rules:
-        every[rule.operation].add(rule.algorithm)
-    for operation, size, processes in product(every, GRID_SIZES, GRID_PROCESSES):
+    values = {rule.operation: set() for rule in tuned.rules}
+    for rule in tune(made_up, values, GRID_SIZES, GRID_PROCESSES, library).rules:
+        values[rule.operation].add(rule.algorithm)
+    for operation, size, processes in product(values, GRID_SIZES, GRID_PROCESSES):
         chosen = select(tuned, operation, size, processes).algorithm
         power = processes == power_below(processes)
-        for name in every[operation]:
+        for name in values[operation]:
             needs = ALGORITHMS[operation][name].needs
             if name == "pairwise" and library == "mpich" and power:
                 continue  # MPICH's is by XOR there

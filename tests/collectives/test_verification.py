@@ -13,7 +13,7 @@ from commmodel.collectives.schedule import Access, Round
 from commmodel.collectives.verification import ScheduleError, verify
 from commmodel.errors import InputError
 
-EVERY = [(operation, name) for operation, named in ALGORITHMS.items() for name in named if not named[name].stages]
+EVERY = [(operation, name) for operation, entry in ALGORITHMS.items() for name in entry if not entry[name].stages]
 COMBINING = {"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan"}
 PROCESSES = 8
 """A power of two, for which every algorithm exists and no message is superfluous but to who has all already."""
@@ -23,25 +23,29 @@ def problem_of(operation, processes=PROCESSES):
     return Problem(processes, 24, root=2 if operation in {"bcast", "reduce", "gather", "scatter"} else 0)
 
 
-def made(operation, name, processes=PROCESSES):
+def rounds_of(operation, name, processes=PROCESSES):
     problem = problem_of(operation, processes)
     return list(algorithm(operation, name)(problem)), problem
 
 
-def without(one, index):
+def without(rounds_given, index):
     """Return the round less a message; whoever would have combined it does not."""
-    kept = np.delete(np.arange(one.sender.size), index)
-    into = None if one.into is None else lambda message: one.into(int(kept[message]))
+    result = np.delete(np.arange(rounds_given.sender.size), index)
+    into = None if rounds_given.into is None else lambda message: rounds_given.into(int(result[message]))
     changes = {}
-    if one.combine:
-        got = int(one.size[index]) * (1 if into is None else len(one.into(index)) // len(one.blocks(index)))
-        changes["reduced"] = one.reduced - np.where(one.reducer == one.receiver[index], got, 0)
+    if rounds_given.combine:
+        got = int(rounds_given.size[index]) * (
+            1 if into is None else len(rounds_given.into(index)) // len(rounds_given.blocks(index))
+        )
+        changes["reduced"] = rounds_given.reduced - np.where(
+            rounds_given.reducer == rounds_given.receiver[index], got, 0
+        )
     return replace(
-        one,
-        sender=one.sender[kept],
-        receiver=one.receiver[kept],
-        size=one.size[kept],
-        blocks=lambda message: one.blocks(int(kept[message])),
+        rounds_given,
+        sender=rounds_given.sender[result],
+        receiver=rounds_given.receiver[result],
+        size=rounds_given.size[result],
+        blocks=lambda message: rounds_given.blocks(int(result[message])),
         into=into,
         **changes,
     )
@@ -56,7 +60,7 @@ def wrong(operation, rounds, problem):
 
 
 def every_message(rounds):
-    return [(number, index) for number, one in enumerate(rounds) for index in range(one.sender.size)]
+    return [(number, index) for number, entry in enumerate(rounds) for index in range(entry.sender.size)]
 
 
 def superfluous(operation, name, rounds, number, index):
@@ -72,27 +76,27 @@ def superfluous(operation, name, rounds, number, index):
 
 @pytest.mark.parametrize(("operation", "name"), EVERY)
 def test_a_message_that_is_missing_is_noticed(operation, name):
-    rounds, problem = made(operation, name)
+    rounds, problem = rounds_of(operation, name)
     verify(operation, rounds, problem)
-    found = 0
+    value = 0
     for number, index in every_message(rounds):
         spoilt = [*rounds[:number], without(rounds[number], index), *rounds[number + 1 :]]
         if wrong(operation, spoilt, problem):
-            found += 1
+            value += 1
         else:
             assert superfluous(operation, name, rounds, number, index), (number, index)
-    assert found >= len(every_message(rounds)) / 2
+    assert value >= len(every_message(rounds)) / 2
 
 
 @pytest.mark.parametrize(("operation", "name"), EVERY)
 def test_a_message_of_a_byte_too_much_is_noticed(operation, name):
-    rounds, problem = made(operation, name)
+    rounds, problem = rounds_of(operation, name)
     for number, index in every_message(rounds):
-        one = rounds[number]
-        size = one.size + (np.arange(one.size.size) == index)
-        spoilt = [*rounds[:number], replace(one, size=size), *rounds[number + 1 :]]
+        entry = rounds[number]
+        size = entry.size + (np.arange(entry.size.size) == index)
+        spoilt = [*rounds[:number], replace(entry, size=size), *rounds[number + 1 :]]
         with pytest.raises(
-            ScheduleError, match=rf"round {number}: {one.sender[index]} -> {one.receiver[index]}: .*bytes"
+            ScheduleError, match=rf"round {number}: {entry.sender[index]} -> {entry.receiver[index]}: .*bytes"
         ):
             verify(operation, spoilt, problem)
 
@@ -110,49 +114,49 @@ def test_a_message_of_a_byte_too_much_is_noticed(operation, name):
 @settings(max_examples=25)
 @given(data=st.data())
 def test_a_message_with_another_block_of_the_same_size_is_noticed(operation, name, data):
-    rounds, problem = made(operation, name)
+    rounds, problem = rounds_of(operation, name)
     number, index = data.draw(st.sampled_from(every_message(rounds)))
-    one = rounds[number]
+    entry = rounds[number]
     assume(not superfluous(operation, name, rounds, number, index))
-    carried = list(one.blocks(index))
+    carried = list(entry.blocks(index))
     places = 64 if operation == "alltoall" else 16 if operation == "scan" else 8
     instead = data.draw(st.sampled_from(range(places)))
     position = data.draw(st.integers(0, len(carried) - 1))
     assume((instead - carried[position]) % (64 if operation == "alltoall" else 8))  # modulo: scan has two of each
     changed = [instead if at == position else block for at, block in enumerate(carried)]
-    spoilt = replace(one, blocks=lambda message: changed if message == index else one.blocks(message))
+    spoilt = replace(entry, blocks=lambda message: changed if message == index else entry.blocks(message))
     assert wrong(operation, [*rounds[:number], spoilt, *rounds[number + 1 :]], problem)
 
 
-@pytest.mark.parametrize(("operation", "name"), [one for one in EVERY if one[0] in COMBINING])
+@pytest.mark.parametrize(("operation", "name"), [entry for entry in EVERY if entry[0] in COMBINING])
 def test_what_is_combined_twice_is_noticed(operation, name):
-    rounds, problem = made(operation, name)
-    for number, one in enumerate(rounds):
-        if one.combine and not (operation == "scan" and name == "linear"):
+    rounds, problem = rounds_of(operation, name)
+    for number, entry in enumerate(rounds):
+        if entry.combine and not (operation == "scan" and name == "linear"):
             with pytest.raises(
                 ScheduleError, match=rf"round {number + 1}: \d+ -> \d+: block \d+ has the data of \d.* already"
             ):
-                verify(operation, [*rounds[: number + 1], one, *rounds[number + 1 :]], problem)
+                verify(operation, [*rounds[: number + 1], entry, *rounds[number + 1 :]], problem)
     with pytest.raises(ScheduleError, match=r"already|not of"):
         verify(operation, [rounds[0], *rounds], problem)
 
 
-@pytest.mark.parametrize(("operation", "name"), [one for one in EVERY if one[0] in COMBINING])
+@pytest.mark.parametrize(("operation", "name"), [entry for entry in EVERY if entry[0] in COMBINING])
 def test_combined_bytes_that_are_not_those_received_are_noticed(operation, name):
-    rounds, problem = made(operation, name)
-    for number, one in enumerate(rounds):
-        if one.combine:
-            spoilt = [*rounds[:number], replace(one, reduced=one.reduced - 1), *rounds[number + 1 :]]
+    rounds, problem = rounds_of(operation, name)
+    for number, entry in enumerate(rounds):
+        if entry.combine:
+            spoilt = [*rounds[:number], replace(entry, reduced=entry.reduced - 1), *rounds[number + 1 :]]
             with pytest.raises(ScheduleError, match=rf"round {number}: process \d combines \d+ bytes, but it got \d+"):
                 verify(operation, spoilt, problem)
 
 
-@pytest.mark.parametrize(("operation", "name"), [one for one in EVERY if one[0] in COMBINING])
+@pytest.mark.parametrize(("operation", "name"), [entry for entry in EVERY if entry[0] in COMBINING])
 def test_a_replacement_where_a_combination_belongs_is_noticed(operation, name):
-    rounds, problem = made(operation, name)
-    for number, one in enumerate(rounds):
-        if one.combine:
-            plain = replace(one, combine=False, reducer=one.reducer[:0], reduced=one.reduced[:0])
+    rounds, problem = rounds_of(operation, name)
+    for number, entry in enumerate(rounds):
+        if entry.combine:
+            plain = replace(entry, combine=False, reducer=entry.reducer[:0], reduced=entry.reduced[:0])
             assert wrong(operation, [*rounds[:number], plain, *rounds[number + 1 :]], problem)
 
 
@@ -215,7 +219,7 @@ def test_data_sent_in_a_round_are_those_from_before_it():
 
 def test_rounds_in_another_order_are_noticed():
     for operation, name in EVERY:
-        rounds, problem = made(operation, name)
+        rounds, problem = rounds_of(operation, name)
         if len(rounds) > 1 and (operation, name) in {
             ("bcast", "binomial"),
             ("allgather", "ring"),
@@ -249,14 +253,14 @@ def test_memory_is_read_of_processes_that_are_known_to_have_begun():
 
 def test_what_is_combined_from_memory_is_counted_and_counted_once():
     problem = Problem(2, 8)
-    told = Round(np.array([0, 1]), np.array([1, 0]), np.array([0, 0]), is_control=True)
+    result = Round(np.array([0, 1]), np.array([1, 0]), np.array([0, 0]), is_control=True)
     ids = range(len(piece_sizes(problem)))
     rank, size = np.array([0, 1]), np.array([8, 8])
     added = Round(
         reducer=rank, reduced=size, accesses=lambda: [Access(1, 0, ids, ids, True), Access(0, 1, ids, ids, True)]
     )
-    verify("allreduce", [told, added], problem)
+    verify("allreduce", [result, added], problem)
     with pytest.raises(ScheduleError, match="round 1: process 1 combines 7 bytes, but it got 8"):
-        verify("allreduce", [told, replace(added, reduced=np.array([8, 7]))], problem)
+        verify("allreduce", [result, replace(added, reduced=np.array([8, 7]))], problem)
     with pytest.raises(ScheduleError, match="round 2: 0 -> 1: block 0 has the data of 0, 1 already"):
-        verify("allreduce", [told, added, added], problem)
+        verify("allreduce", [result, added, added], problem)

@@ -17,8 +17,8 @@ NUMBERS = re.findall(r"^constexpr int32_t (\w+)", codes.header(), re.MULTILINE)
 
 
 def test_the_header_for_c_says_what_python_says():
-    written = (CORE / "common/codes.h").read_text("utf-8")
-    assert written == codes.header(), "run: python src/commmodel/_core/common/codes.py"
+    result = (CORE / "common/codes.h").read_text("utf-8")
+    assert result == codes.header(), "run: python src/commmodel/_core/common/codes.py"
 
 
 @pytest.mark.parametrize("enumeration", ENUMERATIONS, ids=lambda enumeration: enumeration.__name__)

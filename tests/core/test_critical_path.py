@@ -22,10 +22,10 @@ def schedules(draw, seconds=ROUGH | FINE, working=None):
     processes = draw(st.integers(1, 6))
     rank, number = st.integers(0, processes - 1), st.integers(0, 5)
     message = st.tuples(number, rank, rank, seconds, seconds, seconds, seconds)
-    messages = sorted(draw(st.lists(message, max_size=25)), key=lambda one: one[0])
+    messages = sorted(draw(st.lists(message, max_size=25)), key=lambda entry: entry[0])
     works = sorted(
         draw(st.lists(st.tuples(number, rank, seconds if working is None else working), max_size=6)),
-        key=lambda one: one[0],
+        key=lambda entry: entry[0],
     )
     return processes, messages, works
 
@@ -82,9 +82,9 @@ def test_so_are_they_on_every_algorithm(operation, name):
 @given(schedules(), st.integers(-30, 30))
 def test_another_unit_of_time_changes_nothing(schedule, exponent):
     processes, messages, works = schedule
-    there = compiled(processes, scaled(messages, 2.0**exponent, 3), scaled(works, 2.0**exponent, 2))
+    result = compiled(processes, scaled(messages, 2.0**exponent, 3), scaled(works, 2.0**exponent, 2))
     # Powers of two are exact, and so is every step, but where numbers become too small.
-    np.testing.assert_allclose(there, 2.0**exponent * compiled(*schedule), rtol=1e-12, atol=1e-290)
+    np.testing.assert_allclose(result, 2.0**exponent * compiled(*schedule), rtol=1e-12, atol=1e-290)
 
 
 @given(schedules())
@@ -192,8 +192,8 @@ def test_so_are_the_ports_of_nodes(schedule, per_node, data):
     processes, messages, works = schedule
     node = [rank // per_node for rank in range(processes)]
     gaps = [data.draw(st.sampled_from([0.5, 2.0, 7.0])) if node[row[1]] != node[row[2]] else 0.0 for row in messages]
-    found = finish_times(processes, *columns(messages, 7), *columns(works, 3), node, gaps)
-    assert found.tolist() == twin(processes, messages, works, node, gaps)
+    times = finish_times(processes, *columns(messages, 7), *columns(works, 3), node, gaps)
+    assert times.tolist() == twin(processes, messages, works, node, gaps)
 
 
 def test_messages_of_two_processes_leave_a_node_one_after_the_other():

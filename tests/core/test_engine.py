@@ -141,13 +141,13 @@ OVERHEADS = Network(
 @pytest.mark.parametrize("leaves_after", [True, False])
 def test_overheads_keep_both_processors_busy(leaves_after):
     network = msgspec.structs.replace(OVERHEADS, leaves_after_overhead=leaves_after)
-    for call, own in (([send(1, 10)], 1.0), ([send(1, 100)], 3.0), ([isend(1, 10), WAITALL], 5.0)):
+    for call, entry in (([send(1, 10)], 1.0), ([send(1, 100)], 3.0), ([isend(1, 10), WAITALL], 5.0)):
         size = call[0][4]
         outcome = run(program(call, [recv(0)]), network, flat(2))
-        there = seconds_of(size) + (own if leaves_after else 0.0)
-        assert outcome.ends.tolist() == pytest.approx([own, there + 7 + 0.1 * size])
-        assert outcome.spent[0, State.SEND] == pytest.approx(own)
-        waits = own if leaves_after else 0.0  # until the message leaves
+        value = seconds_of(size) + (entry if leaves_after else 0.0)
+        assert outcome.ends.tolist() == pytest.approx([entry, value + 7 + 0.1 * size])
+        assert outcome.spent[0, State.SEND] == pytest.approx(entry)
+        waits = entry if leaves_after else 0.0  # until the message leaves
         assert outcome.spent[1, State.WAIT] == pytest.approx(waits)
         assert outcome.spent[1, State.RECEIVE] == pytest.approx(outcome.ends[1] - waits)
 
@@ -159,10 +159,10 @@ def test_synchronous_messages_have_no_receive_overhead_and_no_send_overhead_but_
     assert outcome.seconds == pytest.approx(5 + seconds_of(10))
 
 
-@pytest.mark.parametrize("named", [True, False])
-def test_receive_overheads_of_a_waitall_follow_one_another(named):
-    requests = range(3) if named else [-1] * 3
-    receiver = [*(irecv(0, request=request) for request in requests), WAITALL_NAMED if named else WAITALL]
+@pytest.mark.parametrize("model_name", [True, False])
+def test_receive_overheads_of_a_waitall_follow_one_another(model_name):
+    requests = range(3) if model_name else [-1] * 3
+    receiver = [*(irecv(0, request=request) for request in requests), WAITALL_NAMED if model_name else WAITALL]
     network = msgspec.structs.replace(OVERHEADS, send=(), receive=(Overhead(np.inf, 7.0),))
     # The first two come at once and keep the processor busy for 14 s; the third comes in that time.
     outcome = run(program([send(1, 0), send(1, 0), compute(10.0), send(1, 0)], receiver), network, flat(2))
@@ -254,9 +254,9 @@ def test_what_a_rank_spends_adds_up_to_its_end_and_to_its_intervals():
     outcome = run(shifted(8, sizes), SMPI, flat(8), record=True)
     assert outcome.spent.sum(axis=1) == pytest.approx(outcome.ends)
     for rank in range(8):
-        own = outcome.intervals[outcome.intervals["rank"] == rank]
-        assert (own["end"] - own["start"]).sum() == pytest.approx(outcome.ends[rank])
-        assert (own["start"][1:] == own["end"][:-1]).all()
+        interval = outcome.intervals[outcome.intervals["rank"] == rank]
+        assert (interval["end"] - interval["start"]).sum() == pytest.approx(outcome.ends[rank])
+        assert (interval["start"][1:] == interval["end"][:-1]).all()
     assert (outcome.transfers["posted"] <= outcome.transfers["left"]).all()
     assert (outcome.transfers["left"] < outcome.transfers["arrived"]).all()
     assert len(outcome.transfers) == outcome.messages == 48
@@ -324,10 +324,10 @@ def test_ranks_of_a_host_stand_in_one_line_but_not_for_one_another():
     program_of_four = program(
         [isend(2, size), isend(1, size)], [isend(3, size), recv(0, size)], [recv(0, size)], [recv(1, size)]
     )
-    own = 1e9
-    hosts = flat(3, cores=2, loopback=(own, 0.0))
+    value = 1e9
+    hosts = flat(3, cores=2, loopback=(value, 0.0))
     outcome = run(program_of_four, IN_TURN, hosts, hosts=[0, 0, 1, 2])
-    assert outcome.ends[1] == pytest.approx(size / own)
+    assert outcome.ends[1] == pytest.approx(size / value)
     assert outcome.ends[2:].tolist() == pytest.approx([seconds_of(size), FLIGHT + 2 * size / BANDWIDTH])
 
 

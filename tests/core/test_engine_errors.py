@@ -18,7 +18,7 @@ def blocked(*ranks):
     """Return what ranks wait for: by every model the same."""
     flows, delays = (run(program(*ranks), model, flat(len(ranks))).blocked for model in (NEVER, LOGGPS))
     assert flows == delays
-    return [str(one) for one in flows]
+    return [str(flow) for flow in flows]
 
 
 def test_two_sends_that_face_each_other():

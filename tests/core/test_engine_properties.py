@@ -24,52 +24,52 @@ from commmodel.simulate.network import Overhead
 
 def contents(outcome):
     """Return everything but what was measured of the engine itself, as bytes."""
-    said = dataclasses.asdict(outcome)
-    del said["wall_seconds"]
-    return {name: value.tobytes() if isinstance(value, np.ndarray) else value for name, value in said.items()}
+    result = dataclasses.asdict(outcome)
+    del result["wall_seconds"]
+    return {name: value.tobytes() if isinstance(value, np.ndarray) else value for name, value in result.items()}
 
 
 @settings(max_examples=60, deadline=None)
 @given(matched_programs(), st.sampled_from(NETWORKS))
 def test_matched_programs_come_to_their_end_and_lose_no_byte(drawn, network):
-    what, total = drawn
-    outcome = run(what, network, flat(what.processes), record=True)
+    result, total = drawn
+    outcome = run(result, network, flat(result.processes), record=True)
     assert not outcome.blocked
     assert outcome.unmatched_messages == 0
     assert len(outcome.transfers) == outcome.messages
     assert outcome.transfers["size"].sum() == total
     assert outcome.spent.sum(axis=1) == pytest.approx(outcome.ends)
-    assert contents(outcome) == contents(run(what, network, flat(what.processes), record=True))
+    assert contents(outcome) == contents(run(result, network, flat(result.processes), record=True))
 
 
 @settings(max_examples=40, deadline=None)
 @given(matched_programs(), st.sampled_from(NETWORKS), st.integers(1, 7))
 def test_a_program_in_parts_of_any_length_goes_the_same_way(drawn, network, length):
-    what, _ = drawn
+    result, _ = drawn
     parts = {}
-    for rank in range(what.processes):
-        own = what.operations[what.offsets[rank] : what.offsets[rank + 1]]
-        parts[rank] = [own[begin : begin + length] for begin in range(0, len(own), length)]
+    for rank in range(result.processes):
+        operation = result.operations[result.offsets[rank] : result.offsets[rank + 1]]
+        parts[rank] = [operation[begin : begin + length] for begin in range(0, len(operation), length)]
 
     def refill(rank):
         return parts[rank].pop(0) if parts[rank] else np.empty(0, OPERATION)
 
-    empty = Program(np.empty(0, OPERATION), np.zeros(what.processes + 1, np.int64), refill)
-    whole = run(what, network, flat(what.processes), record=True)
-    assert contents(run(empty, network, flat(what.processes), record=True)) == contents(whole)
+    empty = Program(np.empty(0, OPERATION), np.zeros(result.processes + 1, np.int64), refill)
+    whole = run(result, network, flat(result.processes), record=True)
+    assert contents(run(empty, network, flat(result.processes), record=True)) == contents(whole)
 
 
 @settings(max_examples=40, deadline=None)
 @given(matched_programs(), st.sampled_from([2.0, 1 / 8, 1024.0]))
 def test_sizes_and_bandwidths_scaled_by_one_factor_leave_times(drawn, factor):
-    what, _ = drawn
-    larger = what.operations.copy()
+    entry, _ = drawn
+    larger = entry.operations.copy()
     larger["value"][(larger["code"] >= 2) & (larger["code"] <= 5)] *= factor
     network = fluid(np.inf)
-    there = run(what, network, flat(what.processes))
-    scaled = run(Program(larger, what.offsets), network, flat(what.processes, bandwidth=125e6 * factor))
-    assert scaled.ends == pytest.approx(there.ends, rel=1e-12)
-    assert scaled.link_bytes == pytest.approx(there.link_bytes * factor)
+    result = run(entry, network, flat(entry.processes))
+    scaled = run(Program(larger, entry.offsets), network, flat(entry.processes, bandwidth=125e6 * factor))
+    assert scaled.ends == pytest.approx(result.ends, rel=1e-12)
+    assert scaled.link_bytes == pytest.approx(result.link_bytes * factor)
 
 
 @settings(max_examples=30, deadline=None)
@@ -94,8 +94,8 @@ def test_many_open_messages_are_matched_by_source_tag_and_order(count, tags, ord
     open_ = list(enumerate(tag_of))
     expected = []
     for tag in receives:
-        found = next(one for one in open_ if one[1] == tag)
-        open_.remove(found)
-        expected.append(found[0] + 1)
+        match = next(entry for entry in open_ if entry[1] == tag)
+        open_.remove(match)
+        expected.append(match[0] + 1)
     got = outcome.intervals[(outcome.intervals["rank"] == 1) & (outcome.intervals["state"] == 2)]
     assert got["size"].tolist() == expected

@@ -20,23 +20,23 @@ SPLIT = {"bandwidth": 125e6, "latency": 15e-6}
 
 @pytest.mark.parametrize("name", ORACLE)
 def test_routes_are_those_of_simgrid(name):
-    known = ORACLE[name]
-    platform, _ = read_xml_bytes(f'<platform version="4.1">{known["xml"]}</platform>'.encode())
+    entry = ORACLE[name]
+    platform, _ = read_xml_bytes(f'<platform version="4.1">{entry["xml"]}</platform>'.encode())
     routing = platform.routing()
-    hosts = [platform.host(one) for one in known["hosts"]]
-    routes = [routing.route(one, other) for one in hosts for other in hosts]
+    hosts = [platform.host(host) for host in entry["hosts"]]
+    routes = [routing.route(host, other) for host in hosts for other in hosts]
     numbers = {}
     renumbered = [[numbers.setdefault(link, len(numbers)) for link in route] for route in routes]
-    for source, destination, latency, route in known["routes"]:
+    for source, destination, latency, route in entry["routes"]:
         place = source * len(hosts) + destination
         assert renumbered[place] == route
         assert fsum(routing.latency[routes[place]]) == pytest.approx(latency, rel=1e-14)
-    assert hashlib.sha256(repr(renumbered).encode()).hexdigest() == known["digest"]
+    assert hashlib.sha256(repr(renumbered).encode()).hexdigest() == entry["digest"]
     used = list(numbers)
-    assert len(used) == known["links"]
-    assert routing.capacity[used].sum() == pytest.approx(known["capacity"], rel=1e-12)
-    assert routing.fatpipe[used].sum() == known["fatpipes"]
-    assert fsum(fsum(routing.latency[route]) for route in routes) == pytest.approx(known["latency"], rel=1e-9)
+    assert len(used) == entry["links"]
+    assert routing.capacity[used].sum() == pytest.approx(entry["capacity"], rel=1e-12)
+    assert routing.fatpipe[used].sum() == entry["fatpipes"]
+    assert fsum(fsum(routing.latency[route]) for route in routes) == pytest.approx(entry["latency"], rel=1e-9)
 
 
 def any_platform(draw):
@@ -67,15 +67,15 @@ def test_every_route_is_there_and_back_and_uses_no_link_twice(platform, data):
     routing = platform.routing()
     ends = st.integers(0, platform.hosts - 1)
     source, destination = data.draw(ends), data.draw(ends)
-    there, back = routing.route(source, destination), routing.route(destination, source)
-    assert len(there) == len(back)
-    assert len(set(there)) == len(there)
-    assert all(0 <= link < platform.capacity.size for link in there)
+    result, back = routing.route(source, destination), routing.route(destination, source)
+    assert len(result) == len(back)
+    assert len(set(result)) == len(result)
+    assert all(0 <= link < platform.capacity.size for link in result)
     if source == destination:
         assert platform.route(source, source) == [f"{platform.host_names[source]} loopback"]
     elif platform.description.limiter:
-        assert there[0] == platform.link_names.index(f"{platform.host_names[source]} limiter")
-        assert there[-1] == platform.link_names.index(f"{platform.host_names[destination]} limiter")
+        assert result[0] == platform.link_names.index(f"{platform.host_names[source]} limiter")
+        assert result[-1] == platform.link_names.index(f"{platform.host_names[destination]} limiter")
     else:
         names = platform.route(source, destination)
         if platform.kind in {"flat", "cabinets", "dragonfly"}:
@@ -87,13 +87,13 @@ def test_every_route_is_there_and_back_and_uses_no_link_twice(platform, data):
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.data())
 def test_a_route_in_a_torus_is_as_long_as_the_distance(sizes, data):
     platform = platforms.torus(sizes, **SPLIT)
-    one, other = (data.draw(st.integers(0, prod(sizes) - 1)) for _ in range(2))
-    distance, a, b = 0, one, other
+    result, other = (data.draw(st.integers(0, prod(sizes) - 1)) for _ in range(2))
+    distance, a, b = 0, result, other
     for size in sizes:
         apart = abs(a % size - b % size)
         distance += min(apart, size - apart)
         a, b = a // size, b // size
-    assert len(platform.routing().route(one, other)) == distance
+    assert len(platform.routing().route(result, other)) == distance
 
 
 @settings(max_examples=60, deadline=None)
@@ -104,14 +104,14 @@ def test_a_route_in_a_torus_is_as_long_as_the_distance(sizes, data):
 def test_a_route_in_a_fat_tree_goes_up_to_the_first_common_level(sizes, data):
     down = sizes[0]
     platform = platforms.fat_tree(*sizes, **SPLIT)
-    one, other = (data.draw(st.integers(0, prod(down) - 1)) for _ in range(2))
+    result, other = (data.draw(st.integers(0, prod(down) - 1)) for _ in range(2))
     level, below = 0, 1
-    while one // below != other // below or level == 0:
+    while result // below != other // below or level == 0:
         below *= down[level]
         level += 1
-    names = platform.route(one, other)
+    names = platform.route(result, other)
     assert [name.endswith("up") for name in names] == [True] * level + [False] * level
-    assert names[0].startswith(f"node-{one} ")
+    assert names[0].startswith(f"node-{result} ")
     assert names[-1].startswith(f"node-{other} ")
 
 
@@ -134,10 +134,10 @@ def test_a_hyperx_joins_each_two_routers_of_a_row_by_a_link_of_their_own():
     platform = platforms.hyperx([3, 4], **SPLIT)
     used = {
         link
-        for one in range(12)
+        for index in range(12)
         for other in range(12)
-        if (one % 3 == other % 3) != (one // 3 == other // 3)
-        for link in platform.routing().route(one, other)[1:-1]
+        if (index % 3 == other % 3) != (index // 3 == other // 3)
+        for link in platform.routing().route(index, other)[1:-1]
     }
     assert len(used) == 2 * (4 * 3 + 3 * 6)
     assert len(used) + 2 * 12 == platform.capacity.size

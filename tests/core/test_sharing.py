@@ -64,19 +64,19 @@ def exact_rates(net: Net, flows: dict[int, Flow]) -> dict[int, Fraction]:
         for number in rising:
             for link, weight in shared[number]:
                 slope[link] += weight / Fraction(flows[number].penalty)
-        full = {link: remaining[link] / one for link, one in enumerate(slope) if one}
+        full = {link: remaining[link] / entry for link, entry in enumerate(slope) if entry}
         level = min([*full.values(), *(bounds[number] for number in rising if number in bounds)])
-        tight = {link for link, one in full.items() if one == level}
-        held = {
+        tight = {link for link, entry in full.items() if entry == level}
+        rows = {
             number
             for number in rising
             if bounds.get(number) == level or any(link in tight for link, _ in shared[number])
         }
-        for number in held:
+        for number in rows:
             rates[number] = level / Fraction(flows[number].penalty)
             for link, weight in shared[number]:
                 remaining[link] -= weight * rates[number]
-        rising -= held
+        rising -= rows
     return rates
 
 
@@ -207,8 +207,10 @@ def test_times_do_not_change_where_all_sizes_and_bandwidths_are_scaled(data: st.
     factor = 2.0**power
     net = data.draw(nets(False))
     flows = data.draw(st.lists(flows_on(len(net.capacity), False), min_size=1, max_size=20))
-    larger = Net(tuple(one * factor for one in net.capacity), net.fatpipe)
-    scaled = [Flow(one.links, one.weights, one.penalty, one.bound * factor, one.work * factor) for one in flows]
+    larger = Net(tuple(entry * factor for entry in net.capacity), net.fatpipe)
+    scaled = [
+        Flow(entry.links, entry.weights, entry.penalty, entry.bound * factor, entry.work * factor) for entry in flows
+    ]
     assert ends(larger, scaled) == ends(net, flows)  # a power of two: bit for bit
 
 
@@ -216,11 +218,11 @@ def ends(net: Net, flows: Sequence[Flow]) -> list[tuple[float, list[int]]]:
     sharing = Sharing(net.capacity, net.fatpipe)
     for flow in flows:
         add(sharing, 0.0, flow)
-    found = []
+    rows = []
     now = 0.0
     while (now := sharing.next(now)) < math.inf:
-        found.append((now, sharing.take_finished(now)))
-    return found
+        rows.append((now, sharing.take_finished(now)))
+    return rows
 
 
 @settings(max_examples=40)
@@ -247,10 +249,10 @@ def test_two_flows_with_different_penalties_end_as_in_the_peer() -> None:
 
 def test_a_full_duplex_exchange_gets_what_cross_traffic_leaves() -> None:
     sharing = Sharing([125.0, 125.0, 187.5])
-    there = sharing.add(0, [0, 1, 2], [1, REVERSE, 1 + REVERSE])
+    result = sharing.add(0, [0, 1, 2], [1, REVERSE, 1 + REVERSE])
     back = sharing.add(0, [0, 1, 2], [REVERSE, 1, 1 + REVERSE])
     sharing.next(0)
-    assert sharing.rate(there) == sharing.rate(back) == pytest.approx(187.5 / 2.1)
+    assert sharing.rate(result) == sharing.rate(back) == pytest.approx(187.5 / 2.1)
 
 
 def test_flows_of_a_regular_phase_end_at_once_in_the_order_in_which_they_were_added() -> None:
@@ -286,10 +288,10 @@ def test_ends_within_rounding_are_one_time() -> None:
         sharing.take_finished(now)
         times += 1
     assert times <= 11
-    both = Sharing([10.0, 10.0])
-    both.add(0, [0], work=1.0)
-    both.add(0, [1], work=1.0 + 2e-15)
-    assert len(both.take_finished(both.next(0))) == 2
+    result = Sharing([10.0, 10.0])
+    result.add(0, [0], work=1.0)
+    result.add(0, [1], work=1.0 + 2e-15)
+    assert len(result.take_finished(result.next(0))) == 2
 
 
 def test_no_drift_over_many_changes() -> None:
@@ -337,8 +339,8 @@ def test_every_flow_is_held_down_in_a_large_net(seed: int) -> None:
         assert (load <= capacity * (1 + 1e-12)).all()
         highest = np.where(uses > 0, rate[:, None], 0).max(axis=0)
         full = load >= capacity * (1 - 1e-10)
-        held = ((uses > 0) & full & (rate[:, None] >= highest * (1 - 1e-10))).any(axis=1)
-        assert (held | (rate >= 90 * (1 - 1e-10))).all()
+        result = ((uses > 0) & full & (rate[:, None] >= highest * (1 - 1e-10))).any(axis=1)
+        assert (result | (rate >= 90 * (1 - 1e-10))).all()
         for number in sharing.take_finished(now):
             del weights[number]
 

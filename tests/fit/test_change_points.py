@@ -45,7 +45,7 @@ def graphene_model(graphene):
 
 
 def near(limits, place, within=0.1):
-    return [one for one in limits if abs(one.below / place - 1) <= within]
+    return [entry for entry in limits if abs(entry.below / place - 1) <= within]
 
 
 @needs_graphene
@@ -54,17 +54,19 @@ def test_graphene_calls_change_near_1420_and_65536_bytes(graphene, call):
     series = collect_series(graphene)["any"][call]
     limits = find_limits(series.sizes, series.seconds, samples=20)
     for place in (1420, 65536):
-        (found,) = near(limits, place)
-        assert found.confidence >= 0.7
+        (entry,) = near(limits, place)
+        assert entry.confidence >= 0.7
 
 
 @needs_graphene
 def test_graphene_has_its_modes(graphene_model):
-    by_kind = {kind: [one for one in graphene_model.modes if one.kind == kind] for kind in ("asynchronous", "detached")}
+    by_kind = {
+        kind: [entry for entry in graphene_model.modes if entry.kind == kind] for kind in ("asynchronous", "detached")
+    }
     assert by_kind["asynchronous"][-1].limit.value == pytest.approx(65536, rel=0.1)
     assert 190_000 < by_kind["detached"][-1].limit.value < 330_000
     assert graphene_model.modes[-1].kind == "synchronous"
-    assert any(abs(one.limit.value / 1420 - 1) < 0.1 for one in by_kind["asynchronous"])
+    assert any(abs(entry.limit.value / 1420 - 1) < 0.1 for entry in by_kind["asynchronous"])
     assert graphene_model.modes[-1].B.value == pytest.approx(120e6, rel=0.05)  # Gigabit Ethernet
 
 
@@ -99,9 +101,9 @@ def test_a_clear_limit_is_found_among_noise_and_outliers(below, above, factor, s
     lone = [place for place in range(5, sizes.size - 5, 7) if abs(place - below) > 4]
     spoilt = data.draw(st.lists(st.sampled_from(lone), max_size=3, unique=True))
     times[spoilt] *= 20
-    found = find_limits(sizes, times, samples=0)
-    assert any(abs(np.log(one.below / limit)) < 0.3 for one in found)  # up to three sizes beside it
-    assert len(found) <= 2
+    result = find_limits(sizes, times, samples=0)
+    assert any(abs(np.log(entry.below / limit)) < 0.3 for entry in result)  # up to three sizes beside it
+    assert len(result) <= 2
 
 
 @given(st.integers(0, 2**31), st.integers(60, 200))
@@ -119,9 +121,9 @@ def test_one_noisy_line_has_no_limit(seed, count):
 def test_limits_ascend_whatever_the_times_are(values):
     sizes, seconds = [size for size, _ in values], [time for _, time in values]
     limits = find_limits(sizes, seconds, samples=2)
-    places = [place for one in limits for place in (one.below, one.above)]
+    places = [place for entry in limits for place in (entry.below, entry.above)]
     assert places == sorted(places)
-    assert all(one.low <= one.below < one.above <= one.high for one in limits)
+    assert all(entry.low <= entry.below < entry.above <= entry.high for entry in limits)
 
 
 def test_many_sizes_are_joined():
@@ -136,9 +138,9 @@ def test_lines_are_never_negative_and_scale_with_the_times(alpha, beta, factor, 
     random = np.random.default_rng(seed)
     sizes = np.arange(1, 30)
     times = (0.1 + alpha + beta * sizes) * random.uniform(0.8, 1.2, sizes.size)
-    found, scaled = (robust_lines(sizes, scale * times, np.ones((1, 29)), scale * times) for scale in (1.0, factor))
-    assert min(found) >= 0
-    assert np.allclose(np.array(scaled), factor * np.array(found), rtol=1e-6, atol=1e-9)
+    result, scaled = (robust_lines(sizes, scale * times, np.ones((1, 29)), scale * times) for scale in (1.0, factor))
+    assert min(result) >= 0
+    assert np.allclose(np.array(scaled), factor * np.array(result), rtol=1e-6, atol=1e-9)
 
 
 def test_too_few_values_have_one_level():
@@ -153,7 +155,7 @@ S_A, S_D = 10_000, 300_000
 LATENCY, RATE = 20e-6, 1e8
 
 
-def made(path="between-nodes", rate_below=RATE, send_buffer=0):
+def ring_records(path="between-nodes", rate_below=RATE, send_buffer=0):
     """Return records of a machine with three modes, without noise."""
     sizes = np.array(SIZES)
     receive = np.where(sizes <= S_A, 5e-6 + 1e-10 * sizes, 0.0)
@@ -171,7 +173,7 @@ def made(path="between-nodes", rate_below=RATE, send_buffer=0):
 
 
 def test_what_was_put_in_is_found():
-    (model,) = fit_hybrid(measured(*made()), FEW)
+    (model,) = fit_hybrid(measured(*ring_records()), FEW)
     assert [mode.kind for mode in model.modes] == ["asynchronous", "detached", "synchronous"]
     first, second, last = model.modes
     assert first.limit.value == pytest.approx(S_A, rel=0.07)
@@ -188,11 +190,11 @@ def test_what_was_put_in_is_found():
 
 
 def test_what_a_synchronous_send_leaves_behind_is_found():
-    (model,) = fit_hybrid(measured(*made(send_buffer=50_000)), FEW)
+    (model,) = fit_hybrid(measured(*ring_records(send_buffer=50_000)), FEW)
     assert model.modes[-1].kind == "synchronous"
     assert model.send_buffer.value == pytest.approx(50_000, rel=1e-3)
     assert model.send_buffer.low <= model.send_buffer.value <= model.send_buffer.high
-    (model,) = fit_hybrid(measured(*made()), FEW)
+    (model,) = fit_hybrid(measured(*ring_records()), FEW)
     assert model.send_buffer is None
 
 
@@ -219,13 +221,13 @@ def test_a_mode_whose_times_fall_has_a_rate_all_the_same():
 
 
 def test_a_fit_is_the_same_each_time():
-    first, second = (msgspec.json.encode(fit_hybrid(measured(*made()), FEW)) for _ in range(2))
+    first, second = (msgspec.json.encode(fit_hybrid(measured(*ring_records()), FEW)) for _ in range(2))
     assert first == second
 
 
 def test_the_probe_knows_the_asynchronous_limit_better():
     probe = Record(Threshold("between-nodes"), "B", (9999.0,), bracket=(9999, 10_000))
-    (model,) = fit_hybrid(measured(*made(), probe), FEW)
+    (model,) = fit_hybrid(measured(*ring_records(), probe), FEW)
     assert model.modes[0].limit == Edge(9999, 9999, 10_000, 1.0, "threshold")
 
 
@@ -282,28 +284,28 @@ def test_a_limit_that_most_resampled_sets_lack_is_doubted_in_every_prediction():
 def test_a_partial_measurement_is_told_with_the_machine():
     options = BenchOptions(("ping", "pingpong", "threshold"), 1, sizes=(8,))
     partial = msgspec.structs.replace(HEADER, options=options, planned=5)
-    fitted = fit_machine(Measurements((Launch(partial, made()),)), settings=FEW, results=["c.jsonl"])
+    fitted = fit_machine(Measurements((Launch(partial, ring_records()),)), settings=FEW, results=["c.jsonl"])
     (warning,) = fitted.warnings
     assert "4 of 5 planned configurations, none of threshold: complete c.jsonl with --resume" in warning
     probe = Record(Threshold("between-nodes"), "B", (9999.0,), bracket=(9999, 10_000))
     rest = Launch(msgspec.structs.replace(partial, resumes=True, planned=1), (probe,))
-    assert fit_machine(Measurements((Launch(partial, made()), rest)), settings=FEW).warnings == ()
+    assert fit_machine(Measurements((Launch(partial, ring_records()), rest)), settings=FEW).warnings == ()
 
 
 def test_sends_that_never_wait_are_asynchronous():
     probe = Record(Threshold("between-nodes"), "B", (4194304.0,), bracket=(4194304, None))
-    (model,) = fit_hybrid(measured(*made(), probe), FEW)
+    (model,) = fit_hybrid(measured(*ring_records(), probe), FEW)
     assert {mode.kind for mode in model.modes} == {"asynchronous"}
 
 
 def test_each_path_has_its_model():
-    models = fit_hybrid(measured(*made(), *made("same-node", rate_below=3e7)), FEW)
+    models = fit_hybrid(measured(*ring_records(), *ring_records("same-node", rate_below=3e7)), FEW)
     assert [model.path for model in models] == ["between-nodes", "same-node"]
     assert models[1].modes[0].B.value == pytest.approx(3e7, rel=1e-3)
 
 
 def test_a_machine_has_the_model_and_segments_of_the_same_ping_pongs():
-    fitted = fit_machine(measured(*made()), settings=FEW)
+    fitted = fit_machine(measured(*ring_records()), settings=FEW)
     assert fitted.hybrid_model().path == "between-nodes"
     assert fitted.segment(3_000_000).postal.beta.value == pytest.approx(1 / RATE, rel=0.01)
 
@@ -319,39 +321,39 @@ def test_times_that_do_not_grow_are_refused():
 
 
 def test_what_was_not_measured_is_told():
-    (model,) = fit_hybrid(measured(made()[0]), FEW)
+    (model,) = fit_hybrid(measured(ring_records()[0]), FEW)
     assert [remark.partition(" is ")[0] for remark in model.remarks] == ["o_s", "o_r"]
 
 
-@pytest.mark.parametrize(("both", "expected"), [(1.0, 2.0), (4 / 3, 1.5), (2.0, 1.0), (0.9, 2.0), (2.5, 1.0)])
-def test_contention_is_the_rate_both_ways_over_that_one_way(both, expected):
+@pytest.mark.parametrize(("both_ways", "expected"), [(1.0, 2.0), (4 / 3, 1.5), (2.0, 1.0), (0.9, 2.0), (2.5, 1.0)])
+def test_contention_is_the_rate_both_ways_over_that_one_way(both_ways, expected):
     records = [
         Record(Contention(1 << 22, direction, "any"), "s", (time, 1.01 * time, 0.99 * time))
-        for direction, time in (("one-way", 1e-3), ("both-ways", both * 1e-3))
+        for direction, time in (("one-way", 1e-3), ("both-ways", both_ways * 1e-3))
     ]
-    found, remarks = fit_contention(measured(*records), "any", FEW)
-    assert found.value == pytest.approx(expected)
-    assert 1 <= found.low <= found.value <= found.high <= 2
+    result, remarks = fit_contention(measured(*records), "any", FEW)
+    assert result.value == pytest.approx(expected)
+    assert 1 <= result.low <= result.value <= result.high <= 2
     assert not remarks
 
 
 @pytest.mark.parametrize(
-    ("both", "expected"), [((1.0, 2.0, 2.1, 1.02), 2.0), ((1.25, 2.0, 2.1, 2.0), 1.6), ((2.0, 2.1, 1.9, 2.0), 2.0)]
+    ("both_ways", "expected"), [((1.0, 2.0, 2.1, 1.02), 2.0), ((1.25, 2.0, 2.1, 2.0), 1.6), ((2.0, 2.1, 1.9, 2.0), 2.0)]
 )
-def test_exchanges_that_took_turns_do_not_count_where_answers_wait(both, expected):
+def test_exchanges_that_took_turns_do_not_count_where_answers_wait(both_ways, expected):
     records = [
         Record(Contention(1 << 22, direction, "between-nodes"), "s", tuple(1e-3 * time for time in times))
-        for direction, times in (("one-way", (1.0, 1.01, 0.99)), ("both-ways", both))
+        for direction, times in (("one-way", (1.0, 1.01, 0.99)), ("both-ways", both_ways))
     ]
-    found, remarks = fit_contention(measured(*records), "between-nodes", FEW, takes_turns=True)
-    assert found.value == pytest.approx(expected, rel=0.02)
-    is_assumed = min(both) > 1.6
-    assert (found.low is None) == is_assumed
+    result, remarks = fit_contention(measured(*records), "between-nodes", FEW, takes_turns=True)
+    assert result.value == pytest.approx(expected, rel=0.02)
+    is_assumed = min(both_ways) > 1.6
+    assert (result.low is None) == is_assumed
     assert ["the ranks took turns" in remark for remark in remarks] == [True] * is_assumed
     kinds = ("alone", "beside")
     delayed = [Record(Answer(1 << 20, exchange, "between-nodes"), "s", (1e-2, 1.01e-2)) for exchange in kinds]
-    (model,) = fit_hybrid(measured(made()[0], *records, *delayed), FEW)
-    assert model.contention == found
+    (model,) = fit_hybrid(measured(ring_records()[0], *records, *delayed), FEW)
+    assert model.contention == result
 
 
 @pytest.mark.parametrize(("pair", "takes_turns"), [(1.4, False), (2.0, False), (2.0, True)])
@@ -361,9 +363,9 @@ def test_a_ring_says_more_of_the_link_than_an_exchange_of_two(pair, takes_turns)
         Record(Contention(1 << 22, direction, "between-nodes", pairs), "s", (time, 1.01 * time, 0.99 * time))
         for direction, pairs, time in (("one-way", 1, 1e-3), ("both-ways", 1, pair * 1e-3), ("ring", 2, 1.36e-3))
     ]
-    found, remarks = fit_contention(measured(*records), "between-nodes", FEW, takes_turns)
-    assert found.value == pytest.approx(2 / 1.36, rel=0.01)
-    assert found.low <= found.value <= found.high
+    result, remarks = fit_contention(measured(*records), "between-nodes", FEW, takes_turns)
+    assert result.value == pytest.approx(2 / 1.36, rel=0.01)
+    assert result.low <= result.value <= result.high
     assert ["the two ranks probably take turns" in remark for remark in remarks] == [True] * (pair == 2.0)
 
 
@@ -373,12 +375,12 @@ def test_what_has_come_before_its_receive_is_the_time_that_a_late_one_saves(late
         Record(Unexpected(1 << 20, receive, "between-nodes"), "s", (time, 1.01 * time, 0.99 * time))
         for receive, time in (("awaited", 1e-2), ("late", late * 1e-2))
     ]
-    found = fit_unexpected(measured(*records), "between-nodes", FEW)
-    assert found.value == pytest.approx(expected)
-    assert 0 <= found.low <= found.value <= found.high <= 1
+    fit = fit_unexpected(measured(*records), "between-nodes", FEW)
+    assert fit.value == pytest.approx(expected)
+    assert 0 <= fit.low <= fit.value <= fit.high <= 1
     assert fit_unexpected(measured(records[0]), "between-nodes", FEW) is None
-    (model,) = fit_hybrid(measured(made()[0], *records), FEW)
-    assert model.unexpected == found
+    (model,) = fit_hybrid(measured(ring_records()[0], *records), FEW)
+    assert model.unexpected == fit
 
 
 @pytest.mark.parametrize(("beside", "expected"), [(0.2, 0.2), (0.8, 0.8), (1.3, 1.0)])
@@ -388,13 +390,13 @@ def test_the_answer_delay_is_the_time_of_a_send_beside_a_large_message_over_that
         for exchange, time in (("alone", 1e-2), ("beside", beside * 1e-2))
     ]
     records.append(Record(Answer(1 << 20, "empty", "between-nodes"), "s", (3e-5, 2e-5, 4e-5)))
-    found, latency = fit_answers(measured(*records), "between-nodes", FEW)
-    assert found.value == pytest.approx(expected)
-    assert 0 <= found.low <= found.value <= found.high <= 1
+    result, latency = fit_answers(measured(*records), "between-nodes", FEW)
+    assert result.value == pytest.approx(expected)
+    assert 0 <= result.low <= result.value <= result.high <= 1
     assert latency.value == 3e-5
     assert fit_answers(measured(records[0]), "between-nodes", FEW) == (None, None)
-    (model,) = fit_hybrid(measured(made()[0], *records), FEW)
-    assert (model.answer_delay, model.answer_latency) == (found, latency)
+    (model,) = fit_hybrid(measured(ring_records()[0], *records), FEW)
+    assert (model.answer_delay, model.answer_latency) == (result, latency)
 
 
 def test_answers_and_unexpected_messages_below_the_eager_limit_tell_nothing():
@@ -402,14 +404,14 @@ def test_answers_and_unexpected_messages_below_the_eager_limit_tell_nothing():
     size = 1 << 13
     records = [Record(Answer(size, kind, "between-nodes"), "s", (1e-2, 1.01e-2)) for kind in ("alone", "beside")]
     records += [Record(Unexpected(size, kind, "between-nodes"), "s", (1e-2, 1e-3)) for kind in ("awaited", "late")]
-    (model,) = fit_hybrid(measured(*made(), *records), FEW)
+    (model,) = fit_hybrid(measured(*ring_records(), *records), FEW)
     assert (model.answer_delay, model.unexpected) == (None, None)
     assert [remark.split(":")[0] for remark in model.remarks if "await no receive" in remark] == [
         "answer",
         "unexpected",
     ]
-    larger = [replace(one, configuration=replace(one.configuration, message_size=1 << 24)) for one in records]
-    (model,) = fit_hybrid(measured(*made(), *larger), FEW)
+    larger = [replace(record, configuration=replace(record.configuration, message_size=1 << 24)) for record in records]
+    (model,) = fit_hybrid(measured(*ring_records(), *larger), FEW)
     assert None not in {model.answer_delay, model.unexpected}
 
 
@@ -420,8 +422,8 @@ def test_a_ring_through_a_network_that_limits_does_not_count():
             ("one-way", 1, 1e-3), ("one-way", 2, 2e-3), ("both-ways", 1, 1.25e-3), ("ring", 2, 2e-3)
         )
     ]  # fmt: skip
-    found, remarks = fit_contention(measured(*records), "between-nodes", FEW)
-    assert found.value == pytest.approx(1.6, rel=0.01)
+    result, remarks = fit_contention(measured(*records), "between-nodes", FEW)
+    assert result.value == pytest.approx(1.6, rel=0.01)
     assert len(remarks) == 1
 
 
@@ -430,8 +432,8 @@ def test_what_more_pairs_of_nodes_do_is_told():
         Record(Contention(1 << 22, "one-way", "between-nodes", pairs), "s", (time,))
         for pairs, time in ((1, 1e-3), (2, 1.02e-3), (4, 2e-3))
     ]
-    found, (two, four) = fit_contention(measured(*records), "between-nodes", FEW)
-    assert found is None
+    result, (two, four) = fit_contention(measured(*records), "between-nodes", FEW)
+    assert result is None
     assert "take no longer than" in two
     assert "take 2.00 times as long" in four
 
@@ -455,7 +457,7 @@ def test_a_model_by_hand_has_units(tmp_path):
 
 
 def test_a_fitted_model_survives_its_file(tmp_path):
-    fitted = fit_machine(measured(*made()), settings=FEW)
+    fitted = fit_machine(measured(*ring_records()), settings=FEW)
     machine.dump(fitted, tmp_path / "m.toml")
     assert machine.load(tmp_path / "m.toml") == fitted
 
@@ -491,7 +493,7 @@ def test_a_missing_model_names_its_kernels():
     with pytest.raises(MissingParameterError, match="bench ping pingpong contention threshold --random-sizes"):
         Machine("m", (Segment("all"),)).hybrid_model()
     with pytest.raises(MissingParameterError, match="no hybrid model of path 'same-node' \\(it has between-nodes\\)"):
-        fit_machine(measured(*made()), settings=FEW).hybrid_model("same-node")
+        fit_machine(measured(*ring_records()), settings=FEW).hybrid_model("same-node")
 
 
 # Other people's files
@@ -501,7 +503,7 @@ def test_calls_of_a_file_become_a_ping_pong_or_pings(tmp_path):
     (tmp_path / "a.csv").write_text("MPI_Send,100,0.0,1e-6\nMPI_Recv,100,0.0,3e-6\n")
     (tmp_path / "b.csv").write_text("MPI_Isend,100,0.0,1e-6\nMPI_Isend,7,0.1,2e-6\n")
     first, second = formats.load_all([tmp_path / "a.csv", tmp_path / "b.csv"]).launches
-    assert {one.configuration: one.samples for one in first.records} == {
+    assert {record.configuration: record.samples for record in first.records} == {
         RandomPingPong((100,), "any"): (2e-6,),
         RandomPing((100,), "send", "any"): (1e-6,),
     }

@@ -48,10 +48,10 @@ def ping_pongs(sizes, seconds, disturbed_size=None, scatter=0.03, seed=0):
 def test_the_undisturbed_mode_is_taken_though_the_disturbed_one_holds_the_majority():
     random = np.random.default_rng(1)
     samples = np.concatenate([65e-6 * np.exp(0.03 * random.standard_normal(30)), random.uniform(1e-3, 2e-3, 70)])
-    found = undisturbed(samples)
-    assert found.median == pytest.approx(65e-6, rel=0.03)
-    assert found.modes[0].share == pytest.approx(0.3)
-    assert found.error > undisturbed(samples[:30]).error
+    result = undisturbed(samples)
+    assert result.median == pytest.approx(65e-6, rel=0.03)
+    assert result.modes[0].share == pytest.approx(0.3)
+    assert result.error > undisturbed(samples[:30]).error
 
 
 def test_what_disturbed_messages_took_is_told_with_predictions_near_them(tmp_path):
@@ -110,7 +110,7 @@ def test_a_limit_at_a_known_cache_is_called_so():
     seconds = np.where(SIZES <= 1 << 20, 1e-6 + SIZES / 2e10, 1e-6 + SIZES / 4e9)
     host = Host("vm", cpus=2, caches={"L2": 2 << 20})
     machine = fit_machine(measurements(*ping_pongs(SIZES, seconds), hosts=(host,)))
-    assert [(one.limit.value, one.limit.found_by) for one in machine.segments[:-1]] == [(1 << 20, "cache")]
+    assert [(limit.limit.value, limit.limit.found_by) for limit in machine.segments[:-1]] == [(1 << 20, "cache")]
 
 
 def test_data_caches_are_read_from_the_system(tmp_path):
@@ -133,8 +133,8 @@ def test_disturbed_records_leave_the_parameters_alone_and_are_told():
     seconds[::7] *= 2.5
     data = Points(sizes, pairs, seconds, seconds, seconds)
     model, by_squares = (fit_max_rate_model(data, FitSettings(samples=100, loss=loss)) for loss in ("robust", "paper"))
-    found = [model.alpha.value, model.R_C.value, model.R_N.value]
-    assert found == pytest.approx([2e-6, 4e9, 1.2e10], rel=0.05)
+    values = [model.alpha.value, model.R_C.value, model.R_N.value]
+    assert values == pytest.approx([2e-6, 4e9, 1.2e10], rel=0.05)
     assert abs(by_squares.alpha.value / 2e-6 - 1) > 0.1
     assert not model.quality.trusted  # nothing shows that these records were disturbed: they are counted
     assert model.quality.relative_error_mean > 0.1
@@ -144,8 +144,8 @@ def test_disturbed_records_leave_the_parameters_alone_and_are_told():
 def test_a_robust_mean_ignores_what_is_far_off():
     times = np.append(np.random.default_rng(4).normal(1.0, 0.02, 20), [30.0, 40.0, 0.01])
     size = np.full(23, 8.0)
-    found = minimise(lambda w, t: w @ t / w.sum(), lambda mean: np.full(23, mean), size, times, np.zeros(23), 1)
-    assert found.fit == pytest.approx(1.0, abs=0.02)
+    result = minimise(lambda w, t: w @ t / w.sum(), lambda mean: np.full(23, mean), size, times, np.zeros(23), 1)
+    assert result.fit == pytest.approx(1.0, abs=0.02)
 
 
 def test_large_messages_alone_have_a_rate_and_no_latency():

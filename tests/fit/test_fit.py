@@ -32,8 +32,8 @@ def test_max_rate_finds_the_parameters_of_exact_data(alpha, R_C, ratio, seed):
     shuffled = data.where(np.random.default_rng(seed).permutation(len(data)))
     size, pairs = shuffled.message_size.astype(float), shuffled.pairs.astype(float)
     fit = fit_max_rate(size, pairs, 1 / size, shuffled.seconds[None])
-    found = [fit.alpha[0], 1 / fit.b[0], 1 / fit.c[0]]
-    assert found == pytest.approx([alpha, R_C, ratio * R_C], rel=1e-6)
+    values = [fit.alpha[0], 1 / fit.b[0], 1 / fit.c[0]]
+    assert values == pytest.approx([alpha, R_C, ratio * R_C], rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -156,7 +156,7 @@ def test_a_protocol_change_is_found_in_the_times(seed):
 
 def test_times_on_one_line_are_one_segment_but_for_a_few_unlucky_data_sets():
     data = (points(2 ** np.arange(20), [1], 1e-6, 3e9, math.inf, noise=0.05, seed=seed) for seed in range(100))
-    assert sum(bool(change_points(one)) for one in data) <= 10
+    assert sum(bool(change_points(entry)) for entry in data) <= 10
     assert change_points(points(2 ** np.arange(20), [1], 1e-6, 3e9, math.inf, noise=0.02)) == []
 
 
@@ -235,10 +235,10 @@ def test_each_path_is_fitted_on_its_own():
 
 def test_several_pairs_of_nodes_change_no_model_of_a_node():
     kinds = (Pairs, Stream)
-    one = [Record(kind(4096, 2, "between-nodes"), "s", (1e-6,) * 9) for kind in kinds]
+    values = [Record(kind(4096, 2, "between-nodes"), "s", (1e-6,) * 9) for kind in kinds]
     several = [Record(kind(4096, 2, "between-nodes", node_pairs=2), "s", (1.0,) * 9) for kind in kinds]
     for collected in (collect, collect_streams):
-        points = collected(measurements(*several, *one))["between-nodes"]
+        points = collected(measurements(*several, *values))["between-nodes"]
         assert points.seconds.tolist() == [1e-6]
         assert collected(measurements(*several)) == {}
 
@@ -258,6 +258,6 @@ def test_blue_waters_gives_the_published_fit():
     """All tables, ≥ 8000 B: α 4.0e-6, R_N 6.61e9, R_C 3.76e9, Σ|relative error| 47.8; limits at 500 and 8000 B."""
     data = blue_waters()
     model = fit_max_rate_model(data.where(data.message_size >= 8000), FitSettings(samples=50, loss="paper"))
-    found = [model.alpha.value, model.R_N.value, model.R_C.value, model.quality.relative_error_sum]
-    assert found == pytest.approx([4.0e-6, 6.61e9, 3.76e9, 47.8], rel=3e-3)
+    values = [model.alpha.value, model.R_N.value, model.R_C.value, model.quality.relative_error_sum]
+    assert values == pytest.approx([4.0e-6, 6.61e9, 3.76e9, 47.8], rel=3e-3)
     assert change_points(data) == [(256, 512), (4096, 8192)]

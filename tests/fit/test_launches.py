@@ -56,8 +56,8 @@ def test_the_fit_and_the_prediction_say_of_how_many_launches_they_are(tmp_path, 
         assert words in " ".join(capsys.readouterr().out.split())
         assert load(machine).origin.launches == launches
         assert main(["predict", machine, "send", "-n", "1KiB"]) == 0
-        said = " ".join(capsys.readouterr().out.split())
-        assert ("of one launch: others differ by more" if launches == 1 else words) in said
+        result = " ".join(capsys.readouterr().out.split())
+        assert ("of one launch: others differ by more" if launches == 1 else words) in result
 
 
 def test_the_headline_of_several_launches_holds_the_machines_latency():
@@ -89,5 +89,5 @@ def test_a_launch_that_measured_too_little_to_be_fitted_alone_is_no_failure():
 def test_the_interval_of_launches_holds_their_mean_as_often_as_it_says(launches):
     random = np.random.default_rng(4)
     values = np.exp(0.08 * random.normal(size=(400, launches)))
-    held = [abs(np.log(row).mean()) <= log_half_width(row) for row in values]
-    assert 0.92 <= np.mean(held) <= 0.98
+    result = [abs(np.log(row).mean()) <= log_half_width(row) for row in values]
+    assert 0.92 <= np.mean(result) <= 0.98

@@ -104,9 +104,9 @@ def test_disturbed_trains_leave_the_parameters_alone(late):
     random = np.random.default_rng(4)
     models = [fit_trains(list(disturbed_trains(random, late=late)), QUICK) for _ in range(20)]
     for name, value in TRUE.items():
-        found = [getattr(model, name) for model in models]
-        assert sum(one.low <= value <= one.high for one in found) >= 16
-        assert np.quantile([abs(one.value / value - 1) for one in found], 0.9) < (0.4 if name == "o" else 0.25)
+        values = [getattr(model, name) for model in models]
+        assert sum(entry.low <= value <= entry.high for entry in values) >= 16
+        assert np.quantile([abs(entry.value / value - 1) for entry in values], 0.9) < (0.4 if name == "o" else 0.25)
     # Samples show that they are late; of a record that is slower in all samples the fit says so.
     assert np.mean([model.quality.trusted == late for model in models]) > 0.8
     assert all((model.quality.errors_with_disturbed is not None) == (model.quality.disturbed > 0) for model in models)
@@ -124,16 +124,18 @@ def test_no_parameter_is_ever_negative(noise, seed, overhead):
 
 @pytest.mark.parametrize("kind", [(1, False), (MESSAGES, False), (MESSAGES, True)])
 def test_without_one_kind_of_trains_there_is_no_model(kind):
-    kept = [one for one in trains() if (one.configuration.messages, one.configuration.delayed) != kind]
-    assert fit_trains(kept) is None
+    values = [train for train in trains() if (train.configuration.messages, train.configuration.delayed) != kind]
+    assert fit_trains(values) is None
 
 
 def test_a_byte_that_is_copied_twice_is_remarked_on():
     twice = [
-        Record(one.configuration, "s", tuple(value + 2e-9 * one.configuration.message_size for value in one.samples))
-        if one.configuration.messages == 1
-        else one
-        for one in trains()
+        Record(
+            train.configuration, "s", tuple(value + 2e-9 * train.configuration.message_size for value in train.samples)
+        )
+        if train.configuration.messages == 1
+        else train
+        for train in trains()
     ]
     assert any("copied more than once" in remark for remark in fit_trains(twice).quality.remarks)
 
@@ -172,8 +174,8 @@ def test_a_train_slower_than_a_lone_message_makes_no_latency_negative():
 
 def test_a_size_that_takes_far_longer_than_smaller_and_larger_ones_is_left_out():
     """Rules for this size would differ from those of all others."""
-    known = fit_plogp(measurements(*parts()), "between-nodes", "blocking")
-    size = known.sizes[3]
+    fit = fit_plogp(measurements(*parts()), "between-nodes", "blocking")
+    size = fit.sizes[3]
 
     def disturbed(record):
         configuration = record.configuration
@@ -182,17 +184,17 @@ def test_a_size_that_takes_far_longer_than_smaller_and_larger_ones_is_left_out()
 
     table = fit_plogp(measurements(*map(disturbed, parts())), "between-nodes", "blocking")
     assert table.left_out == (size,)
-    assert table.sizes == tuple(other for other in known.sizes if other != size)
+    assert table.sizes == tuple(other for other in fit.sizes if other != size)
     (remark,) = loggp_remarks(Machine("m", (Segment("all", "between-nodes"),), plogp=(table,)))
     assert "took more than twice as long" in remark
 
 
 def test_one_disturbed_quantity_of_plogp_hardly_moves_the_slope():
     records = [
-        Record(one.configuration, "s", tuple(1.8 * time for time in one.samples))
-        if one.configuration.message_size == 4096 and one.configuration.quantity == "round-trip"
-        else one
-        for one in parts()
+        Record(part.configuration, "s", tuple(1.8 * time for time in part.samples))
+        if part.configuration.message_size == 4096 and part.configuration.quantity == "round-trip"
+        else part
+        for part in parts()
     ]
     model = as_loggp(fit_plogp(measurements(*records), "between-nodes", "blocking"), -1, np.inf)
     assert model.G.value == pytest.approx(G, rel=0.05)
@@ -200,8 +202,8 @@ def test_one_disturbed_quantity_of_plogp_hardly_moves_the_slope():
 
 @pytest.mark.parametrize("quantity", ["send", "receive", "gap", "round-trip"])
 def test_without_one_quantity_there_is_no_table(quantity):
-    kept = [one for one in parts() if one.configuration.quantity != quantity]
-    assert fit_plogp(measurements(*kept), "between-nodes", "blocking") is None
+    values = [part for part in parts() if part.configuration.quantity != quantity]
+    assert fit_plogp(measurements(*values), "between-nodes", "blocking") is None
 
 
 def test_loggp_from_plogp_has_the_corrected_latency():
@@ -218,9 +220,9 @@ def test_beyond_the_last_size_the_last_slope_goes_on_and_never_falls():
 
 def test_both_ways_to_the_parameters_are_compared_with_the_ping_pong():
     ping = [Record(PingPong(n, "between-nodes"), "s", (L + 2 * o + (n - 1) * G,) * 9) for n in SIZES]
-    everything = measurements(*trains(), *parts(), *ping)
-    machine = fit_machine(everything, settings=QUICK)
-    (row,) = consistency(everything, machine)
+    result = measurements(*trains(), *parts(), *ping)
+    machine = fit_machine(result, settings=QUICK)
+    (row,) = consistency(result, machine)
     assert row.points == len(SIZES)
     assert row.errors.keys() == {"LogGP of trains", "LogGP of pLogP", "pLogP"}
     assert max(row.errors.values()) < 1e-4
@@ -228,8 +230,8 @@ def test_both_ways_to_the_parameters_are_compared_with_the_ping_pong():
 
 
 def test_a_disagreement_shows():
-    everything = measurements(*trains(parameters=(3 * L, o, g, G)), *parts())
-    (row,) = consistency(everything, fit_machine(everything, settings=QUICK))
+    result = measurements(*trains(parameters=(3 * L, o, g, G)), *parts())
+    (row,) = consistency(result, fit_machine(result, settings=QUICK))
     assert row.trains.L.value == pytest.approx(3 * row.plogp.L.value, rel=0.01)
     assert row.points == 0
     assert row.errors == {}

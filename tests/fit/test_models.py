@@ -51,8 +51,8 @@ def cost(data, fitted):
 def test_extended_finds_the_parameters_of_exact_data(R_Ci):
     data = grid(SIZES, ALL_PAIRS, extended(2e-5, 4e10, 3.6e9, R_Ci * 3.6e9))
     fit = fit_extended(*columns(data), data.seconds[None])
-    found = [fit.alpha[0], 1 / fit.b[0], fit.share[0] / fit.b[0]]
-    assert found == pytest.approx([2e-5, 3.6e9, R_Ci * 3.6e9], rel=1e-3)
+    values = [fit.alpha[0], 1 / fit.b[0], fit.share[0] / fit.b[0]]
+    assert values == pytest.approx([2e-5, 3.6e9, R_Ci * 3.6e9], rel=1e-3)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -94,10 +94,10 @@ def test_latency_aware_is_no_worse_than_an_iterative_solver_from_many_starts(see
 
 
 def test_merging_cells_leaves_the_solution_as_it_is():
-    one = points(SIZES, PAIRS, 4e-6, 3.76e9, 6.61e9, noise=0.1, seed=1)
+    result = points(SIZES, PAIRS, 4e-6, 3.76e9, 6.61e9, noise=0.1, seed=1)
     two = points(SIZES, PAIRS, 4e-6, 3.76e9, 6.61e9, noise=0.1, seed=2)
-    size, pairs, weights = (np.concatenate(both) for both in zip(columns(one), columns(two), strict=True))
-    seconds = np.concatenate([one.seconds, two.seconds])[None]
+    size, pairs, weights = (np.concatenate(entry) for entry in zip(columns(result), columns(two), strict=True))
+    seconds = np.concatenate([result.seconds, two.seconds])[None]
     assert merge_cells(size, pairs, weights, seconds)[0].size == size.size / 2
     fit = fit_max_rate(size, pairs, weights, seconds)
     best = ((fit.predict(size, pairs) - seconds) ** 2 @ weights)[0]
@@ -130,8 +130,8 @@ def test_intervals_of_the_extended_model_cover_the_truth():
 
 
 def test_latency_aware_calls_a_node_that_does_not_limit_so_but_for_a_few_unlucky_data_sets():
-    made = (points(SIZES, PAIRS, 1e-6, 1e9, math.inf, noise=0.02, seed=seed) for seed in range(8))
-    models = [fit_latency_aware_model(one, FitSettings(samples=100)) for one in made]
+    values = (points(SIZES, PAIRS, 1e-6, 1e9, math.inf, noise=0.02, seed=seed) for seed in range(8))
+    models = [fit_latency_aware_model(entry, FitSettings(samples=100)) for entry in values]
     unlimited = [model for model in models if not model.R_N.is_limiting]
     assert len(unlimited) >= 6
     assert all(any("does not limit" in remark for remark in model.quality.remarks) for model in unlimited)
@@ -150,10 +150,10 @@ def ordered(sums):
 
 
 def test_the_order_of_table_2_holds_on_data_made_from_table_1():
-    made = measurements(*as_records(grid(SIZES, ALL_PAIRS, extended(**TABLE_1), noise=0.05)))
+    result = measurements(*as_records(grid(SIZES, ALL_PAIRS, extended(**TABLE_1), noise=0.05)))
     settings = FitSettings(samples=20, loss="paper")
-    machine = fit_machine(made, limits=[], settings=settings)
-    (row,) = error_sums(made, machine, settings)
+    machine = fit_machine(result, limits=[], settings=settings)
+    (row,) = error_sums(result, machine, settings)
     ordered(row.sums)
     assert row.sums["extended"] < row.sums["max-rate"]
 
@@ -181,16 +181,16 @@ def test_one_pair_recommends_the_postal_model():
 
 
 def test_streams_are_fitted_apart_from_ping_pongs():
-    both = points(SIZES, PAIRS, 4e-6, 3e9, 1e10, noise=0.02)
-    one = points(SIZES, PAIRS, 1e-6, 3e9, 6e9, noise=0.02)
-    machine = fit_machine(measurements(*as_records(both), *as_records(one, Stream)), limits=[])
+    result = points(SIZES, PAIRS, 4e-6, 3e9, 1e10, noise=0.02)
+    entry = points(SIZES, PAIRS, 1e-6, 3e9, 6e9, noise=0.02)
+    machine = fit_machine(measurements(*as_records(result), *as_records(entry, Stream)), limits=[])
     assert machine.segments[0].max_rate.R_N.value == pytest.approx(1e10, rel=0.05)
     assert machine.segments[0].one_way.R_N.value == pytest.approx(6e9, rel=0.05)
 
 
 def test_streams_alone_make_a_machine():
-    one = points(SIZES, PAIRS, 1e-6, 3e9, 6e9, noise=0.02)
-    machine = fit_machine(measurements(*as_records(one, Stream)), limits=[])
+    result = points(SIZES, PAIRS, 1e-6, 3e9, 6e9, noise=0.02)
+    machine = fit_machine(measurements(*as_records(result, Stream)), limits=[])
     assert machine.segments[0].max_rate is None
     assert machine.segments[0].one_way.R_N.is_limiting
 
@@ -198,7 +198,7 @@ def test_streams_alone_make_a_machine():
 def test_the_minimum_of_a_parabola_through_three_costs_is_its_vertex():
     grid = np.array([0.0, 0.1, 0.3, 0.7, 1.0])
     lowest = np.array([0.12, 0.35, 0.55])
-    middle, every = np.array([1, 2, 3]), np.arange(3)
+    middle, result = np.array([1, 2, 3]), np.arange(3)
     costs = 5.0 + (grid[:, None] - lowest) ** 2
-    assert _parabola(grid, costs, middle, every) == pytest.approx(lowest)
-    assert _parabola(grid, -costs, middle, every) == pytest.approx(grid[middle])
+    assert _parabola(grid, costs, middle, result) == pytest.approx(lowest)
+    assert _parabola(grid, -costs, middle, result) == pytest.approx(grid[middle])

@@ -37,8 +37,8 @@ def progress(size, count, share, delay=1e-3, operation="two-sided"):
 
 
 def profile(*records):
-    (found,) = fit_overlap(measurements(*records))
-    return found
+    (entry,) = fit_overlap(measurements(*records))
+    return entry
 
 
 # Overhead
@@ -46,10 +46,12 @@ def profile(*records):
 
 @given(st.dictionaries(st.tuples(st.sampled_from([1, 64, 4096]), st.sampled_from([1, 4, 16])), TIMES, min_size=1))
 def test_the_overhead_is_what_was_measured_at_both_ends_together(times):
-    found = profile(*(one for (size, count), time in times.items() for one in two_sided(size, count, time, time / 2)))
-    assert (found.path, found.operation) == (PATH, "two-sided")
+    result = profile(
+        *(entry for (size, count), time in times.items() for entry in two_sided(size, count, time, time / 2))
+    )
+    assert (result.path, result.operation) == (PATH, "two-sided")
     for (size, count), time in times.items():
-        assert found.overhead.at(size, count) == pytest.approx(1.5 * time, rel=1e-4)
+        assert result.overhead.at(size, count) == pytest.approx(1.5 * time, rel=1e-4)
 
 
 def test_a_burst_that_was_not_measured_has_the_overhead_of_the_longest_shorter_one():
@@ -72,8 +74,8 @@ def test_each_path_and_operation_has_a_profile_of_its_own():
         burst(8, 1, "put", 5e-6),
         burst(8, 1, "get", 7e-6),
     ]
-    found = {(one.path, one.operation): one.overhead.at(8, 1) for one in fit_overlap(measurements(*records))}
-    assert found == {
+    values = {(entry.path, entry.operation): entry.overhead.at(8, 1) for entry in fit_overlap(measurements(*records))}
+    assert values == {
         (PATH, "two-sided"): 2e-6,
         ("between-nodes", "two-sided"): 6e-6,
         (PATH, "put"): 5e-6,
@@ -87,9 +89,9 @@ def test_what_several_launches_measured_is_the_median_of_theirs():
 
 
 def test_messages_of_no_bytes_are_in_no_table():
-    found = profile(*two_sided(0, 1, 1e-6, 1e-6), progress(0, 1, 0.5))
-    assert found.overhead is None
-    assert found.progress is None
+    result = profile(*two_sided(0, 1, 1e-6, 1e-6), progress(0, 1, 0.5))
+    assert result.overhead is None
+    assert result.progress is None
 
 
 # Progress, and how many bytes may be under way
@@ -97,8 +99,8 @@ def test_messages_of_no_bytes_are_in_no_table():
 
 @pytest.mark.parametrize(("total", "share"), [(2e-3, 0.0), (5e-3, 0.0), (1e-3, 1.0), (0.9e-3, 1.0), (1.75e-3, 0.25)])
 def test_a_share_of_progress_is_between_0_and_1(total, share):
-    found = profile(record(Progress(8, 1, PATH), total, delay=1e-3))
-    assert found.progress.at(8, 1) == pytest.approx(share)
+    result = profile(record(Progress(8, 1, PATH), total, delay=1e-3))
+    assert result.progress.at(8, 1) == pytest.approx(share)
 
 
 SIZES, BURSTS = [2**power for power in range(3, 23)], [1, 8, 64]
@@ -210,9 +212,9 @@ def test_without_an_overhead_there_is_no_latency():
 
 
 def test_the_latency_has_the_interval_of_the_time():
-    found = profile(*ENDS, PINGS).L
-    assert (found.low, found.value, found.high) == pytest.approx((3.4e-6, 3.5e-6, 3.6e-6), abs=0.11e-6)
-    assert found.low <= found.value <= found.high
+    value = profile(*ENDS, PINGS).L
+    assert (value.low, value.value, value.high) == pytest.approx((3.4e-6, 3.5e-6, 3.6e-6), abs=0.11e-6)
+    assert value.low <= value.value <= value.high
     few = profile(*ENDS, record(PingPong(8, PATH), 5e-6, 6e-6)).L
     assert (few.low, few.high) == (None, None)
 
@@ -242,22 +244,25 @@ def test_a_byte_costs_what_a_message_takes_over_its_bytes():
         for size in (1000, 4000)
         for processes, pattern in ((2, "nearest-neighbour"), (4, "nearest-neighbour"), (4, "cross"))
     ]
-    found = fit_bandwidth(measurements(*records))
-    assert [(one.pattern, one.direction) for one in found] == [("nearest-neighbour", "one-way"), ("cross", "one-way")]
-    for one in found:
-        assert one.byte_time.sizes == (1000, 4000)
-        assert one.byte_time.bursts == (2, 4)
-        assert one.byte_time.values == ((2e-10, 4e-10), (2e-10, 4e-10))
-        assert one.fastest == one.byte_time
+    fit = fit_bandwidth(measurements(*records))
+    assert [(entry.pattern, entry.direction) for entry in fit] == [
+        ("nearest-neighbour", "one-way"),
+        ("cross", "one-way"),
+    ]
+    for entry in fit:
+        assert entry.byte_time.sizes == (1000, 4000)
+        assert entry.byte_time.bursts == (2, 4)
+        assert entry.byte_time.values == ((2e-10, 4e-10), (2e-10, 4e-10))
+        assert entry.fastest == entry.byte_time
 
 
 def test_the_fastest_pair_is_kept_where_it_is_known_everywhere():
-    known = pairs(1000, 4, "cross", 4e-6, fastest=(2e-6, 2e-6, 2e-6, 9e-6))
-    (found,) = fit_bandwidth(measurements(known))
-    assert (found.byte_time.at(1000, 4), found.fastest.at(1000, 4)) == pytest.approx((4e-9, 2e-9))
+    result = pairs(1000, 4, "cross", 4e-6, fastest=(2e-6, 2e-6, 2e-6, 9e-6))
+    (entry,) = fit_bandwidth(measurements(result))
+    assert (entry.byte_time.at(1000, 4), entry.fastest.at(1000, 4)) == pytest.approx((4e-9, 2e-9))
     unknown = record(Bandwidth(4000, 4, "cross", "one-way", "any"), 4e-6)
-    (found,) = fit_bandwidth(measurements(known, unknown))
-    assert found.fastest is None
+    (entry,) = fit_bandwidth(measurements(result, unknown))
+    assert entry.fastest is None
 
 
 def test_two_processes_are_those_that_begin_both_patterns():
@@ -269,13 +274,13 @@ def test_two_processes_are_those_that_begin_both_patterns():
     near = {"same-node": ((0, 1),), "between-nodes": ((0, 2),)}
     far = {"same-node": ((0, 2),), "between-nodes": ((0, 3),)}
     for placement, expected in ((near, 1e-9), (far, 8e-9)):
-        (found,) = fit_bandwidth(launched(records, placement))
-        assert found.byte_time.at(1000, 2) == pytest.approx(expected)
+        (entry,) = fit_bandwidth(launched(records, placement))
+        assert entry.byte_time.at(1000, 2) == pytest.approx(expected)
 
 
 def test_each_direction_has_a_profile_of_its_own():
     records = [pairs(1000, 4, "cross", time, way) for way, time in (("one-way", 1e-6), ("both-ways", 2e-6))]
-    assert [(one.direction, one.byte_time.at(1000, 4)) for one in fit_bandwidth(measurements(*records))] == [
+    assert [(entry.direction, entry.byte_time.at(1000, 4)) for entry in fit_bandwidth(measurements(*records))] == [
         ("one-way", 1e-9),
         ("both-ways", 2e-9),
     ]
@@ -300,7 +305,13 @@ def test_segments_that_were_fitted_stay_as_they_are():
 
 
 def test_a_fitted_machine_is_read_back_from_its_file(tmp_path):
-    records = [*ENDS, PINGS, queue(8, row(32)), *(progress(*one, 0.5) for one in ROWS), pairs(1000, 4, "cross", 1e-6)]
+    records = [
+        *ENDS,
+        PINGS,
+        queue(8, row(32)),
+        *(progress(*entry, 0.5) for entry in ROWS),
+        pairs(1000, 4, "cross", 1e-6),
+    ]
     machine = fit_machine(measurements(*records))
     file = tmp_path / "machine.toml"
     file.write_text(dumps(machine), "utf-8")

@@ -29,7 +29,7 @@ def law(size):
     return np.where(size <= 8192, 0.9e-6 + size / 5e9, np.where(size <= 1 << 19, 2e-6 + size / 2.3e10, size / 1.05e10))
 
 
-def made(factors=None, *, samples=40, scatter=0.01, load=None, disturbed=None):
+def synthetic(factors=None, *, samples=40, scatter=0.01, load=None, disturbed=None):
     """Return ping-pongs of the law, of which some sizes take so many times as long, by their own samples or not."""
     random = np.random.default_rng(7)
     records = [Record(Threshold("same-node"), "B", (8192.0,), bracket=(8192.0, 8193.0))]
@@ -49,7 +49,7 @@ def quality(machine, size):
 
 
 def test_the_last_size_before_a_limit_is_predicted_as_measured_and_not_called_disturbed(tmp_path):
-    measurements = made({1 << 20: 0.65})  # 65 us: neither 48 nor 100, as a cache of two MiB is nearly full
+    measurements = synthetic({1 << 20: 0.65})  # 65 us: neither 48 nor 100, as a cache of two MiB is nearly full
     machine = fit_machine(measurements, settings=QUICK)
     (tmp_path / "machine.toml").write_text(dumps(machine))
     machine = load(tmp_path / "machine.toml")
@@ -97,7 +97,7 @@ def test_slower_sizes_between_others_are_followed_where_all_numbers_of_pairs_con
 @pytest.mark.parametrize("factor", [3, 5, 20])
 @pytest.mark.parametrize("size", [8, 256, 1 << 15, 1 << 17, 1 << 22])
 def test_one_bad_record_leaves_the_model_in_use_and_is_told(size, factor):
-    machine = fit_machine(made({size: factor}), settings=QUICK)
+    machine = fit_machine(synthetic({size: factor}), settings=QUICK)
     bad = predict.send(machine, size)
     assert bad.time.seconds == pytest.approx(float(law(size)), rel=0.15)
     assert any("measure it again" in remark for remark in bad.remarks)
@@ -109,7 +109,7 @@ def test_one_bad_record_leaves_the_model_in_use_and_is_told(size, factor):
 
 
 def test_a_record_that_its_own_samples_call_disturbed_is_left_out_and_both_errors_are_told():
-    machine = fit_machine(made(disturbed=1 << 16, samples=60), settings=QUICK)
+    machine = fit_machine(synthetic(disturbed=1 << 16, samples=60), settings=QUICK)
     fit = quality(machine, 1 << 16)
     assert fit.trusted
     assert fit.disturbed == 1
@@ -118,17 +118,17 @@ def test_a_record_that_its_own_samples_call_disturbed_is_left_out_and_both_error
 
 
 def test_a_launch_under_load_is_not_trusted():
-    machine = fit_machine(made(load=(12.0, 8.0, 3.0)), settings=QUICK)
+    machine = fit_machine(synthetic(load=(12.0, 8.0, 3.0)), settings=QUICK)
     assert not any(segment.postal.quality.trusted for segment in machine.segments)
     assert "load average 12.0 on 2 processors" in machine.origin.warnings[0]
     assert predict.send(machine, 1 << 20).warnings == machine.origin.warnings
-    quiet = fit_machine(made(load=(1.1, 0.4, 0.2)), settings=QUICK)
+    quiet = fit_machine(synthetic(load=(1.1, 0.4, 0.2)), settings=QUICK)
     assert quality(quiet, 1 << 17).trusted
 
 
 def test_larger_messages_never_take_less_without_a_word():
     for size in (1 << 10, 1 << 14, 1 << 19, 1 << 24):
-        machine = fit_machine(made({size: 20}, samples=3), settings=QUICK)
+        machine = fit_machine(synthetic({size: 20}, samples=3), settings=QUICK)
         before = None
         for other in SIZES.tolist():
             time = predict.send(machine, other)
@@ -153,7 +153,7 @@ def test_measured_times_that_no_model_describes_are_not_interpolated_through_a_l
 def test_nothing_made_is_trusted_that_its_data_contradict(factor, samples):
     for place in range(0, SIZES.size, effort(quick=5, thorough=1)):
         bad = {int(SIZES[place]): factor} | ({int(SIZES[place - 1]): factor} if place % 2 else {})
-        assert tally(made(bad, samples=samples), QUICK).contradicting == 0, bad
+        assert tally(synthetic(bad, samples=samples), QUICK).contradicting == 0, bad
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the measurements are not beside this checkout")
@@ -188,7 +188,7 @@ def test_streams_of_many_pairs_that_the_rate_of_few_does_not_describe_are_predic
 
 
 def test_half_of_the_launches_under_load_are_doubt_and_a_large_node_is_not_crowded_by_few():
-    quiet, crowded = made(load=(0.1, 0.1, 0.1)).launches[0], made(load=(12.0, 8.0, 3.0)).launches[0]
+    quiet, crowded = synthetic(load=(0.1, 0.1, 0.1)).launches[0], synthetic(load=(12.0, 8.0, 3.0)).launches[0]
     machine = fit_machine(Measurements((quiet, crowded)), settings=QUICK)
     assert not any(segment.postal.quality.trusted for segment in machine.segments)
     large = msgspec.structs.replace(crowded.header, hosts=(Host("node", 2, load=(12.0, 8.0, 3.0), processors=128),))
@@ -197,15 +197,15 @@ def test_half_of_the_launches_under_load_are_doubt_and_a_large_node_is_not_crowd
 
 
 def test_measured_times_of_launches_that_disagree_have_an_interval_that_holds_them_all():
-    fast, slow = made().launches[0], made(dict.fromkeys([1 << step for step in range(25)], 8.0)).launches[0]
+    fast, slow = synthetic().launches[0], synthetic(dict.fromkeys([1 << step for step in range(25)], 8.0)).launches[0]
     machine = fit_machine(Measurements((fast, slow)), settings=QUICK)
     time = predict.send(machine, 1 << 16).time
-    alone = [predict.send(fit_machine(Measurements((one,)), settings=QUICK), 1 << 16).time for one in (fast, slow)]
+    alone = [predict.send(fit_machine(Measurements((item,)), settings=QUICK), 1 << 16).time for item in (fast, slow)]
     assert time.low <= alone[0].seconds * 1.02
     assert time.high >= alone[1].seconds / 1.02
 
 
 def test_a_prediction_says_that_its_fit_is_not_trusted():
-    machine = fit_machine(made({1 << 12: 5.0}), settings=QUICK)
+    machine = fit_machine(synthetic({1 << 12: 5.0}), settings=QUICK)
     assert any("not trusted: 1 of" in remark for remark in predict.send(machine, 1 << 10).remarks)
-    assert not predict.send(fit_machine(made(), settings=QUICK), 1 << 10).remarks
+    assert not predict.send(fit_machine(synthetic(), settings=QUICK), 1 << 10).remarks

@@ -29,7 +29,7 @@ def measured(scatter, random, alpha=1e-6, rate=5e9):
     records = []
     for size in SIZES:
         off = np.exp(scatter * random.standard_normal(4))
-        visits = [(alpha + size / rate) * one * np.exp(0.03 * random.standard_normal(25)) for one in off]
+        visits = [(alpha + size / rate) * entry * np.exp(0.03 * random.standard_normal(25)) for entry in off]
         records.append(record(size, [visit.tolist() for visit in visits]))
     return Measurements((Launch(header(), tuple(records)),))
 

@@ -67,7 +67,7 @@ def point(**parameters):
 
 
 @pytest.fixture
-def written(tmp_path):
+def write_file(tmp_path):
     """A function that writes a text and returns its path; the name says nothing about the format."""
 
     def write(text, name="file.dat"):
@@ -79,8 +79,8 @@ def written(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["auto", "extrap-json"])
-def test_json_lines_are_read(name, written):
-    (launch,) = formats.load(written(JSON), name).launches
+def test_json_lines_are_read(name, write_file):
+    (launch,) = formats.load(write_file(JSON), name).launches
     assert rows(Measurements((launch,))) == [
         (Function("main->solve", "time", point(p=4, n=8)), "s", (1.5, 1.25)),
         (Function("main->solve", "time", point(p=8, n=8)), "s", (2.5, 3.0)),
@@ -91,7 +91,7 @@ def test_json_lines_are_read(name, written):
 
 
 @pytest.mark.parametrize("name", ["auto", "extrap-text"])
-def test_the_text_format_is_read(name, written):
+def test_the_text_format_is_read(name, write_file):
     points = [point(p=4, n=8), point(p=8, n=8), point(p=4, n=16), point(p=8, n=16)]
     expected = [
         *((Function("main->solve", "time", at), "s", values)
@@ -99,21 +99,21 @@ def test_the_text_format_is_read(name, written):
         *((Function(region, "visits", at), "1", (float(value),))
           for region in ("main->solve", "main -> other") for value, at in enumerate(points, 1)),
     ]  # fmt: skip
-    assert rows(formats.load(written(TEXT), name)) == expected
-    assert rows(formats.load(written("PARAMETER p\r\n" + TEXT_BARE.replace("\n", "\r\n")), name)) == [
+    assert rows(formats.load(write_file(TEXT), name)) == expected
+    assert rows(formats.load(write_file("PARAMETER p\r\n" + TEXT_BARE.replace("\n", "\r\n")), name)) == [
         (Function("a", "<default>", point(p=4)), "1", (1.0,)),
         (Function("a", "<default>", point(p=8)), "1", (2.0,)),
     ]
 
 
-def test_what_is_no_field_of_the_format_is_noted(written):
+def test_what_is_no_field_of_the_format_is_noted(write_file):
     line = '{"params": {"p": 4}, "value": 1, "host": "a"}\n'
     assert (
-        formats.load(written(line * 3))
+        formats.load(write_file(line * 3))
         .notes[0]
         .endswith("line 1: left out, as the format has no such field: 'host' (and 2 more like it)")
     )
-    assert formats.load(written(JSON)).notes == ()
+    assert formats.load(write_file(JSON)).notes == ()
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_what_is_no_field_of_the_format_is_noted(written):
         ("(s)", ("(s)", "s")),
     ],
 )
-def test_a_metric_tells_its_unit(metric, expected, written):
+def test_a_metric_tells_its_unit(metric, expected, write_file):
     line = json.dumps({"params": {"p": 4}, "metric": metric, "value": 1})
-    (record,) = formats.load(written(line)).records
+    (record,) = formats.load(write_file(line)).records
     assert (record.configuration.metric, record.unit) == expected
 
 
@@ -202,9 +202,9 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_is_one_line_with_file_and_line(damage, written):
+def test_damage_is_one_line_with_file_and_line(damage, write_file):
     text, where, words = DAMAGES[damage]
-    path = written(text)
+    path = write_file(text)
     with pytest.raises(DamagedFileError) as error:
         formats.load(path)
     assert str(error.value).startswith(f"{path}: {where}")
@@ -220,13 +220,13 @@ def test_our_own_file_is_never_taken_for_theirs(tmp_path):
     assert rows(formats.load_all([path])) == rows(measured([tricky]))
 
 
-def test_long_lines_and_large_files_are_read(written, tmp_path):
+def test_long_lines_and_large_files_are_read(write_file, tmp_path):
     values = [1.0 + 1e-9 * i for i in range(5000)]
     record = Record(Function("a", "time", point(p=4)), "s", tuple(values))
     for name in ("extrap-json", "extrap-text"):
         formats.dump(measured([record]), tmp_path / name, name)
         assert rows(formats.load(tmp_path / name)) == rows(measured([record]))
-    large = written("PARAMETER p\n" + f"#{' ' * 1022}\n" * (1 << 14) + TEXT_BARE)
+    large = write_file("PARAMETER p\n" + f"#{' ' * 1022}\n" * (1 << 14) + TEXT_BARE)
     assert len(rows(formats.load(large, "extrap-text"))) == 2
 
 
@@ -244,9 +244,9 @@ LINES = sorted({line for text in (JSON, TEXT, TEXT_BARE, "PARAMETER p") for line
     st.sampled_from(["auto", "extrap-json", "extrap-text"]),
 )
 @example(b"\xef\xbb\xbfPARAMETER p", "auto")
-def test_no_content_ends_in_anything_but_measurements_or_our_errors(tmp_path_factory, found, name):
+def test_no_content_ends_in_anything_but_measurements_or_our_errors(tmp_path_factory, content, name):
     path = tmp_path_factory.getbasetemp() / "fuzz"
-    path.write_bytes(found)
+    path.write_bytes(content)
     with contextlib.suppress(CommModelError):
         records = list(formats.load(path, name).records)
         assert all(0 <= sample < float("inf") for record in records for sample in record.samples)
@@ -255,10 +255,11 @@ def test_no_content_ends_in_anything_but_measurements_or_our_errors(tmp_path_fac
 def described(measurements, over):
     """Return all series in a form that can be compared; launches are one in Extra-P's formats."""
     return {
-        (one.name, one.metric, one.unit, one.fixed): {
-            scale: sorted(np.ravel(samples).tolist()) for scale, samples in zip(one.scales, one.samples, strict=True)
+        (entry.name, entry.metric, entry.unit, entry.fixed): {
+            scale: sorted(np.ravel(samples).tolist())
+            for scale, samples in zip(entry.scales, entry.samples, strict=True)
         }
-        for one in series_over(measurements, over)
+        for entry in series_over(measurements, over)
     }
 
 
@@ -279,25 +280,25 @@ def studies(draw):
     def samples():
         return tuple(draw(st.lists(SAMPLE, min_size=1, max_size=3)))
 
-    found = []
+    entry = []
     match draw(st.sampled_from(["functions", "collectives", "memory"])):
         case "functions":
             labels = draw(st.lists(st.tuples(NAMES, METRIC_NAMES), min_size=1, max_size=3, unique=True))
             for name, metric in labels:
                 unit = draw(st.sampled_from("sB1"))
-                found += [
+                entry += [
                     Record(Function(name, metric, point(p=p, size=n)), unit, samples()) for p in scales for n in sizes
                 ]
         case "collectives":
             for operation in draw(st.lists(st.sampled_from(["bcast", "scan"]), min_size=1, max_size=2, unique=True)):
                 start = draw(st.sampled_from(["barrier", "round-time"]))
                 mode = draw(st.sampled_from(["blocking", "overlapped"]))
-                found += [
+                entry += [
                     Record(Collective(operation, n, p, start, mode), "s", samples()) for p in scales for n in sizes
                 ]
         case _:
-            found += [Record(Memory("comm_dup", p, "pss"), "B", samples()) for p in scales]
-    return measured(found)
+            entry += [Record(Memory("comm_dup", p, "pss"), "B", samples()) for p in scales]
+    return measured(entry)
 
 
 @settings(max_examples=200, deadline=None)
@@ -311,11 +312,11 @@ def test_what_is_written_is_read_again_as_the_same_series(tmp_path_factory, meas
         return
     again = formats.load(path, name)
     for parameter in ("p", "n", "size"):
-        expected, found = described(measurements, parameter), described(again, parameter)
+        expected, result = described(measurements, parameter), described(again, parameter)
         if notes:
-            assert found.items() <= expected.items()
+            assert result.items() <= expected.items()
         else:
-            assert found == expected
+            assert result == expected
 
 
 @pytest.mark.parametrize("name", ["extrap-json", "extrap-text"])
@@ -352,14 +353,14 @@ def test_parameters_are_chosen_so_that_all_can_be_written(tmp_path):
 def test_what_cannot_be_written_is_named(tmp_path):
     path = tmp_path / "file"
     good = [Record(Memory("comm_dup", p), "B", (1.0,)) for p in (2, 4)]
-    others = [
+    result = [
         Record(Threshold("same-node"), "B", (1.0,)),
         Record(PingPong(8, "any"), "s", (1.0,)),
         Record(Queue(8, "put", "any"), "s", (1.0, 2.0)),
         Record(Memory("cart_create", 8), "B", (1.0,)),
         Record(Function("x [y=1", "time", point(p=2)), "s", (1.0,)),
     ]
-    notes = "\n".join(formats.dump(measured(good + others), path, "extrap-json", ["p"]))
+    notes = "\n".join(formats.dump(measured(good + result), path, "extrap-json", ["p"]))
     assert "threshold: it depends on no number" in notes
     assert "pingpong: it does not depend on p" in notes
     assert "queue: its samples are no repetitions" in notes
@@ -395,7 +396,7 @@ def test_what_cannot_be_written_is_named(tmp_path):
     ],
 )
 def test_what_cannot_be_written_at_all_is_refused_and_leaves_no_file(records, name, over, words, tmp_path):
-    measurements = measured([Record(one, "s", (1.0,)) for one in records])
+    measurements = measured([Record(entry, "s", (1.0,)) for entry in records])
     with pytest.raises(InputError, match=words):
         formats.dump(measurements, tmp_path / "file", name, over)
     assert list(tmp_path.iterdir()) == []
@@ -408,17 +409,17 @@ def test_numbers_of_numpy_are_written_as_numbers(tmp_path):
         assert [record.samples for record in formats.load(tmp_path / name).records] == [(0.1,)]
 
 
-def test_files_over_two_parameters_become_a_surface(written):
+def test_files_over_two_parameters_become_a_surface(write_file):
     p, n = (axis.ravel() for axis in np.meshgrid([2, 4, 8, 16, 32], [1, 8, 64, 512, 4096]))
     values = 1e-6 + 1e-9 * n * np.log2(p)
     points = " ".join(f"({a} {b})" for a, b in zip(p, n, strict=True))
     data = "".join(f"DATA {value!r}\n" for value in values.tolist())
-    read = formats.load(written(f"PARAMETER p n\nPOINTS {points}\nREGION main\nMETRIC time\n{data}"))
+    read = formats.load(write_file(f"PARAMETER p n\nPOINTS {points}\nREGION main\nMETRIC time\n{data}"))
     assert len([*series_over(read, "p")]) == len([*series_over(read, "n")]) == 5
     at = np.array([[value for _, value in record.configuration.parameters] for record in read.records])
-    found = [record.samples[0] for record in read.records]
+    result = [record.samples[0] for record in read.records]
     model = fit_surface(
-        *at.T, found, [parse_growth("p"), parse_growth("log p")], [parse_growth("p"), parse_growth("p^2")]
+        *at.T, result, [parse_growth("p"), parse_growth("log p")], [parse_growth("p"), parse_growth("p^2")]
     )
     assert model(64, 8192) == pytest.approx(1e-6 + 1e-9 * 8192 * 6)
 
@@ -454,8 +455,8 @@ def test_extra_p_reads_what_we_write_and_finds_the_same_classes(name, tmp_path):
         [EXTRAP, "-c", MODELLED, name, str(path)], capture_output=True, text=True, check=False, timeout=900
     )
     assert done.returncode == 0, done.stderr
-    found = {tuple(words[:2]): words[3] for words in (line.split(";") for line in done.stdout.splitlines())}
-    assert found == {
+    table = {tuple(words[:2]): words[3] for words in (line.split(";") for line in done.stdout.splitlines())}
+    assert table == {
         ("bcast [n=8, start=barrier]", "time"): "[('logarithm', 1.0)]",
         ("alltoall [n=8, start=barrier]", "time"): "[('polynomial', 1.0)]",
         ("comm_dup", "memory"): "[]",

@@ -244,7 +244,7 @@ SAMPLES = {"osu": LATENCY + BANDWIDTH + RATES, "imb": IMB, "nodecomm": NODECOMM,
 
 
 @pytest.fixture
-def written(tmp_path):
+def write_file(tmp_path):
     """A function that writes a text and returns its path; the name says nothing about the format."""
 
     def write(text, name="file.dat"):
@@ -320,16 +320,16 @@ def one_line(error):
         ("\ufeffMessage_Size\tseconds\r\n8\t1us\r\n", [(PingPong(8, "any"), 1e-6)]),
     ],
 )
-def test_every_row_becomes_the_record_that_it_means(text, expected, written):
-    measurements = formats.load(written(text))
-    assert [configuration for configuration, _ in rows(measurements)] == [one for one, _ in expected]
+def test_every_row_becomes_the_record_that_it_means(text, expected, write_file):
+    measurements = formats.load(write_file(text))
+    assert [configuration for configuration, _ in rows(measurements)] == [entry for entry, _ in expected]
     assert [samples for _, samples in rows(measurements)] == [pytest.approx((time,), rel=1e-12) for _, time in expected]
     assert all(record.unit == "s" for record in measurements.records)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_what_was_read_can_be_written_and_read_as_ours(name, written, tmp_path):
-    measurements = formats.load(written(SAMPLES[name]))
+def test_what_was_read_can_be_written_and_read_as_ours(name, write_file, tmp_path):
+    measurements = formats.load(write_file(SAMPLES[name]))
     with results.Writer(tmp_path / "results.jsonl") as writer:
         for launch in measurements.launches:
             for line in (launch.header, *launch.records):
@@ -337,49 +337,49 @@ def test_what_was_read_can_be_written_and_read_as_ours(name, written, tmp_path):
     assert formats.load(tmp_path / "results.jsonl").launches == measurements.launches
 
 
-def test_the_header_tells_what_the_file_tells(written):
-    osu = formats.load(written(SAMPLES["osu"])).launches
+def test_the_header_tells_what_the_file_tells(write_file):
+    osu = formats.load(write_file(SAMPLES["osu"])).launches
     assert [launch.header.command for launch in osu] == [("osu_latency",), ("osu_bw",), ("osu_mbw_mr",)]
     assert {launch.header.mpi.version for launch in osu} == {"unknown (read from OSU output)"}
     assert osu[0].header.versions == {"osu-micro-benchmarks": "7.4"}
     assert [launch.header.placement["any"] for launch in osu[:2]] == [((0, 1),), ((0, 1),)]
     assert osu[2].header.placement["any"] == ((0, 4), (1, 5), (2, 6), (3, 7))
-    header = formats.load(written(IMB)).launches[0].header
+    header = formats.load(write_file(IMB)).launches[0].header
     assert (header.created, header.mpi.standard) == ("2026-11-20T18:34:48", "5.0")
     assert (header.hosts[0].name, header.hosts[0].kernel) == ("unknown", "6.18")
-    first, second = (launch.header for launch in formats.load(written(NODECOMM)).launches)
+    first, second = (launch.header for launch in formats.load(write_file(NODECOMM)).launches)
     assert first.placement == {"any": ((0, 16), (1, 17), (2, 18))}
     assert first.mpi == second.mpi
 
 
-def test_files_of_one_suite_are_read_together_and_name_one_library(written):
-    paths = [written(LATENCY, "a"), written(RATES, "b"), written(RATES.replace("pairs: 4", "pairs: 2"), "c")]
+def test_files_of_one_suite_are_read_together_and_name_one_library(write_file):
+    paths = [write_file(LATENCY, "a"), write_file(RATES, "b"), write_file(RATES.replace("pairs: 4", "pairs: 2"), "c")]
     together = formats.load_all(paths)
     assert rows(together) == [row for path in paths for row in rows(formats.load(path))]
     assert len({launch.header.mpi.version for launch in together.launches}) == 1
-    concatenated = written("".join(path.read_text() for path in paths), "d")
+    concatenated = write_file("".join(path.read_text() for path in paths), "d")
     assert rows(formats.load(concatenated)) == rows(together)
 
 
-def test_what_is_left_out_is_noted(written):
-    notes = formats.load(written(OTHER_OSU + LATENCY)).notes
+def test_what_is_left_out_is_noted(write_file):
+    notes = formats.load(write_file(OTHER_OSU + LATENCY)).notes
     assert len(notes) == 1
     assert "line 1: the test 'MPI Allreduce Latency Test' is left out" in notes[0]
-    assert "'Bcast' is left out" in formats.load(written(IMB + IMB_BCAST)).notes[0]
-    often = formats.load(written(IMB + 3 * IMB_BCAST)).notes
+    assert "'Bcast' is left out" in formats.load(write_file(IMB + IMB_BCAST)).notes[0]
+    often = formats.load(write_file(IMB + 3 * IMB_BCAST)).notes
     assert [note.count("(and 2 more like it)") for note in often] == [1]
-    assert "P50 Tail Lat(us), is taken" in formats.load(written(LATENCY_PERCENTILES)).notes[0]
-    assert "arrived wrong" in formats.load(written(BANDWIDTH_PERCENTILES)).notes[1]
-    slow = formats.load(written(BANDWIDTH + "1 0.00\n"))
+    assert "P50 Tail Lat(us), is taken" in formats.load(write_file(LATENCY_PERCENTILES)).notes[0]
+    assert "arrived wrong" in formats.load(write_file(BANDWIDTH_PERCENTILES)).notes[1]
+    slow = formats.load(write_file(BANDWIDTH + "1 0.00\n"))
     assert "line 7: 1 B is left out: Bandwidth (MB/s) is 0" in slow.notes[0]
     gave_up = '      1048576 out-of-mem.; needed X= 2.0 GB; use flag "-mem X"\n'
-    assert "IMB gave up" in formats.load(written(IMB + gave_up)).notes[0]
-    assert "none of ours: colour" in formats.load(written("message_size,seconds,colour\n8,1us,red\n")).notes[0]
-    assert "osu_mbw_mr: the mean is taken" in formats.load(written(REAL_RATES_PERCENTILES)).notes[0]
-    derived = formats.load(written(REAL_LATENCY_DERIVED + LATENCY))
+    assert "IMB gave up" in formats.load(write_file(IMB + gave_up)).notes[0]
+    assert "none of ours: colour" in formats.load(write_file("message_size,seconds,colour\n8,1us,red\n")).notes[0]
+    assert "osu_mbw_mr: the mean is taken" in formats.load(write_file(REAL_RATES_PERCENTILES)).notes[0]
+    derived = formats.load(write_file(REAL_LATENCY_DERIVED + LATENCY))
     assert "line 4: a table of derived datatypes is left out: run osu_latency without -D" in derived.notes[0]
-    assert rows(derived) == rows(formats.load(written(LATENCY)))
-    assert formats.load(written(LATENCY)).notes == ()
+    assert rows(derived) == rows(formats.load(write_file(LATENCY)))
+    assert formats.load(write_file(LATENCY)).notes == ()
 
 
 DAMAGES = {
@@ -440,9 +440,9 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_is_one_line_with_file_and_line(damage, written):
+def test_damage_is_one_line_with_file_and_line(damage, write_file):
     text, where, words = DAMAGES[damage]
-    path = written(text)
+    path = write_file(text)
     with pytest.raises(DamagedFileError) as error:
         formats.load(path)
     assert str(error.value).startswith(f"{path}: {where}")
@@ -452,10 +452,10 @@ def test_damage_is_one_line_with_file_and_line(damage, written):
 
 @pytest.mark.parametrize("first", SAMPLES)
 @pytest.mark.parametrize("second", ["osu", "imb", "nodecomm"])
-def test_two_suites_in_one_file_are_refused_where_the_second_begins(first, second, written):
+def test_two_suites_in_one_file_are_refused_where_the_second_begins(first, second, write_file):
     if first == second:
         return
-    path = written(SAMPLES[first] + SAMPLES[second])
+    path = write_file(SAMPLES[first] + SAMPLES[second])
     with pytest.raises(DamagedFileError, match=f"{second} output begins in a file of {first} output: split") as error:
         formats.load(path)
     begins = SAMPLES[first].count("\n")
@@ -465,14 +465,14 @@ def test_two_suites_in_one_file_are_refused_where_the_second_begins(first, secon
             formats.load(path, format=name)
 
 
-def test_a_format_that_is_named_is_the_one_that_is_read(written):
+def test_a_format_that_is_named_is_the_one_that_is_read(write_file):
     for name, text in SAMPLES.items():
-        assert rows(formats.load(written(text), name)) == rows(formats.load(written(text)))
+        assert rows(formats.load(write_file(text), name)) == rows(formats.load(write_file(text)))
     assert formats.load(OURS, "commmodel") == formats.load(OURS) == results.load(OURS)
     with pytest.raises(DamagedFileError):
-        formats.load(written(LATENCY), "imb")
+        formats.load(write_file(LATENCY), "imb")
     with pytest.raises(DamagedFileError, match="line 1: JSON is malformed"):
-        formats.load(written(LATENCY.partition("\n")[2]), "commmodel")
+        formats.load(write_file(LATENCY.partition("\n")[2]), "commmodel")
     with pytest.raises(
         InputError, match=r"unknown format 'extrap': did you mean extrap-text\? Choose one of auto, osu, imb, "
     ):
@@ -506,32 +506,32 @@ LINES = sorted({line for text in SAMPLES.values() for line in text.splitlines()}
 )
 @example(b'message_size,"seconds\n8,1\n', "auto")
 @example(b"\n\n#\n", "csv")
-def test_no_content_ends_in_anything_but_measurements_or_our_errors(tmp_path_factory, found, name):
+def test_no_content_ends_in_anything_but_measurements_or_our_errors(tmp_path_factory, content, name):
     path = tmp_path_factory.getbasetemp() / "fuzz"
-    path.write_bytes(found)
+    path.write_bytes(content)
     with contextlib.suppress(CommModelError):
         records = list(formats.load(path, name).records)
         assert all(0 <= sample < float("inf") for record in records for sample in record.samples)
 
 
 @pytest.mark.parametrize("start", ["# OSU a", "# Benchmarking ", "A for ", "master:", "P" * 9000, "message_size,"])
-def test_long_lines_are_read_in_time_that_grows_with_them(start, written):
+def test_long_lines_are_read_in_time_that_grows_with_them(start, write_file):
     lines = f"{start}{' ' * 19_000}x\n" if len(start) < 100 else f"# OSU MPI Latency Test v7\n# Size {start}1\n"
-    path = written(LATENCY + lines * 100)
+    path = write_file(LATENCY + lines * 100)
     with contextlib.suppress(DamagedFileError):
         formats.load(path)  # the test is that this ends
 
 
 @pytest.mark.parametrize("verb", ["fit", "report"])
-def test_the_command_reads_other_formats_and_takes_the_option(verb, written, tmp_path, capsys):
+def test_the_command_reads_other_formats_and_takes_the_option(verb, write_file, tmp_path, capsys):
     output = str(tmp_path / "out")
-    assert main([verb, str(written(NODECOMM)), "-o", output, "--json"]) == 0
+    assert main([verb, str(write_file(NODECOMM)), "-o", output, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)
-    assert main([verb, str(written(NODECOMM)), "-o", output, "--force", "--json", "--format", "nodecomm"]) == 0
+    assert main([verb, str(write_file(NODECOMM)), "-o", output, "--force", "--json", "--format", "nodecomm"]) == 0
     capsys.readouterr()
-    assert main([verb, str(written(NODECOMM)), "-o", output, "--force", "--format", "commmodel"]) == 2
+    assert main([verb, str(write_file(NODECOMM)), "-o", output, "--force", "--format", "commmodel"]) == 2
     assert "line 1" in capsys.readouterr().err
-    assert main([verb, str(written(NODECOMM)), "-o", output, "--force", "--format", "abc"]) == 2
+    assert main([verb, str(write_file(NODECOMM)), "-o", output, "--force", "--format", "abc"]) == 2
     assert "unknown format 'abc'" in capsys.readouterr().err
 
 
@@ -568,6 +568,6 @@ def test_blue_waters_becomes_a_machine(tmp_path, capsys):
     path = tmp_path / "machine.toml"
     files = map(os.fspath, sorted((DATA / "blue-waters").glob("pingpong_*.txt")))
     assert main(["fit", *files, "-o", str(path), "--protocol-limits", "500,8000", "--resamples", "20"]) == 0
-    known = machine.load(path)
-    assert [segment.limit and segment.limit.value for segment in known.segments] == [500, 8000, None]
-    assert known.origin.mpi == "unknown (read from nodecomm output)"
+    loaded = machine.load(path)
+    assert [segment.limit and segment.limit.value for segment in loaded.segments] == [500, 8000, None]
+    assert loaded.origin.mpi == "unknown (read from nodecomm output)"

@@ -39,8 +39,8 @@ BYTES = st.integers(0, 2**63 - 1)
 def parameters(draw, unit):
     values = RATE if unit == "B/s" else FINITE
     low, high = sorted([draw(values), draw(values)])
-    none = st.none()
-    return Parameter(draw(values), unit, draw(none | st.just(low)), draw(none | st.just(high)))
+    result = st.none()
+    return Parameter(draw(values), unit, draw(result | st.just(low)), draw(result | st.just(high)))
 
 
 QUALITIES = st.builds(
@@ -103,15 +103,15 @@ COUNTS = st.integers(1, 2**53)
 def overlap_profiles(draw):
     """Return profiles, one for each path and operation."""
     of = st.tuples(TEXT, st.sampled_from(OPERATIONS))
-    none = st.none()
+    result = st.none()
     return tuple(
         OverlapProfile(
             *key,
-            L=draw(none | parameters("s")),
-            overhead=draw(none | grids()),
-            progress=draw(none | grids(st.floats(0, 1))),
-            queue_depth=draw(none | COUNTS.map(lambda depth: depth + 1)),
-            outstanding_volume=draw(none | COUNTS),
+            L=draw(result | parameters("s")),
+            overhead=draw(result | grids()),
+            progress=draw(result | grids(st.floats(0, 1))),
+            queue_depth=draw(result | COUNTS.map(lambda depth: depth + 1)),
+            outstanding_volume=draw(result | COUNTS),
         )
         for key in draw(st.lists(of, max_size=3, unique=True))
     )
@@ -171,7 +171,7 @@ def file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("written", "expected"),
+    ("text", "expected"),
     [
         ("4e-6", Parameter(4e-6, "s")),
         ("0", Parameter(0.0, "s")),
@@ -183,8 +183,8 @@ def file(tmp_path):
         ('{ value = 1, unit = "s", low = 0, high = 2 }', Parameter(1.0, "s", 0.0, 2.0)),
     ],
 )
-def test_a_parameter_may_be_a_number_a_text_with_a_unit_or_a_table(file, written, expected):
-    file.write_text(f"{HEAD}{SEGMENT}postal = {{ alpha = {written}, beta = 1e-9 }}\n", "utf-8")
+def test_a_parameter_may_be_a_number_a_text_with_a_unit_or_a_table(file, text, expected):
+    file.write_text(f"{HEAD}{SEGMENT}postal = {{ alpha = {text}, beta = 1e-9 }}\n", "utf-8")
     assert load(file).segments[0].postal.alpha == expected
 
 
@@ -410,8 +410,8 @@ TWO_PATHS = Machine(
 
 def test_a_size_has_the_segment_of_its_path_that_ends_at_or_above_it():
     assert TWO_PATHS.paths == ("same-node", "between-nodes")
-    found = [(TWO_PATHS.segment(size).protocol, size) for size in (0, 100, 100.5, 5000)]
-    assert found == [("eager", 0), ("eager", 100), ("rendezvous", 100.5), ("rendezvous", 5000)]
+    rows = [(TWO_PATHS.segment(size).protocol, size) for size in (0, 100, 100.5, 5000)]
+    assert rows == [("eager", 0), ("eager", 100), ("rendezvous", 100.5), ("rendezvous", 5000)]
     assert TWO_PATHS.segment(10**9, "same-node").protocol == "all"
     assert TWO_PATHS.max_rate(100).R_N.value == math.inf
 
@@ -437,14 +437,14 @@ def test_a_negative_size_is_refused():
 
 
 def test_segments_of_any_path_hold_where_a_path_has_none_of_its_own():
-    known = Machine("m", (Segment("all"), Segment("eager", "same-node")))
-    assert known.segment(8, "between-nodes").protocol == "all"
-    assert known.segment(8, "same-node").protocol == "eager"
+    result = Machine("m", (Segment("all"), Segment("eager", "same-node")))
+    assert result.segment(8, "between-nodes").protocol == "all"
+    assert result.segment(8, "same-node").protocol == "eager"
 
 
-@pytest.mark.parametrize("written", ["3e-6", '"3us"', "{ value = 3e-6, low = 2e-6 }"])
-def test_the_latency_of_a_table_may_be_written_in_three_ways(file, written):
-    file.write_text(plogp(L=written), "utf-8")
+@pytest.mark.parametrize("text", ["3e-6", '"3us"', "{ value = 3e-6, low = 2e-6 }"])
+def test_the_latency_of_a_table_may_be_written_in_three_ways(file, text):
+    file.write_text(plogp(L=text), "utf-8")
     (table,) = load(file).plogp
     assert (table.L.value, table.L.unit, table.sizes, table.g) == (3e-6, "s", (1, 8), (1.0, 2.0))
 

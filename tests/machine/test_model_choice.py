@@ -121,10 +121,10 @@ def test_an_underestimate_by_a_factor_is_as_far_as_an_overestimate_by_it():
     slow = MaxRate(Parameter(2e-6, "s"), Parameter(1e18, "B/s"), Parameter(1e18, "B/s"))
     segment = Segment("all", postal=fast, max_rate=slow, recommended="postal")
     points = collect(Measurements((launch(lambda _size, _pairs: 1e-6),)))["same-socket"]
-    told = measured(segment, points, points)
-    assert told.measured[1].errors == {"postal": pytest.approx(math.log(20)), "max-rate": pytest.approx(math.log(2))}
-    assert told.measured[1].times is not None  # neither describes it
-    assert choose_model(told, 2).name == "measured"
+    result = measured(segment, points, points)
+    assert result.measured[1].errors == {"postal": pytest.approx(math.log(20)), "max-rate": pytest.approx(math.log(2))}
+    assert result.measured[1].times is not None  # neither describes it
+    assert choose_model(result, 2).name == "measured"
     assert choose_model(segment, 2).name == "postal"  # a file that tells nothing of its measurements
 
 
@@ -144,40 +144,40 @@ def test_as_many_processes_fill_the_node_as_moved_most_where_no_model_describes_
 
 def test_without_a_recommendation_the_richest_speaks_everywhere():
     extended = machine.load("blue-waters").segment(1 << 20)
-    both = msgspec.structs.replace(extended, max_rate=UNLIMITED, recommended="")
-    assert recommended_model(both) == choose_model(both, 4).name == "extended"
-    assert optimize.communicating_processes(Machine("m", (both,)), 1 << 20) == 5
+    result = msgspec.structs.replace(extended, max_rate=UNLIMITED, recommended="")
+    assert recommended_model(result) == choose_model(result, 4).name == "extended"
+    assert optimize.communicating_processes(Machine("m", (result,)), 1 << 20) == 5
     with pytest.raises(MissingParameterError, match="does not limit"):
-        optimize.communicating_processes(Machine("m", (msgspec.structs.replace(both, extended=None),)), 1 << 20)
+        optimize.communicating_processes(Machine("m", (msgspec.structs.replace(result, extended=None),)), 1 << 20)
 
 
 def test_more_ranks_than_processors_are_told_by_fit_predict_and_report(crowded, tmp_path, capsys):
-    (told,) = crowded.origin.warnings
-    assert told.startswith("vm: 4 ranks share 2 processors")
+    (warning,) = crowded.origin.warnings
+    assert warning.startswith("vm: 4 ranks share 2 processors")
     assert crowded.origin.processes == 4
     path = str(tmp_path / "machine.toml")
     machine.dump(crowded, path)
     assert main(["predict", path, "send", "-n", "1MiB", "-k", "16"]) == 0
     shown = capsys.readouterr()
-    assert told in shown.err
+    assert warning in shown.err
     printed = " ".join(shown.out.split())
     assert "(used, a bound)" in printed
     assert "send at least" in printed
     assert "k = 16 is extrapolated: measured up to k = 2" in printed
     assert main(["predict", path, "send", "-n", "1MiB", "-k", "16", "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
-    assert (plain["warnings"], plain["is_bound"], len(plain["extrapolates"])) == ([told], True, 1)
+    assert (plain["warnings"], plain["is_bound"], len(plain["extrapolates"])) == ([warning], True, 1)
 
 
 def test_enough_processors_are_no_warning():
     fitted = fit_machine(Measurements((launch(lambda size, pairs: 1e-6 + pairs * size / 1e10),)))
     assert fitted.origin.warnings == ()
-    assert all(one.times is None for segment in fitted.segments for one in segment.measured)
+    assert all(entry.times is None for segment in fitted.segments for entry in segment.measured)
 
 
 def test_a_collective_of_more_processes_than_were_measured_says_so_in_one_line():
-    known = LogGP(Parameter(1e-6), Parameter(1e-6), Parameter(1e-6), Parameter(1e-10))
-    segment = Segment("all", loggp=known, measured=(MeasuredPairs(1, (1, 4096)),))
+    result = LogGP(Parameter(1e-6), Parameter(1e-6), Parameter(1e-6), Parameter(1e-10))
+    segment = Segment("all", loggp=result, measured=(MeasuredPairs(1, (1, 4096)),))
     few = Machine("m", (segment,), selector="mpich", origin=Origin(processes=4, warnings=("w",)))
     many = predict.collective(few, "bcast", Problem(64, 1 << 20))
     assert many.extrapolates == ("extrapolated: measured up to 4 processes and messages of 4 KiB",)
@@ -188,7 +188,7 @@ def test_a_collective_of_more_processes_than_were_measured_says_so_in_one_line()
 def test_what_was_measured_survives_the_file(crowded, tmp_path):
     machine.dump(crowded, tmp_path / "machine.toml")
     assert machine.load(tmp_path / "machine.toml") == crowded
-    assert any(one.times is not None for one in crowded.segments[0].measured)
+    assert any(entry.times is not None for entry in crowded.segments[0].measured)
 
 
 @pytest.mark.parametrize(

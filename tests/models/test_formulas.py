@@ -283,12 +283,12 @@ def test_an_array_given_for_the_result_takes_it_bit_for_bit_and_is_returned(out,
 
 @pytest.mark.parametrize("shape", [(1000, 1000), (999, 3, 1001)])
 def test_fresh_memory_of_a_large_result_begins_with_a_huge_page(shape):
-    made = postal.time(np.ones(shape), 1e-6, 1e-9)
-    assert made.shape == shape
-    assert made.flags.carray
-    assert made.ctypes.data % 2**21 == 0
-    assert made.base.ctypes.data <= made.ctypes.data
-    assert made.ctypes.data + made.nbytes <= made.base.ctypes.data + made.base.nbytes
+    result = postal.time(np.ones(shape), 1e-6, 1e-9)
+    assert result.shape == shape
+    assert result.flags.carray
+    assert result.ctypes.data % 2**21 == 0
+    assert result.base.ctypes.data <= result.ctypes.data
+    assert result.ctypes.data + result.nbytes <= result.base.ctypes.data + result.base.nbytes
 
 
 def test_a_result_may_overwrite_its_own_arguments():
@@ -376,12 +376,12 @@ def test_compiled_code_is_kept_for_the_next_start(run_with_own_formula, tmp_path
     assert done.stdout == "6.0 False [2.0, 4.0]\n2000000.0\n"
     assert "NUMBA_CACHE_DIR" not in done.stderr
     assert list((tmp_path / "cache").rglob("own.double*.nbi"))
-    kept = sorted((tmp_path / "cache").rglob("*.nbc"))
-    assert len(kept) == 2  # of few numbers, and of many
-    written = [path.stat().st_mtime_ns for path in kept]
+    result = sorted((tmp_path / "cache").rglob("*.nbc"))
+    assert len(result) == 2  # of few numbers, and of many
+    entry = [path.stat().st_mtime_ns for path in result]
     assert run_with_own_formula(tmp_path / "cache").stdout == done.stdout
-    assert sorted((tmp_path / "cache").rglob("*.nbc")) == kept
-    assert [path.stat().st_mtime_ns for path in kept] == written
+    assert sorted((tmp_path / "cache").rglob("*.nbc")) == result
+    assert [path.stat().st_mtime_ns for path in result] == entry
 
 
 def test_without_a_writable_cache_arrays_work_and_a_warning_names_the_mend(run_with_own_formula, tmp_path):

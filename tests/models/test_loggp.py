@@ -75,9 +75,9 @@ def test_a_train_of_one_message_is_a_message(size, L, o, g, G):
 @given(st.integers(0, 10**6), st.integers(1, 40), SECONDS, SECONDS, SECONDS, st.floats(0, 1e-3))
 def test_a_train_takes_what_its_schedule_takes(size, messages, L, o, g, G):
     rest = (max(size, 1) - 1) * G
-    there = [np.full(messages, number) for number in (o, o, g + rest, L + rest)]
+    result = [np.full(messages, number) for number in (o, o, g + rest, L + rest)]
     zeros, ones = np.zeros(messages, dtype=int), np.ones(messages, dtype=int)
-    last = finish_times(2, zeros, zeros, ones, *there).max()
+    last = finish_times(2, zeros, zeros, ones, *result).max()
     assert last == pytest.approx(loggp.train_time(size, messages, L, o, g, G), rel=1e-12)
 
 

@@ -38,11 +38,11 @@ def arrived(received, rank, size, stride, count):
 
 @contextmanager
 def window(exposed):
-    made = MPI.Win.Create(exposed, comm=COMM)
-    made.Lock_all()
-    yield made
-    made.Unlock_all()
-    made.Free()
+    result = MPI.Win.Create(exposed, comm=COMM)
+    result.Lock_all()
+    yield result
+    result.Unlock_all()
+    result.Free()
 
 
 def exposed_and_own(operation, sent, received):
@@ -54,8 +54,8 @@ def exposed_and_own(operation, sent, received):
 @pytest.mark.parametrize("count", [1, 5])
 def test_a_burst_brings_every_message_to_its_place(size, stride, count):
     sent, received = buffers(count * stride)
-    own = sent if FIRST else received
-    ticks = burst.two_sided_burst(COMM, PEER, FIRST, own, size, stride, count, 3, processor_clock.COUNTER)
+    result = sent if FIRST else received
+    ticks = burst.two_sided_burst(COMM, PEER, FIRST, result, size, stride, count, 3, processor_clock.COUNTER)
     assert ticks.shape == (3,)
     assert (ticks > 0).all()
     assert FIRST or arrived(received, PEER, size, stride, count)
@@ -66,10 +66,10 @@ def test_a_burst_brings_every_message_to_its_place(size, stride, count):
 @pytest.mark.parametrize("operation", ONE_SIDED)
 def test_a_one_sided_burst_is_begun_by_the_first_rank_alone(operation, size, stride):
     sent, received = buffers(5 * stride)
-    exposed, own = exposed_and_own(operation, sent, received)
+    exposed, result = exposed_and_own(operation, sent, received)
     loop = {"put": burst.put_burst, "get": burst.get_burst}[operation]
-    with window(exposed) as made:
-        ticks = loop(COMM, made, PEER, FIRST, own, size, stride, 5, 3, processor_clock.COUNTER)
+    with window(exposed) as entry:
+        ticks = loop(COMM, entry, PEER, FIRST, result, size, stride, 5, 3, processor_clock.COUNTER)
     assert ticks.shape == (3,)
     assert ((ticks > 0) == FIRST).all()
     # Put: into the second rank's memory. Got: into the first one's.
@@ -83,8 +83,8 @@ def test_a_one_sided_burst_is_begun_by_the_first_rank_alone(operation, size, str
 @pytest.mark.parametrize("size", [0, 8, 8192])
 def test_a_queue_times_each_message_and_brings_it_to_its_place(size):
     sent, received = buffers(20 * size)
-    own = sent if FIRST else received
-    ticks = burst.isend_queue(COMM, PEER, FIRST, own, size, size, 20, 3, processor_clock.CLOCK_GETTIME)
+    result = sent if FIRST else received
+    ticks = burst.isend_queue(COMM, PEER, FIRST, result, size, size, 20, 3, processor_clock.CLOCK_GETTIME)
     assert ticks.shape == (3, 20)
     assert ticks.any(axis=1).all() == FIRST
     assert FIRST or arrived(received, PEER, size, size, 20)
@@ -94,10 +94,10 @@ def test_a_queue_times_each_message_and_brings_it_to_its_place(size):
 @pytest.mark.parametrize("operation", ONE_SIDED)
 def test_a_one_sided_queue_times_each_message_and_brings_it_to_its_place(operation):
     sent, received = buffers(20 * 64)
-    exposed, own = exposed_and_own(operation, sent, received)
+    exposed, result = exposed_and_own(operation, sent, received)
     loop = {"put": burst.put_queue, "get": burst.get_queue}[operation]
-    with window(exposed) as made:
-        ticks = loop(COMM, made, PEER, FIRST, own, 8, 64, 20, 3, processor_clock.COUNTER)
+    with window(exposed) as entry:
+        ticks = loop(COMM, entry, PEER, FIRST, result, 8, 64, 20, 3, processor_clock.COUNTER)
     assert ticks.shape == (3, 20)
     assert ticks.any(axis=1).all() == FIRST
     assert (operation == "get") != FIRST or arrived(received, PEER, 8, 64, 20)
@@ -119,10 +119,10 @@ def test_an_exchange_goes_both_ways(size, stride, delay):
 @pytest.mark.parametrize("operation", ONE_SIDED)
 def test_a_one_sided_exchange_goes_both_ways(operation, size, stride):
     sent, received = buffers(5 * stride)
-    exposed, own = exposed_and_own(operation, sent, received)
+    exposed, result = exposed_and_own(operation, sent, received)
     loop = {"put": burst.put_exchange, "get": burst.get_exchange}[operation]
-    with window(exposed) as made:
-        ticks = loop(COMM, made, PEER, own, size, stride, 5, 1000, 3, processor_clock.COUNTER)
+    with window(exposed) as entry:
+        ticks = loop(COMM, entry, PEER, result, size, stride, 5, 1000, 3, processor_clock.COUNTER)
     assert ticks.shape == (3,)
     assert (ticks > 1000).all()
     assert arrived(received, PEER, size, stride, 5)
@@ -157,21 +157,21 @@ def test_windows_go_round_a_ring():
     assert (received[: 5 * 64].reshape(5, 64) == content(previous, 64)).all()
 
 
-def loops(buffer, made):
+def loops(buffer, exchange):
     """Return each loop as a function of size, stride and number of messages, with what stands before and after."""
     common, end = (COMM, 0, False, buffer), (1, processor_clock.COUNTER)
-    both = (COMM, 0, buffer, buffer)
+    values = (COMM, 0, buffer, buffer)
     return {
         "two_sided_burst": (common, end),
         "isend_queue": (common, end),
-        "two_sided_exchange": (both, (0, *end)),
+        "two_sided_exchange": (values, (0, *end)),
         "both_ways": ((COMM, 0, 0, buffer, buffer), end),
-        "put_burst": ((COMM, made, 0, False, buffer), end),
-        "get_burst": ((COMM, made, 0, False, buffer), end),
-        "put_queue": ((COMM, made, 0, False, buffer), end),
-        "get_queue": ((COMM, made, 0, False, buffer), end),
-        "put_exchange": ((COMM, made, 0, buffer), (0, *end)),
-        "get_exchange": ((COMM, made, 0, buffer), (0, *end)),
+        "put_burst": ((COMM, exchange, 0, False, buffer), end),
+        "get_burst": ((COMM, exchange, 0, False, buffer), end),
+        "put_queue": ((COMM, exchange, 0, False, buffer), end),
+        "get_queue": ((COMM, exchange, 0, False, buffer), end),
+        "put_exchange": ((COMM, exchange, 0, buffer), (0, *end)),
+        "get_exchange": ((COMM, exchange, 0, buffer), (0, *end)),
     }
 
 
@@ -187,16 +187,16 @@ def loops(buffer, made):
 )
 def test_what_cannot_be_is_refused_before_anything_is_sent(size, stride, count, problem):
     buffer = allocate(64, "never")
-    with window(allocate(64, "never")) as made:
-        for name, (before, after) in loops(buffer, made).items():
+    with window(allocate(64, "never")) as result:
+        for name, (before, after) in loops(buffer, result).items():
             with pytest.raises(ValueError, match=problem):
                 getattr(burst, name)(*before, size, stride, count, *after)
 
 
 @pytest.mark.parallel([1, 2, 4])
 def test_messages_beyond_the_end_of_a_window_are_refused():
-    with window(allocate(100, "never")) as made:
-        for name, (before, after) in loops(allocate(1024, "never"), made).items():
+    with window(allocate(100, "never")) as result:
+        for name, (before, after) in loops(allocate(1024, "never"), result).items():
             if name.startswith(("put", "get")):
                 with pytest.raises(ValueError, match="do not fit a window of 100 bytes"):
                     getattr(burst, name)(*before, 8, 64, 3, *after)
@@ -221,7 +221,7 @@ def test_an_error_of_mpi_becomes_an_exception():
 
 @pytest.mark.parallel([1, 2, 4])
 def test_an_error_of_a_window_becomes_an_exception():
-    with window(allocate(64, "never")) as made:
+    with window(allocate(64, "never")) as result:
         for loop in (burst.put_exchange, burst.get_exchange):
             with pytest.raises(MPI.Exception):
-                loop(COMM, made, COMM.size + 7, allocate(64, "never"), 8, 8, 1, 0, 1, processor_clock.COUNTER)
+                loop(COMM, result, COMM.size + 7, allocate(64, "never"), 8, 8, 1, 0, 1, processor_clock.COUNTER)

@@ -21,20 +21,20 @@ class Distorted(MPIWires):
 @pytest.mark.parallel([1, 2, 4])
 def test_shifts_and_stretches_are_found():
     wires = Distorted(COMM, choose())
-    found = synchronise(wires)
+    result = synchronise(wires)
     # Far below what was planted, but far above what a busy machine's pauses do.
-    assert found.slope == pytest.approx(1 / (1 + STRETCH * COMM.rank) - 1, abs=STRETCH / 10)
-    apart = residuals(wires, found, 64)
+    assert result.slope == pytest.approx(1 / (1 + STRETCH * COMM.rank) - 1, abs=STRETCH / 10)
+    apart = residuals(wires, result, 64)
     assert len(apart) == (COMM.size - 1 if COMM.rank == 0 else 0)
-    assert all(abs(one) < SHIFT / 1000 for one in apart)
+    assert all(abs(entry) < SHIFT / 1000 for entry in apart)
 
 
 @pytest.mark.parallel([2, 4])
 def test_the_offset_alone_leaves_the_drift():
     wires = Distorted(COMM, choose())
-    found = synchronise(wires, "offset")
-    assert found.slope == 0
-    assert found.intercept == pytest.approx(-SHIFT * COMM.rank, abs=SHIFT / 10)
+    result = synchronise(wires, "offset")
+    assert result.slope == 0
+    assert result.intercept == pytest.approx(-SHIFT * COMM.rank, abs=SHIFT / 10)
 
 
 @pytest.mark.parallel(2)
@@ -64,8 +64,8 @@ def test_a_group_has_one_clock():
         shared.for_loops(1e-6)
     shared.refresh()
     shared.refresh()
-    ours = shared.for_loops(1e-6)
+    result = shared.for_loops(1e-6)
     error = shared.check(1.0)
     assert 0 <= error < 0.1
     assert len(set(COMM.allgather(error))) == 1
-    assert ours.ticks(ours.seconds(10**15)) == pytest.approx(10**15, abs=100)
+    assert result.ticks(result.seconds(10**15)) == pytest.approx(10**15, abs=100)

@@ -59,12 +59,12 @@ def test_a_broadcast_brings_the_roots_buffer_to_all(size):
 def test_blocks_arrive_where_they_belong(operation, size):
     send, receive = buffers(size, COMM.size)
     run(operation, size, send, receive)
-    everything = [sent(size, rank, COMM.size).reshape(COMM.size, size) for rank in range(COMM.size)]
+    values = [sent(size, rank, COMM.size).reshape(COMM.size, size) for rank in range(COMM.size)]
     expected = {
-        "gather": [block[0] for block in everything] if COMM.rank == 0 else [],
-        "scatter": [everything[0][COMM.rank]],
-        "allgather": [block[0] for block in everything],
-        "alltoall": [block[COMM.rank] for block in everything],
+        "gather": [block[0] for block in values] if COMM.rank == 0 else [],
+        "scatter": [values[0][COMM.rank]],
+        "allgather": [block[0] for block in values],
+        "alltoall": [block[COMM.rank] for block in values],
     }[operation]
     expected = np.concatenate([np.empty(0, np.uint8), *expected])
     assert (receive[: expected.size] == expected).all()
@@ -80,11 +80,11 @@ def test_reductions_of_whole_floats_add_them(operation, size):
     numbers = [np.arange(COMM.size * count, dtype=np.float32) % 64 + rank for rank in range(COMM.size)]
     send.view(np.float32)[:] = numbers[COMM.rank]
     run(operation, size, send, receive)
-    mine = slice(COMM.rank * count, (COMM.rank + 1) * count)
+    result = slice(COMM.rank * count, (COMM.rank + 1) * count)
     expected = {
         "reduce": sum(numbers)[:count],
         "allreduce": sum(numbers)[:count],
-        "reduce_scatter_block": sum(numbers)[mine],
+        "reduce_scatter_block": sum(numbers)[result],
         "scan": sum(numbers[: COMM.rank + 1])[:count],
     }[operation]
     if operation != "reduce" or COMM.rank == 0:

@@ -52,8 +52,8 @@ def blocks_there(processes):
 
 def bytes_of(rank, size, processes):
     """Return the blocks that a rank has to send, each unlike every other of every rank."""
-    there = np.arange(blocks_there(processes) * size)
-    return ((there * 7 + there // 250 + 61 * rank) % 251).astype(np.uint8).reshape(blocks_there(processes), size)
+    result = np.arange(blocks_there(processes) * size)
+    return ((result * 7 + result // 250 + 61 * rank) % 251).astype(np.uint8).reshape(blocks_there(processes), size)
 
 
 def numbers_of(rank, size, processes):
@@ -64,7 +64,7 @@ def numbers_of(rank, size, processes):
 def moved(operation, rank, sent):
     """Return the blocks that a rank receives of what each rank has sent; None where it receives nothing."""
     processes = len(sent)
-    whose = neighbours(rank, processes)
+    result = neighbours(rank, processes)
     match operation.removeprefix("neighbor_").rstrip("vw") if operation != "barrier" else "barrier":
         case "barrier":
             return None
@@ -75,10 +75,10 @@ def moved(operation, rank, sent):
         case "scatter":
             return sent[0][rank : rank + 1]
         case "allgather" if operation.startswith("neighbor"):
-            return np.stack([sent[other][0] for other in whose])
+            return np.stack([sent[other][0] for other in result])
         case "alltoall" if operation.startswith("neighbor"):
             # What a process sends forwards arrives from behind, even where both are the same process.
-            return np.stack([sent[other][i ^ 1] for i, other in enumerate(whose)])
+            return np.stack([sent[other][i ^ 1] for i, other in enumerate(result)])
         case "allgather":
             return np.stack([blocks[0] for blocks in sent])
         case "alltoall":
@@ -91,8 +91,8 @@ def as_open_mpi_moves_it(rank, sent):
 
     MPI 4.0 says that it should be as `moved` has it; Open MPI 5.0 has it so in the blocking forms alone.
     """
-    whose = neighbours(rank, len(sent))
-    return np.stack([sent[other][i if whose[i] == whose[i ^ 1] else i ^ 1] for i, other in enumerate(whose)])
+    result = neighbours(rank, len(sent))
+    return np.stack([sent[other][i if result[i] == result[i ^ 1] else i ^ 1] for i, other in enumerate(result)])
 
 
 def reduced(operation, rank, sent, combine):
@@ -123,7 +123,7 @@ def holds(operation, size, mode, comm=COMM):
     rank, processes = comm.rank, comm.size
     floats = is_reduction(operation) and size % 4 == 0
     make = numbers_of if floats else bytes_of
-    sent = [make(one, size, processes) for one in range(processes)]
+    sent = [make(index, size, processes) for index in range(processes)]
     room = blocks_there(processes) * size
     send, receive = allocate(room, "never"), allocate(room, "never")
     send[:room] = sent[rank].reshape(-1).view(np.uint8)
@@ -135,10 +135,10 @@ def holds(operation, size, mode, comm=COMM):
         allowed = [reduced(operation, rank, sent, sum if floats else np.bitwise_or.reduce)]
     if OPEN_MPI and mode != "blocking" and operation.startswith("neighbor_alltoall"):
         allowed.append(as_open_mpi_moves_it(rank, sent))
-    allowed = [flat_bytes(one) for one in allowed]
+    allowed = [flat_bytes(index) for index in allowed]
     came = receive[: allowed[0].size]
     assert (send[:room] == sent[rank].reshape(-1).view(np.uint8)).all()
-    assert any((came == one).all() for one in allowed)
+    assert any((came == index).all() for index in allowed)
     if came.size or not is_reduction(operation):  # else MPI may have used it
         assert (receive[came.size :] == UNTOUCHED).all()
 
@@ -217,7 +217,7 @@ def test_buffers_that_the_kernel_has_room_for_are_enough_and_no_smaller_ones_are
     if operation == "barrier":
         return
     room = buffer_bytes([Collective(operation, 8, COMM.size)])
-    run(operation, 8, *(allocate(one, "never") for one in room))
+    run(operation, 8, *(allocate(entry, "never") for entry in room))
     with pytest.raises(ValueError, match="do not fit buffers"):
         run(operation, 8, allocate(7, "never"), allocate(room[1], "never"))
     with pytest.raises(ValueError, match="do not fit buffers"):

@@ -65,10 +65,10 @@ def test_what_is_sent_to_use_mpi_is_gone_when_the_memory_is_read(monkeypatch):
 
 @pytest.mark.parallel([1, 2, 4])
 def test_a_measure_that_one_rank_lacks_is_left_out_on_all(monkeypatch):
-    told = {"private": 1, "pss": 1} if COMM.rank else {"private": 1}
+    result = {"private": 1, "pss": 1} if COMM.rank else {"private": 1}
     monkeypatch.setattr(process_memory, "_readings", {})
     monkeypatch.setattr(process_memory, "_ranks", [])
-    monkeypatch.setattr(process_memory, "read", lambda: dict(told))
+    monkeypatch.setattr(process_memory, "read", lambda: dict(result))
     process_memory.before_mpi()
     process_memory.after_init()
     process_memory.after_use(COMM)

@@ -80,12 +80,12 @@ def test_any_exchange_brings_what_blocking_ones_bring_in_order(seed):
         burst=int(draw.integers(1, 9)),
         order=str(draw.choice(["contiguous", "interleaved"])),
         implementation=str(draw.choice(["pipelined", "tight"])),
-    ) as made:
+    ) as result:
         for _ in range(2):
-            made.run()
-            for transfer, wanted, recorder in zip(transfers, expected, recorders, strict=True):
-                assert transfer.receive.tobytes() == wanted.tobytes()
-                assert recorder.joined() == wanted.tobytes()
+            result.run()
+            for transfer, entry, recorder in zip(transfers, expected, recorders, strict=True):
+                assert transfer.receive.tobytes() == entry.tobytes()
+                assert recorder.joined() == entry.tobytes()
                 recorder.calls.clear()
                 transfer.receive.view("u1")[:] = 0
 
@@ -101,8 +101,10 @@ def test_a_ring_in_both_directions_does_not_deadlock_whatever_the_protocol(order
         for by in (1, -1)
     ]
     burst = 1 + 2 * (COMM.rank % 2)
-    with Exchange(COMM, transfers, message_size=size, burst=burst, order=order, implementation=implementation) as made:
-        made.run()
+    with Exchange(
+        COMM, transfers, message_size=size, burst=burst, order=order, implementation=implementation
+    ) as result:
+        result.run()
     for transfer in transfers:
         assert (transfer.receive == transfer.source).all()
 
@@ -120,8 +122,8 @@ def test_transfers_take_turns_or_follow_each_other():
         for by in (1, -1)
     ]
     for order in ("contiguous", "interleaved"):
-        with Exchange(COMM, transfers, message_size=8, burst=2, order=order) as made:
-            made.run()
+        with Exchange(COMM, transfers, message_size=8, burst=2, order=order) as result:
+            result.run()
     assert calls[:6] == [(1, 0), (1, 1), (1, 2), (-1, 0), (-1, 1), (-1, 2)]
     assert calls[6:] == [(1, 0), (-1, 0), (1, 1), (-1, 1), (1, 2), (-1, 2)]
 
@@ -157,11 +159,11 @@ def test_one_direction_alone_and_nothing_at_all():
         **({"receive": received, "source": COMM.rank - 1} if receives else {}),
     )
     done = []
-    with Exchange(COMM, [transfer], message_size=8, burst=1) as made:
-        made.run(lambda: done.append("interior"))
+    with Exchange(COMM, [transfer], message_size=8, burst=1) as result:
+        result.run(lambda: done.append("interior"))
     assert received.tolist() == (list(range(5)) if receives else [0] * 5)
-    with Exchange(COMM, [], message_size=8, burst=1) as made:
-        made.run(lambda: done.append("interior"))
+    with Exchange(COMM, [], message_size=8, burst=1) as result:
+        result.run(lambda: done.append("interior"))
     assert done == ["interior"] * 2
 
 
@@ -228,9 +230,9 @@ def test_what_lies_in_the_middle_is_computed_once_before_anything_is_computed_on
             yield
 
     transfer = Transfer(send=np.zeros(9), receive=np.ones(9), **shift(1), compute=lambda _, start: calls.append(start))
-    with Exchange(COMM, [transfer], message_size=24, burst=1) as made:
-        made.run(whole)
-        made.run(in_parts)
+    with Exchange(COMM, [transfer], message_size=24, burst=1) as result:
+        result.run(whole)
+        result.run(in_parts)
     assert calls == ["interior", 0, 3, 6, 0, 3, 6]
     assert parts == [0, 1, 2, 3, 4]
 
@@ -240,21 +242,21 @@ def test_a_message_arrives_within_an_interior_in_parts():
     """A yield calls MPI: a message too long to be sent eagerly gets there while both ranks compute."""
     peer = COMM.rank ^ 1
     received = np.zeros(1 << 20, "u1")
-    seen = []
+    rows = []
 
     def until_it_is_there():
         for _ in range(100_000):
             if received[-1]:
                 break
             yield
-        seen.append(int(received[-1]))
+        rows.append(int(received[-1]))
         for _ in range(1000):  # the other one may need this rank yet
             yield
 
     transfer = Transfer(send=np.ones(1 << 20, "u1"), dest=peer, receive=received, source=peer)
-    with Exchange(COMM, [transfer], message_size=1 << 20, burst=1) as made:
-        made.run(until_it_is_there)
-    assert seen == [1]
+    with Exchange(COMM, [transfer], message_size=1 << 20, burst=1) as result:
+        result.run(until_it_is_there)
+    assert rows == [1]
 
 
 @pytest.mark.parallel([2, 4])
@@ -262,7 +264,7 @@ def test_a_message_arrives_within_an_interior_in_parts():
 def test_two_bursts_are_under_way_in_a_pipeline_and_one_in_a_tight_loop(implementation, expected):
     """The sender has sent all three messages; what the receiver has asked for is there before it computes on any."""
     peer, sends = COMM.rank ^ 1, COMM.rank % 2 == 0
-    received, seen = np.zeros(3), []
+    received, rows = np.zeros(3), []
 
     def until_they_are_there():
         COMM.recv(source=peer, tag=1)
@@ -270,16 +272,16 @@ def test_two_bursts_are_under_way_in_a_pipeline_and_one_in_a_tight_loop(implemen
             if received.tolist() == expected:
                 break
             yield
-        seen.append(received.tolist())
+        rows.append(received.tolist())
 
     end = {"send": np.ones(3), "dest": peer} if sends else {"receive": received, "source": peer}
-    with Exchange(COMM, [Transfer(**end)], message_size=8, burst=1, implementation=implementation) as made:
+    with Exchange(COMM, [Transfer(**end)], message_size=8, burst=1, implementation=implementation) as result:
         if sends:
-            made.run()
+            result.run()
             COMM.send(None, peer, tag=1)
         else:
-            made.run(until_they_are_there)
-            assert seen == [expected]
+            result.run(until_they_are_there)
+            assert rows == [expected]
             assert received.tolist() == [1, 1, 1]
 
 
@@ -301,17 +303,17 @@ def test_an_error_of_the_computation_comes_out_after_the_exchange_is_complete(wh
             raise ArithmeticError("of the application")
 
     transfer = Transfer(send=np.full(20, COMM.rank + 1.0), receive=received, compute=compute, **shift(1))
-    with Exchange(COMM, [transfer], message_size=24, burst=2, implementation=implementation) as made:
+    with Exchange(COMM, [transfer], message_size=24, burst=2, implementation=implementation) as result:
         if fails[0]:
             with pytest.raises(ArithmeticError, match="of the application"):
-                made.run(interior)
+                result.run(interior)
             assert len(calls) == {"interior": 0, "first": 1, "last": 7}[where]
         else:
-            made.run(interior)
+            result.run(interior)
         assert (received == transfer.source + 1).all()
         fails[0], received[:] = False, 0
         calls.clear()
-        made.run(interior)
+        result.run(interior)
     assert (received == transfer.source + 1).all()
     assert calls == [0, 3, 6, 9, 12, 15, 18]
 
@@ -347,14 +349,14 @@ def test_what_is_wrong_on_one_rank_is_refused_there_and_told_its_partners(change
     if COMM.rank == 0:
         fields |= {name: value for name, value in change.items() if name not in common}
         common |= {name: value for name, value in change.items() if name in common}
-    said = outcome(lambda: Exchange(COMM, [Transfer(**fields)], **common).free())
+    result = outcome(lambda: Exchange(COMM, [Transfer(**fields)], **common).free())
     if COMM.rank == 0:
-        assert said.startswith(problem)
-        assert "\n" not in said
+        assert result.startswith(problem)
+        assert "\n" not in result
     elif COMM.rank == 1:
-        assert said.startswith(f"rank 0 has refused its end: {problem}")
+        assert result.startswith(f"rank 0 has refused its end: {problem}")
     else:
-        assert said == "no error"
+        assert result == "no error"
 
 
 @pytest.mark.parallel([2, 4])
@@ -389,8 +391,8 @@ def test_what_does_not_fit_between_two_ranks_is_refused_on_both(change, problem,
     if COMM.rank == 0:
         options |= {name: value for name, value in change.items() if name not in fields}
         fields |= {name: value for name, value in change.items() if name in fields}
-    said = outcome(lambda: Exchange(COMM, [Transfer(**fields)], **options).free())
-    assert said.startswith({0: problem, 1: heard}.get(COMM.rank, "no error"))
+    result = outcome(lambda: Exchange(COMM, [Transfer(**fields)], **options).free())
+    assert result.startswith({0: problem, 1: heard}.get(COMM.rank, "no error"))
 
 
 @pytest.mark.parallel([4])
@@ -401,19 +403,19 @@ def test_lists_that_are_no_shifts_are_refused_rather_than_mixed_up():
     """
     above, below = (COMM.rank - 1) % COMM.size, (COMM.rank + 1) % COMM.size
     transfers = [Transfer(send=np.zeros(4), dest=rank, receive=np.ones(4), source=rank) for rank in (above, below)]
-    said = outcome(lambda: Exchange(COMM, transfers, message_size=8, burst=1))
-    assert "its number is" in said
-    assert "as shifts (all send up and receive from below)" in said
+    result = outcome(lambda: Exchange(COMM, transfers, message_size=8, burst=1))
+    assert "its number is" in result
+    assert "as shifts (all send up and receive from below)" in result
 
 
 @pytest.mark.parallel([2, 4])
 def test_different_numbers_of_transfers_are_refused_on_both():
     if COMM.rank < 2:
         peer = 1 - COMM.rank
-        one = Transfer(send=np.zeros(1), dest=peer, receive=np.zeros(1), source=peer)
+        result = Transfer(send=np.zeros(1), dest=peer, receive=np.zeros(1), source=peer)
         more = [Transfer(send=np.zeros(1), dest=peer)] if COMM.rank == 0 else []
-        said = outcome(lambda: Exchange(COMM, [one, *more], message_size=8, burst=1))
-        assert said.startswith(("2 transfers go from this rank to rank 1", "1 transfers go from rank 0 to this rank"))
+        entry = outcome(lambda: Exchange(COMM, [result, *more], message_size=8, burst=1))
+        assert entry.startswith(("2 transfers go from this rank to rank 1", "1 transfers go from rank 0 to this rank"))
 
 
 @pytest.mark.parallel([1])
@@ -455,17 +457,17 @@ def test_memory_that_is_received_into_and_used_otherwise():
 @pytest.mark.parallel([1])
 def test_an_interior_that_is_called_already_and_a_run_after_the_end():
     received = np.zeros(4)
-    made = Exchange(
+    result = Exchange(
         MPI.COMM_SELF,
         [Transfer(send=np.ones(4), dest=0, receive=received, source=0)],
         message_size=8,
         burst=1,
     )
-    assert "interior is a generator: give a function" in outcome(lambda: made.run(iter_once()))
+    assert "interior is a generator: give a function" in outcome(lambda: result.run(iter_once()))
     assert received.tolist() == [1] * 4
-    made.free()
-    made.free()
-    assert outcome(made.run) == "this exchange was freed: make another one"
+    result.free()
+    result.free()
+    assert outcome(result.run) == "this exchange was freed: make another one"
 
 
 def iter_once():
@@ -475,8 +477,8 @@ def iter_once():
 @pytest.mark.parallel([1])
 def test_more_messages_than_can_be_meant():
     buffers = {"send": np.zeros(2**21, "u1"), "dest": 0, "receive": np.zeros(2**21, "u1"), "source": 0}
-    said = outcome(lambda: Exchange(MPI.COMM_SELF, [Transfer(**buffers)], message_size=1, burst=1))
-    assert "would go in more than 1048576 messages: give a larger message_size" in said
+    result = outcome(lambda: Exchange(MPI.COMM_SELF, [Transfer(**buffers)], message_size=1, burst=1))
+    assert "would go in more than 1048576 messages: give a larger message_size" in result
 
 
 @pytest.mark.parallel([1, 2, 4])
@@ -487,8 +489,8 @@ def test_more_messages_than_can_be_meant():
 @pytest.mark.parametrize("implementation", ["pipelined", "tight"])
 def test_a_choice_is_carried_out(pattern, peers, implementation):
     """As many messages as were chosen, in the order of the pattern."""
-    known = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1e-9}
-    choice = choose(1 << 17, 100e-6, pattern=pattern, peers=peers, implementation=implementation, **known)
+    values = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1e-9}
+    choice = choose(1 << 17, 100e-6, pattern=pattern, peers=peers, implementation=implementation, **values)
     calls = []
     transfers = [
         Transfer(
@@ -499,8 +501,8 @@ def test_a_choice_is_carried_out(pattern, peers, implementation):
         )
         for by in range(peers)
     ]
-    with Exchange.from_choice(COMM, transfers, choice) as made:
-        made.run()
+    with Exchange.from_choice(COMM, transfers, choice) as result:
+        result.run()
     starts = range(0, 1 << 14, choice.message_size // 8)
     contiguous = [(by, start) for by in range(peers) for start in starts]
     assert choice.messages == len(starts)

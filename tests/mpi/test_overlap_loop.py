@@ -25,9 +25,9 @@ def problem(cut, template="pipelined", pattern="point-to-point", operation="two-
     return Overlap(*cut, template, passes, processes, "any", pattern, operation)
 
 
-def group(one):
+def group(case):
     """Return the communicator of the ranks that take part, None on the others."""
-    comm = COMM.Split(0 if COMM.rank < one.processes else MPI.UNDEFINED, COMM.rank)
+    comm = COMM.Split(0 if COMM.rank < case.processes else MPI.UNDEFINED, COMM.rank)
     return None if comm == MPI.COMM_NULL else comm
 
 
@@ -36,69 +36,69 @@ def sent(rank, size):
     return ((7 * np.arange(size) + 13 * rank) % 251).astype(np.uint8)
 
 
-def buffers(one, rank):
-    size = room(one)
-    made = [allocate(size, "never") for _ in range(3)]
-    made[0][:] = sent(rank, size)
-    made[1][:], made[2][:] = UNTOUCHED, UNTOUCHED
-    return made
+def buffers(case, rank):
+    size = room(case)
+    values = [allocate(size, "never") for _ in range(3)]
+    values[0][:] = sent(rank, size)
+    values[1][:], values[2][:] = UNTOUCHED, UNTOUCHED
+    return values
 
 
-def run(one, comm, made, iterations=1, repetitions=2):
+def run(case, comm, arrays, iterations=1, repetitions=2):
     """Do what the kernel does; return the ticks."""
-    plan, send, receive, result = order(one, comm.rank), *made
-    counts = one.passes, iterations, repetitions, processor_clock.COUNTER
-    if one.operation == "two-sided":
-        return overlap_templates.two_sided(comm, one.template, *plan, send, receive, result, *counts)
+    plan, send, receive, result = order(case, comm.rank), *arrays
+    counts = case.passes, iterations, repetitions, processor_clock.COUNTER
+    if case.operation == "two-sided":
+        return overlap_templates.two_sided(comm, case.template, *plan, send, receive, result, *counts)
     steps = plan.receives, plan.receive_bounds
-    loop, own, exposed = (
-        (overlap_templates.get, receive, send) if one.operation == "get" else (overlap_templates.put, send, receive)
+    loop, entry, exposed = (
+        (overlap_templates.get, receive, send) if case.operation == "get" else (overlap_templates.put, send, receive)
     )
     window = MPI.Win.Create(exposed, 1, comm=comm)
     window.Lock_all()
-    ticks = loop(comm, window, one.template, *steps, own, result, *counts)
+    ticks = loop(comm, window, case.template, *steps, entry, result, *counts)
     comm.Barrier()
     window.Unlock_all()
     window.Free()
     return ticks
 
 
-def arrived(one, comm):
+def arrived(case, comm):
     """Return what must be in this rank's receive buffer."""
-    expected = np.full(room(one), UNTOUCHED, dtype=np.uint8)
-    if one.operation != "put":
-        for source, offset, length in order(one, comm.rank).receives:
-            expected[offset : offset + length] = sent(source, room(one))[offset : offset + length]
+    expected = np.full(room(case), UNTOUCHED, dtype=np.uint8)
+    if case.operation != "put":
+        for source, offset, length in order(case, comm.rank).receives:
+            expected[offset : offset + length] = sent(source, room(case))[offset : offset + length]
         return expected
     for source in range(comm.size):
-        for target, offset, length in order(one, source).receives:
+        for target, offset, length in order(case, source).receives:
             if target == comm.rank:
-                expected[offset : offset + length] = sent(source, room(one))[offset : offset + length]
+                expected[offset : offset + length] = sent(source, room(case))[offset : offset + length]
     return expected
 
 
-def computed(one, comm, made):
+def computed(case, comm, arrays):
     """Return what must be in the result: the last pass over what this rank received, or put."""
-    send, receive, _ = made
-    source = (send if one.operation == "put" else receive).view(np.float64)
-    expected = np.full(room(one), UNTOUCHED, dtype=np.uint8).view(np.float64)
-    for _, offset, length in order(one, comm.rank).receives if one.passes else ():
+    send, receive, _ = arrays
+    source = (send if case.operation == "put" else receive).view(np.float64)
+    expected = np.full(room(case), UNTOUCHED, dtype=np.uint8).view(np.float64)
+    for _, offset, length in order(case, comm.rank).receives if case.passes else ():
         piece = slice(offset // 8, -(-(offset + length) // 8))
-        expected[piece] = source[piece] + one.passes
+        expected[piece] = source[piece] + case.passes
     return expected.view(np.uint8)
 
 
-def check(one, **counts):
-    comm = group(one)
+def check(case, **counts):
+    comm = group(case)
     if comm is None:
         return
-    made = buffers(one, comm.rank)
-    ticks = run(one, comm, made, **counts)
+    entry = buffers(case, comm.rank)
+    ticks = run(case, comm, entry, **counts)
     assert ticks.shape == (2,)
     assert (ticks > 0).all()
-    assert (made[0] == sent(comm.rank, room(one))).all()
-    assert (made[1] == arrived(one, comm)).all()
-    assert (made[2] == computed(one, comm, made)).all()
+    assert (entry[0] == sent(comm.rank, room(case))).all()
+    assert (entry[1] == arrived(case, comm)).all()
+    assert (entry[2] == computed(case, comm, entry)).all()
     comm.Free()
 
 
@@ -127,10 +127,10 @@ def test_several_problems_in_a_row_need_no_synchronisation(pattern, operation):
 
 @pytest.mark.parallel([1, 2])
 def test_the_computation_alone_is_that_of_all_pieces():
-    one = Overlap(*EAGER, "tight", 3, 2, "any")
-    steps = order(one, 0).receives
-    buffer, result = allocate(room(one), "never"), allocate(room(one), "never")
-    buffer[:], result[:] = sent(0, room(one)), UNTOUCHED
+    entry = Overlap(*EAGER, "tight", 3, 2, "any")
+    steps = order(entry, 0).receives
+    buffer, result = allocate(room(entry), "never"), allocate(room(entry), "never")
+    buffer[:], result[:] = sent(0, room(entry)), UNTOUCHED
     ticks = overlap_templates.computations(COMM, steps, buffer, result, 3, 4, processor_clock.COUNTER)
     assert ticks.shape == (4,)
     assert (result.view(np.float64)[:125] == buffer.view(np.float64)[:125] + 3).all()
@@ -144,11 +144,11 @@ def test_no_pass_is_left_out_by_the_compiler():
     passes = (1, 2, 4, 8, 16)
     least = np.full(len(passes), np.inf)
     for _ in range(20):  # until no other work has slowed all repetitions of one of them
-        taken = [
-            overlap_templates.computations(COMM, steps, buffer, result, one, 200, processor_clock.CLOCK_GETTIME)
-            for one in passes
+        values = [
+            overlap_templates.computations(COMM, steps, buffer, result, entry, 200, processor_clock.CLOCK_GETTIME)
+            for entry in passes
         ]
-        least = np.minimum(least, [one.min() for one in taken])
+        least = np.minimum(least, [entry.min() for entry in values])
         if all(1.4 * fewer < more for fewer, more in pairwise(least)):
             return
     pytest.fail(f"seconds of {passes} passes: {least}")
@@ -180,10 +180,10 @@ def test_steps_and_bursts_that_cannot_be_are_refused_before_anything_is_sent(ste
     buffer, result = np.zeros(64, dtype=np.uint8), np.zeros(40, dtype=np.uint8)
     steps = np.array(step, dtype=np.int64)
     limits = bounds(*limits)
-    nothing = np.empty((0, 3), dtype=np.int64), np.zeros_like(limits)
+    values = np.empty((0, 3), dtype=np.int64), np.zeros_like(limits)
     with pytest.raises(ValueError, match=words):
         overlap_templates.two_sided(
-            COMM, "tight", steps, limits, *nothing, buffer, buffer, result, 1, 1, 1, processor_clock.COUNTER
+            COMM, "tight", steps, limits, *values, buffer, buffer, result, 1, 1, 1, processor_clock.COUNTER
         )
     window = MPI.Win.Create(buffer, 1, comm=COMM)
     for loop in (overlap_templates.get, overlap_templates.put):
@@ -233,11 +233,11 @@ def test_the_loops_know_the_templates_of_the_file_format():
 def test_an_error_of_mpi_becomes_an_exception():
     buffer = np.zeros(64, dtype=np.uint8)
     steps = np.array([[COMM.size + 7, 0, 8]], dtype=np.int64)
-    nothing = np.empty((0, 3), dtype=np.int64), bounds(0, 0)
+    values = np.empty((0, 3), dtype=np.int64), bounds(0, 0)
     duplicate = COMM.Dup()
     with pytest.raises(MPI.Exception) as caught:
         overlap_templates.two_sided(
-            duplicate, "tight", steps, bounds(0, 1), *nothing, buffer, buffer, buffer, 1, 1, 1, processor_clock.COUNTER
+            duplicate, "tight", steps, bounds(0, 1), *values, buffer, buffer, buffer, 1, 1, 1, processor_clock.COUNTER
         )
     assert caught.value.Get_error_class() == MPI.ERR_RANK
     duplicate.Free()

@@ -86,8 +86,8 @@ def test_a_touched_message_goes_there_and_back_and_is_written_by_each_rank_befor
     sent_first = expected(size, min(COMM.rank, peer)).astype(np.uint8)
     ticks = loop(COMM, peer, first, send, receive, size, 4, batch, processor_clock.COUNTER, touched=True)
     assert (ticks > 0).all() == (first or size > 0)  # those of the peer are of its touching
-    written = 2 * 4 * batch
-    sent_first[::64] += np.uint8(written)
+    value = 2 * 4 * batch
+    sent_first[::64] += np.uint8(value)
     assert (send[:size] == sent_first).all()
     assert (receive == 255).all()
 
@@ -98,9 +98,9 @@ def test_a_touched_message_is_written_before_each_send(loop):
     _, peer, first = partner()
     send, receive = filled(1000)
     loop(COMM, peer, first, send if first else receive, 1000, 3, processor_clock.COUNTER, touched=True)
-    written = expected(1000, min(COMM.rank, peer)).astype(np.uint8)
-    written[::64] += 3
-    assert ((send if first else receive)[:1000] == written).all()
+    result = expected(1000, min(COMM.rank, peer)).astype(np.uint8)
+    result[::64] += 3
+    assert ((send if first else receive)[:1000] == result).all()
 
 
 @pytest.mark.parallel([2, 4])

@@ -130,6 +130,6 @@ def test_what_is_wrong_is_refused(loop):
 @pytest.mark.parallel(1)
 @pytest.mark.parametrize("ticks", [0, 12345, 10**15, 2**63])
 def test_ticks_and_seconds_are_each_others_inverse_near_the_origin(ticks):
-    ours = collective.CommonClock(0, 10**15, (1 + 1e-5) / 3e9, 4.5, 0, 0)
-    assert ours.seconds(10**15) == 4.5
-    assert ours.ticks(ours.seconds(ticks)) == pytest.approx(ticks, rel=1e-15, abs=1)
+    result = collective.CommonClock(0, 10**15, (1 + 1e-5) / 3e9, 4.5, 0, 0)
+    assert result.seconds(10**15) == 4.5
+    assert result.ticks(result.seconds(ticks)) == pytest.approx(ticks, rel=1e-15, abs=1)

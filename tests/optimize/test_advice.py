@@ -66,11 +66,11 @@ def test_what_bounds_the_times_bounds_simulated_exchanges_too(bursts, length, t_
 
 def test_simulated_exchanges_lose_little_of_the_bounded_choices_and_much_of_the_papers():
     losses = {"paper": [], "bounded": []}
-    for one in problems(60, seed=7):
-        times = all_simulated(one, "pipelined")
-        for model, found in losses.items():
-            choice = choose(**one, model=model)
-            found.append(times[choice.message_size, choice.burst] / min(times.values()) - 1)
+    for problem in problems(60, seed=7):
+        times = all_simulated(problem, "pipelined")
+        for model, loss in losses.items():
+            choice = choose(**problem, model=model)
+            loss.append(times[choice.message_size, choice.burst] / min(times.values()) - 1)
     assert np.quantile(losses["bounded"], 0.9) < 0.02 < 0.2 < np.quantile(losses["paper"], 0.9)
 
 
@@ -121,13 +121,13 @@ def test_where_messages_move_by_themselves_they_are_cut_on_a_measured_machine_to
 def test_what_is_not_cut_names_both_figures(capsys):
     assert main(["optimize", "--volume", "1MiB", "--computation", "20us", "--overhead", "1us", "--latency", "1us",
                  "--byte-time", "1ns/B"]) == 0  # fmt: skip
-    said = " ".join(capsys.readouterr().out.split())
+    result = " ".join(capsys.readouterr().out.split())
     chosen = choose(MIB, 20e-6, overhead=1e-6, latency=1e-6, byte_time=1e-9)
     assert chosen.rejected is not None
     assert 0 < chosen.gain_seconds <= chosen.error_seconds
-    assert "Do not split it: in blocking messages it takes 1.07 ms." in said
-    assert "which is not above the gain's error, 21.4 us (2.0 %)." in said
-    assert "instead of" not in said
+    assert "Do not split it: in blocking messages it takes 1.07 ms." in result
+    assert "which is not above the gain's error, 21.4 us (2.0 %)." in result
+    assert "instead of" not in result
 
 
 @pytest.mark.parametrize(("share", "words"), [(0.05, "Hardly anything moves outside MPI calls: at most 5.0 %"),
@@ -149,8 +149,8 @@ def test_the_whole_stays_out_where_it_is_not_offered():
 
 
 def test_the_sensitivity_is_that_of_the_advice():
-    found = sensitivity(MIB, 5e-4, **NETWORK)
-    for factor, direction in ((found.overestimate, -1), (found.underestimate, 1)):
+    result = sensitivity(MIB, 5e-4, **NETWORK)
+    for factor, direction in ((result.overestimate, -1), (result.underestimate, 1)):
         if factor < math.inf:
             near, beyond = (choose(MIB, 5e-4 * (factor * step) ** direction, **NETWORK) for step in (0.999, 1.001))
             assert (near.message_size, near.burst) != (beyond.message_size, beyond.burst)
@@ -158,8 +158,8 @@ def test_the_sensitivity_is_that_of_the_advice():
 
 def test_a_uniform_machine_is_read_as_it_is():
     for values in ((8.0, 4.0, 2.0, 1.0, 0.5), (1.0, 1.0, 3.0, 3.0, 3.0)):
-        table = ParameterTable((1, 2, 4, 8, 16), (1,), tuple((one,) for one in values))
-        assert [one.ravel().tolist() for one in steady_costs(table)] == [list(values)] * 3
+        table = ParameterTable((1, 2, 4, 8, 16), (1,), tuple((steady_cost,) for steady_cost in values))
+        assert [steady_cost.ravel().tolist() for steady_cost in steady_costs(table)] == [list(values)] * 3
     step = ParameterTable((1, 2, 4, 8, 16, 32), (1,), ((1.0,), (1.0,), (1.0,), (0.0,), (0.0,), (0.0,)))
     assert steady_shares(step).value.ravel().tolist() == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
 
@@ -181,15 +181,15 @@ def test_in_records_of_an_unsteady_machine_the_best_is_called_the_luckiest():
     where = [(MIB, 1), (MIB // 2, 1), (MIB // 4, 2), (MIB // 8, 4)]
     records = [overlap_record(MIB, MIB, 1, "blocking", 3e-4, 1e-4)]
     records += [
-        overlap_record(MIB, *each, "pipelined", 3e-4, (1 + place % 2) * 1e-4) for place, each in enumerate(where)
+        overlap_record(MIB, *entry, "pipelined", 3e-4, (1 + place % 2) * 1e-4) for place, entry in enumerate(where)
     ]
     machine = profiled([0.0] * 11, [1e-10] * 11)
-    found = validate(measurements(*records), machine)
-    (case,) = found.cases
+    result = validate(measurements(*records), machine)
+    (case,) = result.cases
     assert case.sweep.disturbed
     assert (case.advice, case.chosen, case.against_blocking) == ("do not split", case.sweep.blocking, 0.0)
-    assert found.summaries[0].not_split == 1
-    assert any("luckiest" in line for line in verdicts(found))
+    assert result.summaries[0].not_split == 1
+    assert any("luckiest" in line for line in verdicts(result))
 
 
 def test_choices_are_plain_numbers_even_where_the_search_is_not_compiled(monkeypatch):

@@ -165,13 +165,13 @@ def test_a_choice_is_no_alternative_to_itself():
 
 def test_the_choice_changes_beyond_the_factors_of_its_sensitivity_and_not_before():
     t_V = 5e-4
-    found = sensitivity(MIB, t_V, machine())
+    result = sensitivity(MIB, t_V, machine())
 
     def decomposition(computation):
         chosen = choose(MIB, computation, machine())
         return chosen.message_size, chosen.burst
 
-    for factor, direction in ((found.overestimate, -1), (found.underestimate, 1)):
+    for factor, direction in ((result.overestimate, -1), (result.underestimate, 1)):
         assert factor >= 1
         assert decomposition(t_V * (min(factor, 100) * 0.9999) ** direction) == decomposition(t_V)
         if factor < math.inf:

@@ -40,8 +40,8 @@ def flat(value, sizes=(1, MIB), counts=(1, 64)):
 
 
 def profiled(*profiles, bandwidth=(), loggp=True):
-    own = LogGP(Parameter(5e-6), Parameter(1e-6), Parameter(1e-6), Parameter(1e-9)) if loggp else None
-    return Machine("m", (Segment("all", path="same-node", loggp=own),), overlap=profiles, bandwidth=bandwidth)
+    result = LogGP(Parameter(5e-6), Parameter(1e-6), Parameter(1e-6), Parameter(1e-9)) if loggp else None
+    return Machine("m", (Segment("all", path="same-node", loggp=result),), overlap=profiles, bandwidth=bandwidth)
 
 
 def blocking(machine, **more):
@@ -87,15 +87,15 @@ def test_the_overhead_is_looked_up_for_each_size_and_burst():
     machine = profiled(OverlapProfile("same-node", overhead=table))
     by_function = {"overhead": table.at, "latency": 5e-6, "byte_time": 1e-9}
     for t_V in (1e-4, 8e-4, 2e-3):
-        found, expected = choose(MIB, t_V, machine), choose(MIB, t_V, **by_function)
-        assert (found.message_size, found.burst) == (expected.message_size, expected.burst)
-        assert found.seconds == pytest.approx(expected.seconds)
+        choice, expected = choose(MIB, t_V, machine), choose(MIB, t_V, **by_function)
+        assert (choice.message_size, choice.burst) == (expected.message_size, expected.burst)
+        assert choice.seconds == pytest.approx(expected.seconds)
 
 
 def test_the_bandwidth_is_that_of_the_pattern_and_of_as_many_processes():
     G = {2: 1e-9, 4: 2e-9, 8: 4e-9}
     neighbours = ParameterTable((1,), tuple(G), (tuple(G.values()),))
-    across = ParameterTable((1,), tuple(G), (tuple(10 * one for one in G.values()),))
+    across = ParameterTable((1,), tuple(G), (tuple(10 * entry for entry in G.values()),))
     machine = profiled(
         bandwidth=(
             BandwidthProfile("cross", "both-ways", across),
@@ -107,12 +107,12 @@ def test_the_bandwidth_is_that_of_the_pattern_and_of_as_many_processes():
     assert blocking(machine, direction="one-way") == pytest.approx(7e-6 + MIB * 5e-10)
     several = {"contiguous": 4e-9, "interleaved": 4e-8}
     for order, byte_time in several.items():
-        found = blocking(machine, pattern=f"multiple-end-points-{order}", peers=8)
-        assert found == pytest.approx(8 * (7e-6 + MIB * byte_time))
+        result = blocking(machine, pattern=f"multiple-end-points-{order}", peers=8)
+        assert result == pytest.approx(8 * (7e-6 + MIB * byte_time))
     congested = blocking(machine, pattern="end-point-congestion", peers=8)
     assert congested == pytest.approx(7e-6 + 8 * MIB * 1e-9)
-    found = blocking(machine, pattern="all-to-all-interleaved", peers=8)
-    assert found == pytest.approx(7 * 7e-6 + 2 * MIB * 4e-8, rel=1e-5)
+    result = blocking(machine, pattern="all-to-all-interleaved", peers=8)
+    assert result == pytest.approx(7 * 7e-6 + 2 * MIB * 4e-8, rel=1e-5)
 
 
 def test_without_a_profile_of_two_processes_or_of_the_pattern_loggp_knows_the_bandwidth():
@@ -127,9 +127,9 @@ def test_what_nobody_knows_is_named_with_the_kernels_that_measure_it():
     profile = OverlapProfile("same-node", L=Parameter(7e-6))
     with pytest.raises(MissingParameterError) as error:
         choose(MIB, 1e-3, profiled(profile, loggp=False))
-    said = str(error.value)
-    assert "does not know overhead and byte time: measure with python -m commmodel.bench pingpong burst queue" in said
-    assert said.endswith("or give --overhead and --byte-time")
+    text = str(error.value)
+    assert "does not know overhead and byte time: measure with python -m commmodel.bench pingpong burst queue" in text
+    assert text.endswith("or give --overhead and --byte-time")
     with pytest.raises(MissingParameterError, match=r"does not know overhead, latency and byte time:"):
         choose(MIB, 1e-3, profiled(loggp=False))
 
@@ -158,13 +158,13 @@ def test_a_machine_whose_publication_lacks_only_the_bandwidth_works_with_it():
 def test_less_progress_hides_less_and_none_hides_no_computation(share, ratio, implementation, pattern):
     t_V = ratio * MIB / 900e6
     options = {"implementation": implementation, "pattern": pattern, "peers": 1 if pattern == "point-to-point" else 4}
-    none, some, full = (choose(MIB, t_V, **INFINIBAND, **options, progress=one) for one in (0.0, share, 1.0))
+    result, some, full = (choose(MIB, t_V, **INFINIBAND, **options, progress=entry) for entry in (0.0, share, 1.0))
     assert full == choose(MIB, t_V, **INFINIBAND, **options)
     assert full.seconds <= some.seconds * (1 + 1e-9)
-    assert some.seconds <= none.seconds * (1 + 1e-9)
-    assert none.seconds <= none.blocking_seconds * (1 + 1e-12)
+    assert some.seconds <= result.seconds * (1 + 1e-9)
+    assert result.seconds <= result.blocking_seconds * (1 + 1e-12)
     if pattern == "point-to-point":
-        assert none.seconds >= MIB / 900e6 + t_V
+        assert result.seconds >= MIB / 900e6 + t_V
 
 
 def test_progress_is_weighed_between_overlap_and_none():
@@ -177,10 +177,10 @@ def test_progress_is_weighed_between_overlap_and_none():
 def test_of_a_machine_the_progress_of_single_messages_counts_in_bursts_too():
     """A process calls MPI after each message on which it has computed, so that a burst is not left to itself."""
     only_singles = ParameterTable((1, MIB), (1, 64), ((0.75, 0.0), (0.75, 0.0)))
-    own, same = (profiled(OverlapProfile("same-node", progress=one)) for one in (only_singles, flat(0.75)))
+    result, entry = (profiled(OverlapProfile("same-node", progress=item)) for item in (only_singles, flat(0.75)))
     problem = {"sizes": (4096,), "bursts": (4,)}
-    assert choose(MIB, 5e-4, own, **problem) == choose(MIB, 5e-4, same, **problem)
-    assert choose(MIB, 5e-4, own, **problem) != choose(MIB, 5e-4, own, **problem, progress=only_singles)
+    assert choose(MIB, 5e-4, result, **problem) == choose(MIB, 5e-4, entry, **problem)
+    assert choose(MIB, 5e-4, result, **problem) != choose(MIB, 5e-4, result, **problem, progress=only_singles)
 
 
 def test_little_progress_is_named_as_a_limit_and_moves_the_choice_to_where_there_is_some():
@@ -220,9 +220,9 @@ def test_only_what_is_offered_is_chosen_and_the_best_of_it(sizes, bursts, ratio,
     assert chosen.message_size <= largest
     assert chosen.burst in {1, *bursts}
     assert all(size in sizes and burst in {1, *bursts} for size, burst in chosen.alternatives)
-    each = [choose(MIB, t_V, **options, sizes=(size,), bursts=[1, *bursts]) for size in sizes if size <= largest]
-    assert chosen.seconds == min(one.seconds for one in each)
-    assert {chosen.blocking_seconds} == {one.blocking_seconds for one in each}
+    result = [choose(MIB, t_V, **options, sizes=(size,), bursts=[1, *bursts]) for size in sizes if size <= largest]
+    assert chosen.seconds == min(entry.seconds for entry in result)
+    assert {chosen.blocking_seconds} == {entry.blocking_seconds for entry in result}
     whole = choose(MIB, t_V, **options, sizes=(largest,), bursts=(1,))
     assert chosen.blocking_seconds == whole.blocking_seconds
 
@@ -285,9 +285,9 @@ def test_computation_that_is_measured_for_each_size_moves_the_choice_to_cached_s
 
 
 def test_the_shorter_last_message_is_computed_on_too():
-    asked = []
-    chosen = choose(10, lambda size: asked.append(size) or 1e-3 * size, **INFINIBAND, sizes=(4,), bursts=(1,))
-    assert {4, 2, 10} == set(asked)
+    rows = []
+    chosen = choose(10, lambda size: rows.append(size) or 1e-3 * size, **INFINIBAND, sizes=(4,), bursts=(1,))
+    assert {4, 2, 10} == set(rows)
     expected = choose(10, 10e-3, **INFINIBAND, sizes=(4,), bursts=(1,))
     assert chosen.seconds == pytest.approx(expected.seconds)
 
@@ -310,10 +310,10 @@ def test_the_compiled_search_finds_what_plain_python_finds(
     with pytest.MonkeyPatch.context() as patch:
         whole = search.search
         patch.setattr(search, "search", lambda *values: arguments.append(values) or whole(*values))
-        found = problem.solve(bound=bound)
-    assert search.search.compiled(*arguments[0]) == search.search.python(*arguments[0]) == found
+        result = problem.solve(bound=bound)
+    assert search.search.compiled(*arguments[0]) == search.search.python(*arguments[0]) == result
     if bound is None:
-        assert problem.seconds(found) == pytest.approx(found.seconds, rel=1e-14)
+        assert problem.seconds(result) == pytest.approx(result.seconds, rel=1e-14)
 
 
 def test_one_choice_in_a_fresh_process_loads_no_numba_and_many_are_compiled():
@@ -344,9 +344,9 @@ def test_tables_are_looked_up_as_one_by_one(sizes, counts, random, asked_sizes, 
     asked_counts = asked_counts[::-1]  # bursts go down
     costs = MessageCosts(overhead=table, latency=1.0, byte_time=1.0)
     axes = (np.array(axis, dtype=float) for axis in (asked_sizes, asked_counts))
-    found = problem_parameters(costs, "", *axes, 1).o[0]
+    entry = problem_parameters(costs, "", *axes, 1).o[0]
     expected = [[table.at(size, count) for count in asked_counts] for size in asked_sizes]
-    assert found == pytest.approx(np.array(expected), rel=1e-12)
+    assert entry == pytest.approx(np.array(expected), rel=1e-12)
 
 
 @given(
@@ -354,16 +354,16 @@ def test_tables_are_looked_up_as_one_by_one(sizes, counts, random, asked_sizes, 
     st.randoms(use_true_random=False),
 )  # fmt: skip
 @settings(max_examples=60, deadline=None)
-def test_plogp_is_interpolated_as_the_table_does(sizes, asked, random):
+def test_plogp_is_interpolated_as_the_table_does(sizes, query, random):
     o_s, o_r, g = (tuple(random.random() for _ in sizes) for _ in range(3))
-    table = PLogP(Parameter(1.0), tuple(sizes), o_s, o_r, g, low={"g": tuple(one / 2 for one in g)})
+    table = PLogP(Parameter(1.0), tuple(sizes), o_s, o_r, g, low={"g": tuple(entry / 2 for entry in g)})
     machine = Machine("m", (Segment("all"),), plogp=(table,))
-    found = problem_parameters(MessageCosts(machine), "", np.array(asked, dtype=float), np.ones(1), 1)
-    assert found.o[0, :, 0] == pytest.approx(table.at("o_s", asked) + table.at("o_r", asked))
-    assert found.G[0] == pytest.approx(table.at("g", asked) / asked)
-    assert found.G[1] == pytest.approx(found.G[0] / 2)
+    result = problem_parameters(MessageCosts(machine), "", np.array(query, dtype=float), np.ones(1), 1)
+    assert result.o[0, :, 0] == pytest.approx(table.at("o_s", query) + table.at("o_r", query))
+    assert result.G[0] == pytest.approx(table.at("g", query) / query)
+    assert result.G[1] == pytest.approx(result.G[0] / 2)
     latency = max(0.0, 1.0 + float(table.at("g", 1) - table.at("o_s", 1) - table.at("o_r", 1)))
-    assert found.L[0] == pytest.approx(latency)
+    assert result.L[0] == pytest.approx(latency)
 
 
 def test_a_byte_time_of_nothing_is_no_division_by_it():

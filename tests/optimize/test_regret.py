@@ -73,17 +73,17 @@ def by_hand(model, implementation, *, volume, ratio, pattern, peers, overhead, l
     if pattern == "all-to-all-same-order":  # P visits, with a part of V each
         V, t_V = V / P, t_V / P
     sizes = {largest} | {2**step for step in range(25) if volume <= 8192 * 2**step < 8192 * largest}
-    found = {}
+    table = {}
     for S in sizes:
         N = math.ceil(V / S)
         for b in (2**step for step in range(7)):
             if b <= N and (b == 1 or (b - 1) * o < L + G * S) and b < (queue_depth or math.inf):
                 n_b = math.ceil(N / b)
                 seconds = between_two(model, implementation, V, N, n_b, t_V, o, L, G)
-                found[S, b] = among_peers(model, pattern, V, N, n_b, t_V, o, L, G, P, seconds)
+                table[S, b] = among_peers(model, pattern, V, N, n_b, t_V, o, L, G, P, seconds)
     N = math.ceil(V / largest)
     blocking = among_peers("paper", pattern, V, N, N, t_V, o, L, G, P, (o + L) * N + V * G + t_V)
-    return found, blocking
+    return table, blocking
 
 
 def chosen_of(problem, implementation, model):
@@ -104,9 +104,9 @@ def test_nothing_offered_is_faster_than_what_is_advised_by_more_than_the_error_t
     chosen = chosen_of(problem, implementation, model)
     least = min(blocking, *times.values())
     is_split = chosen.advice == "split"
-    told = blocking if not is_split else times[chosen.message_size, chosen.burst]
+    result = blocking if not is_split else times[chosen.message_size, chosen.burst]
     assert chosen.blocking_seconds == pytest.approx(blocking, rel=1e-9)
-    assert chosen.seconds == pytest.approx(told, rel=1e-9)
+    assert chosen.seconds == pytest.approx(result, rel=1e-9)
     regret_allowed = 0.0 if model == "paper" or is_split else chosen.error_seconds
     assert chosen.seconds <= least * (1 + 1e-9) + regret_allowed
     assert is_split == (blocking - min(times.values()) > max(chosen.error_seconds, 1e-12 * blocking))
@@ -131,6 +131,8 @@ def test_turns_among_32_processes_are_pipelined(capsys):
     assert main(["optimize", "--volume", "16KiB", "--patterns", "all-to-all-interleaved", "--peers", "32",
                  "--computation", "3.03us", "--overhead", "1us", "--latency", "8.95us", "--byte-time", "0.878ns/B",
                  "--queue-depth", "8"]) == 0  # fmt: skip
-    said = " ".join(capsys.readouterr().out.split())
-    assert "Fastest: messages of 529 B, bursts of 4, pipelined: 67.9 us instead of 340 us in blocking messages." in said
-    assert "not split" not in said
+    result = " ".join(capsys.readouterr().out.split())
+    assert (
+        "Fastest: messages of 529 B, bursts of 4, pipelined: 67.9 us instead of 340 us in blocking messages." in result
+    )
+    assert "not split" not in result

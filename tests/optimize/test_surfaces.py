@@ -63,10 +63,10 @@ def test_every_time_is_that_of_the_plain_formulas(
 ):
     peers = 1 if pattern == "point-to-point" else 6
     options = {**NUMBERS, **TABLES} if tables else NUMBERS
-    found = surface(
+    result = surface(
         volumes, sizes, bursts, computations, pattern=pattern, implementation=implementation, peers=peers, **options
     )
-    assert found.shape == (len(volumes), len(sizes), len(bursts), len(computations))
+    assert result.shape == (len(volumes), len(sizes), len(bursts), len(computations))
     o, byte_time, share = (
         TABLES[name].at if tables else partial(constant, value)
         for name, value in (("overhead", 2e-6), ("byte_time", 1 / 900e6), ("progress", 1.0))
@@ -75,7 +75,7 @@ def test_every_time_is_that_of_the_plain_formulas(
         [[[plainly(V, S, b, t, pattern, implementation, peers, o, 10e-6, byte_time, share) for t in computations]
           for b in bursts] for S in sizes] for V in volumes
     ]  # fmt: skip
-    assert found == pytest.approx(np.array(expected), rel=1e-12)
+    assert result == pytest.approx(np.array(expected), rel=1e-12)
 
 
 @pytest.mark.parametrize("pattern", sorted(PATTERNS))

@@ -31,20 +31,20 @@ from commmodel.results.configurations import PingPong
 V = 1 << 20
 
 
-def only_case(*records, known=None, model="paper"):
+def only_case(*records, known_machine=None, model="paper"):
     """The case of records made from the paper's equations, judged by them."""
-    (case,) = validate(measurements(*records), known or machine(), model).cases
+    (case,) = validate(measurements(*records), known_machine or machine(), model).cases
     return case
 
 
 def replaced(records, where, **more):
     """The records, that of one decomposition with other values."""
     return [
-        msgspec.structs.replace(one, **more)
-        if (one.configuration.message_size, one.configuration.burst) == where
-        and one.configuration.template != "blocking"
-        else one
-        for one in records
+        msgspec.structs.replace(record, **more)
+        if (record.configuration.message_size, record.configuration.burst) == where
+        and record.configuration.template != "blocking"
+        else record
+        for record in records
     ]
 
 
@@ -89,7 +89,7 @@ def test_a_loss_within_the_intervals_is_called_noise():
 def test_few_samples_have_their_range_for_an_interval():
     records = replaced(problem(V, 0.9), (V, 1), samples=(3e-3, 1e-3, 2e-3))
     (sweep,) = sweeps(measurements(*records))
-    (whole,) = (one for one in sweep.decompositions if one.message_size == V)
+    (whole,) = (decomposition for decomposition in sweep.decompositions if decomposition.message_size == V)
     assert (whole.low, whole.seconds, whole.high) == (1e-3, 2e-3, 3e-3)
 
 
@@ -100,24 +100,24 @@ def test_few_samples_have_their_range_for_an_interval():
 def test_where_nothing_can_be_hidden_the_case_says_so_and_is_summed_apart(ratio, factor, words):
     t_V = ratio * V * G
     whole = blocking_seconds(V, t_V)
-    nothing = [overlap_record(V, V, 1, "blocking", whole, t_V, passes=7)]
-    nothing += [overlap_record(V, *where, "pipelined", factor * whole, t_V, passes=7) for where in decompositions(V)]
-    found = validate(measurements(*nothing, *problem(V, 0.9)), machine())
-    assert [bool(case.sweep.nothing_to_hide) for case in found.cases] == [False, True]
-    assert words in found.cases[1].sweep.nothing_to_hide
-    assert found.cases[1].share_of_best is None
-    (summary,) = found.summaries
+    rows = [overlap_record(V, V, 1, "blocking", whole, t_V, passes=7)]
+    rows += [overlap_record(V, *where, "pipelined", factor * whole, t_V, passes=7) for where in decompositions(V)]
+    result = validate(measurements(*rows, *problem(V, 0.9)), machine())
+    assert [bool(case.sweep.nothing_to_hide) for case in result.cases] == [False, True]
+    assert words in result.cases[1].sweep.nothing_to_hide
+    assert result.cases[1].share_of_best is None
+    (summary,) = result.summaries
     assert (summary.cases, summary.nothing_to_hide) == (1, 1)
-    assert summary.worst_loss == found.cases[0].loss
-    assert summary.worst_loss_of_nothing == found.cases[1].loss
+    assert summary.worst_loss == result.cases[0].loss
+    assert summary.worst_loss_of_nothing == result.cases[1].loss
 
 
 def test_sums_are_made_for_each_pattern_operation_path_and_template_and_for_all():
     records = [*problem(V, 0.9), *problem(V, 0.9, "tight"), *problem(V // 4, 0.9), *problem(V, 0.9, operation="put")]
     constant = ParameterTable((8.0,), (1.0,), ((o,),))
     puts = OverlapProfile("same-node", "put", L=Parameter(L), overhead=constant)
-    found = validate(measurements(*records), machine(overlap=(puts,)))
-    assert [(one.operation, one.template, one.cases) for one in found.summaries] == [
+    result = validate(measurements(*records), machine(overlap=(puts,)))
+    assert [(entry.operation, entry.template, entry.cases) for entry in result.summaries] == [
         ("", "", 4),
         ("put", "pipelined", 1),
         ("two-sided", "pipelined", 2),
@@ -127,13 +127,13 @@ def test_sums_are_made_for_each_pattern_operation_path_and_template_and_for_all(
 
 def test_a_wrong_estimate_costs_what_was_measured_of_the_other_choice():
     case = only_case(*problem(V, 0.9))
-    assert tuple(one.factor for one in case.misestimates) == MISESTIMATES
-    for one in case.misestimates:
+    assert tuple(misestimate.factor for misestimate in case.misestimates) == MISESTIMATES
+    for misestimate in case.misestimates:
         sizes = tuple(sorted({size for size, _ in decompositions(V)}))
-        other = choose(V, one.factor * 0.9 * V * G, machine(), sizes=sizes, bursts=BURSTS)
-        assert (one.message_size, one.burst) == (other.message_size, other.burst)
-        time = seconds(V, one.message_size, one.burst, 0.9 * V * G)
-        assert one.loss == pytest.approx((time - case.sweep.best.seconds) / blocking_seconds(V, 0.9 * V * G))
+        other = choose(V, misestimate.factor * 0.9 * V * G, machine(), sizes=sizes, bursts=BURSTS)
+        assert (misestimate.message_size, misestimate.burst) == (other.message_size, other.burst)
+        time = seconds(V, misestimate.message_size, misestimate.burst, 0.9 * V * G)
+        assert misestimate.loss == pytest.approx((time - case.sweep.best.seconds) / blocking_seconds(V, 0.9 * V * G))
 
 
 @pytest.mark.parametrize(
@@ -142,16 +142,16 @@ def test_a_wrong_estimate_costs_what_was_measured_of_the_other_choice():
         (problem(V, 0.9)[1:], "without a record of the template blocking"),
         (problem(V, 0.9)[:3], "fewer than 3"),
         (problem(V, 0.9, "loose"), "of template loose"),
-        ([msgspec.structs.replace(one, computation=None) for one in problem(V, 0.9)], "computation alone"),
+        ([msgspec.structs.replace(item, computation=None) for item in problem(V, 0.9)], "computation alone"),
     ],
 )
 def test_what_cannot_be_judged_is_left_out_and_counted(records, line):
     other = problem(V // 4, 0.9)
-    found = validate(measurements(*records, *other), machine())
-    assert [case.sweep.volume for case in found.cases] == [V // 4]
-    (said,) = found.left_out
-    assert said.startswith("1 case left out, ")
-    assert line in said
+    result = validate(measurements(*records, *other), machine())
+    assert [case.sweep.volume for case in result.cases] == [V // 4]
+    (entry,) = result.left_out
+    assert entry.startswith("1 case left out, ")
+    assert line in entry
     with pytest.raises(InputError, match=line):
         validate(measurements(*records), machine())
 
@@ -165,31 +165,31 @@ def test_without_any_records_the_error_names_the_command():
 
 def test_what_the_machine_does_not_know_is_left_out_or_an_error():
     elsewhere = problem(V, 0.9, path="between-nodes")
-    found = validate(measurements(*problem(V, 0.9), *elsewhere), machine())
-    assert [case.sweep.path for case in found.cases] == ["same-node"]
-    assert "between-nodes" in found.left_out[0]
+    result = validate(measurements(*problem(V, 0.9), *elsewhere), machine())
+    assert [case.sweep.path for case in result.cases] == ["same-node"]
+    assert "between-nodes" in result.left_out[0]
     with pytest.raises(MissingParameterError, match=r"python -m commmodel\.bench"):
         validate(measurements(*problem(V, 0.9)), Machine("m", (Segment("all"),)))
 
 
 def test_launches_of_one_library_are_taken_together_those_of_two_are_not():
     records = problem(V, 0.9)
-    same = Launch(header(), tuple(records))
+    launch = Launch(header(), tuple(records))
     other = Launch(header(mpi=Library("Open MPI v5.0.8")), tuple(records))
-    (together,) = sweeps(Measurements((same, same)))
+    (together,) = sweeps(Measurements((launch, launch)))
     assert len(together.decompositions) == len(decompositions(V))
-    both = validate(Measurements((same, other)), machine())
-    assert [case.sweep.library for case in both.cases] == ["MPICH Version: 5.0.2", "Open MPI v5.0.8"]
-    assert len(both.summaries) == 3
+    result = validate(Measurements((launch, other)), machine())
+    assert [case.sweep.library for case in result.cases] == ["MPICH Version: 5.0.2", "Open MPI v5.0.8"]
+    assert len(result.summaries) == 3
 
 
 def test_of_the_equally_fast_the_larger_messages_are_chosen_whatever_was_not_measured():
     """Only some bursts of some sizes are there: the choice is one of them."""
     records = problem(V, 0.9)
-    kept = [records[0], *records[1::5]]
-    case = only_case(*kept)
-    there = {(one.configuration.message_size, one.configuration.burst) for one in kept[1:]}
-    assert (case.chosen.message_size, case.chosen.burst) in there
+    rows = [records[0], *records[1::5]]
+    case = only_case(*rows)
+    result = {(record.configuration.message_size, record.configuration.burst) for record in rows[1:]}
+    assert (case.chosen.message_size, case.chosen.burst) in result
     assert case.loss == pytest.approx(0, abs=1e-9)
 
 
@@ -230,15 +230,15 @@ def test_whatever_was_measured_the_choice_is_among_it_and_never_better_than_the_
     computation = data.draw(st.floats(0, 1e-3))
     records = [overlap_record(1 << 13, 1 << 13, 1, "blocking", times[0], computation)]
     records += [
-        overlap_record(1 << 13, *one, "pipelined", time, computation)
-        for one, time in zip(where, times[1:], strict=True)
+        overlap_record(1 << 13, *misestimate, "pipelined", time, computation)
+        for misestimate, time in zip(where, times[1:], strict=True)
     ]
     case = only_case(*records)
     assert (case.chosen.message_size, case.chosen.burst) in where
     assert case.loss >= 0
     assert case.sweep.best.seconds == pytest.approx(min(times[1:]))
     assert case.share_of_best is None or case.share_of_best <= 1 + 1e-9
-    assert all(one.loss >= 0 for one in case.misestimates)
+    assert all(misestimate.loss >= 0 for misestimate in case.misestimates)
 
 
 @pytest.mark.parametrize(
@@ -252,9 +252,9 @@ def test_whatever_was_measured_the_choice_is_among_it_and_never_better_than_the_
 )
 def test_progress_in_a_sentence(shares, words):
     profile = OverlapProfile("between-nodes", "get", progress=ParameterTable((1024.0, 1048576.0), (1.0, 8.0), shares))
-    said = progress_sentence(profile)
-    assert words in said
-    assert said.startswith("Between ranks of different nodes gets of 1 KiB")
+    result = progress_sentence(profile)
+    assert words in result
+    assert result.startswith("Between ranks of different nodes gets of 1 KiB")
 
 
 def test_progress_that_changes_with_every_size_is_one_range():
@@ -263,5 +263,5 @@ def test_progress_that_changes_with_every_size_is_one_range():
 
 
 def test_what_progress_says_of_the_machine_is_part_of_the_validation():
-    found = validate(measurements(*problem(V, 0.9)), machine(overlap=(PROFILE, OverlapProfile("same-node", "put"))))
-    assert found.progress == (progress_sentence(PROFILE),)
+    result = validate(measurements(*problem(V, 0.9)), machine(overlap=(PROFILE, OverlapProfile("same-node", "put"))))
+    assert result.progress == (progress_sentence(PROFILE),)

@@ -38,8 +38,8 @@ LOOPBACK = 'loopback_bw="5GBps" loopback_lat="1us"'
 
 def cluster(hosts: int, more: str) -> tuple[str, list[str]]:
     """Return a platform of one cluster, and its hosts."""
-    one = f'<cluster id="c" prefix="node-" suffix=".x" radical="0-{hosts - 1}" speed="1Gf" {CABLES} {more}/>'
-    return f'<zone id="world" routing="Full">{one}</zone>', [f"node-{i}.x" for i in range(hosts)]
+    result = f'<cluster id="c" prefix="node-" suffix=".x" radical="0-{hosts - 1}" speed="1Gf" {CABLES} {more}/>'
+    return f'<zone id="world" routing="Full">{result}</zone>', [f"node-{i}.x" for i in range(hosts)]
 
 
 def topology(hosts: int, kind: str, sizes: str, more: str = "") -> tuple[str, list[str]]:
@@ -49,10 +49,10 @@ def topology(hosts: int, kind: str, sizes: str, more: str = "") -> tuple[str, li
 
 def cabinets(hosts: int, count: int) -> tuple[str, list[str]]:
     """Return cabinets with up, down and limiter links."""
-    each, text = hosts // count, '<zone id="world" routing="Full">'
+    size, text = hosts // count, '<zone id="world" routing="Full">'
     for k in range(count):
         text += (
-            f'<cluster id="cab{k}" prefix="node-" suffix=".x" radical="{k * each}-{k * each + each - 1}" speed="1Gf" '
+            f'<cluster id="cab{k}" prefix="node-" suffix=".x" radical="{k * size}-{k * size + size - 1}" speed="1Gf" '
         )
         text += f'{CABLES} limiter_link="187.5MBps" {LOOPBACK} router_id="rt{k}"/>'
         text += f'<link id="up{k}" bandwidth="1.25GBps" latency="0us" sharing_policy="SPLITDUPLEX"/>'

@@ -33,7 +33,9 @@ TABLE = PLogP(
     Parameter(2e-6, "s", 1e-6, 3e-6), (0, 1000, 2000), o_s=(1e-6, 1e-6, 2e-6), o_r=(1e-6, 2e-6, 2e-6),
     g=(1e-6, 3e-6, 5e-6), low={"g": (0.5e-6, 2e-6, 4e-6)}, high={"g": (2e-6, 4e-6, 6e-6)},
 )  # fmt: skip
-FLAT = {operation: {name for name in named if not named[name].stages} for operation, named in ALGORITHMS.items()}
+FLAT = {
+    operation: {name for name in algorithm if not algorithm[name].stages} for operation, algorithm in ALGORITHMS.items()
+}
 COPYING = predict.with_byte_times(TWO, memory_copy=1e-10)
 WITH_TABLE = Machine("table", (Segment("all", loggp=loggp()),), plogp=(TABLE,))
 
@@ -61,11 +63,11 @@ def test_ranger_takes_what_the_paper_says(name, arguments, microseconds, capsys)
 @pytest.mark.parametrize("operation", sorted(ALGORITHMS))
 def test_every_algorithm_has_a_time_and_the_fastest_is_the_best(operation):
     ranked = predict.algorithms(COPYING, operation, Problem(16, 0 if operation == "barrier" else 4096))
-    assert {one.algorithm for one in ranked} == FLAT[operation]
+    assert {entry.algorithm for entry in ranked} == FLAT[operation]
     forms = CLOSED_FORMS.get(operation, {})
-    assert all(one.time.seconds > 0 and (one.algorithm not in forms or one.closed_form > 0) for one in ranked)
-    assert ranked == sorted(ranked, key=lambda one: one.time.seconds)
-    assert all(one.exactness == forms[one.algorithm].exactness for one in ranked if one.algorithm in forms)
+    assert all(entry.time.seconds > 0 and (entry.algorithm not in forms or entry.closed_form > 0) for entry in ranked)
+    assert ranked == sorted(ranked, key=lambda entry: entry.time.seconds)
+    assert all(entry.exactness == forms[entry.algorithm].exactness for entry in ranked if entry.algorithm in forms)
     assert operation == "reduce_scatter" or len(forms) >= 2
     size = ranked[0].message_size
     best = predict.collective(COPYING, operation, Problem(16, size), algorithm="best")
@@ -75,7 +77,7 @@ def test_every_algorithm_has_a_time_and_the_fastest_is_the_best(operation):
 
 
 def test_algorithms_that_cannot_do_it_are_passed_over():
-    names = {one.algorithm for one in predict.algorithms(TWO, "alltoall", Problem(6, 8))}
+    names = {algorithm.algorithm for algorithm in predict.algorithms(TWO, "alltoall", Problem(6, 8))}
     assert names == FLAT["alltoall"] - {"pairwise-xor"}
 
 
@@ -130,17 +132,17 @@ def test_copies_and_reductions_take_the_machine_s_time_or_that_given():
     plain = predict.collective(TWO, "alltoall", Problem(8, 100))
     assert plain.algorithm == "bruck"
     assert "no memory_copy" in plain.remarks[0]
-    known = Machine("m", TWO.segments, memory_copy=Parameter(1e-9, "s/B"))
-    copied = predict.collective(known, "alltoall", Problem(8, 100))
+    result = Machine("m", TWO.segments, memory_copy=Parameter(1e-9, "s/B"))
+    copied = predict.collective(result, "alltoall", Problem(8, 100))
     assert copied.remarks == ()
     assert (
         copied.time.seconds
         == predict.collective(predict.with_byte_times(TWO, 1e-9), "alltoall", Problem(8, 100)).time.seconds
     )
     assert copied.time.seconds > plain.time.seconds
-    reduced = predict.collective(known, "reduce", Problem(2, 1000))
+    reduced = predict.collective(result, "reduce", Problem(2, 1000))
     assert reduced.remarks == ("a byte is combined in the time of its copy (--reduction)",)
-    slower = predict.collective(predict.with_byte_times(known, reduction=3e-9), "reduce", Problem(2, 1000))
+    slower = predict.collective(predict.with_byte_times(result, reduction=3e-9), "reduce", Problem(2, 1000))
     assert slower.time.seconds - reduced.time.seconds == pytest.approx(2e-6)
     assert slower.remarks == ()
 
@@ -153,16 +155,16 @@ def test_the_library_chooses_unless_told_otherwise(tmp_path):
     chosen = predict.collective(TWO, "bcast", Problem(8, 13 << 10), selector="mvapich2-1.0")
     assert chosen.algorithm == "scatter-recursive-doubling"
     rule = selection.SelectionRule("bcast", "chain", segment_size=512)
-    own = Machine("m", TWO.segments, selector="mpich", selection=(rule,))
-    chosen = predict.collective(own, "bcast", Problem(4, 2048))
+    result = Machine("m", TWO.segments, selector="mpich", selection=(rule,))
+    chosen = predict.collective(result, "bcast", Problem(4, 2048))
     assert (chosen.algorithm, chosen.segment_size) == ("chain", 512)
-    assert predict.collective(own, "bcast", Problem(4, 2048, segment_size=256)).segment_size == 256
-    assert predict.collective(own, "bcast", Problem(4, 2048), selector="mpich").algorithm == "binomial"
+    assert predict.collective(result, "bcast", Problem(4, 2048, segment_size=256)).segment_size == 256
+    assert predict.collective(result, "bcast", Problem(4, 2048), selector="mpich").algorithm == "binomial"
     path = tmp_path / "rules.json"
     selection.dump(selection.Selector("mine", (selection.SelectionRule("bcast", "linear"),)), path)
-    assert predict.collective(own, "bcast", Problem(4, 2048), selector=path).algorithm == "linear"
-    given = selection.Selector("mine", (rule,))
-    assert predict.collective(TWO, "bcast", Problem(4, 2048), selector=given).chosen_by == "mine"
+    assert predict.collective(result, "bcast", Problem(4, 2048), selector=path).algorithm == "linear"
+    entry = selection.Selector("mine", (rule,))
+    assert predict.collective(TWO, "bcast", Problem(4, 2048), selector=entry).chosen_by == "mine"
     sparse = selection.Selector("mine", (rule,), fallback="openmpi")
     chosen = predict.collective(TWO, "alltoall", Problem(4, 2048), selector=sparse)
     assert chosen.chosen_by == f"{selection.load('openmpi').name} (mine has no rule for it)"
@@ -264,19 +266,19 @@ def test_a_message_by_the_models_of_trains():
 
 def test_models_of_ping_pongs_come_first():
     postal = Postal(Parameter(3e-6, "s"), Parameter(1e-9, "s/B"))
-    both = Machine("m", (Segment("all", postal=postal, loggp=loggp()),), plogp=(TABLE,))
-    predicted = predict.send(both, 1000)
+    result = Machine("m", (Segment("all", postal=postal, loggp=loggp()),), plogp=(TABLE,))
+    predicted = predict.send(result, 1000)
     assert predicted.model == "postal"
     assert list(predicted.models) == ["postal", "plogp", "loggp", "logp"]
-    assert predict.send(both, 1000, model="plogp").postal == predicted.time
+    assert predict.send(result, 1000, model="plogp").postal == predicted.time
 
 
 # The verb
 
 
-def write(tmp_path, known=TWO):
+def write(tmp_path, known_machine=TWO):
     path = tmp_path / "m.toml"
-    machine.dump(known, path)
+    machine.dump(known_machine, path)
     return str(path)
 
 
@@ -298,7 +300,7 @@ def test_all_algorithms_are_a_table_with_the_fastest_first(tmp_path, capsys):
     shown = [line.split()[0] for line in lines[4:] if line.strip()]
     assert main([*arguments, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert [one["algorithm"] for one in printed["algorithms"]] == shown[: len(FLAT["bcast"])]
+    assert [algorithm["algorithm"] for algorithm in printed["algorithms"]] == shown[: len(FLAT["bcast"])]
     assert printed["algorithm"] == shown[0]
     assert printed["seconds"] == printed["algorithms"][0]["seconds"]
     assert main([*arguments[:7], "--algorithm", "best", "--segment-size", "8KiB", "--json"]) == 0
@@ -347,10 +349,10 @@ def test_options_reach_the_prediction(tmp_path, capsys):
 )
 def test_wrong_words_are_one_line_and_exit_code_2(arguments, words, capsys):
     assert main(["predict", "ranger", *arguments.split()]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert len(said.err.splitlines()) == 1
-    assert words in said.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1
+    assert words in output.err
 
 
 @pytest.mark.parametrize("work", ["send -n 1000", "bcast -n 1000 -p 2 --algorithm binomial"])
@@ -369,9 +371,9 @@ def test_parameters_may_stand_for_a_machine(work, capsys):
 )
 def test_parameters_that_predictions_do_not_take_are_named(parameters, words, capsys):
     assert main(["predict", parameters, "send", "-n", "8"]) == 2
-    said = capsys.readouterr().err
-    assert words in said
-    assert said.count("\n") == 1
+    err = capsys.readouterr().err
+    assert words in err
+    assert err.count("\n") == 1
 
 
 # Rules for a library
@@ -392,10 +394,10 @@ def test_tune_writes_rules_that_choose_what_is_fastest(library, hint, tmp_path, 
     choices = json.loads(capsys.readouterr().out)["choices"]
     assert len(choices) == 2 * 3 * 2
     selector = selection.load(rules)
-    for one in choices:
-        size, processes = one["message_size"], one["processes"]
-        assert selection.select(selector, one["operation"], size, processes).algorithm == one["algorithm"]
-    biggest = next(one for one in choices if one["operation"] == "alltoall" and one["processes"] == 16)
+    for choice in choices:
+        size, processes = choice["message_size"], choice["processes"]
+        assert selection.select(selector, choice["operation"], size, processes).algorithm == choice["algorithm"]
+    biggest = next(choice for choice in choices if choice["operation"] == "alltoall" and choice["processes"] == 16)
     ranked = predict.algorithms(TWO, "alltoall", Problem(16, biggest["message_size"]))
     assert biggest["algorithm"] == ranked[0].algorithm
 
@@ -408,9 +410,9 @@ def test_tune_replaces_neither_of_two_files_unasked(tmp_path, capsys):
     assert "rules.han exists: replace it with --force" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["rules.han"]
     assert main([*command, "--force"]) == 0
-    given = ["bcast", "-n", "8", "-p", "16", "-k", "4", "--selector", str(tmp_path / "rules.han"), "--json"]
+    rows = ["bcast", "-n", "8", "-p", "16", "-k", "4", "--selector", str(tmp_path / "rules.han"), "--json"]
     capsys.readouterr()
-    assert main(["predict", "L=2us,o=1us,g=1us,G=1ns", *given]) == 0
+    assert main(["predict", "L=2us,o=1us,g=1us,G=1ns", *rows]) == 0
     assert json.loads(capsys.readouterr().out)["algorithm"] == "two-level"
 
 
@@ -427,9 +429,9 @@ def test_tune_replaces_neither_of_two_files_unasked(tmp_path, capsys):
 def test_tune_says_what_is_wrong_in_a_line(arguments, words, tmp_path, capsys):
     small = ["--sizes", "8"] if "folder" in arguments else []
     assert main(["tune", write(tmp_path), *arguments.split(), *small]) == 2
-    said = capsys.readouterr()
-    assert len(said.err.splitlines()) == 1
-    assert words in said.err
+    output = capsys.readouterr()
+    assert len(output.err.splitlines()) == 1
+    assert words in output.err
 
 
 AWAITED = {"o_s": (1e-6,) * 4, "o_r": (1e-6, 1e-6, 2e-6, 90e-3), "g": (1e-6, 2e-6, 50e-3, 100e-3)}
@@ -461,9 +463,9 @@ def test_by_plogp_a_message_takes_no_longer_than_it_does_however_long_its_ends_w
 
 
 def lines(path, L, o, g, G, node_rate=None):
-    known = LogGP(*(Parameter(value) for value in (L, o, g, G)))
+    result = LogGP(*(Parameter(value) for value in (L, o, g, G)))
     rates = MaxRate(Parameter(L), Parameter(1 / G), Parameter(node_rate)) if node_rate else None
-    return Segment("all", path, loggp=known, max_rate=rates)
+    return Segment("all", path, loggp=result, max_rate=rates)
 
 
 WITHIN, BETWEEN = lines("same-node", 1.0, 0.25, 0.5, 1e-4), lines("between-nodes", 10.0, 0.5, 1.0, 1e-3)
@@ -478,10 +480,10 @@ def test_on_nodes_each_message_costs_what_its_path_says():
     assert on_nodes.closed_form is None
     # With a path, nodes say nothing but which algorithms there are.
     problems = Problem(4, 1001), Problem(4, 1001, nodes=Nodes(2))
-    one, other = (
+    result, other = (
         predict.collective(NODES, "bcast", problem, algorithm="linear", path="between-nodes") for problem in problems
     )
-    assert one.time == other.time
+    assert result.time == other.time
 
 
 def test_processes_of_a_node_share_its_rate():

@@ -32,37 +32,37 @@ SIZES = (1, 1024, 1 << 20)
 COUNTS = (2, 4, 5)
 
 
-def made(factor=1.0, known=KNOWN, operations=("bcast", "barrier", "alltoall"), model="loggp"):
+def measured_with(factor=1.0, known_machine=KNOWN, operations=("bcast", "barrier", "alltoall"), model="loggp"):
     """Measurements whose medians are the model's times over the factor."""
-    found = []
+    values = []
     for operation in operations:
         for processes in COUNTS:
             for size in (0,) if operation == "barrier" else SIZES:
-                time = predict.collective(known, operation, Problem(processes, size), model=model).time.seconds
-                found.append(record(Collective(operation, size, processes), time / factor))
+                time = predict.collective(known_machine, operation, Problem(processes, size), model=model).time.seconds
+                values.append(record(Collective(operation, size, processes), time / factor))
     for size in (0, *SIZES):
-        time = predict.send(known, size, model=model).time.seconds
-        found.append(record(PingPong(size, "same-node"), time / factor))
-    return Measurements((Launch(header(), tuple(found)),))
+        time = predict.send(known_machine, size, model=model).time.seconds
+        values.append(record(PingPong(size, "same-node"), time / factor))
+    return Measurements((Launch(header(), tuple(values)),))
 
 
 @pytest.mark.parametrize("model", ["loggp", "plogp", "logp"])
 def test_measurements_of_a_model_are_what_it_predicts(model):
-    found = predict.compare(KNOWN, made(model=model))
-    assert found.notes == ()
-    assert len(found.rows) == 2 * 9 + 3 + 4
-    assert all(row.relative_error(model) == pytest.approx(0, abs=1e-12) for row in found.rows)
-    for one in predict.summarise(found.rows):
-        if one.model == model:
-            assert one.mean_relative_error == pytest.approx(0, abs=1e-12)
-            assert one.factor == pytest.approx(1)
+    result = predict.compare(KNOWN, measured_with(model=model))
+    assert result.notes == ()
+    assert len(result.rows) == 2 * 9 + 3 + 4
+    assert all(row.relative_error(model) == pytest.approx(0, abs=1e-12) for row in result.rows)
+    for entry in predict.summarise(result.rows):
+        if entry.model == model:
+            assert entry.mean_relative_error == pytest.approx(0, abs=1e-12)
+            assert entry.factor == pytest.approx(1)
 
 
 def test_a_model_that_is_twice_too_slow_says_so():
-    found = predict.compare(KNOWN, made(2.0), models=["loggp"])
-    summaries = {one.operation: one for one in predict.summarise(found.rows)}
+    result = predict.compare(KNOWN, measured_with(2.0), models=["loggp"])
+    summaries = {entry.operation: entry for entry in predict.summarise(result.rows)}
     assert list(summaries) == ["send", "barrier", "bcast", "alltoall"]
-    for row in found.rows:
+    for row in result.rows:
         assert list(row.predicted) == ["loggp"]
         assert row.relative_error("loggp") == pytest.approx(1)
         assert row.absolute_error("loggp") == pytest.approx(row.measured.seconds)
@@ -71,7 +71,7 @@ def test_a_model_that_is_twice_too_slow_says_so():
     assert (bcast.points, bcast.largest_processes) == (9, 5)
     assert bcast.mean_relative_error == pytest.approx(1)
     assert bcast.factor == pytest.approx(2)
-    measured = [row.measured.seconds for row in found.rows if row.operation == "bcast"]
+    measured = [row.measured.seconds for row in result.rows if row.operation == "bcast"]
     assert bcast.mean_absolute_error == pytest.approx(sum(measured) / len(measured))
     assert list(bcast.by_size) == list(SIZES)
     assert list(bcast.by_processes) == list(COUNTS)
@@ -84,66 +84,68 @@ def test_the_factor_is_that_of_the_worst_size_on_the_most_processes():
         )
 
     rows = [row(1, 2, 100.0), row(1, 4, 3.0), row(8, 4, 0.25), row(64, 4, 1.0)]
-    (one,) = predict.summarise(rows)
-    assert (one.factor, one.factor_size, one.largest_processes) == (0.25, 8, 4)
-    assert one.mean_relative_error == pytest.approx((99 + 2 + 0.75 + 0) / 4)
-    assert one.by_size == {1: pytest.approx(50.5), 8: 0.75, 64: 0}
-    assert one.by_processes == {2: 99, 4: pytest.approx(2.75 / 3)}
+    (entry,) = predict.summarise(rows)
+    assert (entry.factor, entry.factor_size, entry.largest_processes) == (0.25, 8, 4)
+    assert entry.mean_relative_error == pytest.approx((99 + 2 + 0.75 + 0) / 4)
+    assert entry.by_size == {1: pytest.approx(50.5), 8: 0.75, 64: 0}
+    assert entry.by_processes == {2: 99, 4: pytest.approx(2.75 / 3)}
 
 
 def test_every_model_that_is_known_speaks_unless_told_which():
-    found = predict.compare(KNOWN, made())
-    by_operation = {row.operation: list(row.predicted) for row in found.rows}
+    result = predict.compare(KNOWN, measured_with())
+    by_operation = {row.operation: list(row.predicted) for row in result.rows}
     assert by_operation["bcast"] == ["plogp", "loggp", "logp"]
     assert by_operation["send"] == ["plogp", "loggp", "logp", "postal"]
-    only = predict.compare(KNOWN, made(), models=["postal"]).rows
+    only = predict.compare(KNOWN, measured_with(), models=["postal"]).rows
     assert {row.operation for row in only} == {"send"}
-    chosen = predict.compare(KNOWN, made(), operation="bcast", algorithm="linear").rows
+    chosen = predict.compare(KNOWN, measured_with(), operation="bcast", algorithm="linear").rows
     assert {(row.operation, row.algorithm) for row in chosen} == {("bcast", "linear")}
-    best = predict.compare(KNOWN, made(), operation="alltoall", algorithm="best", models=["loggp"]).rows
+    best = predict.compare(KNOWN, measured_with(), operation="alltoall", algorithm="best", models=["loggp"]).rows
     for row in best:
         fastest = predict.algorithms(KNOWN, "alltoall", Problem(row.processes, row.message_size), model="loggp")[0]
         assert row.predicted["loggp"] == fastest.time
 
 
 def test_processes_on_several_nodes_take_the_path_between_them():
-    both = Machine("m", (Segment("all", "same-node", loggp=LOGGP), Segment("all", "between-nodes", loggp=LOGGP)))
-    near = predict.compare(both, made()).rows
+    result = Machine("m", (Segment("all", "same-node", loggp=LOGGP), Segment("all", "between-nodes", loggp=LOGGP)))
+    near = predict.compare(result, measured_with()).rows
     assert {row.path for row in near} == {"same-node"}
     ranks = tuple(Rank(rank, rank % 2) for rank in range(5))
     apart = header(hosts=(Host("one"), Host("two")), ranks=ranks)
-    far = Measurements((Launch(apart, tuple(made().records)),))
-    rows = predict.compare(both, far, operation="bcast").rows
+    far = Measurements((Launch(apart, tuple(measured_with().records)),))
+    rows = predict.compare(result, far, operation="bcast").rows
     assert {row.path for row in rows} == {"between-nodes"}
-    assert {row.path for row in predict.compare(both, far, operation="bcast", path="same-node").rows} == {"same-node"}
+    assert {row.path for row in predict.compare(result, far, operation="bcast", path="same-node").rows} == {"same-node"}
     assert {row.path for row in predict.compare(LOGGP_ALONE, far, operation="bcast").rows} == {""}
 
 
 def test_what_no_model_knows_is_left_out_and_said():
     short = Machine("m", (Segment("all", limit=Limit(64), loggp=LOGGP), Segment("all", postal=POSTAL)))
-    found = predict.compare(short, made(), operation="bcast")
-    assert {row.message_size for row in found.rows} == {1}
-    assert found.notes[0].startswith("6 records left out: machine 'm', segment all (any): it has no LogGP parameters")
+    result = predict.compare(short, measured_with(), operation="bcast")
+    assert {row.message_size for row in result.rows} == {1}
+    assert result.notes[0].startswith("6 records left out: machine 'm', segment all (any): it has no LogGP parameters")
     ranger = machine.load("ranger")
-    rows = predict.compare(ranger, made(), operation="bcast").rows
+    rows = predict.compare(ranger, measured_with(), operation="bcast").rows
     assert [list(row.predicted) for row in rows if row.message_size > 8] == [["logp"]] * 6
-    nothing = Measurements((Launch(header(), (Record(Collective("barrier", 0, 2), "s", (0.0,) * 9),)),))
+    entry = Measurements((Launch(header(), (Record(Collective("barrier", 0, 2), "s", (0.0,) * 9),)),))
     with pytest.raises(InputError, match="nothing to compare: 1 record left out: a median time is 0"):
-        predict.compare(KNOWN, nothing)
+        predict.compare(KNOWN, entry)
 
 
 def test_collectives_that_no_model_is_of_are_left_out_and_counted():
-    known = tuple(made(operations=("bcast",)).records)
-    others = (
+    result = tuple(measured_with(operations=("bcast",)).records)
+    values = (
         Collective("gatherv", 8, 2),
         Collective("gatherv", 8, 4),
         Collective("bcast", 8, 2, mode="non-blocking"),
         Collective("bcast", 8, 2, mode="overlapped"),
         Collective("bcast_linear", 8, 2, start="round-time"),
     )
-    found = predict.compare(KNOWN, Measurements((Launch(header(), (*known, *(record(one, 1e-6) for one in others))),)))
-    assert len(found.rows) == len(known)
-    assert set(found.notes) == {
+    entry = predict.compare(
+        KNOWN, Measurements((Launch(header(), (*result, *(record(other, 1e-6) for other in values))),))
+    )
+    assert len(entry.rows) == len(result)
+    assert set(entry.notes) == {
         "2 records left out: no model is of gatherv",
         "1 record left out: no model is of non-blocking collectives",
         "1 record left out: no model is of overlapped collectives",
@@ -153,9 +155,9 @@ def test_collectives_that_no_model_is_of_are_left_out_and_counted():
 
 def test_blocking_collectives_are_compared_however_they_began():
     started = [record(Collective("bcast", 1024, 4, start), 1e-5) for start in ("barrier", "round-time", "fixed-window")]
-    found = predict.compare(KNOWN, Measurements((Launch(header(), tuple(started)),)))
-    assert found.notes == ()
-    assert len(found.rows) == 3
+    result = predict.compare(KNOWN, Measurements((Launch(header(), tuple(started)),)))
+    assert result.notes == ()
+    assert len(result.rows) == 3
 
 
 @pytest.mark.parametrize(
@@ -171,7 +173,7 @@ def test_blocking_collectives_are_compared_however_they_began():
 )
 def test_what_cannot_be_is_refused(options, words):
     with pytest.raises(InputError, match=words):
-        predict.compare(KNOWN, made(), **options)
+        predict.compare(KNOWN, measured_with(), **options)
     assert issubclass(MissingParameterError, LookupError)
 
 
@@ -185,12 +187,12 @@ def test_errors_in_words():
 
 
 def test_tables_for_the_terminal():
-    found = predict.compare(KNOWN, made(2.0))
-    summaries = predict.summarise(found.rows)
-    printed = "\n".join(shown(table, 140) for table in compared_tables(found.rows, summaries))
+    result = predict.compare(KNOWN, measured_with(2.0))
+    summaries = predict.summarise(result.rows)
+    printed = "\n".join(shown(table, 140) for table in compared_tables(result.rows, summaries))
     for words in ("Mean |E| by size", "by number of processes", "2.0 x too long p = 5, 1 B", "binomial", "+100 %"):
         assert words in printed
-    parts = {part.title: part for part in operation_tables(found.rows)}
+    parts = {part.title: part for part in operation_tables(result.rows)}
     headings = [column.heading for column in parts["bcast"].columns]
     assert headings[:4] == ["size", "p", "algorithm", "measured"]
     assert len(parts["bcast"].rows) == 9
@@ -198,28 +200,28 @@ def test_tables_for_the_terminal():
 
 
 def test_the_page_is_whole_and_holds_what_was_compared():
-    found = predict.compare(KNOWN, made(2.0))
-    page = Balance(html := render(KNOWN.name, found, predict.summarise(found.rows)))
+    result = predict.compare(KNOWN, measured_with(2.0))
+    page = Balance(html := render(KNOWN.name, result, predict.summarise(result.rows)))
     assert page.tags["script"] == 0
     assert page.events == []
     assert len(set(page.ids)) == len(page.ids)
-    assert all(one.startswith("#") for one in page.references)
+    assert all(reference.startswith("#") for reference in page.references)
     assert "<m> & co" in page.text
-    plots = [one for one in page.ids if "-size-" in one or "-count-" in one]
+    plots = [reference for reference in page.ids if "-size-" in reference or "-count-" in reference]
     # bcast and alltoall over size on 2, 4 and 5 processes and over processes for 3 sizes, barrier over processes
     assert page.tags["figure"] == 2 * (3 + 3) + 1 + 1
     assert {"bcast-size-4", "bcast-count-1024", "barrier-count-0", "send-same-node"} <= set(plots) | set(page.ids)
     assert "binomial; plogp" in html
-    assert render(KNOWN.name, found, predict.summarise(found.rows)) == html
+    assert render(KNOWN.name, result, predict.summarise(result.rows)) == html
 
 
 def write(tmp_path, measurements=None, name="measured.jsonl"):
     path = tmp_path / name
     with Writer(path) as writer:
-        for launch in (measurements or made(2.0)).launches:
+        for launch in (measurements or measured_with(2.0)).launches:
             writer.write(launch.header)
-            for one in launch.records:
-                writer.write(one)
+            for entry in launch.records:
+                writer.write(entry)
     return str(path)
 
 
@@ -246,7 +248,7 @@ def test_the_verb_compares_and_writes_the_page(tmp_path, stored, capsys):
     printed = json.loads(capsys.readouterr().out)
     assert {row["operation"] for row in printed["rows"]} == {"bcast"}
     assert all(row["relative_error"]["loggp"] == pytest.approx(1) for row in printed["rows"])
-    assert [one["model"] for one in printed["summary"]] == ["loggp", "logp"]
+    assert [entry["model"] for entry in printed["summary"]] == ["loggp", "logp"]
     assert printed["output"] is None
 
 
@@ -260,8 +262,12 @@ def test_a_results_file_in_place_of_the_machine_is_fitted(tmp_path, capsys):
         delay = 6e-6 + rest
         time = delay + 15 * (1e-6 + delay)
         trains.append(record(results.configurations.Train(size, 16, "same-node", delayed=True), time, delay=delay))
-    measured = [one for one in made(known=LOGGP_ALONE).records if isinstance(one.configuration, Collective)]
+    measured = [
+        entry
+        for entry in measured_with(known_machine=LOGGP_ALONE).records
+        if isinstance(entry.configuration, Collective)
+    ]
     path = write(tmp_path, Measurements((Launch(header(), (*trains, *measured)),)))
     assert main(["predict", path, "measurements", path, "--model", "loggp", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert max(one["mean_relative_error"] for one in printed["summary"]) < 0.1
+    assert max(entry["mean_relative_error"] for entry in printed["summary"]) < 0.1

@@ -58,11 +58,14 @@ def test_short_messages_of_blue_waters_follow_the_reduced_model():
 
 
 def test_a_halo_exchange_is_a_message_for_each_neighbour_and_moves_as_much_together():
-    known = machine.load("blue-waters")
-    one, six = predict.send(known, 16384, processes=16), predict.halo(known, 16384, 6, processes=16)
-    assert six.time.seconds == pytest.approx(6 * one.time.seconds)
-    assert six.postal.seconds == pytest.approx(6 * one.postal.seconds)
-    assert (six.ratio, six.aggregate_rate) == (pytest.approx(one.ratio), pytest.approx(one.aggregate_rate))
+    loaded = machine.load("blue-waters")
+    prediction, six = predict.send(loaded, 16384, processes=16), predict.halo(loaded, 16384, 6, processes=16)
+    assert six.time.seconds == pytest.approx(6 * prediction.time.seconds)
+    assert six.postal.seconds == pytest.approx(6 * prediction.postal.seconds)
+    assert (six.ratio, six.aggregate_rate) == (
+        pytest.approx(prediction.ratio),
+        pytest.approx(prediction.aggregate_rate),
+    )
 
 
 GAMMA, DELTA = 8.4e-9, 9.9e-11
@@ -85,12 +88,12 @@ NODE_AWARE = [
 def test_a_halo_over_several_paths_takes_what_the_node_aware_model_says(
     size, processes, neighbours, link, microseconds
 ):
-    known = machine.load("blue-waters-node-aware")
-    predicted = predict.halo(known, size, neighbours, processes=processes, link_volume=link)
+    loaded = machine.load("blue-waters-node-aware")
+    predicted = predict.halo(loaded, size, neighbours, processes=processes, link_volume=link)
     assert predicted.time.seconds == pytest.approx(microseconds * 1e-6, rel=1e-9)
     messages, paths_time = sum(neighbours.values()), 0.0
     for path, count in neighbours.items():
-        rates = known.max_rate(size, path)
+        rates = loaded.max_rate(size, path)
         parameters = (rates.alpha.value, rates.R_N.value, rates.R_C.value)
         paths_time += nodeaware.path_time(count, count * size, processes, *parameters)
     assert predicted.time.seconds == pytest.approx(nodeaware.time(paths_time, messages, link or 0, GAMMA, DELTA))
@@ -101,37 +104,37 @@ def test_a_halo_over_several_paths_takes_what_the_node_aware_model_says(
 
 
 def test_neighbours_as_a_number_are_all_on_one_path():
-    known = machine.load("blue-waters-node-aware")
-    assert predict.halo(known, 100, 6, processes=4) == predict.halo(known, 100, {"between-nodes": 6}, processes=4)
-    assert predict.halo(known, 100, 6, processes=4, path="same-node") == predict.halo(
-        known, 100, {"same-node": 6}, processes=4
+    loaded = machine.load("blue-waters-node-aware")
+    assert predict.halo(loaded, 100, 6, processes=4) == predict.halo(loaded, 100, {"between-nodes": 6}, processes=4)
+    assert predict.halo(loaded, 100, 6, processes=4, path="same-node") == predict.halo(
+        loaded, 100, {"same-node": 6}, processes=4
     )
 
 
 def test_neither_a_single_message_nor_the_ping_pong_has_the_terms_of_the_machine():
-    known = machine.load("blue-waters-node-aware")
-    one, many = predict.send(known, 100), predict.halo(known, 100, 10, link_volume=1000)
-    assert (one.queue_search, one.link_contention) == (None, None)
-    assert many.postal.seconds == pytest.approx(10 * one.time.seconds)
-    assert many.time.seconds == pytest.approx(10 * one.time.seconds + 100 * GAMMA + 1000 * DELTA)
+    loaded = machine.load("blue-waters-node-aware")
+    prediction, many = predict.send(loaded, 100), predict.halo(loaded, 100, 10, link_volume=1000)
+    assert (prediction.queue_search, prediction.link_contention) == (None, None)
+    assert many.postal.seconds == pytest.approx(10 * prediction.time.seconds)
+    assert many.time.seconds == pytest.approx(10 * prediction.time.seconds + 100 * GAMMA + 1000 * DELTA)
 
 
 def test_intervals_of_queue_search_and_link_contention_are_in_the_time():
     search = Parameter(8e-9, "s", 6e-9, 9e-9)
-    known = Machine("m", (RICH,), queue_search=search, link_contention=Parameter(1e-10, "s/B", 0.0, 3e-10))
-    plain, time = predict.halo(machine_of(RICH), 1000, 10).time.seconds, predict.halo(known, 1000, 10).time
+    result = Machine("m", (RICH,), queue_search=search, link_contention=Parameter(1e-10, "s/B", 0.0, 3e-10))
+    plain, time = predict.halo(machine_of(RICH), 1000, 10).time.seconds, predict.halo(result, 1000, 10).time
     assert (time.low, time.high) == (pytest.approx(plain + 6e-7), pytest.approx(plain + 9e-7))
-    both = predict.halo(known, 1000, 10, link_volume=1000)
-    assert (both.link_contention.low, both.link_contention.high) == (0, pytest.approx(3e-7))
-    assert (both.time.low, both.time.high) == (pytest.approx(plain + 6e-7), pytest.approx(plain + 12e-7))
+    prediction = predict.halo(result, 1000, 10, link_volume=1000)
+    assert (prediction.link_contention.low, prediction.link_contention.high) == (0, pytest.approx(3e-7))
+    assert (prediction.time.low, prediction.time.high) == (pytest.approx(plain + 6e-7), pytest.approx(plain + 12e-7))
     exact = Machine("m", (RICH,), queue_search=Parameter(8e-9))
     assert predict.halo(exact, 1000, 10).time.low is None
 
 
 def test_each_path_has_its_own_model():
-    known = Machine("m", (Segment("all", "between-nodes", extended=RICH.extended, postal=RICH.postal),
+    result = Machine("m", (Segment("all", "between-nodes", extended=RICH.extended, postal=RICH.postal),
                           Segment("eager", "same-node", postal=RICH.postal)))  # fmt: skip
-    predicted = predict.halo(known, 1000, {"between-nodes": 2, "same-node": 3})
+    predicted = predict.halo(result, 1000, {"between-nodes": 2, "same-node": 3})
     assert predicted.model == "extended + postal"
     assert predicted.models.keys() == {"extended + postal", "postal"}
     assert (predicted.protocol, predicted.path) == ("all + eager", "between-nodes + same-node")
@@ -236,19 +239,19 @@ SHARE = st.floats(0, 1)
 def test_the_interval_holds_every_combination_of_parameters(shares, processes, size):
     ends = [("s", 1e-6, 3e-6), ("B/s", 4e9, 8e9), ("B/s", 1e9, 5e9), ("B/s", 0, 2e9)]
     alpha, node, first, further = (Parameter((low + high) / 2, unit, low, high) for unit, low, high in ends)
-    known = machine_of(Segment("all", extended=Extended(alpha, first, further, node)))
-    time = predict.send(known, size, processes=processes).time
+    result = machine_of(Segment("all", extended=Extended(alpha, first, further, node)))
+    time = predict.send(result, size, processes=processes).time
     inside = [low + share * (high - low) for share, (_, low, high) in zip(shares, ends, strict=True)]
     assert time.low * (1 - 1e-12) <= maxrate.extended_time(size, processes, *inside) <= time.high * (1 + 1e-12)
     assert time.low <= time.seconds <= time.high
 
 
 def test_the_extended_model_says_how_many_processes_fill_the_node_where_it_is_alone():
-    known = machine.load("blue-waters")
-    assert optimize.communicating_processes(known, 1 << 20) == 5
-    assert optimize.communicating_processes(known, 8) == 1  # further processes add nothing
+    loaded = machine.load("blue-waters")
+    assert optimize.communicating_processes(loaded, 1 << 20) == 5
+    assert optimize.communicating_processes(loaded, 8) == 1  # further processes add nothing
     with pytest.raises(MissingParameterError, match="does not limit"):
-        optimize.communicating_processes(known, 1000)
+        optimize.communicating_processes(loaded, 1000)
     assert optimize.communicating_processes(machine_of(RICH), 1000) == 4  # of the model that predicts
 
 
@@ -258,19 +261,19 @@ def test_every_published_machine_names_its_source():
 
 @pytest.mark.parametrize("name", [name for name in machine.published() if not machine.load(name).overlap])
 def test_every_published_machine_predicts_but_those_that_are_of_overlap_alone(name):
-    known = machine.load(name)
-    for segment in known.segments:
+    loaded = machine.load(name)
+    for segment in loaded.segments:
         size = segment.limit.value if segment.limit else 1 << 20
         model = "logp" if segment.loggp is not None and segment.loggp.G is None else None
-        assert predict.send(known, size, path=segment.path, model=model).time.seconds > 0
+        assert predict.send(loaded, size, path=segment.path, model=model).time.seconds > 0
 
 
 def test_a_machine_is_a_file_or_a_published_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    mine = Machine("mine", (Segment("all", limit=Limit(8)), Segment("rest")))
-    machine.dump(mine, "mine.toml")
-    machine.dump(mine, "without-suffix")
-    assert machine.load("mine.toml") == machine.load(tmp_path / "without-suffix") == mine
+    result = Machine("mine", (Segment("all", limit=Limit(8)), Segment("rest")))
+    machine.dump(result, "mine.toml")
+    machine.dump(result, "without-suffix")
+    assert machine.load("mine.toml") == machine.load(tmp_path / "without-suffix") == result
     with pytest.raises(InputError, match=r"neither a file nor a published machine.*blue-waters"):
         machine.load("red-waters")
     with pytest.raises(InputError, match="No such file"):
@@ -314,8 +317,8 @@ def test_predict_prints_what_queue_search_and_link_contention_add(capsys):
 
 
 def test_predict_as_json_has_the_terms_of_the_machine(tmp_path, capsys):
-    known = Machine("m", (RICH,), queue_search=Parameter(8e-9, "s", 6e-9, 9e-9))
-    machine.dump(known, tmp_path / "machine.toml")
+    result = Machine("m", (RICH,), queue_search=Parameter(8e-9, "s", 6e-9, 9e-9))
+    machine.dump(result, tmp_path / "machine.toml")
     assert main(["predict", str(tmp_path / "machine.toml"), "halo", "-n", "8", "--neighbours", "any=10", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     search = [printed[f"queue_search_{end}"] for end in ("seconds", "low", "high")]
@@ -340,8 +343,8 @@ def test_machines_lists_names_and_sources(capsys):
     assert all(name in printed for name in machine.published())
     assert main(["list", "machines", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["machines"]
-    assert [one["name"] for one in listed] == list(machine.published())
-    assert all(any(name in one["source"] for name in ("EuroMPI", "March", "Iancu", "Bédaride")) for one in listed)
+    assert [entry["name"] for entry in listed] == list(machine.published())
+    assert all(any(name in entry["source"] for name in ("EuroMPI", "March", "Iancu", "Bédaride")) for entry in listed)
 
 
 @pytest.mark.parametrize(
@@ -369,10 +372,10 @@ def test_machines_lists_names_and_sources(capsys):
 )
 def test_wrong_words_are_one_line_and_exit_code_2(arguments, words, capsys):
     assert main(["predict", *arguments]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert len(said.err.splitlines()) == 1
-    assert words in said.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1
+    assert words in output.err
 
 
 def test_streams_alone_tell_how_many_processes_fill_the_node(tmp_path, capsys):
@@ -384,11 +387,11 @@ def test_streams_alone_tell_how_many_processes_fill_the_node(tmp_path, capsys):
         for size in (2**exponent for exponent in range(21)):
             rate = pairs * size / (2e-7 + pairs * size / min(25e9, pairs * 9e9))
             lines.append(f"{size:<10d}{rate / 1e6:20.2f}{rate / size:18.2f}")
-    file, known = tmp_path / "osu_mbw_mr.txt", tmp_path / "machine.toml"
+    file, value = tmp_path / "osu_mbw_mr.txt", tmp_path / "machine.toml"
     file.write_text("\n".join(lines) + "\n")
-    assert main(["fit", str(file), "-o", str(known)]) == 0
+    assert main(["fit", str(file), "-o", str(value)]) == 0
     capsys.readouterr()
-    assert main(["predict", str(known), "send", "-n", "1MiB", "-k", "8", "--json"]) == 0
+    assert main(["predict", str(value), "send", "-n", "1MiB", "-k", "8", "--json"]) == 0
     predicted = json.loads(capsys.readouterr().out)
     assert predicted["model"] == "one-way"
     assert predicted["filling_processes"] == 3

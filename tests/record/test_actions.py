@@ -59,9 +59,9 @@ def test_time_between_polls_is_no_computation(tmp_path):
 
 def test_matched_probe_is_the_receive(tmp_path):
     first, second = pair()
-    found = {"source": 1, "received_tag": 9, "received_bytes": 70}
-    first.call("Mprobe", 0, 1, peer=-1, tag=-1, message=1, **found)
-    first.call("Mrecv", 1, 2, bytes=70, message=1, **found)
+    table = {"source": 1, "received_tag": 9, "received_bytes": 70}
+    first.call("Mprobe", 0, 1, peer=-1, tag=-1, message=1, **table)
+    first.call("Mrecv", 1, 2, bytes=70, message=1, **table)
     _, (lines, _) = actions_of(tmp_path, first, second)
     assert lines == ["recv -1 -1 1073741824 6"]
 
@@ -195,18 +195,18 @@ def test_collectives_between_two_groups_are_messages(tmp_path, name, form):
     for rank, log in enumerate(logs):
         side = int(rank > 0)
         log.communicator(3, groups[side], groups[1 - side], kind=4)
-        given = {"bytes": 100, "room": 100, "operation": 3, "sent_counts": [100] * (3 if side == 0 else 1),
+        table = {"bytes": 100, "room": 100, "operation": 3, "sent_counts": [100] * (3 if side == 0 else 1),
                  "received_counts": [100] * (3 if side == 0 else 1)}  # fmt: skip
         if name == "Reduce_scatter":  # counts of the own group
-            given["received_counts"] = [300] if side == 0 else [100] * 3
+            table["received_counts"] = [300] if side == 0 else [100] * 3
         if name == "Reduce_scatter_block":
-            given["bytes"] = 300 if side == 0 else 100
+            table["bytes"] = 300 if side == 0 else 100
         if name in ROOTED:
-            given["root"] = 1 if side == 0 else -3 if rank == 2 else -2
+            table["root"] = 1 if side == 0 else -3 if rank == 2 else -2
         if form:
-            given["request"] = 5
+            table["request"] = 5
         fields = CODES[f"MPI_{form}{name.lower() if form else name}"].fields
-        values = {field: value for field, value in given.items() if field in fields}
+        values = {field: value for field, value in table.items() if field in fields}
         log.call(f"{form}{name.lower() if form else name}", 0, 1, communicator=3, **values)
         if form:
             log.call("Wait", 1, 2, given=1, completed=[(5, -2, 0, 0)])
@@ -382,8 +382,8 @@ def test_replay_is_that_of_the_written_traces(tmp_path):
     recording = record.load(tmp_path / "run")
     direct = run(record.RecordedActions(recording).program(), SMPI, FLAT)
     record.convert(recording, tmp_path / "traces")
-    written = run(replay(tmp_path / "traces" / "list.txt"), SMPI, FLAT)
-    assert direct.seconds == written.seconds > 0
+    result = run(replay(tmp_path / "traces" / "list.txt"), SMPI, FLAT)
+    assert direct.seconds == result.seconds > 0
     assert not direct.blocked
 
 

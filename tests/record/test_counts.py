@@ -111,7 +111,7 @@ with open(f"{sys.argv[1]}.{rank}", "w") as report:
 '''
 
 
-def said(report):
+def counts_in(report):
     """Return what a program's ranks have said: name -> [count, bytes], and (rank, peer) -> [messages, bytes]."""
     calls, cells = {}, {}
     for rank in range(RANKS):
@@ -141,7 +141,7 @@ def test_every_call_of_a_c_program_is_counted(tmp_path):
     subprocess.run([find("mpicc"), "-w", str(EVERY_CALL), "-o", str(program)], check=True)
     completed = launch(RANKS, *RECORD, folder, "--", program, tmp_path / "file", report)
     assert completed.returncode == 0, completed.stderr
-    assert reported(folder) == said(report)
+    assert reported(folder) == counts_in(report)
     actions = record.RecordedActions(record.load(folder))
     for rank in range(RANKS):
         assert Counter(line.split()[0] for line in actions.text(rank))
@@ -156,4 +156,4 @@ def test_an_mpi4py_program_is_recorded_as_it_says(tmp_path):
     program.write_text(OBJECTS)
     completed = launch(RANKS, *RECORD, folder, "--", sys.executable, program, report)
     assert completed.returncode == 0, completed.stderr
-    assert reported(folder) == said(report)
+    assert reported(folder) == counts_in(report)

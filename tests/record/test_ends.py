@@ -154,7 +154,7 @@ def test_threads_of_python(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("what", "code", "fault"),
+    ("ending", "code", "fault"),
     [
         ("exit", 7, "exit without MPI_Finalize, code 7"),
         ("crash", -signal.SIGABRT, "its log ends before the program does"),
@@ -162,8 +162,8 @@ def test_threads_of_python(tmp_path):
         ("after", 6, None),
     ],
 )
-def test_ends_of_c_programs(program, tmp_path, what, code, fault):
-    ended, recording = alone(tmp_path / "r", program, what)
+def test_ends_of_c_programs(program, tmp_path, ending, code, fault):
+    ended, recording = alone(tmp_path / "r", program, ending)
     assert ended == code
     if fault is None:
         assert recording.faults == ()

@@ -134,13 +134,13 @@ def test_calls_of_random_fields_do_no_harm(tmp_path_factory, parts):
 def test_calls_are_the_same_wherever_the_bytes_end(parts):
     content = b"".join(b"\x10" + unsigned(call.code) + signed(3) + unsigned(2) + noise for call, noise in parts)
     content += b"\x07" + unsigned(1) + signed(0) + unsigned(0)
-    decoder, used, taken = decoded(content)
+    decoder, used, result = decoded(content)
     ample, used_of_ample, taken_of_ample = decoded(content + bytes(1000))
     assert used == used_of_ample or used_of_ample > len(content)
     if used == used_of_ample:
         assert (decoder.problem, decoder.last) == (ample.problem, ample.last)
-        assert all(map(np.array_equal, taken[:3], taken_of_ample[:3]))
-        assert taken[3] == taken_of_ample[3]
+        assert all(map(np.array_equal, result[:3], taken_of_ample[:3]))
+        assert result[3] == taken_of_ample[3]
 
 
 def test_zeros_end_a_log_that_was_not_finished(tmp_path):

@@ -14,8 +14,8 @@ def profiled(folder, logs, ticks=None):
 
 
 def site(profile, call):
-    (found,) = (each for each in profile.sites if each.call == f"MPI_{call}")
-    return found
+    (entry,) = (item for item in profile.sites if item.call == f"MPI_{call}")
+    return entry
 
 
 def test_a_receive_waits_for_a_late_sender(tmp_path):
@@ -88,7 +88,7 @@ def test_receives_match_in_the_order_in_which_they_were_posted(tmp_path):
     logs[1].call("Wait", SECOND, 5 * SECOND, line=20, given=1, completed=[(2, 0, 3, 2)])  # the second, first
     logs[1].call("Wait", 5 * SECOND, 6 * SECOND, line=21, given=1, completed=[(1, 0, 3, 1)])
     profile = profiled(tmp_path, logs)
-    waits = {each.line: each.waiting for each in profile.sites if each.call == "MPI_Wait"}
+    waits = {entry.line: entry.waiting for entry in profile.sites if entry.call == "MPI_Wait"}
     assert waits == {20: 3.0, 21: 0.0}
 
 
@@ -104,7 +104,7 @@ def test_wildcards_and_probes_know_whom_they_have_waited_for(tmp_path):
     logs[1].call("Send", 5 * SECOND, 5 * SECOND + 1, peer=0, tag=9, bytes=2)
     logs[1].call("Send", 8 * SECOND, 8 * SECOND + 1, peer=0, tag=9, bytes=6)
     profile = profiled(tmp_path, logs)
-    waits = {each.line: (each.waiting, each.waits_for) for each in profile.sites if "Send" not in each.call}
+    waits = {entry.line: (entry.waiting, entry.waits_for) for entry in profile.sites if "Send" not in entry.call}
     assert waits == {1: (1.0, 2), 2: (0.0, None), 3: (2.0, 1), 4: (2.0, 1), 5: (0.0, None)}
     assert profile.calls["MPI_Mrecv"].bytes == 6
     assert profile.faults == ()
@@ -134,7 +134,7 @@ def test_a_cancelled_receive_takes_no_message(tmp_path):
     logs[1].call("Wait", SECOND, 3 * SECOND, line=9, given=1, completed=[(2, 0, 0, 5)])
     logs[0].call("Send", 2 * SECOND, 2 * SECOND + 1, peer=1, bytes=5)
     profile = profiled(tmp_path, logs)
-    assert next(each.waiting for each in profile.sites if each.line == 9) == 1.0
+    assert next(entry.waiting for entry in profile.sites if entry.line == 9) == 1.0
     assert profile.faults == ()
 
 
@@ -188,7 +188,7 @@ def test_sub_communicators_are_made_one_over_ranks_whatever_their_numbers(tmp_pa
     profile = profiled(tmp_path, logs)
     assert [rank.waiting for rank in profile.ranks] == [2, 0, 2, 0]
     assert profile.matrix.dense("messages").tolist() == [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
-    assert {each.name: (each.processes, each.count) for each in profile.communicators} == {
+    assert {row.name: (row.processes, row.count) for row in profile.communicators} == {
         "half 0": (2, 4), "half 1": (2, 4)
     }  # fmt: skip
 

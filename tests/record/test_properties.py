@@ -55,13 +55,13 @@ def test_sums_over_any_grouping_are_equal(tmp_path_factory, steps):
     calls, sites, communicators = profile.calls.values(), profile.sites, profile.communicators
     for group in (sites, communicators):
         for name in ("count", "bytes"):
-            assert sum(getattr(each, name) for each in group) == sum(getattr(each, name) for each in calls)
+            assert sum(getattr(call, name) for call in group) == sum(getattr(call, name) for call in calls)
         for name in ("seconds", "waiting"):
-            assert near(sum(getattr(each, name) for each in group), sum(getattr(each, name) for each in calls))
-    assert near(sum(rank.waiting + rank.transferring for rank in profile.ranks), sum(each.seconds for each in calls))
+            assert near(sum(getattr(call, name) for call in group), sum(getattr(call, name) for call in calls))
+    assert near(sum(rank.waiting + rank.transferring for rank in profile.ranks), sum(call.seconds for call in calls))
     assert near(sum(rank.waiting for rank in profile.ranks), sum(rank.caused for rank in profile.ranks))
-    assert sum(rank.calls for rank in profile.ranks) == sum(each.count for each in calls)
-    assert all(0 <= each.waiting <= each.seconds + 1e-12 for each in calls)
+    assert sum(rank.calls for rank in profile.ranks) == sum(call.count for call in calls)
+    assert all(0 <= call.waiting <= call.seconds + 1e-12 for call in calls)
     assert profile.faults == ()
 
 
@@ -81,9 +81,9 @@ def test_bytes_of_the_matrix_are_bytes_of_sends(tmp_path_factory, steps):
 def test_renaming_ranks_renames_the_matrix_and_the_rows_of_ranks(tmp_path_factory, steps, order):
     folder = tmp_path_factory.mktemp("r")
     plain, renamed = profiled(folder / "a", steps), profiled(folder / "b", steps, order)
-    for what in ("messages", "bytes"):
-        square = renamed.matrix.dense(what)
-        assert (square[order][:, order] == plain.matrix.dense(what)).all()
+    for entry in ("messages", "bytes"):
+        square = renamed.matrix.dense(entry)
+        assert (square[order][:, order] == plain.matrix.dense(entry)).all()
     for rank, new in enumerate(order):
         assert near(plain.ranks[rank].waiting, renamed.ranks[new].waiting)
-    assert near(*(sum(each.waiting for each in profile.calls.values()) for profile in (plain, renamed)))
+    assert near(*(sum(call.waiting for call in profile.calls.values()) for profile in (plain, renamed)))

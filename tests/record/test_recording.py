@@ -129,18 +129,18 @@ def test_communicators_windows_and_regions(record):
         cart.Neighbor_alltoall(np.zeros(4), np.zeros(4))
         """)  # fmt: skip
     records = decode(logs[1])[1]
-    made = {record["id"]: record for record in records if record["kind"] == "communicator"}
+    values = {record["id"]: record for record in records if record["kind"] == "communicator"}
     (reduction,) = calls(logs[1], "Allreduce")
     assert (reduction["bytes"], reduction["operation"]) == (24, 3)
-    assert (made[reduction["communicator"]]["local"], made[reduction["communicator"]]["name"]) == ([3, 1], "row")
-    between = made[calls(logs[1], "Barrier")[0]["communicator"]]
+    assert (values[reduction["communicator"]]["local"], values[reduction["communicator"]]["name"]) == ([3, 1], "row")
+    between = values[calls(logs[1], "Barrier")[0]["communicator"]]
     assert (between["topology"], between["local"], between["remote"]) == (4, [0, 1], [2, 3])
     (put,) = calls(logs[1], "Put")
     assert (put["bytes"], put["target"], put["window"]) == (16, 0, 1)
     assert [record["bytes"] for record in records if record["kind"] == "window"] == [80]
     assert [call["level"] for call in calls(logs[1], "Pcontrol")] == [0, 2]
     (exchange,) = calls(logs[1], "Neighbor_alltoall")
-    assert (exchange["bytes"], made[exchange["communicator"]]["topology"]) == (8, 1)
+    assert (exchange["bytes"], values[exchange["communicator"]]["topology"]) == (8, 1)
 
 
 def test_what_libraries_look_at_in_a_collective_is_recorded(record):
@@ -160,13 +160,13 @@ def test_what_libraries_look_at_in_a_collective_is_recorded(record):
         world.Barrier()
         """)  # fmt: skip
     for log in logs:
-        data, seen = (0, 0), []
+        data, rows = (0, 0), []
         for item in decode(log)[1]:
             if item["kind"] == "data":
                 data = item["element"], item["flags"]
             elif item["kind"] == "call" and item["name"] not in {"MPI_Init_thread", "MPI_Barrier", "MPI_Finalize"}:
-                seen.append((item["name"].removeprefix("MPI_"), *data))
-        assert seen == [
+                rows.append((item["name"].removeprefix("MPI_"), *data))
+        assert rows == [
             ("Allreduce", 4, 0), ("Reduce", 4, 6), ("Reduce_scatter_block", 8, 2), ("Alltoall", 8, 1),
             ("Alltoall", 8, 0), ("Bcast", 12, 0),
         ]  # fmt: skip

@@ -38,7 +38,7 @@ def _limit():
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def pages(tmp_path_factory):
     """Return a function that writes an example, once."""
     folder, files = tmp_path_factory.mktemp("pages"), {}
 
@@ -74,8 +74,8 @@ def violations(visited):
     from axe_playwright_python.sync_playwright import Axe
 
     options = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": False}}}
-    found = Axe().run(visited.page, {"exclude": [["svg"]]}, options).response["violations"]
-    return [f"{rule['id']}: {node['html'][:120]}" for rule in found for node in rule["nodes"][:3]]
+    violation = Axe().run(visited.page, {"exclude": [["svg"]]}, options).response["violations"]
+    return [f"{rule['id']}: {node['html'][:120]}" for rule in violation for node in rule["nodes"][:3]]
 
 
 def stops(visited):
@@ -91,10 +91,10 @@ def stops(visited):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_can_be_read_by_everybody(browser, written, name):
+def test_a_page_can_be_read_by_everybody(browser, pages, name):
     """One test a page, as each part needs it written and opened; what is wrong is listed by part."""
     wrong = {}
-    with visit(browser, written(name), color_scheme="light") as visited:
+    with visit(browser, pages(name), color_scheme="light") as visited:
         page = visited.page
         wrong["labels, order of headings"] = violations(visited)
         wrong["contrast"] = look(visited, "faint")
@@ -138,8 +138,8 @@ def test_what_is_wrong_is_noticed(browser, tmp_path):
         assert visited.requests == ["http://localhost:1/none.png"]
 
 
-def test_folds_open_and_close_with_the_keys(browser, written):
-    with visit(browser, written("recording")) as visited:
+def test_folds_open_and_close_with_the_keys(browser, pages):
+    with visit(browser, pages("recording")) as visited:
         visited.page.locator("summary").first.focus()
         for is_open in (True, False):
             visited.page.keyboard.press("Enter")
@@ -174,15 +174,15 @@ def test_keys_and_buttons_zoom_and_move(browser, charts):
     with visit(browser, charts / "two.html") as visited:
         first, keyboard = picture(visited), visited.page.keyboard
         visited.page.locator("#canvas-0").focus()
-        for there, back in (("+", "-"), ("]", "["), ("+", "0"), ("]", "Home")):
-            keyboard.press(there)
+        for entry, back in (("+", "-"), ("]", "["), ("+", "0"), ("]", "Home")):
+            keyboard.press(entry)
             assert picture(visited) != first
             keyboard.press(back)
             assert picture(visited) == first
         keyboard.press("+")
         half = picture(visited)
-        for there, back in (("ArrowRight", "ArrowLeft"), ("ArrowLeft", "ArrowRight")):
-            keyboard.press(there)
+        for entry, back in (("ArrowRight", "ArrowLeft"), ("ArrowLeft", "ArrowRight")):
+            keyboard.press(entry)
             assert picture(visited) != half
             keyboard.press(back)
             assert picture(visited) == half
@@ -248,12 +248,12 @@ def test_dragging_along_the_axis_or_with_shift_zooms_to_a_span(browser, charts):
 
 def test_enter_reads_an_interval_arrows_others_and_escape_ends_it(browser, charts):
     with visit(browser, charts / "one.html") as visited:
-        before, keyboard, said = picture(visited), visited.page.keyboard, []
+        before, keyboard, rows = picture(visited), visited.page.keyboard, []
         visited.page.locator("#canvas-0").focus()
         for key in ("Enter", "ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowLeft"):
             keyboard.press(key)
-            said.append(tip(visited))
-        assert said == [
+            rows.append(tip(visited))
+        assert rows == [
             "rank 0\nsend to rank 1, 1 KiB\nstart 0 s, length 1 us",
             "rank 0\ncompute\nstart 1 us, length 1.5 us",
             "rank 0\ntransfer\nstart 4 us, length 2 us",

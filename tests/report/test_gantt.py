@@ -25,11 +25,11 @@ from commmodel.simulate.timeline import Timeline
 TICKS = 2**32 - 1
 
 
-def columns_of(one):
+def columns_of(chart_data):
     """Return the arrays of a chart, unpacked: planes of bytes of one weight, times as what lies between them."""
-    planes = np.frombuffer(zlib.decompress(base64.b64decode(one.columns)), np.uint8)
-    pieces, messages = one.data["pieces"], one.data["messages"]
-    kinds = [("first", "<u4", one.data["ranks"] + 1)]
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(chart_data.columns)), np.uint8)
+    pieces, messages = chart_data.data["pieces"], chart_data.data["messages"]
+    kinds = [("first", "<u4", chart_data.data["ranks"] + 1)]
     kinds += [(name, kind, pieces) for name, kind in zip(("start", "end"), ("<u4", "<u4"), strict=True)]
     kinds += [("state", "<u1", pieces), ("peer", "<i4", pieces), ("detail", "<f4", pieces)]
     kinds += [("left", "<u4", messages), ("arrived", "<u4", messages)]
@@ -40,7 +40,7 @@ def columns_of(one):
         part = planes[place : place + width * count].reshape(width, count)
         columns[name] = np.ascontiguousarray(part.T).view(kind).ravel()
         place += part.size
-    assert place + len(one.data["links"]) * COLUMNS == planes.size
+    assert place + len(chart_data.data["links"]) * COLUMNS == planes.size
     for begin, end in (("start", "end"), ("left", "arrived")):
         gaps, lengths = columns[begin].astype(np.int64), columns[end].astype(np.int64)
         columns[end] = np.cumsum(gaps + lengths) % 2**32
@@ -70,8 +70,8 @@ def test_the_page_has_every_interval_at_its_time():
 
 
 @given(st.integers(1, 6), st.integers(1, 60), st.integers(1, 100), st.integers(0, 3))
-def test_thinning_loses_no_interval_and_keeps_to_the_limit(processes, each, most, seed):
-    timeline = random_timeline(processes, each, seed)
+def test_thinning_loses_no_interval_and_keeps_to_the_limit(processes, per_rank, most, seed):
+    timeline = random_timeline(processes, per_rank, seed)
     pieces, resolution = thinned(timeline, most)
     assert pieces["count"].sum() == timeline.intervals.size
     assert pieces.size <= max(most, processes)
@@ -79,8 +79,8 @@ def test_thinning_loses_no_interval_and_keeps_to_the_limit(processes, each, most
         assert timeline.intervals.size <= most
     assert pieces["end"].max() == timeline.seconds
     for rank in range(processes):
-        own = pieces[pieces["rank"] == rank]
-        assert (own["start"][1:] >= own["end"][:-1]).all()
+        piece = pieces[pieces["rank"] == rank]
+        assert (piece["start"][1:] >= piece["end"][:-1]).all()
     together = pieces[pieces["count"] > 1]
     assert ((together["share"] > 0) & (together["share"] <= 1)).all()
 
@@ -110,9 +110,9 @@ def test_a_page_of_many_intervals_is_small_and_says_what_it_leaves_out(monkeypat
 
 def test_of_many_messages_the_largest_stay_in_order():
     timeline = random_timeline(4, 40)
-    one = chart(timeline, timeline.seconds, 1000, 7)
+    result = chart(timeline, timeline.seconds, 1000, 7)
     largest = np.sort(timeline.transfers["size"])[-7:]
-    columns = columns_of(one)
+    columns = columns_of(result)
     assert sorted(columns["bytes"].tolist()) == largest.tolist()
     assert (np.diff(columns["left"]) >= 0).all()
 
@@ -126,10 +126,10 @@ def test_of_equal_messages_some_from_all_of_the_time_stay():
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=6), st.integers(0, 2000))
-def test_what_one_chart_does_not_need_is_for_the_others(wanted, most):
-    given_away = shares(wanted, most)
-    assert all(0 <= own <= want for own, want in zip(given_away, wanted, strict=True))
-    assert most - len(wanted) < sum(given_away) <= most or given_away == wanted
+def test_what_one_chart_does_not_need_is_for_the_others(needs, most):
+    given_away = shares(needs, most)
+    assert all(0 <= entry <= want for entry, want in zip(given_away, needs, strict=True))
+    assert most - len(needs) < sum(given_away) <= most or given_away == needs
 
 
 def test_the_overview_shows_the_state_that_took_most_of_each_column():
@@ -141,12 +141,12 @@ def test_the_overview_shows_the_state_that_took_most_of_each_column():
 
 
 @given(st.integers(1, 8), st.integers(1, 40), st.integers(1, 8))
-def test_overviews_have_ordered_runs_inside_their_columns(processes, each, bands):
-    timeline = random_timeline(processes, each)
+def test_overviews_have_ordered_runs_inside_their_columns(processes, per_rank, bands):
+    timeline = random_timeline(processes, per_rank)
     pieces, _ = thinned(timeline, 10**6)
-    found = overview(pieces, processes, timeline.seconds, bands, 50)
-    assert len(found) == min(processes, bands)
-    for runs in found:
+    result = overview(pieces, processes, timeline.seconds, bands, 50)
+    assert len(result) == min(processes, bands)
+    for runs in result:
         edges = [edge for _, begin, end in runs for edge in (begin, end)]
         assert edges == sorted(edges)
         assert all(0 <= begin < end <= 50 for _, begin, end in runs)
@@ -182,22 +182,22 @@ def test_only_our_script_runs_and_what_files_say_is_escaped(page):
     assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in page
     assert "alert('x')</script>" not in page
     data = json.loads(scripts[0][1])
-    assert [one["name"] for one in data["charts"]] == ["ping-pong", EVIL]
+    assert [entry["name"] for entry in data["charts"]] == ["ping-pong", EVIL]
     assert data["letters"] == ["C", "S", "R", "W", "Z", "T", "F", "M"]
 
 
 def test_the_charts_share_an_axis_and_the_same_timelines_give_the_same_page(page):
     assert page == render(EVIL, [TOLD_APART, random_timeline(3, 5, name=EVIL)])
     data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
-    assert data["seconds"] >= max(one["seconds"] for one in data["charts"])
+    assert data["seconds"] >= max(entry["seconds"] for entry in data["charts"])
 
 
 def test_all_that_the_script_looks_for_is_there(page):
     script = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)[0]
-    wanted = set(re.findall(r'getElementById\("([a-z-]+)"\)', script))
-    assert {"data", "tip", "arrows", "tools", "usage", "light"} <= wanted
-    wanted |= {f"{kind}-{number}" for kind in ("canvas", "seen", "overview", "columns") for number in (0, 1)}
-    assert all(f'id="{name}"' in page for name in wanted)
+    result = set(re.findall(r'getElementById\("([a-z-]+)"\)', script))
+    assert {"data", "tip", "arrows", "tools", "usage", "light"} <= result
+    result |= {f"{kind}-{number}" for kind in ("canvas", "seen", "overview", "columns") for number in (0, 1)}
+    assert all(f'id="{name}"' in page for name in result)
     acts = re.findall(r'data-do="(\w+)"', page)
     assert len(acts) == 7
     assert all(re.search(rf"\b{act}: (?:\(\) =>|everything)", script) for act in acts)

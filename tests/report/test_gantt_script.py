@@ -45,22 +45,22 @@ def pixel(seconds, whole=6e-6):
     return LEFT + seconds / whole * INNER
 
 
-def bars_of(one, chart=0):
-    return one["charts"][chart]["bars"]
+def bars_of(page, chart=0):
+    return page["charts"][chart]["bars"]
 
 
-def row(one, rank, ranks, chart=0):
+def row(page, rank, ranks, chart=0):
     """Return a rank's bars but for columns mostly idle: state, begin and end in pixels of the axis."""
-    each = (one["charts"][chart]["height"] - TOP - 6) / ranks
-    own = [bar for bar in bars_of(one, chart) if int((bar["y"] - TOP) // each) == rank and not bar["faint"]]
-    return [(bar["state"], bar["x"] - LEFT, bar["x"] - LEFT + bar["width"]) for bar in own]
+    value = (page["charts"][chart]["height"] - TOP - 6) / ranks
+    bars = [bar for bar in bars_of(page, chart) if int((bar["y"] - TOP) // value) == rank and not bar["faint"]]
+    return [(bar["state"], bar["x"] - LEFT, bar["x"] - LEFT + bar["width"]) for bar in bars]
 
 
 def test_every_interval_is_drawn_where_it_is(shown):
     (begin,) = shown([TOLD_APART])
     assert row(begin, 0, 2) == [(State.SEND, 0, 167), (State.COMPUTE, 167, 417), (State.TRANSFER, 667, 1000)]
     assert row(begin, 1, 2) == [(State.WAIT, 0, 167), (State.RECEIVE, 167, 500)]
-    texts = [one["text"] for one in begin["charts"][0]["texts"]]
+    texts = [entry["text"] for entry in begin["charts"][0]["texts"]]
     assert {"rank 0", "rank 1", "0 s", "1 us", "5 us", "C", "S", "R", "T"} <= set(texts)
 
 
@@ -70,7 +70,7 @@ def test_pointing_tells_state_peer_bytes_start_and_length(shown):
         ("point", 0, pixel(at * 1e-6), TOP + (rank + 0.5) * high)
         for at, rank in ((0.5, 0), (2, 0), (5, 0), (3, 0), (2, 1))
     ]
-    tips = [one["tip"] for one in shown([TOLD_APART], *points, ("point", 0, LEFT - 5, TOP + 5))[1:]]
+    tips = [entry["tip"] for entry in shown([TOLD_APART], *points, ("point", 0, LEFT - 5, TOP + 5))[1:]]
     assert tips == [
         "rank 0 at 500 ns\nsend to rank 1, 1 KiB\nstart 0 s, length 1 us",
         "rank 0 at 2 us\ncompute\nstart 1 us, length 1.5 us",
@@ -83,12 +83,13 @@ def test_pointing_tells_state_peer_bytes_start_and_length(shown):
 
 def test_zooming_keeps_the_time_under_the_pointer(shown):
     at = ("point", 0, pixel(2e-6), TOP + 10)
-    found = shown([TOLD_APART], at, ("wheel", 0, pixel(2e-6), TOP + 10, -120), at, ("do", "all"), ("key", 0, "0"))
-    first, begin, zoomed, again, all_, key = found
+    result = shown([TOLD_APART], at, ("wheel", 0, pixel(2e-6), TOP + 10, -120), at, ("do", "all"), ("key", 0, "0"))
+    first, begin, zoomed, again, all_, key = result
     assert begin["tip"] == again["tip"]
     assert zoomed["tip"] is None
     lengths = [
-        next(end - start for state, start, end in row(one, 0, 2) if state == State.COMPUTE) for one in (first, zoomed)
+        next(end - start for state, start, end in row(entry, 0, 2) if state == State.COMPUTE)
+        for entry in (first, zoomed)
     ]
     assert lengths[1] / lengths[0] == pytest.approx(np.exp(0.36), rel=0.02)
     assert bars_of(all_) == bars_of(key) == bars_of(first)
@@ -106,34 +107,34 @@ def test_keys_buttons_and_dragging_move_the_view(shown):
 
 
 def test_the_view_ends_where_the_axis_does(shown):
-    found = shown([TOLD_APART], ("do", "out"), ("do", "earlier"), *[("do", "in")] * 40, *[("do", "later")] * 4)
-    assert bars_of(found[0]) == bars_of(found[1]) == bars_of(found[2])
-    assert all(0 <= begin < end <= INNER for one in found for _, begin, end in row(one, 0, 2))
+    result = shown([TOLD_APART], ("do", "out"), ("do", "earlier"), *[("do", "in")] * 40, *[("do", "later")] * 4)
+    assert bars_of(result[0]) == bars_of(result[1]) == bars_of(result[2])
+    assert all(0 <= begin < end <= INNER for entry in result for _, begin, end in row(entry, 0, 2))
 
 
 def test_a_view_may_be_named_behind_the_page(shown):
     (half,) = shown([TOLD_APART], hash_="#from=0.5&to=1")
     assert row(half, 0, 2) == [(State.TRANSFER, 333, 1000)]
-    (all_,), (wrong,) = (shown([TOLD_APART], hash_=named) for named in ("", "#from=x&to=-1"))
+    (all_,), (wrong,) = (shown([TOLD_APART], hash_=entry) for entry in ("", "#from=x&to=-1"))
     assert bars_of(all_) == bars_of(wrong)
 
 
 def test_messages_are_arrows_where_few_are_in_view(shown):
     few, many = TOLD_APART, random_timeline(4, 8000)
-    found = shown([few, many], ("arrows", True), ("do", "in"), ("arrows", False))
-    assert [found[step]["charts"][0]["marks"] for step in (0, 1, 3)] == [0, 2, 0]
-    assert found[1]["charts"][1]["marks"] == 0
-    assert "messages in view: point at a row" in found[1]["charts"][1]["says"]
-    assert found[3]["charts"][0]["says"] == found[3]["charts"][1]["says"] == ""
+    result = shown([few, many], ("arrows", True), ("do", "in"), ("arrows", False))
+    assert [result[step]["charts"][0]["marks"] for step in (0, 1, 3)] == [0, 2, 0]
+    assert result[1]["charts"][1]["marks"] == 0
+    assert "messages in view: point at a row" in result[1]["charts"][1]["says"]
+    assert result[3]["charts"][0]["says"] == result[3]["charts"][1]["says"] == ""
     alone = shown([few], ("arrows", True), ("do", "in"), ("do", "in"), hash_="#from=0.6&to=1")
     assert alone[1]["charts"][0]["says"] == "1 message in view."
 
 
 def test_where_arrows_would_cover_the_rows_those_of_the_rank_pointed_at_are_drawn(shown):
     ranks = 8
-    pairs = [(here, there) for here in range(ranks) for there in range(ranks) if here != there]
+    pairs = [(index, number) for index in range(ranks) for number in range(ranks) if index != number]
     rows = np.array([(rank, State.WAIT, -1, -1, 0, 0.0, 6e-6) for rank in range(ranks)], dtype=INTERVAL)
-    sent = np.array([(here, there, 0, 8, 0.0, 0.0, 6e-6) for here, there in pairs], dtype=MESSAGE)
+    sent = np.array([(index, number, 0, 8, 0.0, 0.0, 6e-6) for index, number in pairs], dtype=MESSAGE)
     everybody = Timeline("alltoall", ranks, rows, sent)
     middle = ("point", 0, pixel(3e-6), TOP + 10)
     away = ("point", 0, LEFT - 5, TOP + 10)
@@ -149,43 +150,43 @@ def test_a_strip_below_the_ranks_tells_the_load_of_a_link(shown):
         [TOLD_APART], *(("point", 0, pixel(at), -ABOVE_THE_END) for at in (1e-6, 5e-6)), loads=[[load]]
     )
     assert begin["charts"][0]["marks"] == 1  # one piece, of one colour
-    assert [one["tip"] for one in (on, off)] == [
+    assert [entry["tip"] for entry in (on, off)] == [
         "backbone of the whole machine\nload 50 % at 1 us",
         "backbone of the whole machine\nload 0 % at 5 us",
     ]
 
 
 def test_columns_have_the_state_that_took_most_of_them(shown):
-    one = random_timeline(3, 400)
-    (begin,) = shown([one])
-    whole = max(one.seconds, one.transfers["arrived"].max())
-    intervals = one.intervals
+    result = random_timeline(3, 400)
+    (begin,) = shown([result])
+    whole = max(result.seconds, result.transfers["arrived"].max())
+    intervals = result.intervals
     for rank in range(3):
-        own = intervals[intervals["rank"] == rank]
+        interval = intervals[intervals["rank"] == rank]
         for state, start, end in row(begin, rank, 3):
             edges = np.array([start, end]) / INNER * whole
-            shared = np.minimum(own["end"], edges[1]) - np.maximum(own["start"], edges[0])
-            taken = np.bincount(own["state"], np.maximum(shared, 0), len(State))
-            assert taken[state] == pytest.approx(taken.max(), rel=1e-3)
+            shared = np.minimum(interval["end"], edges[1]) - np.maximum(interval["start"], edges[0])
+            entry = np.bincount(interval["state"], np.maximum(shared, 0), len(State))
+            assert entry[state] == pytest.approx(entry.max(), rel=1e-3)
 
 
 def test_what_was_put_together_is_told_as_such(shown, monkeypatch):
     monkeypatch.setattr(gantt_page, "MOST_INTERVALS", 15_000)
-    each = 10_000
-    table = np.zeros(2 * each, dtype=INTERVAL)
-    table["rank"] = np.repeat([0, 1], each)
-    table["start"] = np.tile(np.arange(each), 2) * 1e-6
+    value = 10_000
+    table = np.zeros(2 * value, dtype=INTERVAL)
+    table["rank"] = np.repeat([0, 1], value)
+    table["start"] = np.tile(np.arange(value), 2) * 1e-6
     table["end"], table["state"], table["peer"] = table["start"] + 1e-6, State.WAIT, -1
     _, after = shown([Timeline("many", 2, table, np.empty(0, MESSAGE))], ("point", 0, LEFT + 500, TOP + 10))
     assert " short intervals, 100 % wait\n" in after["tip"]
 
 
 def test_of_many_ranks_some_rows_are_shown_and_scrolled(shown):
-    one = random_timeline(200, 3)
-    found = shown([one], *[("do", "taller")] * 4, *[("do", "down")] * 40, ("do", "all"))
+    result = random_timeline(200, 3)
+    entry = shown([result], *[("do", "taller")] * 4, *[("do", "down")] * 40, ("do", "all"))
     names = [
-        [text["text"] for text in step["charts"][0]["texts"] if text["text"].startswith("rank ")] for step in found
+        [text["text"] for text in step["charts"][0]["texts"] if text["text"].startswith("rank ")] for step in entry
     ]
     assert names[0] == []  # numbers alone, not of every rank
     assert names[-2][-1] == "rank 199"
-    assert bars_of(found[0]) == bars_of(found[-1])
+    assert bars_of(entry[0]) == bars_of(entry[-1])

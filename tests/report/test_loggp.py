@@ -75,25 +75,25 @@ SIZES = (1, 64, 1024, 16384, 1 << 18, 1 << 20)
 
 def trains(mode="blocking", o=1e-6):
     """Trains that follow LogGP with L = 2 us, g = 1.5 us, G = 1 ns/B."""
-    found = []
+    rows = []
     for size in SIZES:
         rest = (size - 1) * 1e-9
         for count in (1, 16):
             time = 2 * 2e-6 + 4 * o + rest + (count - 1) * (1.5e-6 + rest)
-            found.append(record(Train(size, count, "same-node", mode=mode), time))
+            rows.append(record(Train(size, count, "same-node", mode=mode), time))
         delay = 4e-6 + 4 * o + rest
         time = delay + 15 * (o + delay)
-        found.append(record(Train(size, 16, "same-node", delayed=True, mode=mode), time, delay=delay))
-    return found
+        rows.append(record(Train(size, 16, "same-node", delayed=True, mode=mode), time, delay=delay))
+    return rows
 
 
 def quantities():
     """The four quantities of pLogP for L + g(m) = 4 us + m ns."""
-    found = []
+    rows = []
     for size in (0, *SIZES):
         times = {"send": 1e-6, "receive": 1e-6, "gap": 1.5e-6 + size * 1e-9, "round-trip": 8e-6 + size * 1e-9}
-        found += [record(Quantity(size, name, "same-node"), time) for name, time in times.items()]
-    return found
+        rows += [record(Quantity(size, name, "same-node"), time) for name, time in times.items()]
+    return rows
 
 
 def ping_pongs():
@@ -105,8 +105,8 @@ def write(tmp_path, *records):
     with Writer(path) as writer:
         writer.write(header())
         for part in records:
-            for one in part:
-                writer.write(one)
+            for entry in part:
+                writer.write(entry)
     return str(path)
 
 

@@ -62,7 +62,7 @@ def test_each_operation_has_a_table_with_a_column_for_each_number_of_processes()
 
 
 def test_modes_and_starts_have_tables_of_their_own():
-    kept = [
+    values = [
         record(Collective("bcast", 8, 2, start, mode), seconds, delay=delay)
         for start, mode, seconds, delay in (
             ("round-time", "overlapped", 3e-6, 2e-6),
@@ -72,7 +72,7 @@ def test_modes_and_starts_have_tables_of_their_own():
             ("barrier", "blocking", 1.2e-6, None),
         )
     ]
-    tables = collective_tables(Measurements((Launch(header(), tuple(kept)),)))
+    tables = collective_tables(Measurements((Launch(header(), tuple(values)),)))
     assert [(table.title, cells(table)) for table in tables] == [
         ("bcast, p processes", [("8 B", "1.20 us")]),
         ("bcast, p processes, fixed-window", [("8 B", "1.10 us")]),
@@ -102,10 +102,10 @@ def test_without_a_delay_there_is_no_share_of_overlap():
 
 def test_the_interval_of_the_share_is_that_of_the_time():
     times = tuple(1e-6 * (1 + place / 100) for place in range(21))
-    found = Record(Collective("bcast", 8, 2, mode="overlapped"), "s", times, delay=1e-6)
-    share, low, high = overlap_share(found)
+    result = Record(Collective("bcast", 8, 2, mode="overlapped"), "s", times, delay=1e-6)
+    share, low, high = overlap_share(result)
     assert low < share < high
-    assert (low, high) == pytest.approx((2 - found.summary.high / 1e-6, 2 - found.summary.low / 1e-6))
+    assert (low, high) == pytest.approx((2 - result.summary.high / 1e-6, 2 - result.summary.low / 1e-6))
 
 
 def test_what_was_measured_twice_has_two_rows():
@@ -130,16 +130,16 @@ def test_the_endings_of_pooled_records_are_those_of_all():
     assert "90 × interval narrow enough, 9 × time spent" in collective_endings(pooled)[0]
 
 
-@pytest.mark.parametrize("kept", [RECORDS, RECORDS[:7], RECORDS[7:]], ids=["all", "paths", "collectives"])
-def test_terminal_and_page_show_the_same_medians(kept, tmp_path: Path):
-    measurements = Measurements((Launch(header(), kept),))
+@pytest.mark.parametrize("results_file", [RECORDS, RECORDS[:7], RECORDS[7:]], ids=["all", "paths", "collectives"])
+def test_terminal_and_page_show_the_same_medians(results_file, tmp_path: Path):
+    measurements = Measurements((Launch(header(), results_file),))
     printed = shown(measurements_table(measurements))
     write_html(tmp_path / "report.html", measurements, None)
     page = (tmp_path / "report.html").read_text()
-    for one in {row[-1].value for table in collective_tables(measurements) for row in table.rows}:
-        assert one in printed
-        assert one in page
-    for table in train_tables(kept):
+    for entry in {row[-1].value for table in collective_tables(measurements) for row in table.rows}:
+        assert entry in printed
+        assert entry in page
+    for table in train_tables(results_file):
         assert table.title in printed
         for row in table.rows:
             for cell in row:

@@ -56,7 +56,7 @@ def bandwidth(processes, pattern, direction):
 
 
 BANDWIDTHS = [
-    *(one for direction in ("one-way", "both-ways") for one in bandwidth(2, "nearest-neighbour", direction)),
+    *(entry for direction in ("one-way", "both-ways") for entry in bandwidth(2, "nearest-neighbour", direction)),
     *bandwidth(4, "nearest-neighbour", "one-way"),
     *bandwidth(4, "cross", "one-way"),
 ]
@@ -127,19 +127,19 @@ def test_figures_1_to_5_are_drawn_with_what_each_point_says():
 
 
 @pytest.mark.parametrize(
-    ("records", "known"), [(ALL.records, KNOWN), (BURSTS, None), (BANDWIDTHS[-3:], None), (SWEEPS, None)]
+    ("records", "known_machine"), [(ALL.records, KNOWN), (BURSTS, None), (BANDWIDTHS[-3:], None), (SWEEPS, None)]
 )
-def test_terminal_and_page_show_the_same_tables(records, known, tmp_path):
-    found = measurements(*records)
-    printed = shown(measurements_table(found, known), width=160)
-    write_html(tmp_path / "report.html", found, known)
+def test_terminal_and_page_show_the_same_tables(records, known_machine, tmp_path):
+    result = measurements(*records)
+    printed = shown(measurements_table(result, known_machine), width=160)
+    write_html(tmp_path / "report.html", result, known_machine)
     page = Balance((tmp_path / "report.html").read_text())
     assert page.events == []
-    assert all(one.startswith("#") for one in page.references)
+    assert all(reference.startswith("#") for reference in page.references)
     assert len(set(page.ids)) == len(page.ids)
     parts = [
-        *overlap_tables(found, overlap_profiles(found, known)),
-        *(table for tables in path_tables(found) for table in tables.details),
+        *overlap_tables(result, overlap_profiles(result, known_machine)),
+        *(table for tables in path_tables(result) for table in tables.details),
     ]
     assert parts
     for part in parts:
@@ -149,7 +149,7 @@ def test_terminal_and_page_show_the_same_tables(records, known, tmp_path):
             for cell in row:
                 assert cell.value in printed
                 assert cell.value in page.text
-    for sentence in overlap_verdicts(found, overlap_profiles(found, known)):
+    for sentence in overlap_verdicts(result, overlap_profiles(result, known_machine)):
         assert sentence in page.text
     assert "No measurements" not in printed
 
@@ -162,51 +162,51 @@ def test_records_of_bandwidth_and_overlap_say_how_they_ended():
 
 
 def test_a_case_is_one_line():
-    found = validate(ALL, HIDING)
-    pipelined, tight = case_tables(found)
+    result = validate(ALL, HIDING)
+    pipelined, tight = case_tables(result)
     assert pipelined.title == "point-to-point, two-sided, same-node, pipelined"
     assert [row[0].value for row in pipelined.rows] == ["256 KiB", "1 MiB"]
     assert [row[-1].value for row in (*pipelined.rows, *tight.rows)] == ["best"] * 3
-    best = found.cases[0].sweep.best
+    best = result.cases[0].sweep.best
     assert pipelined.rows[0][3].value == decomposition_words(best.message_size, best.burst)
-    assert cost_tables(found)[0].rows[0][0].value == "all"
+    assert cost_tables(result)[0].rows[0][0].value == "all"
 
 
 def test_verdicts_say_what_is_lost_and_where_nothing_can_be_hidden():
-    nothing = [overlap_record(V, *where, "pipelined", 1e-3, 1.0, passes=7) for where in decompositions(V)]
-    found = validate(
-        measurements(*problem(V, 0.9), overlap_record(V, V, 1, "blocking", 1e-3, 1.0, passes=7), *nothing), HIDING
+    result = [overlap_record(V, *where, "pipelined", 1e-3, 1.0, passes=7) for where in decompositions(V)]
+    entry = validate(
+        measurements(*problem(V, 0.9), overlap_record(V, V, 1, "blocking", 1e-3, 1.0, passes=7), *result), HIDING
     )
-    progress, lost, advice, hidden = verdicts(found)
+    progress, lost, advice, hidden = verdicts(entry)
     assert advice.startswith("In 1 of 2 cases the advice is not to split.")
     assert lost.startswith("In one case the choices lose at most 0.0 %")
     assert hidden.startswith("In one further case there is nothing to hide")
     assert "computation can hide them" in progress
-    assert "nothing to hide" in shown(*validation_tables(found)[:1], width=120)
+    assert "nothing to hide" in shown(*validation_tables(entry)[:1], width=120)
 
 
 def test_maps_and_curves_of_every_amount_of_computation():
-    (tight, own), (pipelined, others) = reversed(draw(validate(ALL, KNOWN)))
-    assert (tight[-5:], [plot.key for plot in own]) == ("tight", ["burst-1-1"])
-    assert (pipelined[-9:], [plot.key for plot in others]) == ("pipelined", ["map-0-1", "burst-0-1"])
-    curves = own[0].svg
+    (tight, result), (pipelined, entry) = reversed(draw(validate(ALL, KNOWN)))
+    assert (tight[-5:], [plot.key for plot in result]) == ("tight", ["burst-1-1"])
+    assert (pipelined[-9:], [plot.key for plot in entry]) == ("pipelined", ["map-0-1", "burst-0-1"])
+    curves = result[0].svg
     for size, burst in decompositions(V):
         assert f"V = 1 MiB, {decomposition_words(size, burst)}: " in curves
-    assert "best, measured: V = 256 KiB" in others[0].svg
-    assert "chosen: V = 1 MiB" in others[0].svg
+    assert "best, measured: V = 256 KiB" in entry[0].svg
+    assert "chosen: V = 1 MiB" in entry[0].svg
 
 
 def test_the_page_is_whole_and_says_what_the_terminal_says():
-    found = validate(measurements(*ALL.records, *problem(V, 0.9, "loose")), KNOWN)
-    page = Balance(validation_page.render("clust<er>", found))
+    result = validate(measurements(*ALL.records, *problem(V, 0.9, "loose")), KNOWN)
+    page = Balance(validation_page.render("clust<er>", result))
     assert page.events == []
-    assert all(one.startswith("#") for one in page.references)
+    assert all(reference.startswith("#") for reference in page.references)
     assert len(set(page.ids)) == len(page.ids)
     assert page.tags["svg"] == 3
     assert "clust<er>" in page.text
-    for sentence in (*verdicts(found), *found.left_out):
+    for sentence in (*verdicts(result), *result.left_out):
         assert sentence in page.text
-    for part in case_tables(found):
+    for part in case_tables(result):
         for row in part.rows:
             assert all(cell.value in page.text for cell in row)
 
@@ -215,20 +215,20 @@ def test_the_page_is_whole_and_says_what_the_terminal_says():
 def stored(tmp_path):
     with Writer(tmp_path / "results.jsonl") as writer:
         writer.write(header())
-        for one in ALL.records:
-            writer.write(one)
+        for entry in ALL.records:
+            writer.write(entry)
     machines.dump(HIDING, tmp_path / "machine.toml")
     return tmp_path
 
 
-def asked(folder, **more):
+def problem_in(folder, **more):
     values = {"machine": str(folder / "machine.toml"), "validate": str(folder / "results.jsonl"), "output": None}
     values |= {"model": "paper"}  # from whose equations the records are made
     return argparse.Namespace(**(values | {"json": False} | more))
 
 
 def test_the_verb_prints_and_writes_the_page(stored, capsys):
-    assert run(asked(stored, output=str(stored / "overlap.html"))) == 0
+    assert run(problem_in(stored, output=str(stored / "overlap.html"))) == 0
     printed = capsys.readouterr().out
     assert "How good the choices are" in printed
     assert f"written to {stored / 'overlap.html'}" in printed
@@ -236,29 +236,29 @@ def test_the_verb_prints_and_writes_the_page(stored, capsys):
 
 
 def test_the_verb_gives_one_json_object(stored, capsys):
-    assert run(asked(stored, json=True)) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert set(found) == {"cases", "summaries", "left_out", "progress", "output"}
-    case = found["cases"][0]
+    assert run(problem_in(stored, json=True)) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert set(document) == {"cases", "summaries", "left_out", "progress", "output"}
+    case = document["cases"][0]
     assert case["volume"] == V // 4
     assert case["chosen"] == case["best"]
     assert case["loss"] == 0
     assert case["share_of_best"] == 1
-    assert found["summaries"][0]["cases"] == 3
+    assert document["summaries"][0]["cases"] == 3
 
 
 def test_without_records_of_overlap_the_verb_names_the_command_that_makes_them(tmp_path):
     with Writer(tmp_path / "results.jsonl") as writer:
         writer.write(header())
         writer.write(record(PingPong(8, "same-node"), 1e-6))
-    for one in ({"machine": None}, {}):
+    for entry in ({"machine": None}, {}):
         machines.dump(KNOWN, tmp_path / "machine.toml")
         with pytest.raises(InputError, match="pingpong burst bandwidth progress overlap --exhaustive") as raised:
-            run(asked(tmp_path, **one))
+            run(problem_in(tmp_path, **entry))
         assert raised.value.exit_code == 2
 
 
 def test_without_a_machine_it_is_fitted_from_the_same_file(stored, capsys, monkeypatch):
-    monkeypatch.setattr("commmodel.fit.fit_machine", lambda found: KNOWN if found.launches else None)
-    assert run(asked(stored, machine=None, json=True)) == 0
+    monkeypatch.setattr("commmodel.fit.fit_machine", lambda measurements_: KNOWN if measurements_.launches else None)
+    assert run(problem_in(stored, machine=None, json=True)) == 0
     assert len(json.loads(capsys.readouterr().out)["cases"]) == 3

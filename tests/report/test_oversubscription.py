@@ -29,8 +29,8 @@ TAPERED = measurements(
 )
 
 
-def verdict(*found: Record) -> str:
-    answer = network_oversubscription(measurements(list(found)))
+def verdict(*measured: Record) -> str:
+    answer = network_oversubscription(measurements(list(measured)))
     assert answer is not None
     return answer.verdict
 
@@ -43,9 +43,9 @@ def test_one_pair_of_nodes_says_nothing_beyond_the_node() -> None:
 
 
 def test_a_share_is_the_rate_beside_others_over_the_rate_alone_with_both_intervals() -> None:
-    found = network_oversubscription(TAPERED)
-    assert found is not None
-    by_key = {(share.message_size, share.node_pairs): share for share in found.shares}
+    result = network_oversubscription(TAPERED)
+    assert result is not None
+    by_key = {(share.message_size, share.node_pairs): share for share in result.shares}
     assert set(by_key) == {(SMALL, 2), (LARGE, 2), (LARGE, 4)}
     share = by_key[LARGE, 2]
     assert share[:3] == ("stream", LARGE, 4)
@@ -56,9 +56,9 @@ def test_a_share_is_the_rate_beside_others_over_the_rate_alone_with_both_interva
 
 
 def test_the_verdict_names_the_worst_of_the_largest_messages() -> None:
-    found = network_oversubscription(TAPERED)
-    assert found is not None
-    assert found.verdict == (
+    result = network_oversubscription(TAPERED)
+    assert result is not None
+    assert result.verdict == (
         "The network beyond the node limits: while 4 pairs of nodes communicate, each node gets 50 % [49, 51] of its "
         "rate alone (stream, k = 4, messages of 1 MiB)."
     )
@@ -85,14 +85,14 @@ def test_without_a_rate_alone_there_is_nothing_to_compare_with() -> None:
 
 
 def test_runs_are_compared_within_themselves_and_resumed_ones_are_one() -> None:
-    def run(*found: Record, resumes: bool = False) -> Launch:
-        return Launch(header(resumes=resumes), found)
+    def run(*result: Record, resumes: bool = False) -> Launch:
+        return Launch(header(resumes=resumes), result)
 
     first = run(stream(1e-4)), run(stream(2e-4, 2), resumes=True)
-    found = network_oversubscription(Measurements((*first, run(stream(1e-3), stream(1e-3, 2)), run(stream(9.0, 2)))))
-    assert found is not None
-    assert [share.ratio for share in found.shares] == pytest.approx([0.5, 1.0])
-    table = node_share_table(found.shares)
+    result = network_oversubscription(Measurements((*first, run(stream(1e-3), stream(1e-3, 2)), run(stream(9.0, 2)))))
+    assert result is not None
+    assert [share.ratio for share in result.shares] == pytest.approx([0.5, 1.0])
+    table = node_share_table(result.shares)
     assert [column.heading for column in table.columns[4:]] == ["h = 2"]
     assert [str(row[4]) for row in table.rows] == ["50 % [49, 51]", "100 % [98, 102]"]
 
@@ -134,7 +134,7 @@ def test_the_json_has_the_shares_and_the_verdict(tmp_path: Path, capsys: pytest.
             writer.write(line)
     assert main(["report", str(file), "-o", str(tmp_path / "report.html"), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    found = network_oversubscription(TAPERED)
-    assert found is not None
-    assert printed["oversubscription"]["verdict"] == found.verdict
-    assert printed["oversubscription"]["shares"] == [share._asdict() for share in found.shares]
+    result = network_oversubscription(TAPERED)
+    assert result is not None
+    assert printed["oversubscription"]["verdict"] == result.verdict
+    assert printed["oversubscription"]["shares"] == [share._asdict() for share in result.shares]

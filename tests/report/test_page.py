@@ -46,7 +46,7 @@ EVIL = "<script>alert('x')</script>"
 
 
 @pytest.mark.parametrize(
-    ("what", "fitted"),
+    ("subject", "fitted"),
     [
         (FULL, machine()),
         (FULL, None),
@@ -65,8 +65,8 @@ EVIL = "<script>alert('x')</script>"
         (Measurements(()), machine()),
     ],
 )
-def test_a_page_is_whole_and_needs_nothing_from_elsewhere(what: Measurements, fitted: Machine | None) -> None:
-    html = page.render(what, fitted, "a name")
+def test_a_page_is_whole_and_needs_nothing_from_elsewhere(subject: Measurements, fitted: Machine | None) -> None:
+    html = page.render(subject, fitted, "a name")
     parsed = Balance(html)
     assert parsed.tags["script"] == 0
     assert parsed.events == []
@@ -159,7 +159,7 @@ def test_warnings_and_notes_stand_before_the_numbers() -> None:
 
 def test_headlines_come_from_the_model_or_from_the_measurements() -> None:
     measured = measurements(records("same-node"), records("between-nodes"), [threshold()])
-    by_path = {one.path: one for one in headlines(measured, machine())}
+    by_path = {entry.path: entry for entry in headlines(measured, machine())}
     assert by_path["same-node"].source == "from the model"
     assert by_path["between-nodes"].source == "as measured"
     assert [str(fact.cell) for fact in by_path["same-node"].facts][:2] == [
@@ -237,8 +237,8 @@ def test_one_pair_measured_is_in_words() -> None:
 
 
 def test_a_limit_seen_in_the_times_alone_lies_between_two_sizes() -> None:
-    seen = Machine("m", (Segment("eager", limit=Limit(8192, "change-point", 16384)), Segment("rendezvous")))
-    assert "its limit lies between 8 KiB and 16 KiB" in shown(machine_table(seen))
+    result = Machine("m", (Segment("eager", limit=Limit(8192, "change-point", 16384)), Segment("rendezvous")))
+    assert "its limit lies between 8 KiB and 16 KiB" in shown(machine_table(result))
 
 
 def test_no_cell_of_a_machine_is_broken_at_100_columns() -> None:
@@ -354,7 +354,7 @@ def test_rates_of_streams_are_told_apart_from_those_of_pingpongs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("both", "one", "factor"),
+    ("both_ways", "one_way", "factor"),
     [
         (Parameter(18e9, low=17e9, high=19e9), Parameter(10e9, low=9e9, high=11e9), (1.8, 17 / 11, 2.0)),
         (Parameter(10e9, low=8e9, high=12e9), Parameter(10e9, low=9e9, high=11e9), (1.0, 1.0, 12 / 9)),
@@ -366,11 +366,11 @@ def test_rates_of_streams_are_told_apart_from_those_of_pingpongs() -> None:
     ],
 )
 def test_the_duplex_factor_has_an_interval_that_a_link_can_have(
-    both: Parameter, one: Parameter, factor: tuple[float, float | None, float | None] | None
+    both_ways: Parameter, one_way: Parameter, factor: tuple[float, float | None, float | None] | None
 ) -> None:
-    rates = [MaxRate(parameter(1e-6, "s"), parameter(1e9, "B/s"), rate) for rate in (both, one)]
-    found = duplex_factor(Segment("all", max_rate=rates[0], one_way=rates[1]))
-    assert (found and (found.value, found.low, found.high)) == (factor and pytest.approx(factor))
+    rates = [MaxRate(parameter(1e-6, "s"), parameter(1e9, "B/s"), rate) for rate in (both_ways, one_way)]
+    result = duplex_factor(Segment("all", max_rate=rates[0], one_way=rates[1]))
+    assert (result and (result.value, result.low, result.high)) == (factor and pytest.approx(factor))
 
 
 @pytest.mark.parametrize("found_by", get_args(get_type_hints(Limit)["found_by"]))
@@ -416,13 +416,13 @@ def test_importing_the_report_is_cheap() -> None:
 
 
 @pytest.mark.parametrize("missing", ["matplotlib", "jinja2"])
-@pytest.mark.parametrize("wanted", ["write_html", "render"])
-def test_a_missing_extra_is_named(missing: str, wanted: str) -> None:
+@pytest.mark.parametrize("advice", ["write_html", "render"])
+def test_a_missing_extra_is_named(missing: str, advice: str) -> None:
     code = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         "from commmodel.errors import CommModelError\n"
         "from commmodel.report import machine_table\n"
-        f"try:\n    from commmodel.report import {wanted}\n"
+        f"try:\n    from commmodel.report import {advice}\n"
         "except CommModelError as error:\n    print(error)"
     )
     assert python(code) == f"reports need {missing}, which is not here: pip install 'commmodel[report]'"

@@ -148,7 +148,7 @@ def test_each_model_predicts_what_its_equation_says(pairs: int, R_N: float, R_Ci
     extended = Extended(ALPHA, rate(5e9), rate(R_Ci), rate(R_N))
     aware = LatencyAware(ALPHA, rate(5e9), rate(R_N))
     plain = MaxRate(ALPHA, rate(5e9), rate(R_N))
-    everything = only(extended=extended, latency_aware=aware, max_rate=plain, one_way=plain)
+    result = only(extended=extended, latency_aware=aware, max_rate=plain, one_way=plain)
     expected = {
         "extended": 2e-6 + pairs * N / min(R_N, 5e9 + (pairs - 1) * R_Ci),
         "latency-aware": np.maximum(pairs * N / R_N, 2e-6 + N / 5e9),
@@ -156,7 +156,7 @@ def test_each_model_predicts_what_its_equation_says(pairs: int, R_N: float, R_Ci
         "one-way": 2e-6 + pairs * N / min(R_N, pairs * 5e9),
     }
     for name, times in expected.items():
-        assert prediction([everything], N, pairs, name) == pytest.approx(times)
+        assert prediction([result], N, pairs, name) == pytest.approx(times)
 
 
 def test_the_recommended_model_draws_the_lines() -> None:
@@ -177,8 +177,8 @@ def test_the_postal_model_speaks_for_several_pairs_where_several_were_measured()
     postal = Postal(ALPHA, parameter(1 / 4e9, "s/B"))
     unlimited = MaxRate(ALPHA, rate(4e9), Parameter(math.inf, "B/s", 20e9, math.inf))
     alone = MaxRate(ALPHA, rate(4e9), None)
-    known = only(postal=postal, max_rate=unlimited, recommended="postal")
-    assert prediction([known], N, 8) == pytest.approx(2e-6 + N / 4e9)
+    result = only(postal=postal, max_rate=unlimited, recommended="postal")
+    assert prediction([result], N, 8) == pytest.approx(2e-6 + N / 4e9)
     assert np.isnan(prediction([only(postal=postal, max_rate=alone, recommended="postal")], N, 8)).all()
 
 
@@ -228,8 +228,8 @@ def test_a_map_is_of_one_model_only_once() -> None:
 def test_a_map_has_the_same_colours_for_the_same_errors() -> None:
     fills = set()
     for plot in drawn_cluster():
-        found = re.findall(r'-cells-(\d)">(.*?)</g>', plot.svg, re.DOTALL)
-        fills |= {(number, fill) for number, group in found for fill in re.findall(r"fill: (var\([^)]*\))", group)}
+        matches = re.findall(r'-cells-(\d)">(.*?)</g>', plot.svg, re.DOTALL)
+        fills |= {(number, fill) for number, group in matches for fill in re.findall(r"fill: (var\([^)]*\))", group)}
     assert len(fills) == len({number for number, _ in fills}) > 3
 
 
@@ -240,9 +240,9 @@ def test_streams_alone_are_drawn_with_and_without_a_model() -> None:
     assert [plot.key for plot in plots] == ["streams-same-node"]
     assert "only the points are shown" in plots[0].caption
     one_way = MaxRate(ALPHA, rate(1e9), None, quality())
-    known = Machine("m", (Segment("all", "same-node", one_way=one_way),))
-    assert "the one-way model" in draw(streams, known)[0].caption
-    text = Balance(page.render(streams, known, "m")).text
+    result = Machine("m", (Segment("all", "same-node", one_way=one_way),))
+    assert "the one-way model" in draw(streams, result)[0].caption
+    text = Balance(page.render(streams, result, "m")).text
     assert "every fit passed its checks" in text
     assert "one way" in text
 

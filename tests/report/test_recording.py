@@ -52,14 +52,14 @@ def test_the_verdict_of_a_program_that_only_transfers_or_does_nothing(tmp_path):
 
 
 def test_the_sites_that_matter_say_why_and_what_to_do(tmp_path):
-    first, *others = costly_sites(record.profile(record.load(unbalanced(tmp_path))))
+    first, *result = costly_sites(record.profile(record.load(unbalanced(tmp_path))))
     assert first.title == "solver.py:81 in main, MPI_Allreduce"
     assert first.cost == "100 % of communication: 16.0 s of all ranks, 4 calls"
     assert first.why == (
         "75 % wait at N x N: waits until the last rank comes; 25 % transfer (8 B a call); it waits for rank 3."
     )
     assert first.advice.endswith("; begin with rank 3")
-    assert not others  # what takes less than a fiftieth does not matter
+    assert not result  # what takes less than a fiftieth does not matter
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ MEASUREMENTS = Measurements((launch(0), launch(1)))
 MPI = load("mpi")
 
 
-def rows_by_name(found):
-    return {(row.series.name, row.library): row for row in found.rows}
+def rows_by_name(page_rows):
+    return {(row.series.name, row.library): row for row in page_rows.rows}
 
 
 def groups(svg, name):
@@ -54,11 +54,11 @@ def groups(svg, name):
 
 
 def test_what_is_expected_has_a_verdict_and_all_has_a_model():
-    found = overview(MEASUREMENTS, MPI)
-    rows = rows_by_name(found)
+    result = overview(MEASUREMENTS, MPI)
+    rows = rows_by_name(result)
     verdicts = {name: row.judgement.verdict for (name, _), row in rows.items()}
     assert verdicts == {"bcast": "match", "barrier": "mismatch", "allreduce": "match", "comm_dup": "mismatch"}
-    assert any("2 match" in said for said in sentences(found))
+    assert any("2 match" in sentence for sentence in sentences(result))
     models = rows_by_name(overview(MEASUREMENTS))
     assert {row.judgement for row in models.values()} == {None}
     assert {name: row.ensemble.best.growth.text("p") for (name, _), row in models.items()} == GROWTHS | {
@@ -72,10 +72,10 @@ def test_two_parameters_are_one_model_where_both_were_measured():
         for p in SCALES
         for n in (0, 64, 512, 4096)
     )
-    found = overview(Measurements((Launch(header(), records),)))
-    (surface,) = found.surfaces
+    result = overview(Measurements((Launch(header(), records),)))
+    (surface,) = result.surfaces
     assert (surface.points, surface.error < 1e-6) == (15, True)  # and 0 B is no size to have a growth
-    printed = "\n".join(map(shown, overview_blocks(found)))
+    printed = "\n".join(map(shown, overview_blocks(result)))
     assert "1.00 us + 2.00 ns × log p × n" in printed
     assert overview(MEASUREMENTS).surfaces == ()  # one size only
 
@@ -89,12 +89,13 @@ def test_hosts_that_are_alike_are_one_row():
 
 
 def test_libraries_are_kept_apart():
-    both = Measurements((launch(0), launch(1, mpi=Library("Open MPI v5.0.8"))))
-    rows = rows_by_name(overview(both))
+    measurements = Measurements((launch(0), launch(1, mpi=Library("Open MPI v5.0.8"))))
+    rows = rows_by_name(overview(measurements))
     assert {machine for _, machine in rows} == {"MPICH Version: 5.0.2", "Open MPI v5.0.8"}
     assert len(rows) == 8
     assert all(
-        "MPI library" in [column.heading for column in part.columns] for part in model_tables(overview(both).rows)
+        "MPI library" in [column.heading for column in part.columns]
+        for part in model_tables(overview(measurements).rows)
     )
 
 
@@ -167,8 +168,8 @@ def test_the_divergence_of_each_class_is_drawn_where_it_belongs():
     rows = [row for row in overview(MEASUREMENTS, MPI).rows if row.series.metric == "time"]
     plot = plots.draw(rows)[0]
     assert plot.title == "Divergence of time over p"
-    one, tips = groups(plot.svg, "delta-0")
-    assert one == len(SCALES)
+    result, tips = groups(plot.svg, "delta-0")
+    assert result == len(SCALES)
     assert set(tips) == {f"p = {p}: 1 times (bcast, allreduce)" for p in SCALES}
     _, tips = groups(plot.svg, "delta-1")
     assert tips[-1] == f"p = 32: {(32 / 5) / (2 / 1):.3g} times (barrier)"
@@ -177,13 +178,13 @@ def test_the_divergence_of_each_class_is_drawn_where_it_belongs():
 @pytest.mark.slow
 def test_every_function_is_drawn_before_any_is_drawn_twice():
     many = Measurements((launch(0, sizes=(8, 16, 32, 64)),))
-    found = overview(many, MPI)
-    rows = found.rows
+    result = overview(many, MPI)
+    rows = result.rows
     drawn = [plot for plot in plots.draw(rows) if plot.key.startswith("growth")]
     assert len(drawn) == plots.MOST_PLOTS < len(rows)
     names = [plot.title.partition(",")[0].partition(":")[0] for plot in drawn]
     assert set(names[:4]) == {*GROWTHS, "comm_dup"}
-    html = report.render(many, None, "many", found)
+    html = report.render(many, None, "many", result)
     assert f"{len(rows) - len(drawn)} further series" in Balance(html).text
 
 
@@ -207,9 +208,9 @@ def test_values_of_zero_are_drawn():
     records = tuple(Record(Function("f", "bytes", (("p", float(p)),)), "B", (float(64 * (p - 2)),)) for p in SCALES)
     (plot,) = plots.draw(overview(Measurements((Launch(header(), records),))).rows)
     assert groups(plot.svg, "values")[0] == len(SCALES)
-    nothing = tuple(Record(Memory("comm_dup", p, "mapped"), "B", (0.0, 0.0)) for p in SCALES)
-    found = overview(Measurements((Launch(header(), nothing),)))
-    assert (len(found.rows), plots.draw(found.rows)) == (1, [])
+    result = tuple(Record(Memory("comm_dup", p, "mapped"), "B", (0.0, 0.0)) for p in SCALES)
+    entry = overview(Measurements((Launch(header(), result),)))
+    assert (len(entry.rows), plots.draw(entry.rows)) == (1, [])
 
 
 @pytest.mark.parametrize("expectations", [None, MPI], ids=["models", "verdicts"])
@@ -254,7 +255,7 @@ def test_the_command_takes_expectations(tmp_path, capsys):
     assert "mismatch" in capsys.readouterr().out
     assert "Divergence of time over p" in page.read_text()
     assert main(["report", str(results), "-o", str(page), "--force", "--json"]) == 0
-    found = {row["name"]: row for row in json.loads(capsys.readouterr().out)["scaling"]}
-    assert found["barrier"]["model"] == "p"
-    assert found["barrier"]["verdict"] is None
+    values = {row["name"]: row for row in json.loads(capsys.readouterr().out)["scaling"]}
+    assert values["barrier"]["model"] == "p"
+    assert values["barrier"]["verdict"] is None
     assert main(["report", str(results), "--expectations", "none.toml", "-o", str(page), "--force"]) == 2

@@ -247,21 +247,21 @@ def test_damage_is_told_apart_from_a_file_that_cannot_be_opened(file):
         load(file)
 
 
-@pytest.mark.parametrize("kept", [1, len(GOOD_RECORD) // 2, len(GOOD_RECORD) - 1])
-def test_a_last_line_that_was_cut_off_is_left_out_and_noted(file, kept):
-    file.write_bytes(GOOD_HEADER + GOOD_RECORD + GOOD_RECORD[:kept])
+@pytest.mark.parametrize("length", [1, len(GOOD_RECORD) // 2, len(GOOD_RECORD) - 1])
+def test_a_last_line_that_was_cut_off_is_left_out_and_noted(file, length):
+    file.write_bytes(GOOD_HEADER + GOOD_RECORD + GOOD_RECORD[:length])
     measurements = load(file)
     assert list(measurements.records) == [RECORD]
-    assert measurements.notes == (f"{file}: line 3 is incomplete ({kept} bytes), left out: its writer was stopped",)
+    assert measurements.notes == (f"{file}: line 3 is incomplete ({length} bytes), left out: its writer was stopped",)
 
 
 def test_every_cut_of_a_file_keeps_its_complete_lines(file):
     whole = GOOD_HEADER + GOOD_RECORD
-    for kept in range(len(GOOD_HEADER), len(whole) + 1):
-        file.write_bytes(whole[:kept])
+    for index in range(len(GOOD_HEADER), len(whole) + 1):
+        file.write_bytes(whole[:index])
         measurements = load(file)
-        assert len(list(measurements.records)) == (kept == len(whole))
-        assert bool(measurements.notes) == (len(GOOD_HEADER) < kept < len(whole))
+        assert len(list(measurements.records)) == (index == len(whole))
+        assert bool(measurements.notes) == (len(GOOD_HEADER) < index < len(whole))
 
 
 def test_line_ends_of_windows_and_empty_lines_do_no_harm(file):

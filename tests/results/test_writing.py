@@ -20,7 +20,7 @@ def record(number):
 
 
 def numbers(path):
-    return [kept.configuration.message_size for kept in load(path).records]
+    return [entry.configuration.message_size for entry in load(path).records]
 
 
 @pytest.fixture
@@ -194,20 +194,20 @@ def start(path, first, limit=0):
 
 
 def test_a_writer_killed_at_any_moment_leaves_every_record_that_it_had_written(file):
-    written = 0
+    value = 0
     for delay in np.random.default_rng(20260131).uniform(0, 0.03, 5):
-        with start(file, written) as child:
-            assert int(child.stdout.readline()) == written
+        with start(file, value) as child:
+            assert int(child.stdout.readline()) == value
             time.sleep(delay)
             child.kill()
-            confirmed = max([written, *map(int, child.stdout.read().split())])
+            confirmed = max([value, *map(int, child.stdout.read().split())])
         measurements = load(file)
-        kept = numbers(file)
-        assert kept == list(range(len(kept)))
-        assert len(kept) - 1 in {confirmed, confirmed + 1}  # one more, if it died before it could say so
+        result = numbers(file)
+        assert result == list(range(len(result)))
+        assert len(result) - 1 in {confirmed, confirmed + 1}  # one more, if it died before it could say so
         assert all(part.samples == (part.configuration.message_size + 0.5,) * 5000 for part in measurements.records)
         assert len(measurements.notes) <= 1
-        written = len(kept)
+        value = len(result)
 
 
 def test_a_full_disk_is_said_in_one_line_and_what_was_written_can_be_read(file):

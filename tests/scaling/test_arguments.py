@@ -22,68 +22,68 @@ NINE = [1.0] * 9
 FOUND = bootstrap.ensemble(P, OK, [LINEAR])
 
 NONSENSE = {
-    "parse": [lambda given: parse_growth(given), 5, None, NAN, b"p"],
-    "parse_product": [lambda given: growth.parse_product(given), 5, None],
-    "parse_rule": [lambda given: scaling.parse_rule(given), 5, None, "a <= " + "9" * 400 + " b"],
-    "exponent": [lambda given: Growth(power=given), NAN, INF, "x", None],
-    "power": [lambda given: LINEAR**given, NAN, INF, "x"],
-    "at": [lambda given: LINEAR(given), NAN, -1.0, "8", None, [1.0, NAN], [[1], [1, 2]]],
-    "model at": [lambda given: Model(1.0, 0.0, Growth())(given), NAN, -1.0, "8"],
-    "scales of fit": [lambda given: scaling.fit(given, [[1, 2, 3]], [LINEAR]), [1, 2, NAN], "abc", ["a", "b", "c"], 5],
+    "parse": [lambda value: parse_growth(value), 5, None, NAN, b"p"],
+    "parse_product": [lambda value: growth.parse_product(value), 5, None],
+    "parse_rule": [lambda value: scaling.parse_rule(value), 5, None, "a <= " + "9" * 400 + " b"],
+    "exponent": [lambda value: Growth(power=value), NAN, INF, "x", None],
+    "power": [lambda value: LINEAR**value, NAN, INF, "x"],
+    "at": [lambda value: LINEAR(value), NAN, -1.0, "8", None, [1.0, NAN], [[1], [1, 2]]],
+    "model at": [lambda value: Model(1.0, 0.0, Growth())(value), NAN, -1.0, "8"],
+    "scales of fit": [lambda value: scaling.fit(value, [[1, 2, 3]], [LINEAR]), [1, 2, NAN], "abc", ["a", "b", "c"], 5],
     "values of fit": [
-        lambda given: scaling.fit([1, 2, 3], given, [LINEAR]), [["a", "b", "c"]], [[1, 2], [3]], [[1, 2, 10**400]], None
+        lambda value: scaling.fit([1, 2, 3], value, [LINEAR]), [["a", "b", "c"]], [[1, 2], [3]], [[1, 2, 10**400]], None
     ],
-    "terms of fit": [lambda given: scaling.fit([1, 2, 3], [[1, 2, 3]], given), ["p"], [None]],
-    "values of fit_term": [lambda given: scaling.fit_term([1, 2, 4], given, LINEAR), [1, NAN, 3], [1, 3], "abc"],
-    "term of fit_term": [lambda given: scaling.fit_term([1, 2, 4], [1, 2, 3], given), "p", None],
-    "samples": [lambda given: scaling.judge(P, given, LINEAR), None, 5, "abcde", [[NAN]] * 5, [["x"]] * 5, [[]] * 5],
-    "reduce": [lambda given: scaling.reduce(given), [[NAN]], [[INF]], [[]], [["x"]], None, "x", 5],
-    "expectation": [lambda given: scaling.judge(P, OK, given), "p", None, 1],
-    "deviation": [lambda given: scaling.judge(P, OK, LINEAR, given), "p", 0.5, LINEAR**-1],
-    "statistic": [lambda given: scaling.judge(P, OK, LINEAR, statistic=given), "mode", None, 5],
-    "draws": [lambda given: scaling.judge(P, OK, LINEAR, draws=given), 0, -1, 2.5, NAN, "5", None, 10**12],
-    "seed": [lambda given: scaling.judge(P, OK, LINEAR, seed=given), -1, 0.5, "a", None],
-    "interval at": [lambda given: FOUND.interval(given), NAN, INF, -1, "8"],
-    "interval confidence": [lambda given: FOUND.interval(8, given), 0, 1, 95, NAN, "95 %"],
-    "predict": [lambda given: scaling.predict_at(FOUND, given), NAN, INF, 0.5, "8", None],
-    "limit": [lambda given: scaling.largest_scale(MODEL, given), NAN, INF, -5, "24GB", None],
-    "processes": [lambda given: scaling.largest_scale(MODEL, 5, given), NAN, INF, 0, -1, "8"],
-    "surface x": [lambda given: scaling.fit_surface(given, NINE, NINE, [LINEAR], []), [NAN] * 9, [INF] * 9, ["x"] * 9],
-    "surface terms": [lambda given: scaling.fit_surface(NINE, NINE, NINE, given, [LINEAR]), ["p"], [None]],
-    "largest": [lambda given: rules.modelled_violation(RULE, MODELS, given, 8), NAN, 0, -5, "4"],
-    "target": [lambda given: rules.modelled_violation(RULE, MODELS, 4, given), NAN, INF, 2, "8"],
-    "measured confidence": [lambda given: rules.measured_violation(RULE, [8], SAMPLES, confidence=given), 95, 0, NAN],
-    "measured draws": [lambda given: rules.measured_violation(RULE, [8], SAMPLES, draws=given), 0, 2.5, NAN],
-    "measured seed": [lambda given: rules.measured_violation(RULE, [8], SAMPLES, seed=given), -1, "a"],
-    "measured scales": [lambda given: rules.measured_violation(RULE, given, SAMPLES), [NAN], ["x"], []],
-    "classes": [lambda given: rules.class_violation(RULE, {"a": given, "b": LINEAR}), "p", None],
-    "published": [lambda given: verdict.published_verdict(LINEAR, given, LINEAR), "x", None],
-    "load": [lambda given: scaling.load(given), None, 5, "a\0b", "x" * 300],
+    "terms of fit": [lambda value: scaling.fit([1, 2, 3], [[1, 2, 3]], value), ["p"], [None]],
+    "values of fit_term": [lambda value: scaling.fit_term([1, 2, 4], value, LINEAR), [1, NAN, 3], [1, 3], "abc"],
+    "term of fit_term": [lambda value: scaling.fit_term([1, 2, 4], [1, 2, 3], value), "p", None],
+    "samples": [lambda value: scaling.judge(P, value, LINEAR), None, 5, "abcde", [[NAN]] * 5, [["x"]] * 5, [[]] * 5],
+    "reduce": [lambda value: scaling.reduce(value), [[NAN]], [[INF]], [[]], [["x"]], None, "x", 5],
+    "expectation": [lambda value: scaling.judge(P, OK, value), "p", None, 1],
+    "deviation": [lambda value: scaling.judge(P, OK, LINEAR, value), "p", 0.5, LINEAR**-1],
+    "statistic": [lambda value: scaling.judge(P, OK, LINEAR, statistic=value), "mode", None, 5],
+    "draws": [lambda value: scaling.judge(P, OK, LINEAR, draws=value), 0, -1, 2.5, NAN, "5", None, 10**12],
+    "seed": [lambda value: scaling.judge(P, OK, LINEAR, seed=value), -1, 0.5, "a", None],
+    "interval at": [lambda value: FOUND.interval(value), NAN, INF, -1, "8"],
+    "interval confidence": [lambda value: FOUND.interval(8, value), 0, 1, 95, NAN, "95 %"],
+    "predict": [lambda value: scaling.predict_at(FOUND, value), NAN, INF, 0.5, "8", None],
+    "limit": [lambda value: scaling.largest_scale(MODEL, value), NAN, INF, -5, "24GB", None],
+    "processes": [lambda value: scaling.largest_scale(MODEL, 5, value), NAN, INF, 0, -1, "8"],
+    "surface x": [lambda value: scaling.fit_surface(value, NINE, NINE, [LINEAR], []), [NAN] * 9, [INF] * 9, ["x"] * 9],
+    "surface terms": [lambda value: scaling.fit_surface(NINE, NINE, NINE, value, [LINEAR]), ["p"], [None]],
+    "largest": [lambda value: rules.modelled_violation(RULE, MODELS, value, 8), NAN, 0, -5, "4"],
+    "target": [lambda value: rules.modelled_violation(RULE, MODELS, 4, value), NAN, INF, 2, "8"],
+    "measured confidence": [lambda value: rules.measured_violation(RULE, [8], SAMPLES, confidence=value), 95, 0, NAN],
+    "measured draws": [lambda value: rules.measured_violation(RULE, [8], SAMPLES, draws=value), 0, 2.5, NAN],
+    "measured seed": [lambda value: rules.measured_violation(RULE, [8], SAMPLES, seed=value), -1, "a"],
+    "measured scales": [lambda value: rules.measured_violation(RULE, value, SAMPLES), [NAN], ["x"], []],
+    "classes": [lambda value: rules.class_violation(RULE, {"a": value, "b": LINEAR}), "p", None],
+    "published": [lambda value: verdict.published_verdict(LINEAR, value, LINEAR), "x", None],
+    "load": [lambda value: scaling.load(value), None, 5, "a\0b", "x" * 300],
     **{
         name: [getattr(search_space, name), "p", None, 2.0]
         for name in ("default_deviation", "deviation_limits", "search_space", "judged_space", "ticks", "prior_odds")
     },
-    **{name: [lambda given, name=name: getattr(verdict, name)(given, LINEAR), "p"] for name in ("rank", "divergence")},
+    **{name: [lambda value, name=name: getattr(verdict, name)(value, LINEAR), "p"] for name in ("rank", "divergence")},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("call", "given"),
+    ("call", "value"),
     [
-        pytest.param(call, given, id=f"{name}-{place}")
+        pytest.param(call, value, id=f"{name}-{place}")
         for name, (call, *wrong) in NONSENSE.items()
-        for place, given in enumerate(wrong)
+        for place, value in enumerate(wrong)
     ],
 )
-def test_nonsense_is_refused_in_one_line(call, given):
+def test_nonsense_is_refused_in_one_line(call, value):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(InputError) as caught:
-            call(given)
+            call(value)
     assert len(str(caught.value)) < 500
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("given", [2, 2.0, [1, 2], (4, 8.5), [], range(1, 4)])
-def test_numbers_of_any_kind_are_numbers(given):
-    assert LINEAR(given).tolist() == np.array(given, dtype=float).tolist()
+@pytest.mark.parametrize("value", [2, 2.0, [1, 2], (4, 8.5), [], range(1, 4)])
+def test_numbers_of_any_kind_are_numbers(value):
+    assert LINEAR(value).tolist() == np.array(value, dtype=float).tolist()

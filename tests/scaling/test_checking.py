@@ -41,10 +41,10 @@ def verdicts(checked):
     return {row.series.name: row.verdict for row in checked.rows}
 
 
-def own(values, name="solve", metric="time", over="n", unit="s"):
+def series_of(values, name="solve", metric="time", over="n", unit="s"):
     """Return what another program measured, scale -> samples."""
     return Measurements(
-        (launch(*(Record(Function(name, metric, ((over, float(x)),)), unit, each) for x, each in values.items())),)
+        (launch(*(Record(Function(name, metric, ((over, float(x)),)), unit, value) for x, value in values.items())),)
     )
 
 
@@ -54,19 +54,19 @@ def test_what_grows_as_promised_holds_and_a_linear_broadcast_does_not():
     assert list(verdicts(checked)) == list(AS_PROMISED)
     assert checked.holds
     assert checked.count("match") == len(AS_PROMISED)
-    found = check(measured(LINEAR, noise=0.02), MPI)
-    assert {name for name, verdict in verdicts(found).items() if verdict == "mismatch"} == {"bcast"}
-    assert not found.holds
+    result = check(measured(LINEAR, noise=0.02), MPI)
+    assert {name for name, verdict in verdicts(result).items() if verdict == "mismatch"} == {"bcast"}
+    assert not result.holds
 
 
 def test_each_message_size_has_a_row_and_the_expectation_with_most_conditions_counts():
     measurements = measured({"bcast": "p"}, sizes=(8, 1024), noise=0.01)
-    both = expected(
+    result = expected(
         Expectation("bcast", parse_growth("p")),
         Expectation("bcast", parse_growth("log p"), where=(("n", 1024.0),)),
     )
-    found = {dict(row.series.fixed)["n"]: row.verdict for row in check(measurements, both).rows}
-    assert found == {8.0: "match", 1024.0: "mismatch"}
+    table = {dict(row.series.fixed)["n"]: row.verdict for row in check(measurements, result).rows}
+    assert table == {8.0: "match", 1024.0: "mismatch"}
 
 
 def test_memory_is_counted_exactly_and_says_up_to_where_it_lasts():
@@ -91,16 +91,16 @@ def test_room_widens_with_the_models_and_times_have_none():
     random = np.random.default_rng(2)
     samples = {p: tuple(1e6 * p * (1 + 0.1 * random.random(10))) for p in PROCESSES}
     (row,) = check(
-        own(samples, metric="memory", unit="B", over="p"),
+        series_of(samples, metric="memory", unit="B", over="p"),
         expected(Expectation("solve", parse_growth("p"), "memory")),
         memory=MemoryLimit(1e9),
     ).rows
     assert row.room.low < row.room.scale < row.room.high
-    assert all(one.room is None for one in check(measured(), MPI, memory=MemoryLimit(1e9)).rows)
+    assert all(entry.room is None for entry in check(measured(), MPI, memory=MemoryLimit(1e9)).rows)
 
 
 def test_other_parameters_and_metrics_than_ours_are_checked_as_well():
-    measurements = own({n: (float(n * n),) for n in (8, 16, 32, 64)}, metric="comparisons", unit="1")
+    measurements = series_of({n: (float(n * n),) for n in (8, 16, 32, 64)}, metric="comparisons", unit="1")
     assert check(measurements, expected(Expectation("solve", parse_growth("n^2"), "comparisons", "n"))).holds
     assert not check(measurements, expected(Expectation("solve", parse_growth("n"), "comparisons", "n"))).holds
 
@@ -122,29 +122,29 @@ RULES = [rule("allreduce <= reduce + bcast")]
 
 @pytest.mark.parametrize("launches", [1, 4, 6])
 def test_a_rule_that_measurements_break_is_found_and_one_that_holds_is_not(launches):
-    def found(factor):
+    def verdict_at(factor):
         growths = {"reduce": "log p", "bcast": "log p"}
         sound, slow = measured(growths, launches=launches), measured({"allreduce": "log p"}, 1, launches)
         broken = Measurements(
             tuple(
                 launch(
-                    *one.records,
+                    *entry.records,
                     *(
                         Record(
-                            each.configuration,
+                            item.configuration,
                             "s",
-                            tuple(factor(each.configuration.processes) * x for x in each.samples),
+                            tuple(factor(item.configuration.processes) * x for x in item.samples),
                         )
-                        for each in other.records
+                        for item in other.records
                     ),
                 )
-                for one, other in zip(sound.launches, slow.launches, strict=True)
+                for entry, other in zip(sound.launches, slow.launches, strict=True)
             )
         )
         return check(broken, expected(Expectation("bcast", parse_growth("log p")), rules=RULES))
 
-    assert not found(lambda _: 1.9).violations
-    checked = found(lambda p: 3.0 if p >= 16 else 1.0)
+    assert not verdict_at(lambda _: 1.9).violations
+    checked = verdict_at(lambda p: 3.0 if p >= 16 else 1.0)
     # One launch differs from the next: what it breaks is seen, but not called broken.
     (violation,) = checked.violations if launches > 1 else checked.possible
     assert checked.holds == (launches == 1)
@@ -157,28 +157,24 @@ def test_a_growth_of_one_launch_beside_other_programs_is_no_mismatch():
     def crowded(measurements, load, other_processes=None):
         host = Host("vm", cpus=2, load=(load, load, load), other_processes=other_processes)
         return Measurements(
-            tuple(replace(one, header=replace(one.header, hosts=(host,))) for one in measurements.launches)
+            tuple(replace(entry, header=replace(entry.header, hosts=(host,))) for entry in measurements.launches)
         )
 
-    linear, everything = measured({"bcast": "p"}), expected(Expectation("bcast", parse_growth("log p")))
-    assert verdicts(check(crowded(linear, 2.2), everything)) == {"bcast": "mismatch"}
-    checked = check(crowded(linear, 14), everything)
+    linear, result = measured({"bcast": "p"}), expected(Expectation("bcast", parse_growth("log p")))
+    assert verdicts(check(crowded(linear, 2.2), result)) == {"bcast": "mismatch"}
+    checked = check(crowded(linear, 14), result)
     assert verdicts(checked) == {"bcast": "uncertain"}
     assert "other programs took the processors (load average 14.0 on 2 processors)" in checked.rows[0].judgement.advice
-    assert not check(crowded(measured({"bcast": "p"}, launches=3), 14), everything).holds
-    assert verdicts(check(crowded(linear, 14, other_processes=0.1), everything)) == {
-        "bcast": "mismatch"
-    }  # of a minute ago
-    assert verdicts(check(crowded(linear, 0, other_processes=3.0), everything)) == {
-        "bcast": "uncertain"
-    }  # began just now
+    assert not check(crowded(measured({"bcast": "p"}, launches=3), 14), result).holds
+    assert verdicts(check(crowded(linear, 14, other_processes=0.1), result)) == {"bcast": "mismatch"}  # of a minute ago
+    assert verdicts(check(crowded(linear, 0, other_processes=3.0), result)) == {"bcast": "uncertain"}  # began just now
 
 
 def test_sides_that_are_equal_are_hardly_ever_a_broken_rule():
     rules = [rule("reduce <= allreduce"), rule("gather <= allgather")]
-    everything = expected(Expectation("bcast", parse_growth("log p")), rules=rules)
+    result = expected(Expectation("bcast", parse_growth("log p")), rules=rules)
     few = CheckSettings(draws=50)
-    wrong = [check(measured(seed=seed, noise=0.2), everything, settings=few).violations for seed in range(20)]
+    wrong = [check(measured(seed=seed, noise=0.2), result, settings=few).violations for seed in range(20)]
     assert sum(map(bool, wrong)) <= 2
 
 
@@ -193,10 +189,10 @@ def test_a_rule_is_held_against_the_message_sizes_that_it_names():
         for p in PROCESSES
     ]
     slow = [
-        Record(each.configuration, "s", tuple(x + 5e-6 * each.configuration.processes for x in each.samples))
-        if each.configuration.operation == "allgather"
-        else each
-        for each in collected.launches[0].records
+        Record(entry.configuration, "s", tuple(x + 5e-6 * entry.configuration.processes for x in entry.samples))
+        if entry.configuration.operation == "allgather"
+        else entry
+        for entry in collected.launches[0].records
     ]
     measurements = Measurements((launch(*slow, *sent),))
     anything = Expectation("gather", parse_growth("p"))
@@ -206,7 +202,7 @@ def test_a_rule_is_held_against_the_message_sizes_that_it_names():
     assert [broken.kind for broken in plain.possible] == ["measured"]
     without = Measurements((launch(*slow, *sent[: len(PROCESSES)]),))
     untested = check(without, expected(anything, rules=[rule("allgather <= gather + bcast", bcast="n p")]))
-    assert any("not tested, for want of bcast of n p bytes: measure larger messages" in one for one in untested.notes)
+    assert any("not tested, for want of bcast of n p bytes: measure larger messages" in note for note in untested.notes)
 
 
 def test_models_must_keep_a_rule_up_to_the_target_and_classes_are_a_remark():
@@ -219,16 +215,16 @@ def test_models_must_keep_a_rule_up_to_the_target_and_classes_are_a_remark():
             for name, growth, constant in zip(growths, growths.values(), (5, 100, 100), strict=True)
         )
     )
-    everything = expected(Expectation("bcast", parse_growth("log p")), rules=RULES)
-    near = check(measurements, everything)
+    result = expected(Expectation("bcast", parse_growth("log p")), rules=RULES)
+    near = check(measurements, result)
     assert near.holds
-    assert [(one.kind, one.certain) for one in near.possible] == [("class", False)]
-    far = check(measurements, everything, at=100_000)
+    assert [(entry.kind, entry.certain) for entry in near.possible] == [("class", False)]
+    far = check(measurements, result, at=100_000)
     (violation,) = far.violations
     assert violation.kind == "modelled"
     assert 200 < violation.scale < 260
     assert not far.holds
-    assert check(measurements, everything, at=150).holds
+    assert check(measurements, result, at=150).holds
 
 
 def test_noise_alone_is_no_change():
@@ -243,16 +239,16 @@ def test_launches_that_differ_are_no_change():
     def effects(seed):
         random = np.random.default_rng(seed)
         factors = random.normal(1, 0.05, (3, 8 * len(PROCESSES)))
-        made = measured(seed=seed, launches=3, noise=0.02)
+        result = measured(seed=seed, launches=3, noise=0.02)
         return Measurements(
             tuple(
                 launch(
                     *(
-                        Record(each.configuration, "s", tuple(factor * x for x in each.samples))
-                        for each, factor in zip(one.records, row, strict=True)
+                        Record(item.configuration, "s", tuple(factor * x for x in item.samples))
+                        for item, factor in zip(entry.records, row, strict=True)
                     )
                 )
-                for one, row in zip(made.launches, factors, strict=True)
+                for entry, row in zip(result.launches, factors, strict=True)
             )
         )
 
@@ -266,8 +262,8 @@ def test_a_broadcast_that_became_linear_is_a_mismatch_and_slower():
         after, before = (measured(of, 2 * seed + place, 5) for place, of in enumerate((LINEAR, AS_PROMISED)))
         checked = check(after, baseline=before, settings=CheckSettings(draws=40))
         assert {name for name, verdict in verdicts(checked).items() if verdict == "mismatch"} == {"bcast"}
-        assert {one.name for one in checked.slower} == {"bcast"}
-        worst = max(checked.slower, key=lambda one: one.ratio)
+        assert {entry.name for entry in checked.slower} == {"bcast"}
+        worst = max(checked.slower, key=lambda entry: entry.ratio)
         assert (worst.scale, worst.over) == (64.0, "p")
         assert worst.low < 69 / 11 < worst.high * 1.02
         assert all(row.source == "before" for row in checked.rows)
@@ -278,13 +274,13 @@ def test_what_became_slower_without_growing_faster_is_found_and_what_became_bett
     barriers = measured({"barrier": "log p"}, 3, launches=6, constant=9)
     slow = Measurements(
         tuple(
-            launch(*usual.records[6:], *own.records)
-            for usual, own in zip(measured(seed=2, launches=6).launches, barriers.launches, strict=True)
+            launch(*usual.records[6:], *item.records)
+            for usual, item in zip(measured(seed=2, launches=6).launches, barriers.launches, strict=True)
         )
     )
     worse = check(slow, baseline=fast)
     assert set(verdicts(worse).values()) == {"match"}
-    assert {one.name for one in worse.slower} == {"barrier"}
+    assert {entry.name for entry in worse.slower} == {"barrier"}
     assert not worse.holds
     assert worse.compared == 6 * len(AS_PROMISED)
     assert check(fast, baseline=slow).holds
@@ -302,11 +298,11 @@ def test_what_is_written_down_goes_before_the_baseline():
 
 
 def test_functions_of_other_programs_are_held_against_their_baseline_over_their_own_parameter():
-    old = own({n: (float(n),) * 3 for n in (8, 16, 32, 64)}, metric="comparisons", unit="1")
-    new = own({n: (float(n * n),) * 3 for n in (8, 16, 32, 64)}, metric="comparisons", unit="1")
+    old = series_of({n: (float(n),) * 3 for n in (8, 16, 32, 64)}, metric="comparisons", unit="1")
+    new = series_of({n: (float(n * n),) * 3 for n in (8, 16, 32, 64)}, metric="comparisons", unit="1")
     checked = check(new, baseline=old)
     assert [(row.series.over, row.verdict) for row in checked.rows] == [("n", "mismatch")]
-    assert math.isclose(max(one.ratio for one in checked.slower), 64)
+    assert math.isclose(max(entry.ratio for entry in checked.slower), 64)
     assert check(old, baseline=old).holds
 
 
@@ -320,7 +316,7 @@ def test_what_could_not_be_tested_is_named():
     few = check(
         Measurements((*measured().launches, *measured({"bcast": "1"}, sizes=(64,), processes=(2, 4)).launches)), MPI
     )
-    assert any("bcast: no growth over p can be seen with 2 scales: measure at 3 or more" in one for one in few.notes)
+    assert any("bcast: no growth over p can be seen with 2 scales: measure at 3 or more" in note for note in few.notes)
 
 
 @pytest.mark.parametrize(

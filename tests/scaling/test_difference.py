@@ -34,7 +34,7 @@ def noise(random, count, memory):
     return series
 
 
-def made(random, launches, *, factor=1.0, between=0.03, within=0.03, count=30, memory=0.0, configurations=3):
+def synthetic(random, launches, *, factor=1.0, between=0.03, within=0.03, count=30, memory=0.0, configurations=3):
     """Launches that scatter by `between`, repetitions by `within`, of several configurations."""
 
     def record(processes):
@@ -47,14 +47,14 @@ def made(random, launches, *, factor=1.0, between=0.03, within=0.03, count=30, m
 
 def alarms(runs, launches, factor=1.0, least=0.0, **more):
     """Return the changes called in each of so many comparisons of what differs by a factor."""
-    found = []
+    values = []
     for seed in range(runs):
         random = np.random.default_rng(seed)
         rows = differences(
-            made(random, launches, **more), made(random, launches, factor=factor, **more), least=least
+            synthetic(random, launches, **more), synthetic(random, launches, factor=factor, **more), least=least
         ).rows
-        found.append([row.change for row in rows if row.change in {"slower", "faster"}])
-    return found
+        values.append([row.change for row in rows if row.change in {"slower", "faster"}])
+    return values
 
 
 @pytest.mark.parametrize("launches", [2, 5])
@@ -69,23 +69,25 @@ def test_without_a_least_effect_alarms_are_as_rare_as_the_confidence_says(launch
 
 
 def test_ten_percent_slower_in_five_launches_is_found():
-    found = alarms(100, 5, factor=1.1)
-    assert sum(changes.count("slower") for changes in found) >= 0.9 * 3 * 100
-    assert not any("faster" in changes for changes in found)
+    result = alarms(100, 5, factor=1.1)
+    assert sum(changes.count("slower") for changes in result) >= 0.9 * 3 * 100
+    assert not any("faster" in changes for changes in result)
 
 
 def test_repetitions_that_resemble_each_other_do_not_raise_alarms():
     """A launch alone; as independent samples these would be called changed in more than a third of all runs."""
-    found = alarms(200, 1, between=0.0, memory=0.8, count=200, configurations=1)
-    assert sum(map(bool, found)) <= 20
+    result = alarms(200, 1, between=0.0, memory=0.8, count=200, configurations=1)
+    assert sum(map(bool, result)) <= 20
 
 
 def test_of_one_launch_on_each_side_no_time_is_called_changed():
     random = np.random.default_rng(3)
-    found = differences(made(random, 1, between=0.0), made(random, 1, between=0.0, factor=1.5))
-    assert {(row.change, row.low, row.high) for row in found.rows} == {("unclear", 0.0, math.inf)}
-    assert found.together.change == "unclear"
-    assert any("each file has one launch" in remark and "5 launches on each side" in remark for remark in found.remarks)
+    result = differences(synthetic(random, 1, between=0.0), synthetic(random, 1, between=0.0, factor=1.5))
+    assert {(row.change, row.low, row.high) for row in result.rows} == {("unclear", 0.0, math.inf)}
+    assert result.together.change == "unclear"
+    assert any(
+        "each file has one launch" in remark and "5 launches on each side" in remark for remark in result.remarks
+    )
 
 
 @pytest.mark.parametrize("launches", [1, 2, 3])
@@ -101,23 +103,23 @@ def test_two_modes_that_split_by_chance_raise_no_alarm(launches):
 
             return Measurements(tuple(launch(*map(record, range(2, 22))) for _ in range(launches)))
 
-        found = differences(side(), side())
-        assert not {"slower", "faster"} & {found.together.change, *(row.change for row in found.rows)}
+        result = differences(side(), side())
+        assert not {"slower", "faster"} & {result.together.change, *(row.change for row in result.rows)}
 
 
 def test_three_quiet_launches_on_each_side_show_a_change_that_is_plain():
     """Too few for any p-value; but one configuration alone is off by ten times what any launch differs."""
     random = np.random.default_rng(2)
-    before, usual = (made(random, 3, configurations=8) for _ in range(2))
+    before, usual = (synthetic(random, 3, configurations=8) for _ in range(2))
     after = Measurements(
         tuple(
-            launch(Record(BCAST, "s", tuple(4.2 * seconds for seconds in one.records[2].samples)), *one.records[3:])
-            for one in usual.launches
+            launch(Record(BCAST, "s", tuple(4.2 * seconds for seconds in entry.records[2].samples)), *entry.records[3:])
+            for entry in usual.launches
         )
     )
-    called = {row.configuration.processes: row.change for row in differences(before, after).rows}
-    assert called[BCAST.processes] == "slower"
-    assert list(called.values()).count("slower") == 1
+    values = {row.configuration.processes: row.change for row in differences(before, after).rows}
+    assert values[BCAST.processes] == "slower"
+    assert list(values.values()).count("slower") == 1
     two = [Measurements(side.launches[:2]) for side in (before, after)]
     assert "slower" not in {row.change for row in differences(*two).rows}
     remarks = " ".join(differences(before, after).remarks)
@@ -148,9 +150,9 @@ def test_a_drift_of_the_machine_is_no_change():
     """Twelve launches, each a few percent slower than the one before: the last six are no slower program."""
     random = np.random.default_rng(5)
     drift = np.exp(np.cumsum(0.06 * np.abs(random.normal(size=12))))
-    found = differences(begun(range(6), drift[:6]), begun(range(6, 12), drift[6:]))
-    assert not {"slower", "faster"} & {found.together.change, *(row.change for row in found.rows)}
-    assert any("did not take turns" in remark for remark in found.remarks)
+    result = differences(begun(range(6), drift[:6]), begun(range(6, 12), drift[6:]))
+    assert not {"slower", "faster"} & {result.together.change, *(row.change for row in result.rows)}
+    assert any("did not take turns" in remark for remark in result.remarks)
     steady = differences(begun(range(6), [1.0] * 6), begun(range(6, 12), [1.5] * 6))
     assert {steady.together.change, *(row.change for row in steady.rows)} == {"slower"}
 
@@ -158,12 +160,12 @@ def test_a_drift_of_the_machine_is_no_change():
 def test_launches_in_turns_are_compared_in_pairs_so_that_drift_cancels():
     drift = np.exp(np.linspace(0.0, 2.0, 20))
     before, after = begun(range(0, 20, 2), drift[::2]), begun(range(1, 20, 2), 1.1 * drift[::2])
-    found = differences(before, after)
-    assert found.pairs == 10
-    assert found.together.change == "slower"
-    assert found.together.low < 1.1 < found.together.high < 1.15
+    result = differences(before, after)
+    assert result.pairs == 10
+    assert result.together.change == "slower"
+    assert result.together.low < 1.1 < result.together.high < 1.15
     by_hand = differences(before, after, in_pairs=True)
-    assert by_hand.together == found.together
+    assert by_hand.together == result.together
     assert differences(before, after, in_pairs=False).together.change == "unclear"
 
 
@@ -174,15 +176,15 @@ def test_what_no_pair_has_on_both_sides_is_unclear():
     first, second = (
         Measurements(
             tuple(
-                Launch(one.header, (*one.records, extra) if number == place else one.records)
-                for number, one in enumerate(side.launches)
+                Launch(entry.header, (*entry.records, extra) if number == place else entry.records)
+                for number, entry in enumerate(side.launches)
             )
         )
         for place, side in enumerate((before, after))
     )
-    found = differences(first, second)
-    (row,) = (row for row in found.rows if row.configuration.operation == "barrier")
-    assert found.pairs == 2
+    result = differences(first, second)
+    (row,) = (row for row in result.rows if row.configuration.operation == "barrier")
+    assert result.pairs == 2
     assert (row.change, row.ratio, row.low, row.high) == ("unclear", 1.0, 0.0, math.inf)
 
 
@@ -222,8 +224,8 @@ def test_a_drift_of_files_that_do_not_say_when_launches_began_is_no_change(launc
             )
             for side in (logs[:, :launches], logs[:, launches:])
         ]
-        found = differences(*sides)
-        changes = {row.change for row in found.rows} | {found.together.change if found.together else ""}
+        result = differences(*sides)
+        changes = {row.change for row in result.rows} | {result.together.change if result.together else ""}
         false += bool(changes & {"slower", "faster"})
     assert false <= 4
 
@@ -236,11 +238,11 @@ def test_in_pairs_there_are_as_many_launches_on_both_sides():
 def test_a_shift_that_all_share_is_found_where_no_configuration_alone_shows_it():
     random = np.random.default_rng(1)
     few = {"between": 0.06, "within": 0.01, "configurations": 15}
-    found = differences(made(random, 6, **few), made(random, 6, factor=1.08, **few), least=0.02)
-    assert found.together.change == "slower"
-    assert found.is_worse
-    assert found.together.configurations == 15
-    assert found.together.low < 1.08 < found.together.high
+    result = differences(synthetic(random, 6, **few), synthetic(random, 6, factor=1.08, **few), least=0.02)
+    assert result.together.change == "slower"
+    assert result.is_worse
+    assert result.together.configurations == 15
+    assert result.together.low < 1.08 < result.together.high
 
 
 def test_what_resumes_a_launch_is_no_launch_of_its_own():
@@ -253,7 +255,7 @@ def test_what_resumes_a_launch_is_no_launch_of_its_own():
 
 def test_a_change_below_the_least_effect_is_not_called():
     exactly = [np.full(20, 1e-6 * (1 + off / 1000)) for off in range(5)]
-    before, after = of_samples(*exactly), of_samples(*(1.03 * one for one in exactly))
+    before, after = of_samples(*exactly), of_samples(*(1.03 * entry for entry in exactly))
     assert differences(before, after, least=0.05).rows[0].change == "same"
     assert differences(before, after, least=0.02).rows[0].change == "slower"
     assert differences(after, before, least=0.02).rows[0].change == "faster"
@@ -295,12 +297,12 @@ def test_a_larger_eager_limit_is_not_worse():
 
 def test_nothing_before_is_a_change_without_a_ratio():
     configuration = Function("sort", "bytes", (("p", 4.0),))
-    nothing, some = [of_samples([value] * 3, configuration=configuration, unit="B") for value in (0.0, 64.0)]
-    (row,) = differences(nothing, some).rows
+    result, some = [of_samples([value] * 3, configuration=configuration, unit="B") for value in (0.0, 64.0)]
+    (row,) = differences(result, some).rows
     assert (row.ratio, row.low, row.change) == (math.inf, math.inf, "larger")
-    (row,) = differences(some, nothing).rows
+    (row,) = differences(some, result).rows
     assert (row.ratio, row.high, row.change) == (0.0, 0.0, "smaller")
-    assert differences(nothing, nothing).rows[0].change == "same"
+    assert differences(result, result).rows[0].change == "same"
 
 
 def test_the_largest_effect_comes_first_and_what_is_in_one_file_only_is_named():
@@ -308,16 +310,16 @@ def test_the_largest_effect_comes_first_and_what_is_in_one_file_only_is_named():
         records = [Record(Collective("bcast", 8, processes), "s", (value,) * 8) for processes, value in seconds.items()]
         return Measurements((launch(*records, *more),))
 
-    found = differences(
+    result = differences(
         file({2: 1e-6, 3: 1e-6, 4: 1e-6, 5: 1e-6}, Record(Queue(8, "isend", "same-node"), "s", (1e-6, 2e-6))),
         file({2: 1.2e-6, 3: 0.5e-6, 4: 1e-6, 6: 1e-6}, Record(Queue(8, "isend", "same-node"), "s", (1e-6, 3e-6))),
     )
-    assert [(row.configuration.processes, row.change) for row in found.rows] == [
+    assert [(row.configuration.processes, row.change) for row in result.rows] == [
         (3, "unclear"), (2, "unclear"), (4, "unclear")
     ]  # fmt: skip
-    assert found.only_before == (Collective("bcast", 8, 5),)
-    assert found.only_after == (Collective("bcast", 8, 6),)
-    assert any("kernel queue" in remark for remark in found.remarks)
+    assert result.only_before == (Collective("bcast", 8, 5),)
+    assert result.only_after == (Collective("bcast", 8, 6),)
+    assert any("kernel queue" in remark for remark in result.remarks)
 
 
 @given(
@@ -327,14 +329,14 @@ def test_the_largest_effect_comes_first_and_what_is_in_one_file_only_is_named():
 )
 def test_the_other_way_round_everything_is_inverted(first, second, statistic):
     before, after = of_samples(*first), of_samples(*second)
-    (there,) = differences(before, after, statistic=statistic).rows
+    (entry,) = differences(before, after, statistic=statistic).rows
     (back,) = differences(after, before, statistic=statistic).rows
-    assert there.low <= there.ratio <= there.high
-    assert back.ratio == pytest.approx(1 / there.ratio)
-    assert back.low == pytest.approx(1 / there.high if there.high else math.inf)
-    assert back.p_value == pytest.approx(there.p_value)
+    assert entry.low <= entry.ratio <= entry.high
+    assert back.ratio == pytest.approx(1 / entry.ratio)
+    assert back.low == pytest.approx(1 / entry.high if entry.high else math.inf)
+    assert back.p_value == pytest.approx(entry.p_value)
     opposite = {"slower": "faster", "faster": "slower"}
-    assert back.change == opposite.get(there.change, there.change)
+    assert back.change == opposite.get(entry.change, entry.change)
 
 
 def test_what_differs_in_the_surroundings_is_named():
@@ -343,7 +345,7 @@ def test_what_differs_in_the_surroundings_is_named():
     after = Measurements(
         (launch(record, mpi=Library("Open MPI v5.0.8"), versions={"commmodel": "0.2.0", "numpy": "2"}),)
     )
-    headers = [[one.header for one in side.launches] for side in (before, after)]
+    headers = [[entry.header for entry in side.launches] for side in (before, after)]
     changed = {name: (old, new) for name, old, new in changed_environment(*headers)}
     assert changed == {
         "MPI library": ("MPICH Version: 5.0.2", "Open MPI v5.0.8"), "version of commmodel": ("0.1.0", "0.2.0")
@@ -369,11 +371,11 @@ def test_what_cannot_be_is_refused(changes, message):
 def test_sizes_at_the_ends_of_what_numbers_can_be_are_compared():
     """The squares of such values are no numbers."""
     configuration = Function("sort", "bytes", (("p", 4.0),))
-    largest, nothing, least = (
+    largest, result, least = (
         of_samples([value] * 3, configuration=configuration, unit="B") for value in (1e302, 0.0, 1e-302)
     )
-    assert differences(nothing, largest).rows[0].ratio == math.inf
-    assert differences(largest, nothing).rows[0].ratio == 0.0
+    assert differences(result, largest).rows[0].ratio == math.inf
+    assert differences(largest, result).rows[0].ratio == 0.0
     assert differences(least, largest).rows[0].change == "larger"
     times = [of_samples(*[[value] * 3] * 5) for value in (1e302, 1e-302)]
     assert differences(*times).rows[0].change == "faster"

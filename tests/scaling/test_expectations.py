@@ -36,7 +36,7 @@ sizes = { bcast = "n p" }
 
 
 @pytest.fixture
-def written(tmp_path):
+def write_file(tmp_path):
     def write(content):
         path = tmp_path / "expectations.toml"
         path.write_text(content, encoding="utf-8")
@@ -45,46 +45,46 @@ def written(tmp_path):
     return write
 
 
-def test_a_file_says_what_stands_in_it(written):
-    found = load(written(FULL))
-    first, second = found.expectations
-    assert (found.title, first.name, first.metric, first.over) == ("Mine", "solve", "iterations", "k")
+def test_a_file_says_what_stands_in_it(write_file):
+    loaded = load(write_file(FULL))
+    first, second = loaded.expectations
+    assert (loaded.title, first.name, first.metric, first.over) == ("Mine", "solve", "iterations", "k")
     assert (first.expect, first.deviation) == (parse_growth("k^3 2^k"), parse_growth("2^(k/2)"))
     assert dict(first.where) == {"n": 1024.0, "d": 20.0, "start": "round-time"}
     assert (second.expect, second.deviation, second.where) == (parse_growth("1"), None, ())
     assert (second.metric, second.over) == ("time", "p")
-    (rule,) = found.guidelines
+    (rule,) = loaded.guidelines
     assert (str(rule.rule), rule.metric) == ("allgather <= gather + 2 bcast", "overlapped time")
     assert dict(rule.sizes) == {"bcast": (("n", parse_growth("n")), ("p", parse_growth("p")))}
 
 
-def test_a_file_with_rules_alone_is_one(written):
-    assert not load(written('[[rule]]\nrule = "a <= b"')).expectations
+def test_a_file_with_rules_alone_is_one(write_file):
+    assert not load(write_file('[[rule]]\nrule = "a <= b"')).expectations
 
 
 def test_those_of_mpi_are_the_papers():
-    expected = {(one.name, one.metric): one for one in MPI.expectations}
+    expected = {(expectation.name, expectation.metric): expectation for expectation in MPI.expectations}
     tables = [(row, "time") for row in PUBLISHED["runtime"]["rows"]] + [
         (row, "memory") for row in PUBLISHED["memory"]["rows"]
     ]
     names = {"bcast by a binary tree": "bcast_binary_tree", "MPI memory": "use"}
-    seen = set()
+    result = set()
     for row, metric in tables:
         name = names.get(row["name"], row["name"])
         for metric_of_it in ("pss memory", "private memory") if name == "use" else (metric,):
-            one = expected[name, metric_of_it]
-            seen.add((name, metric_of_it))
-            assert one.expect == parse_growth(row["expect"])
+            expectation = expected[name, metric_of_it]
+            result.add((name, metric_of_it))
+            assert expectation.expect == parse_growth(row["expect"])
             for model, verdict in zip(row["models"], row["verdicts"], strict=True):
-                assert rank(parse_growth(model), one.expect, one.deviation) == verdict
-    assert seen == expected.keys()
-    assert set(PUBLISHED["rules"]["rules"]) <= {str(one.rule) for one in MPI.guidelines}
+                assert rank(parse_growth(model), expectation.expect, expectation.deviation) == verdict
+    assert result == expected.keys()
+    assert set(PUBLISHED["rules"]["rules"]) <= {str(expectation.rule) for expectation in MPI.guidelines}
 
 
 def test_those_of_mpi_name_what_is_measured():
-    known = {*CollectiveName.__args__, *MemoryOperation.__args__}
-    assert {one.name for one in MPI.expectations} <= known
-    assert {name for one in MPI.guidelines for name in one.rule.functions} <= known
+    values = {*CollectiveName.__args__, *MemoryOperation.__args__}
+    assert {expectation.name for expectation in MPI.expectations} <= values
+    assert {name for expectation in MPI.guidelines for name in expectation.rule.functions} <= values
     assert list(published()) == ["mpi"]
 
 
@@ -121,8 +121,8 @@ def test_those_of_mpi_name_what_is_measured():
         ('[[rule]]\nrule = "a <= b"\nsizes = { b = "2 n" }', "rule[0].sizes.b: class of growth '2 n'"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(written, content, words):
-    path = written(content)
+def test_what_is_wrong_is_named_with_its_place(write_file, content, words):
+    path = write_file(content)
     with pytest.raises(DamagedFileError) as error:
         load(path)
     assert str(error.value).startswith(f"{path}: ")

@@ -49,8 +49,8 @@ def test_a_linear_broadcast_is_found_in_one_launch(has_baseline, slope):
 def test_one_slow_value_of_one_launch_is_no_mismatch(has_baseline):
     random = np.random.default_rng(2)
     baseline = Measurements((launch(random),)) if has_baseline else None
-    found, advice = verdict(Measurements((launch(random, {("bcast", 64): 6.0}),)), baseline)
-    assert found == "uncertain"
+    entry, advice = verdict(Measurements((launch(random, {("bcast", 64): 6.0}),)), baseline)
+    assert entry == "uncertain"
     assert "3 launches or more" in advice
 
 
@@ -65,8 +65,8 @@ def test_where_other_functions_scatter_as_much_a_growth_of_one_launch_is_no_mism
 
 def test_one_launch_of_three_scales_may_have_a_disturbed_one():
     records = tuple(Record(Collective("bcast", 8, p), "s", (1e-6 * p**2,) * 3) for p in (2, 8, 32))
-    found, advice = verdict(Measurements((Launch(HEADER, records),)))
-    assert found == "uncertain"
+    entry, advice = verdict(Measurements((Launch(HEADER, records),)))
+    assert entry == "uncertain"
     assert "of 3 scales" in advice
     assert verdict(Measurements((Launch(HEADER, records),) * 3))[0] == "mismatch"
 

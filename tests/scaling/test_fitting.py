@@ -54,9 +54,9 @@ def left_out_errors(designs, values, weights):
     for design in designs:
         errors = 0.0
         for left_out in range(len(values)):
-            kept = np.arange(len(values)) != left_out
-            root = np.sqrt(weights[kept])
-            solved, *_ = np.linalg.lstsq(design[kept] * root[:, None], values[kept] * root, rcond=None)
+            condition = np.arange(len(values)) != left_out
+            root = np.sqrt(weights[condition])
+            solved, *_ = np.linalg.lstsq(design[condition] * root[:, None], values[condition] * root, rcond=None)
             errors += weights[left_out] * (values[left_out] - design[left_out] @ solved) ** 2
         sums.append(errors)
     return sums
@@ -65,24 +65,24 @@ def left_out_errors(designs, values, weights):
 def test_leave_one_out_in_closed_form_is_leaving_out_and_fitting_again():
     values, weights, _ = normalised(noisy(2 + 3 * SCALES, 0.1, 4))
     columns = _over(SCALES, SPACE).columns
-    found = search(columns, values, weights)
+    result = search(columns, values, weights)
     designs = [np.stack([np.ones_like(SCALES), column], axis=1) for column in columns]
     for kernel in range(len(values)):
-        assert found.loo[kernel] == pytest.approx(left_out_errors(designs, values[kernel], weights[kernel]), rel=1e-6)
+        assert result.loo[kernel] == pytest.approx(left_out_errors(designs, values[kernel], weights[kernel]), rel=1e-6)
 
 
 def test_so_it_is_where_a_model_is_held_at_nothing():
     values, weights, _ = normalised(noisy(SCALES - 1, 0.05, 40))
     over = _over(SCALES, SPACE)
     free = search(over.columns, values, weights)
-    found = search_positive(over.columns, over.lowest, values, weights)
-    held = (found.constant != free.constant) & np.isfinite(found.loo)
-    assert 40 < held.sum() < held.size
-    for kernel, number in np.argwhere(held)[:60]:
+    result = search_positive(over.columns, over.lowest, values, weights)
+    entry = (result.constant != free.constant) & np.isfinite(result.loo)
+    assert 40 < entry.sum() < entry.size
+    for kernel, number in np.argwhere(entry)[:60]:
         design = (over.columns[number] - over.lowest[number])[:, None]
         (errors,) = left_out_errors([design], values[kernel], weights[kernel])
-        assert found.loo[kernel, number] == pytest.approx(errors, rel=1e-6)
-        assert found.constant[kernel, number] == -found.slope[kernel, number] * over.lowest[number]
+        assert result.loo[kernel, number] == pytest.approx(errors, rel=1e-6)
+        assert result.constant[kernel, number] == -result.slope[kernel, number] * over.lowest[number]
 
 
 @pytest.mark.parametrize("criterion", ["cross-validation", "residuals"])
@@ -101,17 +101,17 @@ def test_without_noise_every_term_comes_back_with_its_numbers(criterion, term, s
 def test_without_noise_every_term_of_the_space_about_an_expectation_comes_back(text):
     space = search_space(parse_growth(text))
     scales = np.arange(3.0, 17.0)
-    found = fit(scales, [5 + 2 * term(scales) for term in space], space)
-    assert [found.model(kernel).growth for kernel in range(len(space))] == list(space)
+    result = fit(scales, [5 + 2 * term(scales) for term in space], space)
+    assert [result.model(kernel).growth for kernel in range(len(space))] == list(space)
 
 
 @settings(max_examples=30)
 @given(st.integers(0, 1000), st.floats(1e-6, 1e6))
 def test_the_unit_of_the_values_changes_nothing_but_the_numbers(seed, unit):
     values = noisy(2 + np.log2(SCALES), 0.05, 5, seed=seed)
-    one, other = fit(SCALES, values, SPACE), fit(SCALES, values * unit, SPACE)
-    assert (one.chosen == other.chosen).all()
-    assert other.constant == pytest.approx(one.constant * unit, rel=1e-6)
+    result, other = fit(SCALES, values, SPACE), fit(SCALES, values * unit, SPACE)
+    assert (result.chosen == other.chosen).all()
+    assert other.constant == pytest.approx(result.constant * unit, rel=1e-6)
 
 
 def test_kernels_do_not_know_of_each_other():
@@ -126,21 +126,21 @@ def test_kernels_do_not_know_of_each_other():
 @pytest.mark.parametrize("noise", [0.02, 0.05, 0.1])
 @pytest.mark.parametrize("scales", [SCALES, 2.0 ** np.arange(1, 11), np.arange(3.0, 17.0)], ids=len)
 def test_noise_about_a_constant_is_called_constant_nineteen_times_in_twenty(scales, noise):
-    found = fit(scales, noisy(np.full(len(scales), 7.0), noise, 2000), search_space(ONE))
-    assert np.mean(found.coefficient == 0) >= 0.95
+    result = fit(scales, noisy(np.full(len(scales), 7.0), noise, 2000), search_space(ONE))
+    assert np.mean(result.coefficient == 0) >= 0.95
 
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_classes_that_algorithms_have_come_back_more_often_than_from_the_other_generator(text):
-    for noise, theirs in zip((0.02, 0.05, 0.1), OTHERS[text], strict=True):
-        found = fit(SCALES, noisy(5 + 3 * parse_growth(text)(SCALES), noise, 2000, seed=77), SPACE)
-        assert np.mean([found.terms[place] == parse_growth(text) for place in found.chosen]) >= theirs
+    for noise, entry in zip((0.02, 0.05, 0.1), OTHERS[text], strict=True):
+        result = fit(SCALES, noisy(5 + 3 * parse_growth(text)(SCALES), noise, 2000, seed=77), SPACE)
+        assert np.mean([result.terms[place] == parse_growth(text) for place in result.chosen]) >= entry
 
 
 def test_data_overrule_the_preference_for_simple_terms():
     for term in SPACE[1:]:
-        found = fit(SCALES, noisy(5 + 3 * term(SCALES), 0.002, 200), SPACE)
-        assert np.mean([found.terms[place] == term for place in found.chosen]) > 0.9, term.text("p")
+        result = fit(SCALES, noisy(5 + 3 * term(SCALES), 0.002, 200), SPACE)
+        assert np.mean([result.terms[place] == term for place in result.chosen]) > 0.9, term.text("p")
 
 
 def test_with_even_odds_the_smallest_residuals_choose():
@@ -180,8 +180,8 @@ def test_a_model_below_nothing_needs_data_that_say_so():
 
 def test_growth_well_above_the_noise_is_seen():
     for text in ("log p", "p^0.5", "p", "p log p"):
-        found = fit(SCALES, noisy(parse_growth(text)(SCALES), 0.05, 200), SPACE)
-        assert np.mean(found.coefficient > 0) > 0.99
+        result = fit(SCALES, noisy(parse_growth(text)(SCALES), 0.05, 200), SPACE)
+        assert np.mean(result.coefficient > 0) > 0.99
 
 
 def test_what_falls_needs_a_space_that_falls():
@@ -237,16 +237,16 @@ def test_an_unknown_criterion_or_statistic_is_refused():
 @pytest.mark.parametrize("scales", [SCALES, np.array([2.0, 3, 4, 6, 8, 12, 16])], ids=len)
 def test_without_noise_every_term_of_the_default_space_comes_back(scales, constant):
     space = default_space()
-    found = fit(scales, [constant + 3 * term(scales) for term in space], space)
-    assert [found.model(kernel).growth for kernel in range(len(space))] == list(space)
+    result = fit(scales, [constant + 3 * term(scales) for term in space], space)
+    assert [result.model(kernel).growth for kernel in range(len(space))] == list(space)
 
 
 def test_what_grows_is_not_taken_for_a_constant():
     space = default_space()
     for text in CLASSES[1:]:
         for noise in (0.02, 0.05):
-            found = fit(SCALES, noisy(5 + 3 * parse_growth(text)(SCALES), noise, 300), space)
-            assert (found.coefficient > 0).all(), (text, noise)
+            result = fit(SCALES, noisy(5 + 3 * parse_growth(text)(SCALES), noise, 300), space)
+            assert (result.coefficient > 0).all(), (text, noise)
 
 
 @pytest.mark.parametrize("text", ["p^4", "p^6", "2^p", "p^3.5 log p"])
@@ -258,17 +258,17 @@ def test_what_grows_faster_than_all_terms_is_no_constant(text):
 
 @pytest.mark.parametrize("noise", [0.02, 0.05, 0.1])
 def test_a_larger_space_calls_no_more_constants_a_growth(noise):
-    found = fit(SCALES, noisy(np.full(5, 7.0), noise, 4000, seed=5), default_space())
-    assert np.mean(found.coefficient > 0) <= 0.04
+    result = fit(SCALES, noisy(np.full(5, 7.0), noise, 4000, seed=5), default_space())
+    assert np.mean(result.coefficient > 0) <= 0.04
 
 
 def test_the_simulated_noise_is_what_a_search_of_it_finds():
     over = _over(SCALES, SPACE)
     noise = np.random.default_rng(1).normal(size=(500, 5))
-    found = search(over.columns, noise - 100, np.ones_like(noise))  # negative, so that logarithms have no part in it
+    result = search(over.columns, noise - 100, np.ones_like(noise))  # negative, so that logarithms have no part in it
     for criterion in ("residuals", "cross-validation"):
         needed = needed_evidence(over.columns, over.prior, criterion, 500)
-        best = evidence(found, over.columns, over.prior, criterion).max(axis=1)
+        best = evidence(result, over.columns, over.prior, criterion).max(axis=1)
         assert np.quantile(best, 1 - CHANCE) == pytest.approx(needed)
 
 
@@ -283,9 +283,9 @@ def test_the_simulated_noise_is_what_a_search_of_it_finds():
 )
 def test_an_exact_count_grows_as_its_leading_term(count, leading, text):
     p = np.array([2.0, 4, 8, 16, 32])
-    found = judge(p, [[value] for value in count(p)], parse_growth(leading))
-    assert (found.verdict, found.ensemble.best.growth) == ("match", parse_growth(leading))
-    assert found.ensemble.best.text("p").replace("-0 +", "0 +") == text
-    assert found.ensemble.interval(1024) == pytest.approx((count(1024.0),) * 2)
+    judgement = judge(p, [[value] for value in count(p)], parse_growth(leading))
+    assert (judgement.verdict, judgement.ensemble.best.growth) == ("match", parse_growth(leading))
+    assert judgement.ensemble.best.text("p").replace("-0 +", "0 +") == text
+    assert judgement.ensemble.interval(1024) == pytest.approx((count(1024.0),) * 2)
     # What scatters follows no sum exactly: then one term speaks.
     assert not fit(p, count(p)[None] + np.array([0, 0.01, 0, -0.01, 0.02]), default_space()).exact

@@ -61,24 +61,24 @@ def test_the_deviation_of_mafia_is_the_default_and_its_models_are_in_the_default
 
 
 def test_with_the_default_deviation_powers_do_not_match_a_logarithm():
-    known = PUBLISHED["default_deviation"]
-    for model in known["mismatches"]:
-        assert rank(parse_growth(model), parse_growth(known["expect"])) == "mismatch"
+    entry = PUBLISHED["default_deviation"]
+    for model in entry["mismatches"]:
+        assert rank(parse_growth(model), parse_growth(entry["expect"])) == "mismatch"
         assert (
-            rank(parse_growth(model), parse_growth(known["expect"]), parse_growth(PUBLISHED["runtime"]["deviation"]))
+            rank(parse_growth(model), parse_growth(entry["expect"]), parse_growth(PUBLISHED["runtime"]["deviation"]))
             == "approximate"
         )
 
 
 def test_a_poor_fit_is_uncertain_whatever_is_printed_and_no_other_is():
-    known = PUBLISHED["memory"]
-    for row in known["rows"]:
+    entry = PUBLISHED["memory"]
+    for row in entry["rows"]:
         for column, machine in enumerate(MACHINES):
             r2 = row["adjusted_r2"][column]
             verdict = published_verdict(
-                parse_growth(row["models"][column]), r2, parse_growth(row["expect"]), parse_growth(known["deviation"])
+                parse_growth(row["models"][column]), r2, parse_growth(row["expect"]), parse_growth(entry["deviation"])
             )
-            poor = [row["name"], machine] in known["uncertain"]
+            poor = [row["name"], machine] in entry["uncertain"]
             assert verdict == ("uncertain" if poor else row["verdicts"][column])
 
 
@@ -109,11 +109,11 @@ def test_limits_that_are_never_or_always_passed():
 
 
 def test_the_search_spaces_have_the_papers_terms():
-    known, space = PUBLISHED["space"]["linear"], search_space(parse_growth("p"))
-    assert len(ticks(parse_growth("p"))) == known["ticks"]
-    assert len(space) == known["terms"]
-    assert {parse_growth(text) for text in known["some"]} <= set(space)
-    assert not {parse_growth(text) for text in known["none"]} & set(space)
+    entry, space = PUBLISHED["space"]["linear"], search_space(parse_growth("p"))
+    assert len(ticks(parse_growth("p"))) == entry["ticks"]
+    assert len(space) == entry["terms"]
+    assert {parse_growth(text) for text in entry["some"]} <= set(space)
+    assert not {parse_growth(text) for text in entry["none"]} & set(space)
     assert len(case_study_space()) == PUBLISHED["space"]["case_study"]
 
 

@@ -13,12 +13,12 @@ def test_quantiles_are_distributed_as_those_of_samples_that_are_really_drawn(sta
     values = np.random.default_rng(count).gamma(2.0, size=count)
     fast = resample([values.reshape(-1, 1)], 20_000, statistic, np.random.default_rng(0))[:, 0]
     rows = np.random.default_rng(1).integers(0, count, (20_000, count))
-    made = STATISTICS[statistic](values[rows], axis=1)
+    result = STATISTICS[statistic](values[rows], axis=1)
     shares = np.linspace(0.02, 0.98, 25)
-    at = np.unique(np.quantile(made, shares, method="nearest"))
+    at = np.unique(np.quantile(result, shares, method="nearest"))
     # At the steps of the distribution functions and before them; 20000 draws know a share to 0.0035.
     for edge in (at + 1e-9, at - 1e-9):
-        difference = (fast[:, None] <= edge).mean(axis=0) - (made[:, None] <= edge).mean(axis=0)
+        difference = (fast[:, None] <= edge).mean(axis=0) - (result[:, None] <= edge).mean(axis=0)
         assert np.abs(difference).max() < 0.02
     assert np.isin(fast, values).all() or statistic != "minimum"
 

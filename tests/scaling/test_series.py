@@ -17,13 +17,13 @@ def measured(*launches):
 def test_what_differs_in_another_parameter_is_another_series():
     records = [Record(Collective("bcast", n, p, start), "s", (1.0,)) for n in (8, 64) for p in (4, 2, 8)
                for start in ("barrier", "round-time")]  # fmt: skip
-    found = list(series_over(measured(records)))
-    assert [(one.name, one.metric, one.unit, one.over) for one in found] == [("bcast", "time", "s", "p")] * 4
-    assert {one.fixed for one in found} == {
+    result = list(series_over(measured(records)))
+    assert [(entry.name, entry.metric, entry.unit, entry.over) for entry in result] == [("bcast", "time", "s", "p")] * 4
+    assert {entry.fixed for entry in result} == {
         (("n", n), ("start", start)) for n in (8.0, 64.0) for start in ("barrier", "round-time")
     }
-    assert {one.scales for one in found} == {(2.0, 4.0, 8.0)}
-    assert [one.scales for one in series_over(measured(records), "n")] == [(8.0, 64.0)] * 6
+    assert {entry.scales for entry in result} == {(2.0, 4.0, 8.0)}
+    assert [entry.scales for entry in series_over(measured(records), "n")] == [(8.0, 64.0)] * 6
 
 
 @pytest.mark.parametrize(
@@ -37,28 +37,30 @@ def test_what_differs_in_another_parameter_is_another_series():
     ],
 )
 def test_names_and_metrics(configuration, unit, name, metric):
-    (found,) = series_over(measured([Record(configuration, unit, (1.0,))]))
-    assert (found.name, found.metric, found.scales) == (name, metric, (2.0,))
+    (entry,) = series_over(measured([Record(configuration, unit, (1.0,))]))
+    assert (entry.name, entry.metric, entry.scales) == (name, metric, (2.0,))
 
 
 def test_what_has_no_such_parameter_is_left_out():
     records = [Record(PingPong(8, "any"), "s", (1.0,)), Record(Local("copy", 8), "s", (1.0,))]
     assert list(series_over(measured(records))) == []
-    assert [one.name for one in series_over(measured(records), "n")] == ["pingpong", "local"]
+    assert [entry.name for entry in series_over(measured(records), "n")] == ["pingpong", "local"]
     assert list(series_over(measured(records), "path")) == []  # no number
 
 
 def test_launches_stay_apart_and_longer_ones_are_thinned_to_the_same_quartiles():
     draw = np.random.default_rng(1).gamma(2.0, size=4001)
-    one = Collective("barrier", 0, 2)
-    found = next(series_over(measured([Record(one, "s", tuple(draw))], [Record(one, "s", tuple(2 * draw[:401]))])))
-    (samples,) = found.samples
+    result = Collective("barrier", 0, 2)
+    match = next(
+        series_over(measured([Record(result, "s", tuple(draw))], [Record(result, "s", tuple(2 * draw[:401]))]))
+    )
+    (samples,) = match.samples
     assert samples.shape == (2, 401)
     assert np.quantile(samples[0], [0.25, 0.5]) == pytest.approx(np.quantile(draw, [0.25, 0.5]), rel=0.01)
     assert samples[1] == pytest.approx(2 * draw[:401])
 
 
 def test_what_one_launch_measured_twice_is_put_together():
-    one = Record(Collective("barrier", 0, 2), "s", (1.0, 2.0))
-    (found,) = series_over(measured([one, one]))
-    assert found.samples[0].tolist() == [[1.0, 2.0, 1.0, 2.0]]
+    record = Record(Collective("barrier", 0, 2), "s", (1.0, 2.0))
+    (entry,) = series_over(measured([record, record]))
+    assert entry.samples[0].tolist() == [[1.0, 2.0, 1.0, 2.0]]

@@ -22,7 +22,7 @@ def test_products_come_back(first, second, constant, coefficient):
     model = fit_surface(P, N, values, TERMS, TERMS)
     assert model(P, N) == pytest.approx(values)
     expected = [] if first == second == ONE else [(first, second)]
-    assert [(one, other) for _, one, other in model.parts] == expected
+    assert [(entry, other) for _, entry, other in model.parts] == expected
 
 
 @settings(max_examples=25, deadline=None)
@@ -30,16 +30,16 @@ def test_products_come_back(first, second, constant, coefficient):
 def test_sums_of_like_size_come_back(first, second, share):
     values = 1 + first(P) / first(P).max() + share * second(N) / second(N).max()
     model = fit_surface(P, N, values, TERMS, TERMS)
-    assert [(one, other) for _, one, other in model.parts] == [(first, ONE), (ONE, second)]
+    assert [(entry, other) for _, entry, other in model.parts] == [(first, ONE), (ONE, second)]
     assert model(P, N) == pytest.approx(values)
 
 
 def test_noise_about_a_constant_is_mostly_constant_and_clear_products_survive_noise():
     random = np.random.default_rng(0)
     noise = 1 + 0.05 * random.normal(size=(40, P.size))
-    assert sum(not fit_surface(P, N, 7 * one, TERMS, TERMS).parts for one in noise) >= 36
+    assert sum(not fit_surface(P, N, 7 * entry, TERMS, TERMS).parts for entry in noise) >= 36
     truth = 3 + np.log2(P) * N
-    models = [fit_surface(P, N, truth * one, TERMS, TERMS) for one in noise[:20]]
+    models = [fit_surface(P, N, truth * entry, TERMS, TERMS) for entry in noise[:20]]
     assert sum(model.parts[0][1:] == (parse_growth("log p"), parse_growth("p")) for model in models) >= 15
 
 
@@ -68,7 +68,7 @@ def test_simple_terms_are_found_among_others_like_them():
 def test_what_noise_reaches_is_simulated_once_for_the_same_points_and_terms(monkeypatch):
     count = []
     simulate = surface.needed_evidence
-    monkeypatch.setattr(surface, "needed_evidence", lambda *given: count.append(1) or simulate(*given))
+    monkeypatch.setattr(surface, "needed_evidence", lambda *words: count.append(1) or simulate(*words))
     surface._designed.cache_clear()
     for factor in (1.0, 2.0, 3.0):
         fit_surface(P, N, factor * (3 + np.log2(P) * N), TERMS, TERMS)
@@ -85,8 +85,8 @@ def test_no_other_model_would_have_come_out_had_all_pairs_been_fitted_in_full(mo
         cases.append(truth * (1 + random.choice([0, 0.01, 0.05, 0.1]) * random.normal(size=P.size)))
     some = [fit_surface(P, N, values, space, space).parts for values in cases]
     monkeypatch.setattr(surface, "_CANDIDATES", 10**6)
-    every = [fit_surface(P, N, values, space, space).parts for values in cases]
-    assert [[part[1:] for part in parts] for parts in some] == [[part[1:] for part in parts] for parts in every]
+    rows = [fit_surface(P, N, values, space, space).parts for values in cases]
+    assert [[part[1:] for part in parts] for parts in some] == [[part[1:] for part in parts] for parts in rows]
 
 
 @pytest.mark.parametrize("text", ["p^3", "log^2 p", "p log^2 p"])

@@ -38,10 +38,10 @@ def measured(text, constant=5.0, noise=0.02, repetitions=20, scales=SCALES, seed
     ],
 )
 def test_verdicts_on_clear_data(grows, expected, deviation, verdict):
-    found = judge(SCALES, measured(grows, constant=1.0, noise=0.002), parse_growth(expected), deviation)
-    assert found.verdict == verdict
-    assert not found.advice
-    assert found.divergence == found.ensemble.best.growth / parse_growth(expected)
+    judgement = judge(SCALES, measured(grows, constant=1.0, noise=0.002), parse_growth(expected), deviation)
+    assert judgement.verdict == verdict
+    assert not judgement.advice
+    assert judgement.divergence == judgement.ensemble.best.growth / parse_growth(expected)
 
 
 def test_noise_alone_is_hardly_ever_a_mismatch_and_mostly_a_match():
@@ -102,24 +102,24 @@ def test_growth_near_the_logarithm_at_five_scales(grows, noise, verdict, least, 
     ]
     assert verdicts.count(verdict) >= least
     wrong = ("mismatch",) if grows == "log p" else ("match", "approximate")
-    assert sum(found in wrong for found in verdicts) <= most_wrong
+    assert sum(entry in wrong for entry in verdicts) <= most_wrong
 
 
 def test_what_cannot_be_told_apart_is_uncertain_and_says_to_measure_at_more_scales():
     samples = measured("p^(2/3)", constant=1.0, noise=0.25, repetitions=4, scales=SCALES[:3], seed=3)
-    found = judge(SCALES[:3], samples, parse_growth("log p"), ROOT)
-    assert found.verdict == "uncertain"
-    assert "5 or more" in found.advice
-    assert len(found.ensemble.shares) > 1
+    judgement = judge(SCALES[:3], samples, parse_growth("log p"), ROOT)
+    assert judgement.verdict == "uncertain"
+    assert "5 or more" in judgement.advice
+    assert len(judgement.ensemble.shares) > 1
 
 
 def test_an_uncertain_verdict_says_at_which_scale_to_measure_next_or_how_often():
     lines = []
     for seed in range(20):
         samples = measured("p^(2/3)", constant=1.0, noise=0.15, repetitions=4, seed=seed)
-        found = judge(SCALES, samples, parse_growth("log p"), ROOT, over="n", draws=100)
-        assert (found.verdict == "uncertain") == bool(found.advice)
-        lines.append(found.advice)
+        judgement = judge(SCALES, samples, parse_growth("log p"), ROOT, over="n", draws=100)
+        assert (judgement.verdict == "uncertain") == bool(judgement.advice)
+        lines.append(judgement.advice)
     assert any("measure also at n = " in advice for advice in lines)
 
 
@@ -132,7 +132,7 @@ def test_whole_launches_are_drawn_where_there_are_several():
     random = np.random.default_rng(0)
     launches = [np.repeat((3 + np.log2(p)) * (1 + 0.3 * random.normal(size=(4, 1))), 50, axis=1) for p in SCALES]
     apart = ensemble(SCALES, launches, case_study_space(), statistic="mean")
-    alike = ensemble(SCALES, [one.ravel() for one in launches], case_study_space(), statistic="mean")
+    alike = ensemble(SCALES, [launch.ravel() for launch in launches], case_study_space(), statistic="mean")
     draws = len(apart.drawn) // 2
     assert apart.drawn.values(64.0)[:draws].std() > 2 * alike.drawn.values(64.0)[:draws].std()
 
@@ -146,16 +146,16 @@ def test_the_same_seed_gives_the_same_answer():
 
 
 def test_counts_without_scatter_are_one_model():
-    found = ensemble(SCALES, [[3770.0 + 18 * p] for p in SCALES], case_study_space())
-    assert found.shares == {Growth(power=1): 1.0}
-    assert found.noise < 1e-9
+    result = ensemble(SCALES, [[3770.0 + 18 * p] for p in SCALES], case_study_space())
+    assert result.shares == {Growth(power=1): 1.0}
+    assert result.noise < 1e-9
 
 
 def test_predictions_hold_the_truth_and_widen_with_distance():
     inside = 0
     for seed in range(20):
-        found = ensemble(SCALES, measured("log p", noise=0.05, seed=seed), case_study_space(), draws=100)
-        near, far = predict_at(found, 256), predict_at(found, 65536)
+        result = ensemble(SCALES, measured("log p", noise=0.05, seed=seed), case_study_space(), draws=100)
+        near, far = predict_at(result, 256), predict_at(result, 65536)
         assert near.low <= near.value <= near.high
         assert far.high - far.low >= near.high - near.low
         inside += far.low <= 5 + 16 * 1.02 and far.high >= 5 + 16
@@ -164,9 +164,9 @@ def test_predictions_hold_the_truth_and_widen_with_distance():
 
 @pytest.mark.parametrize(("scale", "confidence", "message"), [(0.5, 0.95, "from 1 up"), (64, 95, "between 0 and 1")])
 def test_a_prediction_of_nonsense_is_refused(scale, confidence, message):
-    found = ensemble(SCALES, [[1.0 * p] for p in SCALES], [Growth(power=1)])
+    result = ensemble(SCALES, [[1.0 * p] for p in SCALES], [Growth(power=1)])
     with pytest.raises(InputError, match=message):
-        predict_at(found, scale, confidence)
+        predict_at(result, scale, confidence)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_samples_that_do_not_belong_to_the_scales_are_refused(samples, message):
 def test_a_measured_violation_must_be_more_than_scatter():
     samples = {name: measured("log p", seed=seed) for seed, name in enumerate(("allreduce", "reduce", "bcast"))}
     assert measured_violation(RULE, SCALES, samples) is None
-    samples["allreduce"] = [2 * one + 20 * (p >= 32) for p, one in zip(SCALES, samples["allreduce"], strict=True)]
+    samples["allreduce"] = [2 * entry + 20 * (p >= 32) for p, entry in zip(SCALES, samples["allreduce"], strict=True)]
     broken = measured_violation(RULE, SCALES, samples)
     assert broken.scale == 32
     assert broken.ratio > 1.5
@@ -231,17 +231,17 @@ def test_a_function_without_model_or_samples_is_named():
 
 def test_three_scales_that_show_no_growth_leave_it_open_but_the_same_number_thrice_does_not():
     bytes_kept = [5752, 5768, 5800]  # of win_create on 2, 3 and 4 processes, in an allocator's steps of 16
-    found = judge([2, 3, 4], [[one] * 8 for one in bytes_kept], parse_growth("p"), parse_growth("p^0.5"))
-    assert found.verdict == "uncertain"
-    assert "measure at 5 or more" in found.advice
+    judgement = judge([2, 3, 4], [[entry] * 8 for entry in bytes_kept], parse_growth("p"), parse_growth("p^0.5"))
+    assert judgement.verdict == "uncertain"
+    assert "measure at 5 or more" in judgement.advice
     assert judge([2, 3, 4], [[5400] * 8] * 3, parse_growth("p"), parse_growth("p^0.5")).verdict == "mismatch"
     assert judge([2, 3, 4], [[5752] * 8, [5768] * 8, [5760] * 8], parse_growth("1")).verdict == "match"
 
 
 @pytest.mark.parametrize("expected", ["1", "log p", "p", "p log p"])
 def test_exact_cubes_are_a_mismatch_for_what_should_grow_less(expected):
-    found = judge([4, 8, 16, 32, 64], [[float(p) ** 3] * 5 for p in (4, 8, 16, 32, 64)], parse_growth(expected))
-    assert (found.verdict, found.ensemble.best.growth) == ("mismatch", parse_growth("p^3"))
+    judgement = judge([4, 8, 16, 32, 64], [[float(p) ** 3] * 5 for p in (4, 8, 16, 32, 64)], parse_growth(expected))
+    assert (judgement.verdict, judgement.ensemble.best.growth) == ("mismatch", parse_growth("p^3"))
 
 
 def about(values, noise=0.02, repetitions=5, seed=0):
@@ -253,28 +253,31 @@ def about(values, noise=0.02, repetitions=5, seed=0):
 @pytest.mark.parametrize("expected", ["1", "log p", "p"])
 @pytest.mark.parametrize("values", [(1, 1, 1, 1, 10), (1, 1, 10, 10, 10), (1, 2, 4, 8, 100), (9, 9, 9, 1, 0.9)])
 def test_what_goes_one_way_as_no_class_does_is_a_mismatch(values, expected):
-    found = judge([4, 8, 16, 32, 64], about(values), parse_growth(expected))
-    assert not found.ensemble.fits
-    assert found.verdict == "mismatch"
-    assert found.advice.startswith("no class fits")
+    judgement = judge([4, 8, 16, 32, 64], about(values), parse_growth(expected))
+    assert not judgement.ensemble.fits
+    assert judgement.verdict == "mismatch"
+    assert judgement.advice.startswith("no class fits")
 
 
 def test_what_falls_is_told_to_be_expected_to_fall():
-    found = judge([4, 8, 16, 32, 64], about([64.0, 32, 16, 8, 4]), ONE)
-    assert (found.verdict, found.advice) == ("mismatch", "no class fits: it falls to 1/16: expect such as 1 / p")
+    judgement = judge([4, 8, 16, 32, 64], about([64.0, 32, 16, 8, 4]), ONE)
+    assert (judgement.verdict, judgement.advice) == (
+        "mismatch",
+        "no class fits: it falls to 1/16: expect such as 1 / p",
+    )
 
 
 def test_values_that_go_up_and_down_are_uncertain_and_no_class_fits():
-    found = judge([4, 8, 16, 32, 64], about([1.0, 1, 5, 1, 1]), ONE)
-    assert not found.ensemble.fits
-    assert found.verdict == "uncertain"
-    assert "go up and down" in found.advice
+    judgement = judge([4, 8, 16, 32, 64], about([1.0, 1, 5, 1, 1]), ONE)
+    assert not judgement.ensemble.fits
+    assert judgement.verdict == "uncertain"
+    assert "go up and down" in judgement.advice
 
 
 def test_of_four_scales_nobody_knows_whether_no_class_fits():
-    found = judge([4, 8, 16, 32], about([1.0, 1, 1, 20]), ONE)
-    assert found.verdict == "uncertain"
-    assert "no class fits 4 scales" in found.advice
+    judgement = judge([4, 8, 16, 32], about([1.0, 1, 1, 20]), ONE)
+    assert judgement.verdict == "uncertain"
+    assert "no class fits 4 scales" in judgement.advice
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.3])
@@ -299,5 +302,5 @@ def test_a_linear_growth_is_not_made_uncertain_by_curves_that_look_like_it():
     random = np.random.default_rng(3)
     truth = 5 + 3 * np.array(SCALES[:5], dtype=float)
     samples = [truth[:, None] * (1 + 0.1 * random.normal(size=(5, 5))) for _ in range(20)]
-    verdicts = [judge(SCALES[:5], list(one), parse_growth("p"), draws=100).verdict for one in samples]
+    verdicts = [judge(SCALES[:5], list(sample), parse_growth("p"), draws=100).verdict for sample in samples]
     assert verdicts.count("match") >= 14

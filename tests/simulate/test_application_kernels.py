@@ -45,13 +45,13 @@ def lu_published(name, processes):
         # ist to iend and jst to jend leave the cube's own border out
         inner_x = nx - (row == 0) - (row == x_parts - 1)
         inner_y = ny - (column == 0) - (column == y_parts - 1)
-        for partner, there, inner, width in (
+        for partner, entry, inner, width in (
             (rank - 1, row > 0, inner_y, ny),
             (rank + 1, row < x_parts - 1, inner_y, ny),
             (rank - x_parts, column > 0, inner_x, nx),
             (rank + x_parts, column < y_parts - 1, inner_x, nx),
         ):
-            if there:
+            if entry:
                 planes[rank, partner, 5 * inner] += n - 2
                 faces[rank, partner, 10 * width * n] += 1
     return planes, faces
@@ -70,28 +70,28 @@ def cg_published(name, processes):
     bits = processes.bit_length() - 1
     columns = 2 ** ((bits + 1) // 2)
     lines = processes // columns
-    found = Counter()
+    counts = Counter()
     for rank in range(processes):
         row, column = divmod(rank, columns)
         length = spread(n, lines, row)
         square = columns == lines
-        kept = length if square else (length + 1) // 2 if rank % 2 == 0 else length // 2
+        result = length if square else (length + 1) // 2 if rank % 2 == 0 else length // 2
         width, steps = columns, []
         while width > 1:
             steps.append(row * columns + (column + width // 2) % width + column // width * width)
             width //= 2
         for number, partner in enumerate(steps):
-            found[rank, partner, 1] += 1 + 2 * 25 + 1  # rho, then d and rho 25 times, then the residual
-            found[rank, partner, 2] += 1  # norms of z and x.z
+            counts[rank, partner, 1] += 1 + 2 * 25 + 1  # rho, then d and rho 25 times, then the residual
+            counts[rank, partner, 2] += 1  # norms of z and x.z
             nearest = number == len(steps) - 1
-            found[rank, partner, length - kept if nearest and not square else kept] += 26
+            counts[rank, partner, length - result if nearest and not square else result] += 26
         if square:
             partner = rank % lines * lines + rank // lines
         else:
             partner = 2 * (rank // 2 % lines * lines + rank // 2 // lines) + rank % 2
         if partner != rank:
-            found[rank, partner, kept] += 26
-    return found
+            counts[rank, partner, result] += 26
+    return counts
 
 
 @pytest.mark.parametrize("processes", [2, 4, 8, 16, 32])

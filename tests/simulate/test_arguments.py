@@ -90,7 +90,7 @@ def listed(functions, values):
             for value in values]  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "size"), [one for one in listed(OF_A_SIZE, NO_SIZES) if one.id not in EQUAL])
+@pytest.mark.parametrize(("make", "size"), [entry for entry in listed(OF_A_SIZE, NO_SIZES) if entry.id not in EQUAL])
 def test_what_is_no_number_of_bytes_is_refused(make, size):
     with pytest.raises(InputError) as raised:
         make(size)

@@ -54,15 +54,17 @@ def steps(rank, count):
 def test_ranks_may_be_many_blocks_apart_and_have_nothing_in_some(length):
     count = 50
 
-    def made(begin, end):
-        each = [steps(rank, end)[len(steps(rank, begin)) :] for rank in range(3)]
-        offsets = np.concatenate([[0], np.cumsum([len(one) for one in each])])
-        return Block(np.array([one for listed in each for one in listed], dtype=OPERATION), offsets.astype(np.int64))
+    def block_of(begin, end):
+        rows = [steps(rank, end)[len(steps(rank, begin)) :] for rank in range(3)]
+        offsets = np.concatenate([[0], np.cumsum([len(entry) for entry in rows])])
+        return Block(
+            np.array([entry for listed in rows for entry in listed], dtype=OPERATION), offsets.astype(np.int64)
+        )
 
     def blocks():
-        return (made(begin, min(begin + length, count)) for begin in range(0, count, length))
+        return (block_of(begin, min(begin + length, count)) for begin in range(0, count, length))
 
-    whole = made(0, count)
+    whole = block_of(0, count)
     at_once = run(Program(whole.operations, whole.offsets), EAGER, flat(3, 1e8, 1e-5))
     in_blocks = run(program_of(3, blocks), EAGER, flat(3, 1e8, 1e-5))
     assert not at_once.blocked
@@ -81,7 +83,7 @@ def test_hosts_with_unlike_links_have_ways_of_their_own(tmp_path, source, target
     ranks = [np.empty(0, OPERATION)] * 4
     ranks[source] = np.array([(Code.SEND, target, 0, UNNAMED, size)], dtype=OPERATION)
     ranks[target] = np.array([(Code.RECV, source, 0, UNNAMED, size)], dtype=OPERATION)
-    offsets = np.concatenate([[0], np.cumsum([one.size for one in ranks])]).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum([message.size for message in ranks])]).astype(np.int64)
     outcome = run(Program(np.concatenate(ranks), offsets), SMPI, platform, hosts=np.arange(4))
     slow = max(source, target) > 1
     latency = sum(15e-6 if host < 2 else 40e-6 for host in (source, target))

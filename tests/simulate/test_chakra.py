@@ -15,7 +15,7 @@ COMPUTE, SEND, RECEIVE, COLLECTIVE = 4, 5, 6, 7
 ALLREDUCE, ALLGATHER, BROADCAST, ALLTOALL, REDUCE_SCATTER, BARRIER = 0, 2, 5, 6, 7, 9
 
 
-def written(folder, ranks):
+def write_trace(folder, ranks):
     for rank, nodes in enumerate(ranks):
         (folder / f"trace.{rank}.et").write_bytes(encoded(*nodes))
     return folder
@@ -30,7 +30,7 @@ def outcome(path, processes):
 
 
 def test_nodes_come_after_what_they_depend_on(tmp_path):
-    written(tmp_path, [
+    write_trace(tmp_path, [
         [
             node(3, COMPUTE, [7], duration=5), node(9, RECEIVE, comm_src=1, comm_size=64, comm_tag=2),
             node(7, COMPUTE, [9], duration=20, packed=True), node(8, COMPUTE, duration=100),
@@ -47,7 +47,7 @@ def test_nodes_come_after_what_they_depend_on(tmp_path):
 
 def test_earlier_nodes_come_first(tmp_path):
     nodes = [node(1, COMPUTE, begin=30, duration=3), node(2, COMPUTE, begin=10, duration=1), node(4, 1), node(5, 0)]
-    written(tmp_path, [[*nodes, node(3, COMPUTE, begin=20, duration=2)]])
+    write_trace(tmp_path, [[*nodes, node(3, COMPUTE, begin=20, duration=2)]])
     assert actions(tmp_path, 0) == ["compute 1000", "compute 2000", "compute 3000"]
 
 
@@ -58,7 +58,7 @@ def test_collectives_are_of_their_groups(tmp_path):
         group = node(3, COLLECTIVE, [2], comm_type=ALLTOALL, comm_size=10, pg_name=f"tp{rank % 2}", is_cpu_op=False)
         more = node(4, COLLECTIVE, [3], comm_type=ALLGATHER, comm_size=8, pg_name=f"tp{rank % 2}")
         ranks.append([*whole, group, more])
-    written(tmp_path, ranks)
+    write_trace(tmp_path, ranks)
     assert actions(tmp_path, 3) == [
         "allreduce 800 0 6", "barrier", "communicator 2 1 3", "within 2 alltoall 5 5 6 6", "within 2 allgather 8 8 6 6",
     ]  # fmt: skip
@@ -71,7 +71,7 @@ def test_collectives_are_of_their_groups(tmp_path):
      (3, "gather 9 9 0 6 6"), (4, "scatter 5 5 0 6 6"), (8, "reducescatter 5 5 0 6 block")],
 )  # fmt: skip
 def test_collectives(tmp_path, kind, text):
-    written(tmp_path, [[node(1, COLLECTIVE, comm_type=kind, comm_size=9)]] * 2)
+    write_trace(tmp_path, [[node(1, COLLECTIVE, comm_type=kind, comm_size=9)]] * 2)
     assert actions(tmp_path, 1) == [text]
     assert not outcome(tmp_path, 2).blocked
 
@@ -81,14 +81,14 @@ def test_what_is_left_out_is_noted(tmp_path):
         node(1, COMPUTE, [77, 78], duration=7, is_cpu_op=True), node(2, COMPUTE, [1, 79], duration=8, is_cpu_op=False),
         node(3, COLLECTIVE, duration=9, is_cpu_op=True), node(4, SEND, [2], duration=11, comm_size=8),
     ]  # fmt: skip
-    trace = traces.load(written(tmp_path, [nodes]))
+    trace = traces.load(write_trace(tmp_path, [nodes]))
     run(trace.program(), SMPI, platform.flat(1, 125e6, 15e-6))
     assert trace.notes() == [
         "carried over as the time that they took, not as messages: 1 COMM_SEND_NODE without a rank",
         "left out: 3 dependencies on nodes that the trace does not have",
     ]
     assert actions(tmp_path, 0) == ["compute 8000", "sleep 1.1e-05"]  # the launching of work takes no time beside it
-    written(tmp_path, [[node(1, COMPUTE, duration=7, is_cpu_op=True)]])
+    write_trace(tmp_path, [[node(1, COMPUTE, duration=7, is_cpu_op=True)]])
     assert actions(tmp_path, 0) == ["compute 7000"]
 
 

@@ -34,8 +34,8 @@ NICS = DelayParameters(L=8.0, o=1.0, G=0.5, G_small=1.0, small=4.0, S=64.0)
 
 def rank(*operations: tuple) -> np.ndarray:
     """Operations of a rank: code, peer, tag, value, and a request's name where there is one."""
-    named = [one if len(one) == 5 else (*one, UNNAMED) for one in operations]
-    return np.array([(code, peer, tag, name, value) for code, peer, tag, value, name in named], dtype=OPERATION)
+    entry = [item if len(item) == 5 else (*item, UNNAMED) for item in operations]
+    return np.array([(code, peer, tag, name, value) for code, peer, tag, value, name in entry], dtype=OPERATION)
 
 
 def only(code: Code, request: int = UNNAMED) -> tuple:
@@ -152,25 +152,25 @@ def test_a_posted_wildcard_comes_before_what_was_posted_later():
 
 def test_any_tag_takes_no_collective_message():
     result = run(Program.from_ranks([rank((SEND, 1, -2, 1)), rank((RECV, 0, ANY, 1))]), DelayModel(NICS))
-    assert [str(one) for one in result.blocked] == ["rank 1 waits in MPI_Recv for a message from rank 0"]
+    assert [str(entry) for entry in result.blocked] == ["rank 1 waits in MPI_Recv for a message from rank 0"]
     assert result.unmatched_messages == 1
 
 
 def test_deadlocks_say_who_waits_for_whom():
-    both = [rank((SEND, 1 - me, 3, 100), (RECV, 1 - me, 3, 100)) for me in range(2)]
+    entry = [rank((SEND, 1 - index, 3, 100), (RECV, 1 - index, 3, 100)) for index in range(2)]
     third = rank((IRECV, ANY, 4, 8, 7), (WAIT, -1, 0, 0, 7))
-    result = run(Program.from_ranks([*both, third]), DelayModel(NICS))
-    assert [str(one) for one in result.blocked] == [
+    result = run(Program.from_ranks([*entry, third]), DelayModel(NICS))
+    assert [str(item) for item in result.blocked] == [
         "rank 0 waits in MPI_Send until rank 1 receives 100 bytes with tag 3",
         "rank 1 waits in MPI_Send until rank 0 receives 100 bytes with tag 3",
         "rank 2 waits in MPI_Wait for a message from any rank with tag 4",
     ]
-    assert run(Program.from_ranks(both), DelayModel(NICS, "loggp")).blocked == ()
+    assert run(Program.from_ranks(entry), DelayModel(NICS, "loggp")).blocked == ()
 
 
 def test_an_exchange_by_rendezvous_ends():
-    both = [rank((IRECV, 1 - me, 0, 100), (ISEND, 1 - me, 0, 100), only(WAITALL)) for me in range(2)]
-    result = run(Program.from_ranks(both), DelayModel(NICS))
+    entry = [rank((IRECV, 1 - index, 0, 100), (ISEND, 1 - index, 0, 100), only(WAITALL)) for index in range(2)]
+    result = run(Program.from_ranks(entry), DelayModel(NICS))
     assert result.blocked == ()
     # Question 1 + 8; question taken and answered 2 + 8; answer taken, message leaves 1 + 1 + 8 + (4 + 48); taken 1.
     assert result.ends.tolist() == [9 + 10 + 1 + 1 + 8 + 52 + 1] * 2
@@ -252,7 +252,7 @@ def test_times_scale_and_repeat(data):
         ranks[sender].append((ISEND, receiver, tag, size))
         ranks[receiver].append((IRECV, sender, tag, size))
         ranks[data.draw(st.integers(0, processes - 1))].append((COMPUTE, -1, 0, data.draw(numbers)))
-    program = Program.from_ranks([rank(*one, only(WAITALL)) for one in ranks])
+    program = Program.from_ranks([rank(*entry, only(WAITALL)) for entry in ranks])
     twice = program.operations.copy()
     twice["value"][twice["code"] == COMPUTE] *= 2
     for model in delays.MODELS:
@@ -268,13 +268,13 @@ def test_times_scale_and_repeat(data):
 
 
 def test_parameters_of_a_machine():
-    def known(L, G):
+    def delay_parameters(L, G):
         return LogGP(Parameter(L), Parameter(1e-6), Parameter(3e-6), Parameter(G))
 
-    one = Machine("m", (Segment("all", loggp=known(2e-6, 1e-9)),))
-    assert delays.from_machine(one) == DelayParameters(L=2e-6, o=1e-6, g=3e-6, G=1e-9)
-    eager = Segment("eager", limit=Limit(1000), loggp=known(2e-6, 4e-9))
-    two = Machine("m", (eager, Segment("rendezvous", loggp=known(5e-6, 1e-9))))
+    machine = Machine("m", (Segment("all", loggp=delay_parameters(2e-6, 1e-9)),))
+    assert delays.from_machine(machine) == DelayParameters(L=2e-6, o=1e-6, g=3e-6, G=1e-9)
+    eager = Segment("eager", limit=Limit(1000), loggp=delay_parameters(2e-6, 4e-9))
+    two = Machine("m", (eager, Segment("rendezvous", loggp=delay_parameters(5e-6, 1e-9))))
     assert delays.from_machine(two) == DelayParameters(
         L=2e-6, o=1e-6, g=3e-6, G=1e-9, S=1000.0, G_small=4e-9, small=1000.0
     )

@@ -29,22 +29,22 @@ def test_in_a_ring_everybody_sends_to_the_next():
 
 def test_a_halo_has_the_neighbours_of_a_grid():
     # 2 x 3, the first dimension fastest: 0 1 | 2 3 | 4 5; periodic in the second only.
-    found = between(halo((10, 20), 6, grid=(2, 3), periodic=(False, True)))
+    result = between(halo((10, 20), 6, grid=(2, 3), periodic=(False, True)))
     rows = [(0, 1), (1, 0), (2, 3), (3, 2), (4, 5), (5, 4)]
     columns = [(0, 2), (2, 4), (4, 0), (1, 3), (3, 5), (5, 1)]
-    expected = [(*one, 10.0) for one in rows]
-    expected += [(*ends, 20.0) for one, two in columns for ends in ((one, two), (two, one))]
-    assert found == Counter(expected)
+    expected = [(*row, 10.0) for row in rows]
+    expected += [(*ends, 20.0) for row, two in columns for ends in ((row, two), (two, row))]
+    assert result == Counter(expected)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 40), st.integers(1, 3), st.booleans())
 def test_halos_are_symmetric_and_of_the_right_number(processes, dimensions, periodic):
-    found = between(halo(8, processes, dimensions=dimensions, periodic=periodic))
+    result = between(halo(8, processes, dimensions=dimensions, periodic=periodic))
     grid = square_grid(processes, dimensions)
-    assert all(found[(receiver, sender, size)] == count for (sender, receiver, size), count in found.items())
+    assert all(result[(receiver, sender, size)] == count for (sender, receiver, size), count in result.items())
     lost = 0 if periodic else sum(2 * processes // side for side in grid)
-    assert sum(found.values()) == 2 * dimensions * processes - lost
+    assert sum(result.values()) == 2 * dimensions * processes - lost
 
 
 @given(st.integers(1, 400), st.integers(1, 3))
@@ -158,21 +158,21 @@ def test_kernels_come_to_their_end_and_compute_the_same(kernel, rows, processes)
 
 def test_lu_sends_five_doubles_for_each_inner_point_of_an_edge():
     points, iterations = LU_CLASSES["S"].points, 3
-    found = between(lu("S", 4, iterations).program())
+    result = between(lu("S", 4, iterations).program())
     edge, face = 5 * 8 * (points // 2 - 1), 10 * 8 * points // 2 * points
-    assert found[0, 1, float(edge)] == found[1, 0, float(edge)] == iterations * (points - 2)
-    assert found[0, 1, float(face)] == found[2, 0, float(face)] == iterations
-    assert found[0, 3, float(edge)] == 0
+    assert result[0, 1, float(edge)] == result[1, 0, float(edge)] == iterations * (points - 2)
+    assert result[0, 1, float(face)] == result[2, 0, float(face)] == iterations
+    assert result[0, 3, float(edge)] == 0
 
 
 def test_cg_sums_over_rows_and_exchanges_with_the_transposed_position():
     rows = CG_CLASSES["S"].rows
-    found = between(cg("S", 16, 2).program())
+    result = between(cg("S", 16, 2).program())
     vector, products = 8.0 * rows / 4, 2 * 26
-    assert found[1, 0, vector] == products  # over the row; 1 and 4 are transposed
-    assert found[1, 4, vector] == found[4, 1, vector] == products
-    assert found[5, 10, vector] == 0
-    assert found[1, 3, 8.0] == 2 * (2 * 25 + 2)
+    assert result[1, 0, vector] == products  # over the row; 1 and 4 are transposed
+    assert result[1, 4, vector] == result[4, 1, vector] == products
+    assert result[5, 10, vector] == 0
+    assert result[1, 3, 8.0] == 2 * (2 * 25 + 2)
 
 
 def test_what_kernels_compute_is_what_the_benchmarks_say():

@@ -41,8 +41,8 @@ def hybrid_machine(contention=1.5, **changes):
         mode("detached", 100_000, L=6e-5, o_is=1e-6, O_is=0.0),
         mode("synchronous", None, L=0.0, o_s=0.0, O_s=0.0),
     )
-    held = None if contention is None else Parameter(contention, "1")
-    return Machine("m", (Segment("all"),), hybrid=(Hybrid(modes, contention=held, **changes),))
+    result = None if contention is None else Parameter(contention, "1")
+    return Machine("m", (Segment("all"),), hybrid=(Hybrid(modes, contention=result, **changes),))
 
 
 def rank(*operations):
@@ -95,7 +95,8 @@ def test_no_mode_of_published_graphene_is_faster_than_its_gigabit_link():
 def test_published_graphene_is_the_papers():
     model = machine.load("graphene").hybrid_model()
     ends = {
-        kind: max(one.limit.value for one in model.modes if one.kind == kind) for kind in ("asynchronous", "detached")
+        kind: max(entry.limit.value for entry in model.modes if entry.kind == kind)
+        for kind in ("asynchronous", "detached")
     }
     assert ends["asynchronous"] == pytest.approx(65536, rel=0.1)
     assert 190_000 < ends["detached"] < 330_000
@@ -105,12 +106,12 @@ def test_published_graphene_is_the_papers():
 @pytest.mark.parametrize("contention", [1.0, 1.5, 2.0])
 def test_both_ways_at_once_a_link_holds_the_contention(contention):
     measured, size = hybrid_machine(contention), 1 << 30
-    both = [
+    result = [
         rank((Code.IRECV, peer, 0, -1, size), (Code.ISEND, peer, 0, -1, size), (Code.WAITALL, 0, 0, -1, 0))
         for peer in (1, 0)
     ]
     one_way = measured.hybrid_model().seconds(size)
-    assert simulated(measured, *both).seconds == pytest.approx(2 / contention * one_way, rel=1e-3)
+    assert simulated(measured, *result).seconds == pytest.approx(2 / contention * one_way, rel=1e-3)
 
 
 @pytest.mark.parametrize(("size", "expected"), [(1000, 3e-6 + 1e-7), (100_000, 3e-6 + 1e-5)])
@@ -143,8 +144,8 @@ def test_what_is_left_of_several_messages_at_one_time_keeps_its_way(algorithm):
     program = work.collective("alltoall", Problem(8, 1_000_000), algorithm=algorithm)
     platform = cabinets([4, 4], 1e8, 0.0, (2e8, 0.0))
     seconds = [
-        run(program, from_machine.network(one), platform).seconds
-        for one in (hybrid_machine(), hybrid_machine(send_buffer=Parameter(200_000, "B")))
+        run(program, from_machine.network(entry), platform).seconds
+        for entry in (hybrid_machine(), hybrid_machine(send_buffer=Parameter(200_000, "B")))
     ]
     assert seconds[1] == pytest.approx(seconds[0], rel=1e-9)
     assert seconds[0] >= 7 * 1_000_000 / 1e8
@@ -181,16 +182,16 @@ def test_messages_go_in_order_where_an_answer_waited_for_data(delay, in_order):
 
 def test_immediate_sends_have_their_own_overhead_where_it_is_known():
     network = from_machine.network(hybrid_machine())
-    assert [one.constant for one in network.isend] == [3e-6, 1e-6, 0.0]
-    assert [one.constant for one in network.send] == [3e-6, 3e-6, 0.0]
+    assert [entry.constant for entry in network.isend] == [3e-6, 1e-6, 0.0]
+    assert [entry.constant for entry in network.send] == [3e-6, 3e-6, 0.0]
 
 
 def test_the_links_of_a_platform_may_differ_from_the_largest_messages_rate():
     measured = hybrid_machine(link_bandwidth=Parameter(2e8), link_latency=Parameter(1e-5))
     assert from_machine.reference(measured.hybrid_model()) == (1e-5, 2e8)
     network = from_machine.network(measured)
-    assert [one.value for one in network.bandwidth_factors] == [0.25, 0.5, 0.5]
-    assert [one.value for one in network.latency_factors][:2] == [2.0, 6.0]
+    assert [bandwidth_factor.value for bandwidth_factor in network.bandwidth_factors] == [0.25, 0.5, 0.5]
+    assert [bandwidth_factor.value for bandwidth_factor in network.latency_factors][:2] == [2.0, 6.0]
     assert round_trip(measured, 500) == pytest.approx(2 * measured.hybrid_model().seconds(500), rel=1e-9)
 
 
@@ -218,21 +219,21 @@ def plan(*arguments, hosts=(0, 0), **options):
 
 
 def test_random_sizes_are_the_same_for_all_calls_and_drawn_between_the_ends():
-    found = plan("ping", "pingpong", "--random-sizes", "60", "--sizes", "1:1MiB")
+    result = plan("ping", "pingpong", "--random-sizes", "60", "--sizes", "1:1MiB")
     by_call = {}
-    for one in found:
-        by_call.setdefault(getattr(one, "operation", "round-trip"), []).extend(one.message_sizes)
+    for entry in result:
+        by_call.setdefault(getattr(entry, "operation", "round-trip"), []).extend(entry.message_sizes)
     assert set(by_call) == {"send", "isend", "receive", "round-trip"}
-    (sizes,) = {tuple(sorted(set(own))) for own in by_call.values()}
+    (sizes,) = {tuple(sorted(set(item))) for item in by_call.values()}
     assert 50 <= len(sizes) <= 60  # small ones may have been drawn twice
     assert 1 <= sizes[0] < 100
     assert 1e5 < sizes[-1] <= 1 << 20
-    assert max(buffer_bytes(found)) == sizes[-1]
-    assert {type(one) for one in found} == {RandomPing, RandomPingPong}
+    assert max(buffer_bytes(result)) == sizes[-1]
+    assert {type(entry) for entry in result} == {RandomPing, RandomPingPong}
 
 
 def test_each_record_holds_sizes_of_all_magnitudes_and_small_ones_more_often():
-    groups = [one.message_sizes for one in plan("pingpong", "--random-sizes", "100")]
+    groups = [entry.message_sizes for entry in plan("pingpong", "--random-sizes", "100")]
     assert len(groups) == 4
     for sizes in groups:
         assert min(sizes) < 1000
@@ -269,26 +270,26 @@ def test_a_number_of_sizes_is_checked(text):
 
 
 def test_contention_takes_more_and_more_pairs_of_nodes():
-    found = plan("contention", hosts=(0, 1, 2, 3, 4, 5))
-    across = {(one.direction, one.node_pairs) for one in found if one.path == "between-nodes"}
+    result = plan("contention", hosts=(0, 1, 2, 3, 4, 5))
+    across = {(row.direction, row.node_pairs) for row in result if row.path == "between-nodes"}
     assert across == {(way, pairs) for way in ("one-way", "both-ways") for pairs in (1, 2, 3)} | {("ring", 2)}
-    assert {one.message_size for one in found} == {4 << 20}
+    assert {row.message_size for row in result} == {4 << 20}
     (small, _) = plan("contention", "--sizes", "1:64KiB")
     assert (small.message_size, small.node_pairs) == (64 << 10, 1)
 
 
 def test_configurations_of_many_sizes_are_told_in_a_few_words():
-    one = RandomPing((1, 4096, 7), "send", "same-node")
-    assert describe(one) == ("random-ping", "", {"sizes": 3.0, "operation": "send", "path": "same-node"})
-    assert kernel_of(one).room(one) == (4096, 4096)
+    result = RandomPing((1, 4096, 7), "send", "same-node")
+    assert describe(result) == ("random-ping", "", {"sizes": 3.0, "operation": "send", "path": "same-node"})
+    assert kernel_of(result).room(result) == (4096, 4096)
 
 
 def test_no_link_carries_more_than_it_can_where_small_messages_are_faster_than_large_ones():
     """Within a node they are, in caches. The share was that of the bytes of the slowest messages."""
-    known = hybrid_machine(contention=2.0)
-    modes = known.hybrid[0].modes
+    result = hybrid_machine(contention=2.0)
+    modes = result.hybrid[0].modes
     faster = (msgspec.structs.replace(modes[0], B=Parameter(1e9)), *modes[1:])
-    machine_of = msgspec.structs.replace(known, hybrid=(msgspec.structs.replace(known.hybrid[0], modes=faster),))
+    machine_of = msgspec.structs.replace(result, hybrid=(msgspec.structs.replace(result.hybrid[0], modes=faster),))
     links = from_machine.platform(machine_of, 4)
     for size in (900, 10_000_000):
         outcome = run(work.pairwise(size, 4), from_machine.network(machine_of), links)
@@ -306,8 +307,8 @@ def test_one_command_calibrates(tmp_path):
     )
     assert completed.returncode == 0, error_lines(completed)
     measurements = results.load(output)
-    records = {one.configuration: one for one in measurements.records}
-    assert {type(one) for one in records} >= {RandomPing, RandomPingPong, Contention}
+    records = {entry.configuration: entry for entry in measurements.records}
+    assert {type(entry) for entry in records} >= {RandomPing, RandomPingPong, Contention}
     for configuration, record in records.items():
         if isinstance(configuration, RandomPing | RandomPingPong):
             assert len(record.samples) % len(configuration.message_sizes) == 0

@@ -27,7 +27,7 @@ def nanoseconds(schedule, parameters=PEER, **options) -> list[int]:
 
 def ranks(*statements: str, head: str = "") -> goal.GoalSchedule:
     """A schedule of ranks; statements of a rank are parted by semicolons."""
-    blocks = (f"rank {rank} {{\n{one.replace(';', chr(10))}\n}}\n" for rank, one in enumerate(statements))
+    blocks = (f"rank {rank} {{\n{statement.replace(';', chr(10))}\n}}\n" for rank, statement in enumerate(statements))
     return goal.parse(f"{head}num_ranks {len(statements)}\n{''.join(blocks)}")
 
 
@@ -71,7 +71,7 @@ times = st.integers(0, 3000)
 @settings(deadline=None, max_examples=100)
 @given(times, times, times, st.integers(0, 9), st.integers(0, 9), sizes, st.integers(0, 20000))
 def test_a_message_classic_and_newer(L, o, g, G, per_byte, size, late):
-    p = DelayParameters(*(one * 1e-9 for one in (L, o, g, G, per_byte, per_byte)), S=65535)
+    p = DelayParameters(*(entry * 1e-9 for entry in (L, o, g, G, per_byte, per_byte)), S=65535)
     schedule = ranks(f"send {size}b to 1", f"c: calc {late};r: recv {size}b from 0;r requires c")
     busy, rest = size - 1, (size - 1) * G
     arrives = o + L
@@ -103,8 +103,8 @@ def test_nics_and_processors_work_side_by_side():
     receives = "recv 1b from 0 tag 1; recv 1b from 0 tag 2"
     assert nanoseconds(ranks("send 1b to 1 tag 1; send 1b to 1 tag 2", receives), p) == [7, 19]
     assert nanoseconds(ranks("send 1b to 1 tag 1; send 1b to 1 tag 2 nic 1", receives), p) == [4, 16]
-    both = "send 1b to 1 tag 1; send 1b to 1 tag 2 cpu 1 nic 1"
-    assert nanoseconds(ranks(both, receives), p) == [2, 14]
+    text = "send 1b to 1 tag 1; send 1b to 1 tag 2 cpu 1 nic 1"
+    assert nanoseconds(ranks(text, receives), p) == [2, 14]
     assert nanoseconds(ranks("calc 5; calc 7 cpu 3", ""), p) == [7, 0]
 
 
@@ -131,7 +131,7 @@ def test_models_leave_parameters_out():
 
 def test_a_deadlock_names_the_lines():
     result = run_schedule(ranks("recv 8b from 1 tag 5", "send 70000b to 0 tag 6", "recv 1b from any"), PEER)
-    assert [str(one) for one in result.blocked] == [
+    assert [str(entry) for entry in result.blocked] == [
         "rank 0 waits in recv (line 3) for a message from rank 1 with tag 5",
         "rank 1 waits in send (line 6) until rank 0 receives 70000 bytes with tag 6",
         "rank 2 waits in recv (line 9) for a message from any rank with tag 0",
@@ -146,7 +146,7 @@ def test_wildcards_and_records():
     result = run_schedule(schedule, PEER, record=True)
     assert result.blocked == ()
     assert result.transfers[["sender", "receiver", "tag"]].tolist() == [(1, 0, 3), (1, 0, 7)]
-    assert [round(1e9 * one) for one in result.transfers["arrived"].tolist()] == [4042, 5584]
+    assert [round(1e9 * entry) for entry in result.transfers["arrived"].tolist()] == [4042, 5584]
     states = [State.SEND, State.SEND, State.RECEIVE, State.RECEIVE, State.WAIT, State.TRANSFER]
     assert result.intervals["state"].tolist() == states
     assert (1e9 * result.spent[0]).round().tolist() == [0, 0, 3084, 1500, 0, 2500]  # until the first has left: o
@@ -294,9 +294,12 @@ def test_schedules_end_repeat_and_bound(data):
         lines[data.draw(st.integers(0, processes - 1))].append(f"calc {data.draw(st.integers(0, 9999))}")
     chained = [
         ";".join(
-            [*(f"l{i}: {one}" for i, one in enumerate(own)), *(f"l{i} requires l{i - 1}" for i in range(1, len(own)))]
+            [
+                *(f"l{i}: {item}" for i, item in enumerate(entry)),
+                *(f"l{i} requires l{i - 1}" for i in range(1, len(entry))),
+            ]
         )
-        for own in lines
+        for entry in lines
     ]
     for rules in ("classic", "newer"):
         result = run_schedule(ranks(*chained), PEER, rules=rules)

@@ -52,7 +52,7 @@ BINARY = (
 )
 
 
-def same(first, second):
+def assert_equal(first, second):
     assert first.operations[COLUMNS].tolist() == second.operations[COLUMNS].tolist()
     assert first.offsets.tolist() == second.offsets.tolist()
     assert sorted(first.dependencies.tolist()) == sorted(second.dependencies.tolist())
@@ -68,7 +68,7 @@ def test_bytes_are_those_of_the_peer(tmp_path):
     goal.dump(schedule, tmp_path / "small.bin")
     assert (tmp_path / "small.bin").read_bytes() == BINARY
     assert goal.is_schedule(tmp_path / "small.bin")
-    same(goal.load(tmp_path / "small.bin"), schedule)
+    assert_equal(goal.load(tmp_path / "small.bin"), schedule)
 
 
 def test_form_is_told_by_content(tmp_path):
@@ -88,7 +88,7 @@ def test_form_is_told_by_content(tmp_path):
 def test_older_lists_of_no_dependents_may_begin_anywhere(tmp_path):
     at = BINARY.index(packed_operation(2, 3, 0, 5, 0, 0, 0, 0, 3, 0, 3)) + 23
     (tmp_path / "old.bin").write_bytes(BINARY[:at] + struct.pack("<IIII", 0, 999, 0, ANY) + BINARY[at + 16 :])
-    same(goal.load(tmp_path / "old.bin"), goal.parse(SMALL))
+    assert_equal(goal.load(tmp_path / "old.bin"), goal.parse(SMALL))
 
 
 @pytest.mark.parametrize("operation", ["bcast", "allreduce", "alltoall"])
@@ -96,7 +96,7 @@ def test_collectives_survive(tmp_path, operation):
     algorithm = {"bcast": "binomial", "allreduce": "ring", "alltoall": "linear"}[operation]
     schedule = goal.from_collective(build(operation, algorithm, Problem(7, 1000)))
     again = rewritten(tmp_path, schedule)
-    same(again, schedule)
+    assert_equal(again, schedule)
     assert run_schedule(again, PEER).ends.tobytes() == run_schedule(schedule, PEER).ends.tobytes()
 
 
@@ -135,8 +135,8 @@ def test_any_schedule_is_read_as_written(tmp_path_factory, words):
     path = tmp_path_factory.getbasetemp() / "schedule.bin"
     path.write_bytes(first)
     again = goal.load(path)
-    same(again, schedule)
-    same(goal.parse("".join(goal.text(again))), schedule)
+    assert_equal(again, schedule)
+    assert_equal(goal.parse("".join(goal.text(again))), schedule)
     assert b"".join(content(again)) == first
 
 

@@ -18,7 +18,7 @@ def world(rank, size, handle=MPICH):
     return f"{handle},{rank},{size}"
 
 
-def written(folder, ranks):
+def write_trace(folder, ranks):
     """Write lines of each rank, given without MPI_, as files; times stand in them."""
     for rank, lines in enumerate(ranks):
         text = "".join(f"MPI_{line}\n" for line in ["Init:-:140:141:0", *lines, "Finalize:1000000:-"])
@@ -33,7 +33,7 @@ def actions(path, rank):
 
 def test_messages_and_times(tmp_path):
     w0, w1 = world(0, 2), world(1, 2)
-    written(tmp_path, [
+    write_trace(tmp_path, [
         [f"Send:100:77:4500:11,8,8:1:7:{w0}:250", f"Recv:300:77:10:1,4,4:-2:-1:{w0}:88:999000"],
         [f"Recv:5:77:4500:11,8,8:0:7:{w1}:88:300", f"Comm_rank:310:{w1}:99:312", f"Send:320:77:10:1,4,4:0:9:{w1}:330"],
     ])  # fmt: skip
@@ -53,7 +53,7 @@ def test_requests_are_known_by_their_addresses(tmp_path):
     w0, w1 = world(0, 2), world(1, 2)
     isend = "Isend:{0}:77:1:13,1,1:1:{1}:" + w0 + ":{2}:{0}"
     sends = [isend.format(time, tag, address) for time, tag, address in ((1, 1, 100), (2, 2, 104), (3, 3, 112))]
-    written(tmp_path, [
+    write_trace(tmp_path, [
         [*sends, "Wait:4:100:9:5", "Waitall:6:3:104:9:7", "Wait:8:100:9:9"],
         [*[f"Irecv:1:77:1:13,1,1:0:{tag}:{w1}:{96 + 8 * tag}:1" for tag in (1, 2, 3)], "Waitall:2:3:104:9:3"],
     ])  # fmt: skip
@@ -68,7 +68,7 @@ def test_requests_are_known_by_their_addresses(tmp_path):
 
 def test_address_that_is_used_again_has_been_completed(tmp_path):
     w0 = world(0, 1)
-    written(tmp_path, [[
+    write_trace(tmp_path, [[
         f"Irecv:1:77:1:13,1,1:0:1:{w0}:100:1", f"Isend:1:77:1:13,1,1:0:1:{w0}:200:1", "Test:1:100:9:9:1",
         "Test:5:100:9:9:5", f"Irecv:6:77:1:13,1,1:-1:1:{w0}:100:6", f"Isend:7:77:1:13,1,1:-1:1:{w0}:200:7",
     ]])  # fmt: skip
@@ -79,7 +79,7 @@ def test_address_that_is_used_again_has_been_completed(tmp_path):
 
 def test_persistent_requests_and_exchanges(tmp_path):
     w0 = world(0, 1, OPEN_MPI)
-    written(tmp_path, [[
+    write_trace(tmp_path, [[
         f"Send_init:1:77:2:1,4,4:0:3:{w0}:100:1", f"Recv_init:1:77:2:1,4,4:-1:3:{w0}:108:1", "Startall:2:2:100:2",
         "Waitall:2:2:100:9:2", f"Sendrecv:3:7:1:1,4,4:0:5:8:1:1,4,4:0:5:{w0}:9:3",
         f"Sendrecv_replace:3:7:1:1,4,4:-2:5:-2:5:{w0}:9:3",
@@ -112,7 +112,7 @@ COLLECTIVES = {
 @pytest.mark.parametrize("line", COLLECTIVES)
 def test_collectives(tmp_path, line):
     lines = [[line.format(c=world(rank, 2)), "Wait:2:100:0:2"] for rank in range(2)]
-    written(tmp_path, lines)
+    write_trace(tmp_path, lines)
     assert actions(tmp_path, 0)[1] == COLLECTIVES[line]
 
 
@@ -129,7 +129,7 @@ def test_communicators_are_told_by_what_made_them(tmp_path):
             f"Recv:7:5:1:13,1,1:{(1 - rank % 2)}:3:{pair}:9:7",
             f"Cart_create:8:{w}:2:1:2:0:504:8", f"Barrier:9:4321,{rank % 2},2:9", "Win_fence:9:0:7:11",
         ])  # fmt: skip
-    written(tmp_path, ranks)
+    write_trace(tmp_path, ranks)
     lines = [line for line in actions(tmp_path, 3) if not line.startswith("compute")]
     assert lines == [
         "allreduce 8 0 6", "allreduce 8 0 6", "communicator 3 0-3", "within 3 barrier", "communicator 2 3 1",
@@ -145,7 +145,7 @@ def test_communicators_are_told_by_what_made_them(tmp_path):
 
 def test_files_are_a_folder_a_list_or_packed(tmp_path):
     lines = [[f"Barrier:1:{world(rank, 11)}:1"] for rank in range(11)]
-    written(tmp_path, lines)
+    write_trace(tmp_path, lines)
     assert traces.load(tmp_path).processes == 11
     assert traces.is_foreign(tmp_path)
     for rank in range(11):
@@ -164,11 +164,11 @@ def test_files_are_a_folder_a_list_or_packed(tmp_path):
 def test_command_replays_and_converts(tmp_path, capsys):
     (tmp_path / "in").mkdir()
     lines = [[f"Barrier:1:{world(rank, 2)}:1", "Put:1:2:3"] for rank in range(2)]
-    source = str(written(tmp_path / "in", lines))
+    source = str(write_trace(tmp_path / "in", lines))
     assert main(["simulate", "graphene", "replay", source, "--faster", "2", "--json"]) == 0
-    said = capsys.readouterr()
-    assert '"processes":2' in said.out
-    assert "2 MPI_Put" in said.err
+    output = capsys.readouterr()
+    assert '"processes":2' in output.out
+    assert "2 MPI_Put" in output.err
     assert main(["simulate", "graphene", "replay", source, "--speed", "1e9"]) == 2
     assert "give --faster" in capsys.readouterr().err
     for name in ("out", "x.goal", "x.bin"):
@@ -197,7 +197,7 @@ W = world(0, 1)
     ],
 )
 def test_damage_is_told_with_its_line(tmp_path, line, problem):
-    written(tmp_path, [[line.format(w=W)]])
+    write_trace(tmp_path, [[line.format(w=W)]])
     with pytest.raises(DamagedFileError, match=r"trace-0\.txt: line 5: ") as error:
         run(traces.replay(tmp_path), SMPI, platform.flat(1, 125e6, 15e-6))
     assert problem in str(error.value)

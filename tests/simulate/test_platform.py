@@ -37,7 +37,7 @@ def test_what_is_written_is_read_back(kind, tmp_path):
     for name in ("capacity", "latency", "fatpipe", "speeds", "cores"):
         np.testing.assert_array_equal(getattr(again, name), getattr(built, name))
     ends = range(built.hosts)
-    routes = [[one.routing().route(a, b) for a in ends for b in ends] for one in (built, again)]
+    routes = [[entry.routing().route(a, b) for a in ends for b in ends] for entry in (built, again)]
     assert routes[0] == routes[1]
 
 

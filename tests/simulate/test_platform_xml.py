@@ -44,9 +44,9 @@ def test_units_and_directions():
         ("8", 8),
         ("1.5e3Bps", 1500),
     ):
-        one = read(HOSTS + LINK.replace("1Gbps", text) + '<route src="a" dst="b"><link_ctn id="l"/></route>')
-        assert one.capacity[0] == rate
-        assert one.latency[0] == 0.002
+        result = read(HOSTS + LINK.replace("1Gbps", text) + '<route src="a" dst="b"><link_ctn id="l"/></route>')
+        assert result.capacity[0] == rate
+        assert result.latency[0] == 0.002
 
 
 def test_older_names_mean_the_same():
@@ -190,7 +190,7 @@ def test_ranges():
 
 ORACLE = tomllib.loads((ORACLES / "routes.toml").read_text())
 SEEDS = [
-    *(one["xml"] for one in ORACLE.values()),
+    *(entry["xml"] for entry in ORACLE.values()),
     f'<zone id="z" routing="Cluster">{HOSTS}{TWO}<host_link id="a" up="l_UP" down="l_DOWN"/>'
     '<host_link id="b" up="l" down="l"/><backbone id="bb" bandwidth="1Bps"/>'
     '<cabinet id="c" prefix="h" suffix="" radical="0-1" speed="1f" bw="1Bps" lat="1us"/></zone>',
@@ -220,12 +220,12 @@ def damaged(text, random):
     for _ in range(random.randint(1, 3)):
         tags = list(re.finditer("<[^/][^>]*/>", text))
         pairs = list(re.finditer('([a-z_]+)="([^"]*)"', text))
-        one, two = random.choice(tags or [None]), random.choice(tags or [None])
+        choice, two = random.choice(tags or [None]), random.choice(tags or [None])
         kind = random.randrange(4)
-        if kind == 0 and one:
-            text = text[: one.start()] + text[one.end() :]
-        elif kind == 1 and one:
-            text = text[: two.start()] + one.group() + text[two.start() :]
+        if kind == 0 and choice:
+            text = text[: choice.start()] + text[choice.end() :]
+        elif kind == 1 and choice:
+            text = text[: two.start()] + choice.group() + text[two.start() :]
         else:
             pair, other = random.choice(pairs), random.choice(pairs)
             value = random.choice([*VALUES, other[2]])
@@ -248,12 +248,12 @@ def test_damaged_files_make_a_platform_or_one_line(seed):
     kinds = set()
     for turn in range(40):
         text = damaged(SEEDS[seed], random) if turn else SEEDS[seed]
-        found = outcome(read_xml_bytes, f'<platform version="4.1">{text}</platform>'.encode())
-        kinds.add(type(found))
-        if isinstance(found, str):
-            assert "\n" not in found
+        result = outcome(read_xml_bytes, f'<platform version="4.1">{text}</platform>'.encode())
+        kinds.add(type(result))
+        if isinstance(result, str):
+            assert "\n" not in result
         else:
-            ends, routing = range(found[0].hosts), found[0].routing()
+            ends, routing = range(result[0].hosts), result[0].routing()
             routing.count([a for a in ends for _ in ends], [b for _ in ends for b in ends])
     assert kinds == {str, tuple}
 
@@ -262,8 +262,8 @@ def test_damaged_files_make_a_platform_or_one_line(seed):
 @given(st.binary(max_size=60), st.integers(0, 400))
 def test_any_bytes_make_a_platform_or_one_line(rubbish, place):
     text = f'<platform version="4.1"><zone id="z" routing="Full">{HOSTS}{LINK}</zone></platform>'.encode()
-    found = outcome(read_xml_bytes, text[:place] + rubbish + text[place + len(rubbish) :])
-    assert not isinstance(found, str) or "\n" not in found
+    result = outcome(read_xml_bytes, text[:place] + rubbish + text[place + len(rubbish) :])
+    assert not isinstance(result, str) or "\n" not in result
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the shared data are not here")
@@ -300,25 +300,25 @@ def test_found_ways_are_those_of_floyds_algorithm(seed):
     points, text, hops = random.randint(2, 9), "", {}
     names = [f"h{point}" for point in range(points)]
     text = "".join(f'<host id="{name}" speed="1Gf"/>' for name in names)
-    pairs = [(one, (one + 1) % points) for one in range(points)]
+    pairs = [(index, (index + 1) % points) for index in range(points)]
     pairs += [(random.randrange(points), random.randrange(points)) for _ in range(points)]
-    for one, other in pairs:
-        if one == other or (one, other) in hops:
+    for index, other in pairs:
+        if index == other or (index, other) in hops:
             continue
         links = [f"l{len(hops)}.{part}" for part in range(random.randint(1, 3))]
         text += "".join(f'<link id="{link}" bandwidth="1GBps" latency="1us"/>' for link in links)
         listed = "".join(f'<link_ctn id="{link}"/>' for link in links)
-        text += f'<route src="{names[one]}" dst="{names[other]}" symmetrical="NO">{listed}</route>'
-        hops[one, other] = links
+        text += f'<route src="{names[index]}" dst="{names[other]}" symmetrical="NO">{listed}</route>'
+        hops[index, other] = links
     routes = {pair: list(links) for pair, links in hops.items()}
     for middle in range(points):
-        for one in range(points):
+        for index in range(points):
             for other in range(points):
-                before, after = routes.get((one, middle)), routes.get((middle, other))
-                if before is None or after is None or one == other or middle in (one, other):
+                before, after = routes.get((index, middle)), routes.get((middle, other))
+                if before is None or after is None or index == other or middle in (index, other):
                     continue
-                if (one, other) not in routes or len(before) + len(after) < len(routes[one, other]):
-                    routes[one, other] = before + after
+                if (index, other) not in routes or len(before) + len(after) < len(routes[index, other]):
+                    routes[index, other] = before + after
     platform = read(text, "Floyd")
     for pair, links in routes.items():
         assert platform.route(*pair) == links

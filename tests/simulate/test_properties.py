@@ -60,8 +60,8 @@ def program(flows: Flows) -> tuple[Program, list[int]]:
 
 
 def simulated(flows: Flows, kind: str, network: Network, scale: float = 1.0) -> SimulationResult:
-    made, hosts = program(flows)
-    outcome = run(made, network, platform(kind, scale), hosts=hosts, record=True)
+    result, hosts = program(flows)
+    outcome = run(result, network, platform(kind, scale), hosts=hosts, record=True)
     assert not outcome.blocked
     assert outcome.transfers.size == len(flows)
     return outcome
@@ -74,44 +74,44 @@ def arrivals(outcome: SimulationResult) -> np.ndarray:
 
 def factor(factors: tuple[Factor, ...], size: float) -> float:
     """Return the value for a size."""
-    return next((one.value for one in factors if size <= one.limit), 1.0)
+    return next((limit.value for limit in factors if size <= limit.limit), 1.0)
 
 
 def uses(kind: str, pair: tuple[int, int], network: Network) -> tuple[dict[int, float], float, float, float]:
     """Return how much of each link a byte takes; latency, penalty and bound of the way."""
     routing = platform(kind).routing()
     capacity, latency = routing.capacity, routing.latency
-    there, back = routing.route(*pair), routing.route(*pair[::-1])
-    weights: dict[int, float] = dict.fromkeys(there, 1.0)
+    result, back = routing.route(*pair), routing.route(*pair[::-1])
+    weights: dict[int, float] = dict.fromkeys(result, 1.0)
     if network.cross_traffic:
         for link in back:
             weights[link] = weights.get(link, 0.0) + network.cross_traffic
-    way = float(sum(latency[link] for link in there))
-    penalty = float(sum(latency[link] + network.capacity_weight / capacity[link] for link in there))
-    bound = float(min(capacity[link] for link in there))
+    way = float(sum(latency[link] for link in result))
+    penalty = float(sum(latency[link] + network.capacity_weight / capacity[link] for link in result))
+    bound = float(min(capacity[link] for link in result))
     return weights, way, penalty, min(bound, network.window / (2 * way)) if network.window else bound
 
 
 def rates(active: dict[int, tuple[dict[int, float], float, float]], capacity: np.ndarray) -> dict[int, float]:
     """Return max-min fair rates, link by link: the slow way (Bertsekas and Gallager 1992, Section 6.5)."""
-    rest, left, found = dict(enumerate(capacity)), dict(active), {}
+    rest, left, table = dict(enumerate(capacity)), dict(active), {}
     while left:
         demand: dict[int, float] = {}
         for weights, penalty, _ in left.values():
             for link, weight in weights.items():
                 demand[link] = demand.get(link, 0.0) + weight / penalty
-        level = min(rest[link] / one for link, one in demand.items())
+        level = min(rest[link] / entry for link, entry in demand.items())
         lowest = min(bound * penalty for _, penalty, bound in left.values())
         if lowest <= level:
-            fixed = {key: one[2] for key, one in left.items() if one[2] * one[1] <= lowest * (1 + 1e-12)}
+            fixed = {key: entry[2] for key, entry in left.items() if entry[2] * entry[1] <= lowest * (1 + 1e-12)}
         else:
-            full = {link for link, one in demand.items() if rest[link] / one <= level * (1 + 1e-12)}
-            fixed = {key: level / one[1] for key, one in left.items() if full & one[0].keys()}
+            full = {link for link, entry in demand.items() if rest[link] / entry <= level * (1 + 1e-12)}
+            fixed = {key: level / entry[1] for key, entry in left.items() if full & entry[0].keys()}
         for key, rate in fixed.items():
             for link, weight in left.pop(key)[0].items():
                 rest[link] -= weight * rate
-        found |= fixed
-    return found
+        table |= fixed
+    return table
 
 
 def reference(flows: Flows, kind: str, network: Network) -> list[float]:
@@ -124,7 +124,7 @@ def reference(flows: Flows, kind: str, network: Network) -> list[float]:
         begin = start + factor(network.latency_factors, wire) * way
         work[number] = wire / factor(network.bandwidth_factors, wire)
         waiting.append((begin, number, (weights, penalty, bound)))
-    waiting.sort(key=lambda one: one[:2])
+    waiting.sort(key=lambda entry: entry[:2])
     now = 0.0
     while waiting or active:
         speed = rates(active, capacity)
@@ -177,7 +177,7 @@ def test_another_flow_on_a_single_link_makes_none_faster(flows, network):
 def scaled(network: Network, scale: float) -> Network:
     """Return a network of which all that is in bytes is multiplied."""
     factors = {
-        name: tuple(Factor(one.limit * scale, one.value) for one in getattr(network, name))
+        name: tuple(Factor(limit.limit * scale, limit.value) for limit in getattr(network, name))
         for name in ("latency_factors", "bandwidth_factors")
     }
     names = ("header", "eager_limit", "detached_limit", "window", "capacity_weight")
@@ -194,11 +194,11 @@ def test_sizes_and_bandwidths_times_one_factor_leave_times_as_they_are(flows, ki
 
 @given(flows, st.sampled_from(PLATFORMS), st.sampled_from(NETWORKS))
 def test_the_same_again_bit_for_bit(flows, kind, network):
-    one, other = simulated(flows, kind, network), simulated(flows, kind, network)
-    assert one.transfers.tobytes() == other.transfers.tobytes()
-    assert one.intervals.tobytes() == other.intervals.tobytes()
-    assert one.ends.tobytes() == other.ends.tobytes()
-    assert one.link_bytes.tobytes() == other.link_bytes.tobytes()
+    result, other = simulated(flows, kind, network), simulated(flows, kind, network)
+    assert result.transfers.tobytes() == other.transfers.tobytes()
+    assert result.intervals.tobytes() == other.intervals.tobytes()
+    assert result.ends.tobytes() == other.ends.tobytes()
+    assert result.link_bytes.tobytes() == other.link_bytes.tobytes()
 
 
 @given(flows, st.sampled_from(PLATFORMS))

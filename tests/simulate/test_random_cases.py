@@ -48,8 +48,8 @@ def test_a_case_is_read_as_it_was_written(tmp_path):
     case = random_experiment(0, 1).case()
     path = tmp_path / "case.toml"
     path.write_text(f'[[case]]\nreason = "none"\n{case.text()}')
-    ((again, others),) = read_cases(path)
+    ((again, result),) = read_cases(path)
     assert again.ranks == case.ranks
     assert again.hosts == case.hosts
     assert again.platform.split() == case.platform.split()
-    assert others == {"reason": "none"}
+    assert result == {"reason": "none"}

@@ -15,8 +15,8 @@ PAIR = program([send(1, 1000)], [recv(0, 1000)])
 def test_every_model_is_an_option_of_one_call():
     models = fluid(), SMPI, *(DelayModel(PARAMETERS, name) for name in ("logp", "loggp", "loggps"))
     outcomes = [run(PAIR, model, flat(2)) for model in models]
-    assert [one.model for one in outcomes] == ["fluid", "smpi", "logp", "loggp", "loggps"]
-    assert [one.seconds for one in outcomes[2:]] == [6.0, 505.5, 506.0]
+    assert [outcome.model for outcome in outcomes] == ["fluid", "smpi", "logp", "loggp", "loggps"]
+    assert [outcome.seconds for outcome in outcomes[2:]] == [6.0, 505.5, 506.0]
 
 
 def test_a_delay_model_takes_no_notice_of_platform_and_hosts():

@@ -53,9 +53,9 @@ def test_the_model_follows_from_the_place(where, parameters, model):
 
 def test_a_model_of_the_place_holds_unless_another_is_named(switch):
     ring = workloads.exchange(switch, "ring", SIZE, 8)
-    there = place("graphene", model="logp")
-    assert prepare(there, ring).model == "logp"
-    assert prepare(there, ring, "fluid").model == "fluid"
+    result = place("graphene", model="logp")
+    assert prepare(result, ring).model == "logp"
+    assert prepare(result, ring, "fluid").model == "fluid"
 
 
 def test_the_selector_is_that_of_the_machines_library(switch):
@@ -67,7 +67,7 @@ def test_the_selector_is_that_of_the_machines_library(switch):
 @pytest.mark.parametrize("memory_copy", [None, 1e-9])
 def test_simulated_and_predicted_collectives_of_a_machine_take_the_same_time(operation, memory_copy, tmp_path):
     L, o, g, G = map(Parameter, (2e-6, 1e-6, 1e-6, 1e-9))
-    known = Machine(
+    result = Machine(
         "m",
         (Segment("all", loggp=LogGP(L, o, g, G)),),
         memory_copy=Parameter(2e-9),
@@ -75,12 +75,12 @@ def test_simulated_and_predicted_collectives_of_a_machine_take_the_same_time(ope
         selector="openmpi",
         selection=(SelectionRule("bcast", "chain"),),
     )
-    machine.dump(known, tmp_path / "machine.toml")
+    machine.dump(result, tmp_path / "machine.toml")
     simulated = place(str(tmp_path / "machine.toml"))
     problem = Problem(13, 8192)
     settings = None if memory_copy is None else CollectiveSettings(memory_copy=memory_copy)
     seconds = prepare(simulated, workloads.collective(simulated, operation, problem, settings=settings)).run().seconds
-    predicted = predict.collective(predict.with_byte_times(known, memory_copy), operation, problem, model="loggp")
+    predicted = predict.collective(predict.with_byte_times(result, memory_copy), operation, problem, model="loggp")
     assert seconds == pytest.approx(predicted.time.seconds, rel=1e-12)
     assert operation != "bcast" or predicted.algorithm == "chain"
 

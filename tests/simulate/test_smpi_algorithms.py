@@ -61,8 +61,8 @@ def test_none_hangs(operation, processes):
     platform = flat(hosts=processes, bandwidth=125e6, latency=15e-6)
     for name in ALGORITHMS[operation]:
         with contextlib.suppress(InputError):  # of an algorithm that is not for so many
-            made = program(operation, 0 if operation == "barrier" else 80000, processes, name)
-            assert not run(made, SMPI, platform).blocked, name
+            result = program(operation, 0 if operation == "barrier" else 80000, processes, name)
+            assert not run(result, SMPI, platform).blocked, name
 
 
 def test_the_second_call_knows_the_nodes():

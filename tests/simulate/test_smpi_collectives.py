@@ -30,9 +30,9 @@ def test_point_to_point(size, seconds):
 def test_platforms(kind, table):
     wrong = []
     for name, program, seconds in rows(kind, table):
-        found = ours.simulated(program, kind)
-        if found != pytest.approx(seconds, rel=TOLERANCE):
-            wrong.append(f"{name}: {found:.9f} s, SMPI {seconds:.9f} s")
+        result = ours.simulated(program, kind)
+        if result != pytest.approx(seconds, rel=TOLERANCE):
+            wrong.append(f"{name}: {result:.9f} s, SMPI {seconds:.9f} s")
     assert not wrong
 
 
@@ -62,15 +62,15 @@ def test_table_of_collectives():
 @pytest.mark.skipif(not available(), reason="SMPI is not installed")
 def test_the_oracles_are_what_it_says(tmp_path):
     peer = Peer(tmp_path)
-    said = peer.run("limited", 16, ["alltoall", 102400, 1], {"alltoall": "bruck"}, EXACT).seconds
-    assert said == pytest.approx(ORACLES["limited"]["collectives-16"]["alltoall"]["bruck"][1], rel=1e-6)
+    value = peer.run("limited", 16, ["alltoall", 102400, 1], {"alltoall": "bruck"}, EXACT).seconds
+    assert value == pytest.approx(ORACLES["limited"]["collectives-16"]["alltoall"]["bruck"][1], rel=1e-6)
 
 
 @pytest.mark.skipif(not available(), reason="SMPI is not installed")
 @pytest.mark.parametrize("operation", EXCHANGES)
 def test_exchanges_that_no_oracle_has(operation, tmp_path):
-    said = Peer(tmp_path).run("cabinets", 16, [operation, 7000, 2], options=EXACT).seconds
-    assert ours.simulated(exchange(operation, 7000, 16, 2), "cabinets") == pytest.approx(said, rel=TOLERANCE)
+    value = Peer(tmp_path).run("cabinets", 16, [operation, 7000, 2], options=EXACT).seconds
+    assert ours.simulated(exchange(operation, 7000, 16, 2), "cabinets") == pytest.approx(value, rel=TOLERANCE)
 
 
 def test_an_unknown_algorithm_is_named():

@@ -24,29 +24,29 @@ MODELS = [*NETWORKS, DelayModel(DELAYS, "logp"), DelayModel(DELAYS, "loggp"), De
 SECOND = 10**9
 
 
-def simulated(what, model, *, recorded):
+def simulated(program, model, *, recorded):
     if model == "goal":
-        return run_schedule(goal.from_program(what), DELAYS, record=recorded)
-    return run(what, model, flat(what.processes), record=recorded)
+        return run_schedule(goal.from_program(program), DELAYS, record=recorded)
+    return run(program, model, flat(program.processes), record=recorded)
 
 
 def flights(outcome, rank):
     sent = outcome.transfers
-    own = sent[((sent["sender"] == rank) | (sent["receiver"] == rank)) & (sent["arrived"] > sent["left"])]
-    return own["left"], own["arrived"]
+    entry = sent[((sent["sender"] == rank) | (sent["receiver"] == rank)) & (sent["arrived"] > sent["left"])]
+    return entry["left"], entry["arrived"]
 
 
 @settings(max_examples=100, deadline=None)
 @given(matched_programs(), st.sampled_from(MODELS))
 def test_a_transfer_is_a_wait_with_a_message_of_the_rank_in_flight(drawn, model):
-    what, _ = drawn
-    outcome, alone = (simulated(what, model, recorded=recorded) for recorded in (True, False))
+    result, _ = drawn
+    outcome, alone = (simulated(result, model, recorded=recorded) for recorded in (True, False))
     assert np.array_equal(outcome.spent, alone.spent)
     rows = Timeline.of(outcome).intervals
     spent = np.zeros_like(outcome.spent)
     np.add.at(spent, (rows["rank"], rows["state"]), rows["end"] - rows["start"])
     assert spent == pytest.approx(outcome.spent, abs=1e-12)
-    for rank in range(what.processes):
+    for rank in range(result.processes):
         left, arrived = flights(outcome, rank)
         for row in rows[(rows["rank"] == rank) & (rows["end"] > rows["start"] + 1e-12)]:
             in_flight = (left[:, None] < row["end"] - 1e-12) & (arrived[:, None] > row["start"] + 1e-12)
@@ -76,12 +76,12 @@ def test_terminal_page_timeline_json_and_what_if_say_the_same_of_one_run(tmp_pat
     assert main([*command, "-o", str(page), "--trace", str(file)]) == 0
     printed = capsys.readouterr().out
     assert main([*command, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    means = {state: times["mean"] for state, times in said["breakdown"].items()}
-    assert sum(means.values()) == pytest.approx(said["seconds"])
+    document = json.loads(capsys.readouterr().out)
+    means = {state: times["mean"] for state, times in document["breakdown"].items()}
+    assert sum(means.values()) == pytest.approx(document["seconds"])
     assert means["wait"] == pytest.approx(3e-3 / 2, rel=0.01)
     assert means["transfer"] > 5e-3
-    shares = {state: format_ratio(mean / said["seconds"]) for state, mean in means.items() if mean > 0}
+    shares = {state: format_ratio(mean / document["seconds"]) for state, mean in means.items() if mean > 0}
 
     assert words_of(printed, means) == shares
     text = page.read_text()

@@ -42,8 +42,8 @@ def test_a_rank_that_hangs_waits_until_the_end(model):
     last = [compute(3.0), recv(0, 8)]
     outcome = run(program(*ranks, last), model, flat(5), record=True)
     assert len(outcome.blocked) == 4
-    found = Timeline.of(outcome)
-    rows = found.intervals[np.isin(found.intervals["rank"], (0, 1, 3, 4))]
+    result = Timeline.of(outcome)
+    rows = result.intervals[np.isin(result.intervals["rank"], (0, 1, 3, 4))]
     assert [tuple(row) for row in rows[["rank", "state", "peer", "start", "end"]].tolist()] == [
         (0, State.WAIT, 2, 0.0, 3.0),
         (1, State.COMPUTE, -1, 0.0, 1.0),
@@ -53,7 +53,7 @@ def test_a_rank_that_hangs_waits_until_the_end(model):
         (4, State.COMPUTE, -1, 0.0, 3.0),
     ]
     assert rows["size"].tolist() == [1e5, 0, 0, 0, 0, 0]
-    assert found.seconds == outcome.seconds == 3.0
+    assert result.seconds == outcome.seconds == 3.0
     assert outcome.spent[:, State.WAIT].tolist() == [3.0, 2.0, 0.0, 1.0, 0.0]
 
 
@@ -68,11 +68,11 @@ def test_of_a_deadlock_that_was_not_recorded_there_is_no_timeline():
 
 def test_perfetto_has_a_thread_for_each_rank_and_a_slice_for_each_interval(tmp_path):
     dump(PING_PONG, tmp_path / "t.json")
-    found = events(tmp_path / "t.json")
-    names = [event["args"]["name"] for event in found if event["name"] == "thread_name"]
+    result = events(tmp_path / "t.json")
+    names = [event["args"]["name"] for event in result if event["name"] == "thread_name"]
     assert names == ["rank 0", "rank 1"]
-    slices = [event for event in found if event["ph"] == "X" and event["cat"] == "state"]
-    assert [(one["tid"], one["name"], one["ts"], one["dur"]) for one in slices] == [
+    slices = [event for event in result if event["ph"] == "X" and event["cat"] == "state"]
+    assert [(entry["tid"], entry["name"], entry["ts"], entry["dur"]) for entry in slices] == [
         (0, "send", 0.0, 1.0),
         (0, "compute", 1.0, 1.5),
         (0, "wait", 4.0, 2.0),
@@ -85,13 +85,14 @@ def test_perfetto_has_a_thread_for_each_rank_and_a_slice_for_each_interval(tmp_p
 def test_both_ends_of_every_arrow_hold_on_to_a_slice(tmp_path):
     timeline = random_timeline(5, 40)
     dump(timeline, tmp_path / "t.json")
-    found = events(tmp_path / "t.json")
-    slices = [event for event in found if event["ph"] == "X"]
-    ends = [event for event in found if event["ph"] in "sf"]
+    result = events(tmp_path / "t.json")
+    slices = [event for event in result if event["ph"] == "X"]
+    ends = [event for event in result if event["ph"] in "sf"]
     assert len(ends) == 2 * timeline.transfers.size
     for end in ends:
         assert any(
-            one["tid"] == end["tid"] and one["ts"] <= end["ts"] <= one["ts"] + one["dur"] + 1e-6 for one in slices
+            entry["tid"] == end["tid"] and entry["ts"] <= end["ts"] <= entry["ts"] + entry["dur"] + 1e-6
+            for entry in slices
         )
     begun = {event["id"] for event in ends if event["ph"] == "s"}
     assert begun == {event["id"] for event in ends if event["ph"] == "f"} == set(range(timeline.transfers.size))
@@ -99,9 +100,11 @@ def test_both_ends_of_every_arrow_hold_on_to_a_slice(tmp_path):
 
 def test_where_a_rank_is_in_no_state_an_instant_is_written_for_the_arrow(tmp_path):
     dump(PING_PONG, tmp_path / "t.json")
-    instants = [(one["name"], one["tid"], one["ts"]) for one in events(tmp_path / "t.json") if one.get("dur") == 0]
+    instants = [
+        (entry["name"], entry["tid"], entry["ts"]) for entry in events(tmp_path / "t.json") if entry.get("dur") == 0
+    ]
     assert instants == [("departure", 1, 3.0)]
-    arrivals = [one["ts"] for one in events(tmp_path / "t.json") if one["ph"] == "f"]
+    arrivals = [entry["ts"] for entry in events(tmp_path / "t.json") if entry["ph"] == "f"]
     assert arrivals == [2.999, 5.999]  # within the intervals that they end
 
 
@@ -110,7 +113,7 @@ def test_where_a_rank_is_in_no_state_an_instant_is_written_for_the_arrow(tmp_pat
 
 def paje(path):
     """Return the definitions and the events of a file: event numbers -> fields, and lists of words."""
-    definitions, found, current = {}, [], None
+    definitions, values, current = {}, [], None
     for line in path.read_text().splitlines():
         words = line.split()
         if words[0] == "%EventDef":
@@ -120,8 +123,8 @@ def paje(path):
         elif words[0] == "%":
             current[1].append(words[1])
         else:
-            found.append(json.loads("[" + _commas(line) + "]"))
-    return definitions, found
+            values.append(json.loads("[" + _commas(line) + "]"))
+    return definitions, values
 
 
 def _commas(line):
@@ -134,22 +137,22 @@ def _commas(line):
 
 def test_every_paje_event_has_the_fields_of_its_definition_and_time_never_goes_back(tmp_path):
     dump(random_timeline(4, 30), tmp_path / "t.paje")
-    definitions, found = paje(tmp_path / "t.paje")
-    assert all(len(event) == 1 + len(definitions[event[0]][1]) for event in found)
-    times = [float(event[1]) for event in found if int(event[0]) >= 4]
+    definitions, result = paje(tmp_path / "t.paje")
+    assert all(len(event) == 1 + len(definitions[event[0]][1]) for event in result)
+    times = [float(event[1]) for event in result if int(event[0]) >= 4]
     assert times == sorted(times)
-    containers = {event[2] for event in found if definitions[event[0]][0] == "PajeCreateContainer"}
+    containers = {event[2] for event in result if definitions[event[0]][0] == "PajeCreateContainer"}
     assert containers == {"p", "r0", "r1", "r2", "r3"}
 
 
 def test_paje_states_end_where_nothing_follows_at_once_and_links_are_paired(tmp_path):
     dump(PING_PONG, tmp_path / "t.paje")
-    definitions, found = paje(tmp_path / "t.paje")
-    said = [(definitions[event[0]][0], *event[1:]) for event in found]
-    states = [(float(one[1]), one[4]) for one in said if one[0] == "PajeSetState" and one[3] == "r0"]
+    definitions, entry = paje(tmp_path / "t.paje")
+    result = [(definitions[event[0]][0], *event[1:]) for event in entry]
+    states = [(float(item[1]), item[4]) for item in result if item[0] == "PajeSetState" and item[3] == "r0"]
     assert states == [(0.0, "send"), (1e-6, "compute"), (2.5e-6, "idle"), (4e-6, "wait"), (6e-6, "idle")]
-    starts = [one[-1] for one in said if one[0] == "PajeStartLink"]
-    assert starts == [one[-1] for one in said if one[0] == "PajeEndLink"] == ["m0", "m1"]
+    starts = [item[-1] for item in result if item[0] == "PajeStartLink"]
+    assert starts == [item[-1] for item in result if item[0] == "PajeEndLink"] == ["m0", "m1"]
 
 
 # Files
@@ -175,11 +178,11 @@ def test_a_name_without_a_format_and_a_folder_that_is_not_there_are_refused(tmp_
 
 
 def test_nothing_at_all_is_a_timeline_too(tmp_path):
-    nothing = Timeline('no"thing', 2, np.empty(0, INTERVAL))
+    result = Timeline('no"thing', 2, np.empty(0, INTERVAL))
     for suffix in SUFFIXES:
-        dump(nothing, tmp_path / f"t{suffix}")
+        dump(result, tmp_path / f"t{suffix}")
     assert len(events(tmp_path / "t.json")) == 5
-    assert nothing.seconds == 0.0
+    assert result.seconds == 0.0
 
 
 rows = st.lists(
@@ -233,9 +236,9 @@ def test_names_of_mpi_functions_are_states(tmp_path):
     words = ("MPI_Send", "mpi_recv", "MPI_Waitall", "MPI_Allreduce", "Compute")
     lines = "\n".join(f"{rank}, {word} ,1.5,2.5" for rank, word in enumerate(words))
     path.write_text(f"# measured\nrank,state,start,end\n{lines}\n")
-    found = load(path).intervals
-    assert found["state"].tolist() == [State.SEND, State.RECEIVE, State.WAIT, State.WAIT, State.COMPUTE]
-    assert set(found["end"]) == {1.0}
+    intervals = load(path).intervals
+    assert intervals["state"].tolist() == [State.SEND, State.RECEIVE, State.WAIT, State.WAIT, State.COMPUTE]
+    assert set(intervals["end"]) == {1.0}
 
 
 HEAD = "rank,state,start,end\n"

@@ -74,7 +74,7 @@ def test_collectives_of_many_sizes_are_forgotten(monkeypatch):
     first = [expander.expand(CollectiveCall("bcast", 1), rank)[0].tolist() for rank in range(4)]
     for size in range(2, 200):
         expander.expand(CollectiveCall("bcast", size), 0)
-        assert sum(expander._weight_of(one) for one in expander._programs.values()) == expander._weight
+        assert sum(expander._weight_of(entry) for entry in expander._programs.values()) == expander._weight
         assert expander._weight <= 2000
     assert 1 < len(expander._programs) < 60
     assert [expander.expand(CollectiveCall("bcast", 1), rank)[0].tolist() for rank in range(4)] == first

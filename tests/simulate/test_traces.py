@@ -35,15 +35,15 @@ SIMGRID = SHARED / "simgrid"
 def actions(*texts) -> Actions:
     """Return what ranks do; lines are given without their rank."""
     lines = ["".join(f"{rank} {line.strip()}\n" for line in text.split(";") if line) for rank, text in enumerate(texts)]
-    nothing = ("",) * len(texts)
-    return Actions(tuple(lines), nothing, nothing, 0)
+    result = ("",) * len(texts)
+    return Actions(tuple(lines), result, result, 0)
 
 
 def operations_of(program: Program, rank: int) -> list:
-    found = program.operations[program.offsets[rank] : program.offsets[rank + 1]].tolist()
+    result = program.operations[program.offsets[rank] : program.offsets[rank + 1]].tolist()
     while program.refill and len(more := program.refill(rank)):
-        found += more.tolist()
-    return found
+        result += more.tolist()
+    return result
 
 
 def all_operations(program: Program) -> list:
@@ -204,14 +204,14 @@ def test_an_element_is_a_number_of_bytes():
 def vectors(rank, size):
     """Return what four ranks say of collectives with a size for each; rank r sends r + i + 1 to i."""
     to = " ".join(str(rank + other + 1) for other in range(size))
-    each = " ".join(str(10 * other) for other in range(size))
-    none = " ".join("0" for _ in range(size))
+    result = " ".join(str(10 * other) for other in range(size))
+    entry = " ".join("0" for _ in range(size))
     return [
         f"alltoallv 99 {to} 99 {to} 0 0",
-        f"gatherv {10 * rank} {each if rank == 1 else none} 1 6 6",
-        f"scatterv {each if rank == 2 else none} {10 * rank} 2 6 6",
-        f"allgatherv {10 * rank} {each} 1 1",
-        f"reducescatter {each} 1000 2",
+        f"gatherv {10 * rank} {result if rank == 1 else entry} 1 6 6",
+        f"scatterv {result if rank == 2 else entry} {10 * rank} 2 6 6",
+        f"allgatherv {10 * rank} {result} 1 1",
+        f"reducescatter {result} 1000 2",
     ]
 
 
@@ -267,14 +267,16 @@ def test_what_is_written_is_read_again(tmp_path, compressed):
 
 
 def test_named_requests_are_written_by_their_partners_and_tags(tmp_path):
-    made = actions("irecv 1 2 8; isend 1 3 8; test 1 0 2; wait 0 1 3; wait 1 0 2", "isend 0 2 8; irecv 0 3 8; waitall")
-    assert all_operations(replay(dump(made.program(), tmp_path))) == all_operations(made.program())
+    result = actions(
+        "irecv 1 2 8; isend 1 3 8; test 1 0 2; wait 0 1 3; wait 1 0 2", "isend 0 2 8; irecv 0 3 8; waitall"
+    )
+    assert all_operations(replay(dump(result.program(), tmp_path))) == all_operations(result.program())
 
 
 @pytest.mark.parametrize("kernel", [lu, cg])
 def test_a_kernels_trace_is_its_program(tmp_path, kernel):
-    made = kernel("S", 4, 2)
-    again, first = carry_out(replay(dump(made, tmp_path), speeds=2e9)), carry_out(made.program(2e9))
+    result = kernel("S", 4, 2)
+    again, first = carry_out(replay(dump(result, tmp_path), speeds=2e9)), carry_out(result.program(2e9))
     assert [(s, r, n) for s, r, _, n in again.messages] == [(s, r, n) for s, r, _, n in first.messages]
     assert again.computed == pytest.approx(first.computed)
 
@@ -290,8 +292,8 @@ def merge(texts, order) -> str:
 @given(order=st.lists(st.integers(0, 3), max_size=40), size=st.sampled_from([7, 60, 4096]))
 def test_pieces_and_merging_change_nothing(tmp_path_factory, order, size):
     folder = tmp_path_factory.mktemp("traces")
-    made = cg("S", 4, 1)
-    texts = ["\n".join("".join(made.text(rank)).splitlines()[:90]) + "\n" for rank in range(4)]
+    result = cg("S", 4, 1)
+    texts = ["\n".join("".join(result.text(rank)).splitlines()[:90]) + "\n" for rank in range(4)]
     index = traces(folder, texts)
     (folder / "merged.txt").write_text(merge(texts, order))
     (folder / "one.txt").write_text("merged.txt\n")
@@ -310,10 +312,10 @@ def test_compressed_text_comes_in_pieces_of_whole_lines(tmp_path, pack, size):
     text = b"".join(b"%d compute %d\n" % (number % 7, number**3) for number in range(3000)) + b"0 finalize"
     path = tmp_path / "packed"
     path.write_bytes(pack(text[:20000]) + pack(text[20000:]))  # in two members
-    found = list(files.pieces(path, size))
-    assert b"".join(found) == text
-    assert all(piece.endswith(b"\n") for piece in found[:-1])
-    assert max(map(len, found)) <= 2 * size + 64
+    result = list(files.pieces(path, size))
+    assert b"".join(result) == text
+    assert all(piece.endswith(b"\n") for piece in result[:-1])
+    assert max(map(len, result)) <= 2 * size + 64
 
 
 def test_a_trace_can_be_replayed_again(tmp_path):
@@ -393,10 +395,11 @@ def test_a_trace_of_ranks_that_do_nothing_takes_no_time(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "told"), [("comm_split 2", 1), ("comm_size 1", 1), ("comm_size 2", 0), ("comm_dup 2", 0), ("comm_size", 0)]
+    ("line", "remark"),
+    [("comm_split 2", 1), ("comm_size 1", 1), ("comm_size 2", 0), ("comm_dup 2", 0), ("comm_size", 0)],
 )
 @pytest.mark.parametrize("merged", [False, True])
-def test_communicators_that_cannot_be_told_are_noted_once(tmp_path, line, told, merged):
+def test_communicators_that_cannot_be_told_are_noted_once(tmp_path, line, remark, merged):
     texts = [f"{rank} init\n{rank} {line}\n{rank} bcast 8 0 6\n" for rank in range(2)]
     (tmp_path / "merged").write_text("".join(texts))
     (tmp_path / "list").write_text("0\n1\n")
@@ -405,4 +408,4 @@ def test_communicators_that_cannot_be_told_are_noted_once(tmp_path, line, told, 
     trace = formats.load(tmp_path / ("merged" if merged else "list"))
     run(trace.program(), fluid(), flat(2, 1e8, 1e-6))
     run(trace.program(), fluid(), flat(2, 1e8, 1e-6))
-    assert ["does not say which" in note for note in trace.notes()] == [True] * told
+    assert ["does not say which" in note for note in trace.notes()] == [True] * remark

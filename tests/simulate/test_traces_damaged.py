@@ -159,8 +159,8 @@ def parsed(text: bytes) -> tuple | TraceError:
 
 @given(st.binary(max_size=300))
 def test_no_bytes_bring_the_parser_down(data):
-    found = parsed(data)
-    assert not isinstance(found, TraceError) or (found.line >= 1 and found.problem.isprintable())
+    result = parsed(data)
+    assert not isinstance(result, TraceError) or (result.line >= 1 and result.problem.isprintable())
 
 
 ACTIONS = ["init", "compute", "sleep", "send", "isend", "recv", "irecv", "wait", "test", "waitall", "sendRecv", "bcast"]
@@ -169,11 +169,11 @@ WORDS = ["0", "1", "2", "-1", "7", "1e3", "1.5", "nan", "x", "#", "9" * 20, "0.1
 
 @given(st.lists(st.sampled_from(WORDS), max_size=80))
 def test_no_words_bring_the_parser_down(words):
-    found = parsed(" ".join(words).encode())
-    if isinstance(found, TraceError):
-        assert found.problem
+    result = parsed(" ".join(words).encode())
+    if isinstance(result, TraceError):
+        assert result.problem
         return
-    operations, offsets, calls, line = found
+    operations, offsets, calls, line = result
     assert offsets[-1] == operations.size
     assert (operations["peer"] < 3).all()
     assert line <= words.count("\n") + 1

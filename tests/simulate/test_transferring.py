@@ -14,13 +14,16 @@ from commmodel.simulate.timeline import Timeline, split_waits
 
 def parts(rows, messages):
     timeline = Timeline("t", 2, np.array(rows, dtype=INTERVAL), np.array(messages, dtype=MESSAGE))
-    return [(int(one["rank"]), int(one["state"]), one["start"], one["end"]) for one in split_waits(timeline)]
+    return [
+        (int(split_wait["rank"]), int(split_wait["state"]), split_wait["start"], split_wait["end"])
+        for split_wait in split_waits(timeline)
+    ]
 
 
 def test_a_wait_is_cut_where_messages_leave_and_arrive():
     messages = [(1, 0, 1, 8, 0.0, 1.0, 2.0), (1, 0, 1, 8, 0.0, 1.5, 3.0), (0, 1, 1, 8, 0.0, 5.0, 9.0)]
-    found = parts([(0, State.WAIT, -1, -1, 0, 0.0, 6.0)], messages)
-    assert found == [
+    result = parts([(0, State.WAIT, -1, -1, 0, 0.0, 6.0)], messages)
+    assert result == [
         (0, State.WAIT, 0.0, 1.0), (0, State.TRANSFER, 1.0, 3.0), (0, State.WAIT, 3.0, 5.0),
         (0, State.TRANSFER, 5.0, 6.0),
     ]  # fmt: skip
@@ -39,21 +42,21 @@ def test_without_messages_nothing_is_told_apart():
 
 
 @given(st.integers(1, 5), st.integers(1, 50), st.integers(0, 9))
-def test_cutting_changes_no_time_but_of_waits_and_receives(processes, each, seed):
-    timeline = random_timeline(processes, each, seed)
+def test_cutting_changes_no_time_but_of_waits_and_receives(processes, per_rank, seed):
+    timeline = random_timeline(processes, per_rank, seed)
     cut = split_waits(timeline)
     assert (cut["end"] > cut["start"]).all()
 
     def spent(rows, *states):
-        own = np.isin(rows["state"], states)
-        return np.bincount(rows["rank"][own], (rows["end"] - rows["start"])[own], processes)
+        result = np.isin(rows["state"], states)
+        return np.bincount(rows["rank"][result], (rows["end"] - rows["start"])[result], processes)
 
     for states in ((State.COMPUTE,), (State.SEND,), (State.SLEEP,), (State.WAIT, State.RECEIVE, State.TRANSFER)):
         assert spent(cut, *states) == pytest.approx(spent(timeline.intervals, *states))
-    for one in cut[cut["state"] == State.TRANSFER][:20]:
-        own = (timeline.transfers["sender"] == one["rank"]) | (timeline.transfers["receiver"] == one["rank"])
-        middle = (one["start"] + one["end"]) / 2
-        assert ((timeline.transfers["left"] <= middle) & (middle <= timeline.transfers["arrived"]))[own].any()
+    for entry in cut[cut["state"] == State.TRANSFER][:20]:
+        result = (timeline.transfers["sender"] == entry["rank"]) | (timeline.transfers["receiver"] == entry["rank"])
+        middle = (entry["start"] + entry["end"]) / 2
+        assert ((timeline.transfers["left"] <= middle) & (middle <= timeline.transfers["arrived"]))[result].any()
 
 
 def test_the_load_of_a_link_adds_up_to_the_bytes_that_it_carried():
@@ -63,8 +66,8 @@ def test_the_load_of_a_link_adds_up_to_the_bytes_that_it_carried():
     loads = link_loads(
         [(2, "shared", 100.0), (0, "up", 100.0)], sent, np.array([0, 1]), lambda *pair: route[pair], carried, 8.0
     )
-    assert [one.name for one in loads] == ["shared", "up"]
-    shared, up = (one.shares for one in loads)
+    assert [load.name for load in loads] == ["shared", "up"]
+    shared, up = (load.shares for load in loads)
     assert shared.sum() * 8.0 / COLUMNS * 100.0 == pytest.approx(200.0)
     assert shared[0] == pytest.approx(0.75)  # 50 and 25 B/s of 100
     assert up[: COLUMNS // 4] == pytest.approx(0.55)

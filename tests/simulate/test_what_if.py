@@ -70,17 +70,17 @@ def test_a_scaled_platform_is_that_platform_with_other_numbers():
 def test_delay_parameters_are_scaled():
     scaled = Scale(bandwidth=2, latency=3).delays(DelayParameters(L=1.0, o=1.0, g=1.0, G=4.0, O_s=1.0, G_small=8.0))
     assert scaled == DelayParameters(L=3.0, o=1.0, g=1.0, G=2.0, O_s=1.0, G_small=4.0)
-    one, two, four = predictions(ring, ["L=1us,o=1us,G=1ns"], parse_scales("bandwidth=1,2,4"))
-    assert one.seconds - two.seconds == pytest.approx(2 * (two.seconds - four.seconds))
-    assert one.seconds - two.seconds >= 32e-6
+    entry, two, four = predictions(ring, ["L=1us,o=1us,G=1ns"], parse_scales("bandwidth=1,2,4"))
+    assert entry.seconds - two.seconds == pytest.approx(2 * (two.seconds - four.seconds))
+    assert entry.seconds - two.seconds >= 32e-6
 
 
 def test_a_machine_alone_is_scaled():
-    one, two = predictions(
+    entry, two = predictions(
         partial(ring, size=1 << 22), [str(machine.published()["graphene"])], parse_scales("bandwidth=1,2")
     )
-    assert one.model == "hybrid"
-    assert 1.5 < one.seconds / two.seconds <= 2
+    assert entry.model == "hybrid"
+    assert 1.5 < entry.seconds / two.seconds <= 2
 
 
 def test_without_factors_the_bits_are_the_same():
@@ -90,17 +90,17 @@ def test_without_factors_the_bits_are_the_same():
 
 
 def test_computation_is_scaled():
-    one, four = predictions(kernel, ["graphene"], parse_scales("compute=1,4"))
-    assert one.ranks["compute"].most == pytest.approx(4 * four.ranks["compute"].most)
-    assert sum(times.mean for times in one.ranks.values()) == pytest.approx(one.seconds)
+    entry, four = predictions(kernel, ["graphene"], parse_scales("compute=1,4"))
+    assert entry.ranks["compute"].most == pytest.approx(4 * four.ranks["compute"].most)
+    assert sum(times.mean for times in entry.ranks.values()) == pytest.approx(entry.seconds)
 
 
 def test_workers_and_executors_give_the_same_in_the_same_order():
     scales = parse_scales("latency=0.5,1,bandwidth=1:8")
     alone = predictions(ring, ["switch", "graphene"], scales)
-    told = []
+    values = []
     beside = predictions(
-        ring, ["switch", "graphene"], scales, workers=2, progress=lambda done, runs: told.append((done, runs))
+        ring, ["switch", "graphene"], scales, workers=2, progress=lambda done, runs: values.append((done, runs))
     )
     with ThreadPoolExecutor(2) as executor:
         threads = predictions(ring, ["switch", "graphene"], scales, executor=executor)
@@ -109,7 +109,7 @@ def test_workers_and_executors_give_the_same_in_the_same_order():
     assert [(row.place, row.scale) for row in alone] == [
         (name, scale) for name in ("switch", "graphene") for scale in scales
     ]
-    assert told == [(count + 1, 16) for count in range(16)]
+    assert values == [(count + 1, 16) for count in range(16)]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -183,7 +183,7 @@ def test_no_worker_is_left_over(kind):
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
         assert parent.stdout.readline() == b"ready\n"
-        children = wait_for(lambda: len(found := children_of(parent.pid)) == 2 and found)
+        children = wait_for(lambda: len(entry := children_of(parent.pid)) == 2 and entry)
         time.sleep(0.5)
         parent.send_signal(kind)
         parent.wait(20)

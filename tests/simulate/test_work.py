@@ -20,10 +20,10 @@ ALL = [(operation, name) for operation, names in ALGORITHMS.items() for name in 
 
 
 def operations_of(program: Program, rank: int) -> list:
-    found = program.operations[program.offsets[rank] : program.offsets[rank + 1]].tolist()
+    result = program.operations[program.offsets[rank] : program.offsets[rank + 1]].tolist()
     while program.refill and len(more := program.refill(rank)):
-        found += more.tolist()
-    return found
+        result += more.tolist()
+    return result
 
 
 def all_operations(program: Program) -> list:
@@ -115,7 +115,7 @@ def test_blocks_give_what_one_piece_gives(kind, processes, size, block):
     problem = Problem(processes, 0 if operation == "barrier" else size)
     make = ALGORITHMS[operation][name]
     # Few operations a block, whatever the number of ranks: each round is a block.
-    parts = [part for one in make(problem) for part in blocks_of(processes, iter([one]), block=block)]
+    parts = [part for entry in make(problem) for part in blocks_of(processes, iter([entry]), block=block)]
     streamed = program_of(processes, lambda: iter(parts))
     at_once = collective(operation, Problem(processes, problem.message_size), algorithm=name)
     assert all_operations(streamed) == all_operations(at_once)
@@ -145,7 +145,7 @@ def test_blocks_beyond_the_bound_wait_in_a_file():
     stream = BlockStream(2, small_blocks(100), read_ahead=240)
     first = [stream(0)["value"].item() for _ in range(100)]
     assert stream._in_memory <= 240 + 48
-    assert sum(held.operations is None for held in stream._stored) > 90
+    assert sum(entry.operations is None for entry in stream._stored) > 90
     assert [stream(1)["value"].item() for _ in range(100)] == first
     assert not len(stream(0))
 
@@ -166,10 +166,10 @@ def test_a_stream_that_can_be_read_once_is_not_repeated():
 
 def test_a_sequence_does_one_after_the_other():
     first, second = collective("barrier", Problem(4)), collective("bcast", Problem(4, 10))
-    both = sequence([first, mark(4, 3), second])
+    result = sequence([first, mark(4, 3), second])
     for rank in range(4):
         marked = (Code.MARK, -1, -1, UNNAMED, 3.0)
-        assert operations_of(both, rank) == [*operations_of(first, rank), marked, *operations_of(second, rank)]
+        assert operations_of(result, rank) == [*operations_of(first, rank), marked, *operations_of(second, rank)]
 
 
 @pytest.mark.parametrize("times", [1, 2, 7])
@@ -218,5 +218,5 @@ def test_large_alltoalls_need_little_memory():
     sizes = [program.operations.size]
     while len(program.refill(0)):
         sizes += [len(program.refill(rank)) for rank in range(1, 1024)]
-        assert sum(held.bytes_in_memory for held in program.refill._stored) <= 52e6
+        assert sum(entry.bytes_in_memory for entry in program.refill._stored) <= 52e6
     assert max(sizes) < 1 << 20

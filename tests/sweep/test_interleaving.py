@@ -34,12 +34,12 @@ with open(output, "w") as file:
 def command(tmp_path):
     """A benchmark on a machine that is 2 % slower with each launch; a side's name is how slow it is."""
 
-    def written(fails=0):
+    def write_bench(fails=0):
         program = tmp_path / "program.py"
         program.write_text(PROGRAM.format(fails=fails), "utf-8")
         return f"{shlex.quote(sys.executable)} {shlex.quote(str(program))} {{side}} {{output}}"
 
-    return written
+    return write_bench
 
 
 def compare(*words):
@@ -58,7 +58,7 @@ def test_the_order_is_drawn_anew_for_each_two_pairs_and_more_pairs_go_on_with_it
     plan = Turns("", ("a", "b"), 5)
     order = plan.order(40)
     first = [turn.side for turn in order[::2]]
-    assert [one + other for one, other in zip(first[::2], first[1::2], strict=True)] == [1] * 20
+    assert [entry + other for entry, other in zip(first[::2], first[1::2], strict=True)] == [1] * 20
     assert 3 < sum(first[::2]) < 17
     assert plan.order(13) == order[:26]
     assert {(turn.pair, turn.side) for turn in order} == {(pair, side) for pair in range(1, 41) for side in (0, 1)}
@@ -73,9 +73,9 @@ def test_what_fails_is_named_and_the_same_command_goes_on(command, tmp_path, cap
     assert error.count("\n") == 1
     assert len(list(folder.glob("*.jsonl"))) == 4
     assert compare(*words) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["pairs"] == 3
-    assert any("3 pairs of launches: too few" in remark for remark in found["remarks"])
+    document = json.loads(capsys.readouterr().out)
+    assert document["pairs"] == 3
+    assert any("3 pairs of launches: too few" in remark for remark in document["remarks"])
     assert (folder / "count").read_text() == "7"
     assert compare(*words, "--launches", "4") == 0
     assert (folder / "count").read_text() == "9"
@@ -94,17 +94,17 @@ def test_launches_that_measured_nothing_are_named_and_pairs_counted_without_them
     words = ("1", "1.06", "--run", command(), "--launches", "7", "-o", str(folder), "--json")
     assert compare(*words) == 0
     capsys.readouterr()
-    for name, kept in (("pair002-before", 1), ("pair005-after", 2)):  # the header alone, and one record
+    for name, entry in (("pair002-before", 1), ("pair005-after", 2)):  # the header alone, and one record
         path = folder / f"{name}.jsonl"
-        path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:kept]), "utf-8")
+        path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:entry]), "utf-8")
     assert compare(*words) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["pairs"] == 6
-    assert {row["configuration"]["operation"]: row["launches"] for row in found["differences"]} == {
+    document = json.loads(capsys.readouterr().out)
+    assert document["pairs"] == 6
+    assert {row["configuration"]["operation"]: row["launches"] for row in document["differences"]} == {
         "bcast": [6, 6], "barrier": [5, 5], "scan": [5, 5], "reduce": [5, 5],
     }  # fmt: skip
-    assert "pair 2, before: measured nothing" in found["remarks"]
-    assert "pair 5, after: measured 1 of 4 times" in found["remarks"]
+    assert "pair 2, before: measured nothing" in document["remarks"]
+    assert "pair 5, after: measured 1 of 4 times" in document["remarks"]
 
 
 def test_a_folder_of_another_comparison_is_refused(command, tmp_path, capsys):

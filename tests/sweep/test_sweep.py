@@ -45,9 +45,9 @@ if output in fault:
 '''
 
 
-def plan_of(processes=(2, 4), launches=2, bench=("collective", "--quick"), **others):
-    launcher = others.pop("launcher", "mpiexec -n {processes}")
-    return Plan(FORMAT, VERSION, processes, launches, bench, launcher, others.pop("python", "python3"), 1, **others)
+def plan_of(processes=(2, 4), launches=2, bench=("collective", "--quick"), **options):
+    launcher = options.pop("launcher", "mpiexec -n {processes}")
+    return Plan(FORMAT, VERSION, processes, launches, bench, launcher, options.pop("python", "python3"), 1, **options)
 
 
 @pytest.fixture
@@ -211,14 +211,14 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path):
 
 
 def test_all_jobs_are_run_in_the_order_of_the_plan_and_only_once(sweep):
-    told = []
-    assert run(sweep, tell=lambda job, failure, left: told.append((job, failure, left))) == ()
+    rows = []
+    assert run(sweep, tell=lambda job, failure, left: rows.append((job, failure, left))) == ()
     order = [job.results for job in load_plan(sweep).jobs()]
     assert calls(sweep) == [f"{results}|collective|--sizes|8,16|a b'c" for results in order]
-    assert [(job.results, failure, left) for job, failure, left in told] == [
+    assert [(job.results, failure, left) for job, failure, left in rows] == [
         (results, None, 3 - index) for index, results in enumerate(order)
     ]
-    assert {one.state for one in states(sweep)} == {"done"}
+    assert {state.state for state in states(sweep)} == {"done"}
     assert run(sweep) == ()
     assert len(calls(sweep)) == 4
 
@@ -240,23 +240,23 @@ def test_a_failed_job_is_named_and_the_others_go_on(sweep):
     (sweep / "fault").write_text(failing.results)
     (failure,) = run(sweep)
     assert (failure.job, failure.line) == (failing, "commmodel.bench: the network is down")
-    assert [one.state for one in states(sweep)] == ["begun", "done", "done", "done"]
+    assert [state.state for state in states(sweep)] == ["begun", "done", "done", "done"]
     gathered = gather(sweep, sweep / "all.jsonl")
-    assert [one.job for one in gathered.left_out] == [failing]
+    assert [state.job for state in gathered.left_out] == [failing]
     (sweep / "fault").unlink()
     assert run(sweep) == ()
     assert calls(sweep)[4:] == [f"{failing.results}|--resume"]
     again = load(sweep / failing.results)
     assert [launch.header.resumes for launch in again.launches] == [False, True]
-    assert {one.state for one in states(sweep)} == {"done"}
+    assert {state.state for state in states(sweep)} == {"done"}
 
 
 def test_the_first_failure_ends_all_where_asked(sweep):
-    first, *others = load_plan(sweep).jobs()
+    first, *result = load_plan(sweep).jobs()
     (sweep / "fault").write_text(first.results)
     (failure,) = run(sweep, stop=True)
     assert failure.job == first
-    assert {one.state for one in states(sweep) if one.job in others} == {"missing"}
+    assert {state.state for state in states(sweep) if state.job in result} == {"missing"}
 
 
 def test_a_file_without_a_complete_line_is_begun_anew(sweep):
@@ -264,7 +264,7 @@ def test_a_file_without_a_complete_line_is_begun_anew(sweep):
     (sweep / job.results).write_text('{"type": "header", "for')
     assert run(sweep) == ()
     assert f"{job.results}|collective|--sizes|8,16|a b'c" in calls(sweep)
-    assert {one.state for one in states(sweep)} == {"done"}
+    assert {state.state for state in states(sweep)} == {"done"}
 
 
 def test_damaged_files_are_named_and_left_out(sweep):
@@ -273,9 +273,9 @@ def test_damaged_files_are_named_and_left_out(sweep):
     with (sweep / Job(2, 2).results).open("a") as file:
         file.write("nonsense\n")
     (sweep / Job(4, 1).results).write_bytes((sweep / Job(4, 2).results).read_bytes()[:-5])
-    assert [one.state for one in states(sweep)] == ["damaged", "damaged", "damaged", "done"]
+    assert [state.state for state in states(sweep)] == ["damaged", "damaged", "damaged", "done"]
     gathered = gather(sweep, sweep / "all.jsonl")
-    problems = [one.problem for one in gathered.left_out]
+    problems = [state.problem for state in gathered.left_out]
     for word, problem in zip(("its file is gone", "line 4", "is incomplete"), problems, strict=True):
         assert word in problem
     failures = run(sweep)
@@ -408,7 +408,7 @@ def test_run_sh_does_the_same_without_us(sweep):
     done = subprocess.run(["bash", sweep / "run.sh"], cwd="/", capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == "failed: p0002/launch01: launcher: a rank ended\n"
-    assert [one.state for one in states(sweep)] == ["begun", "done", "done", "done"]
+    assert [state.state for state in states(sweep)] == ["begun", "done", "done", "done"]
 
 
 def test_the_plan_is_toml_that_says_what_it_is(tmp_path):

@@ -36,7 +36,7 @@ def number_of(operation):
 
 
 def test_operations_have_the_same_numbers_in_c():
-    header = next(CORE.rglob("exchange.h")).read_text()
+    header = next(CORE.rglob("collectives.h")).read_text()
     verbs = re.search(r"enum verb \{(.*?)\}", header, re.DOTALL)[1]
     names = [name.strip().lower() for name in verbs.split(",") if name.strip()]
     assert names[: len(MOVED)] == list(MOVED)
@@ -59,8 +59,8 @@ def test_each_group_of_an_intercommunicator_has_collectives_of_its_own():
     collectives = Collectives(5, [1e9] * 5, CollectiveSettings())
     groups = np.array([0, 2, 4]), np.array([1, 3])
     for rank in range(5):
-        own = rank % 2
-        collectives.define(rank, 1, groups[own], groups[1 - own])
+        value = rank % 2
+        collectives.define(rank, 1, groups[value], groups[1 - value])
     fields = (number_of("allgather"), 8, 8, 0, 0, 0, False, 1, (), ())
     peers = [{*collectives.begin(rank, rank, -7, fields)[0]["peer"].tolist()} - {-1} for rank in range(5)]
     assert [{peer for peer in peers[rank] if peer % 2 != rank % 2} for rank in range(5)] == [

@@ -77,11 +77,11 @@ def waiting(tmp_path_factory):
 
 @pytest.fixture
 def script(tmp_path):
-    def written(text, name="script.py"):
+    def write_script(text, name="script.py"):
         (tmp_path / name).write_text(text)
         return tmp_path / name
 
-    return written
+    return write_script
 
 
 def processes_of(name):
@@ -220,8 +220,8 @@ while time.process_time() < end:
     pass
 """)
     done = simulate(sys.executable, path, options=("--compute", "0", "--patience", "100ms"), processes=2)
-    told = [line for line in done.stderr.splitlines() if "has computed for" in line]
-    (line,) = told
+    lines = [line for line in done.stderr.splitlines() if "has computed for" in line]
+    (line,) = lines
     assert line.startswith("commmodel: rank ")
     assert line.endswith("s since MPI_Barrier, script.py:4: others wait until it calls MPI")
     done = simulate(sys.executable, path, options=("--compute", "0", "--patience", "0"), processes=2)

@@ -106,7 +106,7 @@ def test_deadlock(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("first", "others", "said"),
+    ("first", "rest", "message"),
     [
         (
             "world.Bcast(numbers)",
@@ -121,16 +121,16 @@ def test_deadlock(tmp_path):
         ("world.Barrier()", "world.Dup()", "calls MPI_Comm_dup at script.py:4 where rank 0 calls MPI_Barrier"),
     ],
 )
-def test_ranks_that_call_different_collectives_are_refused_with_their_sites(first, others, said, tmp_path):
+def test_ranks_that_call_different_collectives_are_refused_with_their_sites(first, rest, message, tmp_path):
     """Rank 0 goes on after a broadcast, and calls another thing before the others come."""
     script = (
         "import numpy as np; from mpi4py import MPI\nworld = MPI.COMM_WORLD\nnumbers = np.zeros(10)\n"
-        f"{first} if world.rank == 0 else {others}\nworld.Barrier()\n"
+        f"{first} if world.rank == 0 else {rest}\nworld.Barrier()\n"
     )
     completed = simulate_script(tmp_path, script, processes=4)
     assert completed.returncode == 2
     (line,) = completed.stderr.splitlines()
-    assert said in line
+    assert message in line
     assert "all ranks of a communicator call the same collectives" in line
 
 
@@ -194,9 +194,9 @@ OF_CALLS = {
 @pytest.mark.parametrize("call", OF_CALLS)
 def test_algorithms_are_those_for_elements_operators_and_buffers(tmp_path, call):
     text = f"import numpy as np\nfrom mpi4py import MPI\nordered = {ORDERED}\nMPI.COMM_WORLD.{call}\n"
-    ours = ["--selector", "openmpi", "-k", "1", "--json"]
-    running = simulate_script(tmp_path, text, *ours, "--compute", "0", processes=16)
-    words = [sys.executable, "-m", "commmodel", "simulate", "graphene", *OF_CALLS[call], "-p", "16", *ours]
+    rows = ["--selector", "openmpi", "-k", "1", "--json"]
+    running = simulate_script(tmp_path, text, *rows, "--compute", "0", processes=16)
+    words = [sys.executable, "-m", "commmodel", "simulate", "graphene", *OF_CALLS[call], "-p", "16", *rows]
     alone = subprocess.run(words, capture_output=True, text=True, check=True)
     seconds = [json.loads(output)["seconds"] for output in (running.stdout, alone.stdout)]
     assert seconds[0] == pytest.approx(seconds[1], rel=1e-9)

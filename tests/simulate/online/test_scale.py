@@ -15,8 +15,8 @@ def test_memory_of_all_ranks_is_measured_beside_what_was_foretold(tmp_path):
     words = ["-m", "benchmarks.speed.online_scale", "--ranks", "4", "--programs", "ring"]
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stderr
-    ranks, program, *_, memory, _, of_rank, of_all, wanted, kept = done.stderr.splitlines()[-1].split("; ")
-    assert (ranks, program, wanted, kept) == ("4", "ring.c", "<= 16 GiB, 600 s", "yes")
+    ranks, program, *_, memory, _, of_rank, of_all, result, entry = done.stderr.splitlines()[-1].split("; ")
+    assert (ranks, program, result, entry) == ("4", "ring.c", "<= 16 GiB, 600 s", "yes")
     assert 0 < float(memory.removesuffix(" GiB")) < 1
     assert of_rank.endswith("iB")
     assert of_all.endswith("iB")

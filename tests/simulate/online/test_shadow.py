@@ -77,11 +77,11 @@ def simulate(*words, processes=3, options=()):
 
 @pytest.fixture
 def script(tmp_path):
-    def written(text):
+    def write_script(text):
         (tmp_path / "script.py").write_text(text)
         return tmp_path / "script.py"
 
-    return written
+    return write_script
 
 
 @pytest.mark.mpi

@@ -117,10 +117,10 @@ def _own_bytes(session: Session, configuration: Memory) -> list[float]:
     calls = min(_CALLS, session.options.repetitions)
 
     def growth() -> NDArray[np.int64]:
-        kept: NDArray[np.int64] = memory.kept(
+        counts: NDArray[np.int64] = memory.kept(
             session.comm, configuration.operation, session.send_buffer, _WINDOW, calls
         )
-        return kept
+        return counts
 
     growth()  # fills the stores of which the library takes objects: then the order of measurements does not matter
     changes = growth()
