@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Collection
 from functools import cache
 from importlib import import_module
-from importlib.abc import ResourceLoader
 from typing import Any, cast
 
 __all__ = ["attributes"]
@@ -46,7 +45,7 @@ def attributes(package: str, modules: Collection[str] = ()) -> Callable[[str], A
 def _imports(package: str) -> dict[str, str]:
     """Return name -> module of the imports under ``if TYPE_CHECKING:`` in a package's ``__init__.py``."""
     module = sys.modules[package]
-    source = cast(ResourceLoader, module.__loader__).get_data(str(module.__file__)).decode()
+    source = cast(Any, module.__loader__).get_data(str(module.__file__)).decode()
     _, _, rest = source.partition("\nif TYPE_CHECKING:\n")
     block = re.split(r"\n(?=\S)", rest, maxsplit=1)[0]
     imports = re.findall(r"from ([\w.]+) import (?:\(([^)]*)\)|(.*))", block)
