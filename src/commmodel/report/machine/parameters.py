@@ -240,7 +240,7 @@ def _findings(segment: Segment) -> Iterable[tuple[str, str, bool]]:
     """
     several = len(_shown(segment)) > 1
     if segment.limit is not None and limit_words(segment.limit).startswith("between"):
-        yield "", f"its limit lies {limit_words(segment.limit)}", True
+        yield "", f"the protocol changes {limit_words(segment.limit)}", True
     if segment.reason and segment.recommended and _has_choice(segment):
         yield "", f"{segment.recommended} is recommended: {segment.reason}", True
     for measured in segment.measured:
