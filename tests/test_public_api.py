@@ -38,7 +38,7 @@ def test_every_public_part_is_in_the_list():
     parts = {path.stem for path in FOLDER.glob("*.py")} | {path.parent.name for path in FOLDER.glob("*/__init__.py")}
     assert set(commmodel.__all__) == (parts - INTERNAL) | OF_PROGRAMS
     assert list(commmodel.__all__) == sorted(commmodel.__all__)
-    assert set(commmodel.__all__) <= set(dir(commmodel))
+    assert {*dir(commmodel)} == {*commmodel.__all__, "__version__"}
 
 
 def test_import_loads_no_part_and_use_loads_it():

@@ -31,4 +31,4 @@ __getattr__ = attributes(__name__, {*__all__, "pytest_plugin"} - {"sampled", "sh
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return [*__all__, "__version__"]
