@@ -12,7 +12,10 @@ import pytest
 import commmodel
 from commmodel import cli
 
-BASE = {"arguments", "documents", "errors", "files", "interruption", "lazy", "sites", "streams", "units", "statistics"}
+BASE = {
+    "arguments", "documents", "errors", "files", "interruption", "lazy", "sites", "spellings", "streams", "units",
+    "statistics",
+}  # fmt: skip
 """Anything may import these."""
 MAY_IMPORT = {
     "errors": set(),
@@ -22,6 +25,7 @@ MAY_IMPORT = {
     "interruption": set(),
     "lazy": set(),
     "sites": set(),
+    "spellings": set(),
     "streams": {"errors"},
     "units": {"errors"},
     "statistics": set(),

@@ -27,6 +27,7 @@ INTERNAL = {
     "lazy",
     "pytest_plugin",
     "sites",
+    "spellings",
     "streams",
 }
 """What is reached by other means, or by nobody outside."""

@@ -140,10 +140,10 @@ def test_selectors_pick_the_same_for_either_verb(operation, selector):
 @pytest.mark.parametrize("options", [[], ["--copy", "1ns/B"], ["--copy", "1ns/B", "--reduction", "0ns/B"]])
 def test_options_mean_the_same_for_either_verb(tmp_path, capsys, options):
     dump(COSTLY, tmp_path / "m.toml")
-    rows = ["reduce_scatter_block", "-n", "64KiB", "-p", "12", "--model", "loggp", "--json", *options]
+    request = ["reduce_scatter_block", "-n", "64KiB", "-p", "12", "--model", "loggp", "--json", *options]
     seconds = []
     for verb in ("predict", "simulate"):
-        assert main([verb, str(tmp_path / "m.toml"), *rows]) == 0
+        assert main([verb, str(tmp_path / "m.toml"), *request]) == 0
         seconds.append(json.loads(capsys.readouterr().out)["seconds"])
     assert seconds[0] == pytest.approx(seconds[1], rel=1e-12)
 

@@ -1,14 +1,13 @@
 """Checks of the arguments of public functions: numbers within bounds, and numbers of ranks that fit into memory.
 
 What is wrong is refused where it comes in, in one line that names the argument: a NaN, a text, a fraction of a byte, a
-truth value. Main entries: `whole`, `integer`, `finite`, `share`, `numbers` and `rank_count`. Here are also the earlier
-spellings of options of the command line.
+truth value. Main entries: `whole`, `integer`, `finite`, `share`, `numbers` and `rank_count`.
 """
 
 import math
 import operator
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from commmodel.errors import InputError
 
@@ -25,21 +24,6 @@ SMALLEST, LARGEST = 1e-30, 1e30
 """Between them lies all that is measured or assumed, in base units; squares of ratios of what lies beyond overflow."""
 MOST_RANKS = 2**24
 """More than any machine has cores."""
-OLD_SPELLINGS = (
-    ("bench", "--procs", "--process-counts"),
-    ("check", "--draws", "--resamples"),
-    ("check", "--each", "--per-node"),
-    ("check", "--limit", "--memory"),
-    ("compare", "--pairs", "--launches"),
-    ("fit", "--limits", "--protocol-limits"),
-    ("fit", "--samples", "--resamples"),
-    ("optimize", "--compute", "--computation"),
-    ("optimize", "--pattern", "--patterns"),
-    ("predict", "--operation", "--collective"),
-    ("sweep", "--limit", "--timeout"),
-    ("tune", "--operations", "--collectives"),
-)
-"""Verb, earlier spelling of an option, which is still accepted, and its spelling."""
 _TOO_LARGE = 2**63
 _RANK = 1800
 """Bytes of a rank: its operations, what the engine notes of it and of a message, and arrays on the way (a barrier)."""
@@ -47,18 +31,6 @@ _ALWAYS = 2**26
 """Bytes of memory that are always taken to be there."""
 _FEW = 1024
 _SPARSE = 8
-_Action = TypeVar("_Action")
-
-
-def accept_old_spellings(verb: str, actions: dict[str, _Action]) -> None:
-    """Add the earlier spellings of a verb's options to argparse's table of options, without naming them in the help.
-
-    >>> accept_old_spellings("sweep", table := {"--timeout": 1}); sorted(table)
-    ['--limit', '--timeout']
-    """
-    for name, earlier, spelling in OLD_SPELLINGS:
-        if name == verb and spelling in actions:
-            actions[earlier] = actions[spelling]
 
 
 def is_measurable(value: float) -> bool:

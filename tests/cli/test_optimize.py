@@ -87,8 +87,8 @@ def test_the_rule_is_left_out_for_patterns_that_have_none_where_several_are_comp
 
 
 def test_what_may_be_chosen_can_be_given(capsys):
-    rows = ["--sizes", "3000:30000:+3000", "--bursts", "1,5", "--progress", "50%", "--outstanding-volume", "100kB"]
-    result = as_json(capsys, *PROBLEM, *NETWORK, *rows)
+    options = ["--sizes", "3000:30000:+3000", "--bursts", "1,5", "--progress", "50%", "--outstanding-volume", "100kB"]
+    result = as_json(capsys, *PROBLEM, *NETWORK, *options)
     assert result["message_size"] % 3000 == 0
     assert result["burst"] in {1, 5}
     expected = choose(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from commmodel.arguments import OLD_SPELLINGS
 from commmodel.bench.options import _parser as bench_parser
 from commmodel.cli import _parser
+from commmodel.spellings import OLD_SPELLINGS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
 ROW = re.compile(r"^\| ((?:`-[^|]*)) \| ([^|]*) ?\| ([^|]*) \| [^|]+ \|$", re.MULTILINE)

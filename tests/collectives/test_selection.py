@@ -195,8 +195,8 @@ CONDITIONS = st.fixed_dictionaries(
 @st.composite
 def rules(draw):
     operation = draw(st.sampled_from(SCHEDULED))
-    rows = [*ALGORITHMS[operation], "default", unknown("MPIR_This")]
-    return SelectionRule(operation, draw(st.sampled_from(rows)), **draw(CONDITIONS))
+    algorithms = [*ALGORITHMS[operation], "default", unknown("MPIR_This")]
+    return SelectionRule(operation, draw(st.sampled_from(algorithms)), **draw(CONDITIONS))
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)

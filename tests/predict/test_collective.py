@@ -410,9 +410,9 @@ def test_tune_replaces_neither_of_two_files_unasked(tmp_path, capsys):
     assert "rules.han exists: replace it with --force" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["rules.han"]
     assert main([*command, "--force"]) == 0
-    rows = ["bcast", "-n", "8", "-p", "16", "-k", "4", "--selector", str(tmp_path / "rules.han"), "--json"]
+    request = ["bcast", "-n", "8", "-p", "16", "-k", "4", "--selector", str(tmp_path / "rules.han"), "--json"]
     capsys.readouterr()
-    assert main(["predict", "L=2us,o=1us,g=1us,G=1ns", *rows]) == 0
+    assert main(["predict", "L=2us,o=1us,g=1us,G=1ns", *request]) == 0
     assert json.loads(capsys.readouterr().out)["algorithm"] == "two-level"
 
 

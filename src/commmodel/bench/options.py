@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
-from commmodel.arguments import accept_old_spellings
 from commmodel.bench.kernels import REGISTRY
 from commmodel.bench.option import Option, flag_of, more_than_zero, percent, positive, seconds, sizes
 from commmodel.errors import InputError, choice_of, refuse_unknown
 from commmodel.results import BenchOptions
 from commmodel.results.configurations import Batch, HugePages, MessageBuffers
 from commmodel.results.records import ThreadLevel
+from commmodel.spellings import accept_old_spellings
 from commmodel.units import (
     parse_confidence,
     parse_counts,

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
 from typing import Any, NoReturn
 
-from commmodel.arguments import accept_old_spellings
 from commmodel.errors import InputError, MissingPackageError, choice_of, refuse_unknown
 from commmodel.files import refuse_inputs
+from commmodel.spellings import accept_old_spellings
 from commmodel.units import (
     parse_confidence,
     parse_counts,

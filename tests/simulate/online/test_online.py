@@ -194,9 +194,9 @@ OF_CALLS = {
 @pytest.mark.parametrize("call", OF_CALLS)
 def test_algorithms_are_those_for_elements_operators_and_buffers(tmp_path, call):
     text = f"import numpy as np\nfrom mpi4py import MPI\nordered = {ORDERED}\nMPI.COMM_WORLD.{call}\n"
-    rows = ["--selector", "openmpi", "-k", "1", "--json"]
-    running = simulate_script(tmp_path, text, *rows, "--compute", "0", processes=16)
-    words = [sys.executable, "-m", "commmodel", "simulate", "graphene", *OF_CALLS[call], "-p", "16", *rows]
+    settings = ["--selector", "openmpi", "-k", "1", "--json"]
+    running = simulate_script(tmp_path, text, *settings, "--compute", "0", processes=16)
+    words = [sys.executable, "-m", "commmodel", "simulate", "graphene", *OF_CALLS[call], "-p", "16", *settings]
     alone = subprocess.run(words, capture_output=True, text=True, check=True)
     seconds = [json.loads(output)["seconds"] for output in (running.stdout, alone.stdout)]
     assert seconds[0] == pytest.approx(seconds[1], rel=1e-9)
