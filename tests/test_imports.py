@@ -13,8 +13,8 @@ import commmodel
 from commmodel import cli
 
 BASE = {
-    "arguments", "documents", "errors", "files", "interruption", "lazy", "sites", "spellings", "streams", "units",
-    "statistics",
+    "arguments", "documents", "errors", "files", "frames", "interruption", "lazy", "sites", "spellings", "streams",
+    "units", "statistics",
 }  # fmt: skip
 """Anything may import these."""
 MAY_IMPORT = {
@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "arguments": {"errors"},
     "documents": {"errors", "units"},
     "files": {"errors"},
+    "frames": {"errors", "units"},
     "interruption": set(),
     "lazy": set(),
     "sites": set(),

@@ -23,6 +23,7 @@ INTERNAL = {
     "arguments",
     "cli",
     "files",
+    "frames",
     "interruption",
     "lazy",
     "pytest_plugin",

@@ -10,6 +10,7 @@ from commmodel.arguments import finite, whole
 from commmodel.collectives.library import selection as selectors
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, MissingParameterError
+from commmodel.frames import Tabular
 from commmodel.machine.hybrid import Hybrid
 from commmodel.machine.parameters import (
     MODELS,
@@ -162,7 +163,7 @@ class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """How many there were of the configuration that was measured in most: intervals of one hold for it alone."""
 
 
-class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Machine(Tabular, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A machine's communication parameters."""
 
     name: str
@@ -198,7 +199,7 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         return f"Machine({self.name!r}, {len(self.segments)} segment(s), paths {', '.join(self.paths[:4])})"
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return the parameters of all segments as columns: ``pandas.DataFrame(machine.to_dict())``.
+        """Return the parameters of all segments as columns.
 
         Returns
         -------

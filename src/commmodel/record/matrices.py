@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from commmodel._core.recordings.logs import Analysis
 from commmodel.errors import InputError
+from commmodel.frames import Tabular
 from commmodel.record.files import Recording
 from commmodel.record.matching import analyse
 
@@ -17,7 +18,7 @@ _MOST_DENSE = 8192
 
 
 @dataclass(frozen=True, eq=False)
-class Matrix:
+class Matrix(Tabular):
     """Messages from rank to rank, point-to-point ones alone; a row for each pair that has exchanged any."""
 
     processes: int

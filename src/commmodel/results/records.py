@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from commmodel.frames import Tabular
 from commmodel.results.configurations import BenchOptions, Bytes, Configuration, Count, HugePages, MessagePath, Seconds
 from commmodel.results.words import configuration_words
 from commmodel.statistics import Summary, summarise
@@ -177,7 +178,7 @@ class Launch(Struct, frozen=True):
         return f"Launch({self.header.created}, {library}, {hosts} host(s), {len(self.records)} records)"
 
 
-class Measurements(Struct, frozen=True):
+class Measurements(Tabular, Struct, frozen=True):
     """All launches of one or several files, in order."""
 
     launches: tuple[Launch, ...]
@@ -190,7 +191,7 @@ class Measurements(Struct, frozen=True):
         return (record for launch in self.launches for record in launch.records)
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return the records as columns: ``pandas.DataFrame(measurements.to_dict())``.
+        """Return the records as columns.
 
         Returns
         -------

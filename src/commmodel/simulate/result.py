@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel._core.common.codes import State
+from commmodel.frames import Tabular
 from commmodel.simulate.operations import Code
 from commmodel.simulate.states import SIMULATED
 
@@ -65,7 +66,7 @@ class BlockedRank:
 
 
 @dataclass(frozen=True, repr=False)
-class SimulationResult:
+class SimulationResult(Tabular):
     """The result of simulating a program or a schedule."""
 
     ends: NDArray[np.float64]
@@ -109,7 +110,7 @@ class SimulationResult:
         return f"SimulationResult({self.model}: {self.seconds:.6g} s, {counts}{hanging})"
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return the times of ranks by state as columns: ``pandas.DataFrame(result.to_dict())``.
+        """Return the times of ranks by state as columns.
 
         Returns
         -------

@@ -1,0 +1,97 @@
+"""Results as pandas data frames and on matplotlib axes. Main entries: `Tabular` and `draw`.
+
+A result with columns derives from `Tabular`, which makes a frame of its `to_dict`; its `plot` draws on `axes_of`.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from commmodel.errors import MissingPackageError
+from commmodel.units import format_quantity, format_size
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+__all__ = ["Tabular", "axes_of", "draw", "frame"]
+
+
+def _package(module: str, purpose: str, mend: str) -> Any:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if error.name not in {module, package}:
+            raise
+        raise MissingPackageError(f"{purpose} need {package}, which is not here: pip install {mend}") from None
+
+
+def frame(columns: Mapping[str, Any]) -> "pandas.DataFrame":
+    """Return columns as a pandas DataFrame; `MissingPackageError` without pandas."""
+    return _package("pandas", "data frames", "pandas").DataFrame(dict(columns))
+
+
+class Tabular:
+    """A result with columns."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the columns."""
+        raise NotImplementedError
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return the columns of `to_dict` as a pandas DataFrame; `MissingPackageError` without pandas."""
+        return frame(self.to_dict())
+
+
+def axes_of(axes: "Axes | None" = None) -> "Axes":
+    """Return the given axes, or those of a new figure of pyplot; `MissingPackageError` without matplotlib."""
+    if axes is None:
+        axes = _package("matplotlib.pyplot", "plots", "'commmodel[report]'").subplots(layout="constrained")[1]
+    return axes
+
+
+def draw(
+    axes: "Axes | None", places: Any, curves: Mapping[str, Any], x: tuple[str, str] = ("message size", "B"),
+    y: tuple[str, str] = ("time", "s"),
+) -> "Axes":  # fmt: skip
+    """Draw curves on logarithmic axes, with a band where a curve has an interval.
+
+    Parameters
+    ----------
+    axes : matplotlib axes, optional
+        By default those of a new figure.
+    places : array_like
+        Along x, ≥ 0.
+    curves : mapping
+        Label -> values, or (values, low, high), with None for low and high where there is no interval.
+    x, y : tuple
+        Label and base unit of an axis; counts have the unit ``""``.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> draw(Figure().subplots(), [1, 1024], {"one pair": ([1e-6, 2e-6], None, None)}).get_xlabel()
+    'message size'
+    """
+    axes = axes_of(axes)
+    for label, curve in curves.items():
+        values, low, high = curve if isinstance(curve, tuple) else (curve, None, None)
+        (line,) = axes.plot(places, values, marker=".", label=label)
+        if low is not None:
+            axes.fill_between(places, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+    axes.set_xscale("symlog" if min(places) == 0 else "log", base=2)
+    axes.set_yscale("log")
+    for axis, (label, unit) in ((axes.xaxis, x), (axes.yaxis, y)):
+        axis.set_label_text(label)
+        axis.set_major_formatter(partial(_tick, unit))
+    if len(curves) > 1:
+        axes.legend()
+    return axes
+
+
+def _tick(unit: str, value: float, _position: int) -> str:
+    return format_size(value) if unit == "B" else format_quantity(value, unit) if unit else f"{value:g}"
