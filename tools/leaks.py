@@ -45,7 +45,7 @@ def kinds(folder: Path) -> dict[str, Callable[[], object]]:
     recording = ROOT / "tests" / "frozen" / "recording-1"
 
     def deadlock() -> None:
-        if not run(replay(files["deadlock"]), fluid(), hosts).blocked:
+        if not run(replay(files["deadlock"]), fluid(), hosts, deadlock="return").blocked:
             raise AssertionError("no deadlock")
 
     def damaged() -> None:

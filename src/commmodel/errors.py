@@ -9,7 +9,8 @@
     ├── MissingPackageError     an optional package is not installed: exit code 3
     ├── MPIEnvironmentError     the MPI environment cannot do what was asked: exit code 3
     ├── ProgramError            a program cannot be started: the exit code of a shell
-    └── RankEndedError          a rank of a simulated program ended early: its exit code
+    ├── RankEndedError          a rank of a simulated program ended early: its exit code
+    └── DeadlockError           ranks of a simulated program wait for ever; has the result until then
 """
 
 import copyreg
@@ -17,8 +18,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 __all__ = [
-    "CommModelError", "DamagedFileError", "InputError", "MPIEnvironmentError", "MissingPackageError",
-    "MissingParameterError", "ProgramError", "RankEndedError",
+    "CommModelError", "DamagedFileError", "DeadlockError", "InputError", "MPIEnvironmentError",
+    "MissingPackageError", "MissingParameterError", "ProgramError", "RankEndedError",
 ]  # fmt: skip
 
 
@@ -82,6 +83,14 @@ class RankEndedError(CommModelError):
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+class DeadlockError(CommModelError):
+    """Ranks wait for ever; `result` is the `commmodel.simulate.SimulationResult` until then, with its `blocked`."""
+
+    def __init__(self, message: str, result: Any) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 def choice_of(word: str, names: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ import pytest
 from support.engine_programs import WAITALL, WAITALL_NAMED, compute, flat, irecv, isend, program, recv, send, wait
 from support.engine_programs import test as probe
 
-from commmodel.errors import InputError
+from commmodel.errors import DeadlockError, InputError
 from commmodel.simulate import OPERATION, SMPI, Code, DelayModel, DelayParameters, Network, fluid, run
 from commmodel.simulate.network import Factor, Overhead
 
@@ -16,9 +16,26 @@ NEVER = Network("synchronous", eager_limit=-1, detached_limit=-1)
 
 def blocked(*ranks):
     """Return what ranks wait for: by every model the same."""
-    flows, delays = (run(program(*ranks), model, flat(len(ranks))).blocked for model in (NEVER, LOGGPS))
+    flows, delays = (
+        run(program(*ranks), model, flat(len(ranks)), deadlock="return").blocked for model in (NEVER, LOGGPS)
+    )
     assert flows == delays
     return [str(flow) for flow in flows]
+
+
+@pytest.mark.parametrize("model", [NEVER, LOGGPS])
+def test_a_deadlock_is_an_error_that_names_the_ranks_and_has_the_result(model):
+    ranks = [compute(1.0), recv(1, tag=3)], [compute(2.0)], *[[recv(0)]] * 7
+    with pytest.raises(DeadlockError) as raised:
+        run(program(*ranks), model, flat(len(ranks)))
+    assert str(raised.value).startswith(
+        "deadlock: 8 of 9 ranks never end: rank 0 waits in MPI_Recv for a message from rank 1 with tag 3; rank 2 waits"
+    )
+    assert str(raised.value).endswith("and 5 more ranks")
+    assert raised.value.result.seconds == 2.0
+    assert [rank.rank for rank in raised.value.result.blocked] == [0, *range(2, 9)]
+    with pytest.raises(InputError, match="deadlock='retrun': did you mean return"):
+        run(program(*ranks), model, flat(len(ranks)), deadlock="retrun")
 
 
 def test_two_sends_that_face_each_other():
@@ -53,7 +70,7 @@ def test_a_rank_that_waits_for_much_is_named_four_times():
 
 def test_deadlock_of_many_ranks_is_cut():
     ranks = [[recv(0)]] * 10005
-    outcome = run(program(*ranks), fluid(), flat(2), hosts=np.zeros(len(ranks), int))
+    outcome = run(program(*ranks), fluid(), flat(2), hosts=np.zeros(len(ranks), int), deadlock="return")
     assert len(outcome.blocked) == 10000
 
 

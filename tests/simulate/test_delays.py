@@ -151,7 +151,9 @@ def test_a_posted_wildcard_comes_before_what_was_posted_later():
 
 
 def test_any_tag_takes_no_collective_message():
-    result = run(Program.from_ranks([rank((SEND, 1, -2, 1)), rank((RECV, 0, ANY, 1))]), DelayModel(NICS))
+    result = run(
+        Program.from_ranks([rank((SEND, 1, -2, 1)), rank((RECV, 0, ANY, 1))]), DelayModel(NICS), deadlock="return"
+    )
     assert [str(entry) for entry in result.blocked] == ["rank 1 waits in MPI_Recv for a message from rank 0"]
     assert result.unmatched_messages == 1
 
@@ -159,7 +161,7 @@ def test_any_tag_takes_no_collective_message():
 def test_deadlocks_say_who_waits_for_whom():
     entry = [rank((SEND, 1 - index, 3, 100), (RECV, 1 - index, 3, 100)) for index in range(2)]
     third = rank((IRECV, ANY, 4, 8, 7), (WAIT, -1, 0, 0, 7))
-    result = run(Program.from_ranks([*entry, third]), DelayModel(NICS))
+    result = run(Program.from_ranks([*entry, third]), DelayModel(NICS), deadlock="return")
     assert [str(item) for item in result.blocked] == [
         "rank 0 waits in MPI_Send until rank 1 receives 100 bytes with tag 3",
         "rank 1 waits in MPI_Send until rank 0 receives 100 bytes with tag 3",

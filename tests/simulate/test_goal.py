@@ -130,7 +130,9 @@ def test_models_leave_parameters_out():
 
 
 def test_a_deadlock_names_the_lines():
-    result = run_schedule(ranks("recv 8b from 1 tag 5", "send 70000b to 0 tag 6", "recv 1b from any"), PEER)
+    result = run_schedule(
+        ranks("recv 8b from 1 tag 5", "send 70000b to 0 tag 6", "recv 1b from any"), PEER, deadlock="return"
+    )
     assert [str(entry) for entry in result.blocked] == [
         "rank 0 waits in recv (line 3) for a message from rank 1 with tag 5",
         "rank 1 waits in send (line 6) until rank 0 receives 70000 bytes with tag 6",

@@ -40,7 +40,7 @@ def test_a_rank_that_hangs_waits_until_the_end(model):
     """Rank 0 sends what nobody receives, 1 and 3 wait for what nobody sends, 2 computes; 4 hangs when all is over."""
     ranks = [send(2, 1e5)], [compute(1.0), recv(0)], [compute(3.0)], [compute(2.0), irecv(0), WAITALL]
     last = [compute(3.0), recv(0, 8)]
-    outcome = run(program(*ranks, last), model, flat(5), record=True)
+    outcome = run(program(*ranks, last), model, flat(5), record=True, deadlock="return")
     assert len(outcome.blocked) == 4
     result = Timeline.of(outcome)
     rows = result.intervals[np.isin(result.intervals["rank"], (0, 1, 3, 4))]
@@ -58,7 +58,7 @@ def test_a_rank_that_hangs_waits_until_the_end(model):
 
 
 def test_of_a_deadlock_that_was_not_recorded_there_is_no_timeline():
-    outcome = run(program([recv(1)], [compute(1.0)]), fluid(), flat(2))
+    outcome = run(program([recv(1)], [compute(1.0)]), fluid(), flat(2), deadlock="return")
     assert outcome.blocked
     assert not Timeline.of(outcome).intervals.size
 

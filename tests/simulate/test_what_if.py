@@ -14,9 +14,17 @@ import numpy as np
 import pytest
 
 from commmodel import machine
-from commmodel.errors import CommModelError, DamagedFileError, InputError, MissingPackageError, RankEndedError
+from commmodel.errors import (
+    CommModelError,
+    DamagedFileError,
+    DeadlockError,
+    InputError,
+    MissingPackageError,
+    RankEndedError,
+)
+from commmodel.simulate import OPERATION, Code, Program
 from commmodel.simulate.delays import DelayParameters
-from commmodel.simulate.scenario import Scale, parse_scales, place, prepare, workloads
+from commmodel.simulate.scenario import Scale, Workload, parse_scales, place, prepare, workloads
 from commmodel.simulate.what_if import predictions
 
 
@@ -28,6 +36,13 @@ def ring(where, scale, size=65536):
 def kernel(where, scale):
     cluster = place(where)
     return prepare(cluster, workloads.application(cluster, "cg", "S", 4, iterations=1), scale=scale)
+
+
+def hanging(where, scale):
+    """Rank 0 waits for what rank 1 does not send."""
+    waiting = np.array([(Code.RECV, 1, 0, -1, 8)], dtype=OPERATION)
+    ranks = Workload(2, "two ranks", lambda *_: Program.from_ranks([waiting, waiting[:0]]), {})
+    return prepare(place(where), ranks, scale=scale)
 
 
 def refused(where, scale):
@@ -188,3 +203,13 @@ def test_no_worker_is_left_over(kind):
         parent.send_signal(kind)
         parent.wait(20)
         assert wait_for(lambda: not any(map(is_alive, children)))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_deadlock_is_an_error_unless_its_prediction_is_wanted(workers):
+    scales = [Scale(), Scale(compute=2.0)]
+    with pytest.raises(DeadlockError, match="1 of 2 ranks never end: rank 0 waits in MPI_Recv") as raised:
+        predictions(hanging, ["switch"], scales, workers=workers)
+    assert raised.value.result.blocked[0].rank == 0
+    results = predictions(hanging, ["switch"], scales, workers=workers, deadlock="return")
+    assert [prediction.blocked[0] for prediction in results] == ["deadlock: 1 of 2 ranks never end, fluid"] * 2

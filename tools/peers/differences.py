@@ -12,6 +12,8 @@ from tools.peers.random_platforms import CORES, HEADER, elements_of, host_names,
 from tools.peers.random_programs import Phase, random_program, traces
 from tools.peers.replays import Case, PeerReplays, our_seconds
 
+from commmodel.errors import CommModelError
+
 _PLAIN = {"bandwidth": "125MBps", "bw": "125MBps", "latency": "0", "lat": "0", "speed": "1Gf", "core": CORES}
 """Attributes and what is the simplest that they can be."""
 _OPTIONAL = (
@@ -126,7 +128,7 @@ def compare(case: Case, peer: PeerReplays) -> Comparison:
         return Comparison(problem=f"SMPI: {error}")
     try:
         return Comparison(seconds, our_seconds(case))
-    except ValueError as error:
+    except CommModelError as error:
         return Comparison(seconds, problem=f"commmodel: {error}")
 
 

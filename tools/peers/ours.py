@@ -53,9 +53,7 @@ def simulated(program: Program, kind: str) -> float:
         mark(processes, 1),
         smpi_collectives.program("reduce", 8, processes, number=2),
     )
-    outcome = run(sequence(parts), SMPI, platform(kind, processes))
-    assert not outcome.blocked, outcome.blocked[0]
-    return slowest(outcome)
+    return slowest(run(sequence(parts), SMPI, platform(kind, processes)))
 
 
 def collective(operation: str, algorithm: str, size: int, processes: int) -> Program:
@@ -99,8 +97,5 @@ def rows(kind: str, table: str, oracles: Mapping[str, Any] = ORACLES) -> list[tu
 
 def replayed(ranks: Sequence[Sequence[str]], folder: Path, kind: str) -> float:
     """Return what a trace takes on a platform of as many hosts, with the collectives of SMPI."""
-    outcome = run(
-        replay(traces.write(ranks, folder), settings=CollectiveSettings("smpi")), SMPI, platform(kind, len(ranks))
-    )
-    assert not outcome.blocked, outcome.blocked[0]
-    return outcome.seconds
+    program = replay(traces.write(ranks, folder), settings=CollectiveSettings("smpi"))
+    return run(program, SMPI, platform(kind, len(ranks))).seconds

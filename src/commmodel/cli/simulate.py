@@ -445,7 +445,7 @@ def _simulated(scenario: Any, *, record: bool) -> Any:
 
     prompt = nullcontext() if scenario.workload.runs else prompt_interruption()  # else processes are to be ended first
     with ProgressLine(f"{scenario.workload.title}, by {scenario.model}") as progress, prompt:
-        return scenario.run(record=record, progress=progress.note)
+        return scenario.run(record=record, progress=progress.note, deadlock="return")
 
 
 def _measured_timelines(paths: Sequence[str], workload: Any) -> list[Any]:
@@ -547,10 +547,8 @@ def _as_json(
 
 def _deadlocked(hanging: list[tuple[str, Any]]) -> int:
     """Print the waiting ranks of a deadlock on standard error."""
-    from commmodel.simulate.summary import deadlock_lines
-
     for model, result in hanging:
-        first, *lines = deadlock_lines(result, model)
+        first, *lines = result.deadlock_lines(model)
         print(f"commmodel: {first}", file=sys.stderr)
         for line in lines:
             print(f"    {line}", file=sys.stderr)

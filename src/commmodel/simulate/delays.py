@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from commmodel.arguments import finite
 from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.simulate.operations import Code, Program
-from commmodel.simulate.result import SimulationResult, from_record
+from commmodel.simulate.result import Deadlock, SimulationResult, check_deadlock, from_record
 
 if TYPE_CHECKING:
     from commmodel.machine import Hybrid, LogGP, Machine, Segment
@@ -167,6 +167,7 @@ def run_schedule(
     rules: str = "classic",
     unit: float = 1e-9,
     record: bool = False,
+    deadlock: Deadlock = "raise",
 ) -> SimulationResult:
     r"""Simulate a GOAL schedule.
 
@@ -185,14 +186,13 @@ def run_schedule(
         integer, so that sums of them are exact.
     record : bool
         Whether to keep each interval in which a processor was busy, and each message.
-
-    Returns
-    -------
-    SimulationResult
-        Seconds. Where ranks hang, `blocked` names the line of the operation that does not end.
+    deadlock : {"raise", "return"}
+        Whether ranks that hang are an error, or `blocked` of the result names the lines of their operations.
 
     Raises
     ------
+    DeadlockError
+        If ranks wait for ever; it names the lines of their operations, and has the result until then.
     InputError
         If there is no such model or rule, the unit is not above 0, or there are too many processors and NICs.
 
@@ -204,6 +204,7 @@ def run_schedule(
     >>> round(1e9 * run_schedule(ring, parameters).seconds)  # L + 2 o + 7 G
     5542
     """
+    check_deadlock(deadlock)
     if model not in SCHEDULE_MODELS:
         raise InputError(f"{model!r} is no delay model: {choice_of(model, SCHEDULE_MODELS)}")
     if rules not in RULES:
@@ -225,7 +226,8 @@ def run_schedule(
     record_of_run = loggops.run_graph(
         schedule.offsets, schedule.operations, schedule.dependencies, ticks, rules == "newer", record
     )
-    return from_record(record_of_run, model, time.perf_counter() - begin, unit=unit, calls=_SCHEDULE_CALLS)
+    seconds = time.perf_counter() - begin
+    return from_record(record_of_run, model, seconds, unit=unit, calls=_SCHEDULE_CALLS).or_deadlock(deadlock)
 
 
 def _check_width(schedule: "GoalSchedule") -> None:

@@ -5,18 +5,33 @@ Main entries: `SimulationResult`, and `from_record`, which makes it of an engine
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel._core.common.codes import State
+from commmodel.errors import DeadlockError, InputError, choice_of
 from commmodel.frames import Tabular
 from commmodel.simulate.operations import Code
 from commmodel.simulate.states import SIMULATED
 
-__all__ = ["INTERVAL", "MARK", "MESSAGE", "BlockedRank", "SimulationResult", "from_record"]
+__all__ = [
+    "INTERVAL",
+    "MARK",
+    "MESSAGE",
+    "BlockedRank",
+    "Deadlock",
+    "SimulationResult",
+    "check_deadlock",
+    "from_record",
+]
 
+Deadlock = Literal["raise", "return"]
+"""What becomes of a deadlock: a `commmodel.errors.DeadlockError`, or a result whose `blocked` names the ranks."""
+_MOST_IN_ERROR = 3
+_MOST_KNOWN = 10_000
+"""Requests that the engines name of a deadlock at most."""
 
 INTERVAL = np.dtype(
     [
@@ -109,6 +124,26 @@ class SimulationResult(Tabular):
         counts = f"{self.ends.size} ranks, {self.messages} messages"
         return f"SimulationResult({self.model}: {self.seconds:.6g} s, {counts}{hanging})"
 
+    def or_deadlock(self, deadlock: Deadlock) -> "SimulationResult":
+        """Return the result, or raise `commmodel.errors.DeadlockError` where ranks hang and `deadlock` is ``raise``."""
+        if self.blocked and deadlock == "raise":
+            first, *lines = self.deadlock_lines(most=_MOST_IN_ERROR)
+            raise DeadlockError(f"{first}: {'; '.join(lines)}", self)
+        return self
+
+    def deadlock_lines(self, model: str = "", most: int = 8) -> list[str]:
+        """Return lines on a deadlock: how many ranks are blocked, by which model, and the waits of the first ones."""
+        first_of: dict[int, str] = {}
+        for blocked in self.blocked:
+            first_of.setdefault(blocked.rank, str(blocked))
+        with_model = f", {model}" if model else ""
+        least = "at least " if len(self.blocked) >= _MOST_KNOWN else ""
+        lines = [f"deadlock: {least}{len(first_of)} of {self.ends.size} ranks never end{with_model}"]
+        lines += [line for _, line in sorted(first_of.items())[:most]]
+        if len(first_of) > most:
+            lines.append(f"and {len(first_of) - most} more ranks")
+        return lines
+
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the times of ranks by state as columns.
 
@@ -119,6 +154,12 @@ class SimulationResult(Tabular):
         """
         spent = {state.name.lower(): self.spent[:, state].tolist() for state in SIMULATED}
         return {"rank": list(range(self.ends.size)), "end": self.ends.tolist(), **spent}
+
+
+def check_deadlock(deadlock: str) -> None:
+    """Raise where a word is none of `Deadlock`."""
+    if deadlock not in get_args(Deadlock):
+        raise InputError(f"deadlock={deadlock!r}: {choice_of(deadlock, get_args(Deadlock))}")
 
 
 _PROGRAM_CALLS = {Code.SEND: "MPI_Send", Code.RECV: "MPI_Recv", Code.WAIT: "MPI_Wait", Code.WAITALL: "MPI_Waitall",

@@ -15,7 +15,7 @@ from commmodel.simulate import delays, flows
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import Network
 from commmodel.simulate.operations import Program
-from commmodel.simulate.result import SimulationResult
+from commmodel.simulate.result import Deadlock, SimulationResult, check_deadlock
 
 if TYPE_CHECKING:
     from commmodel.simulate.platform import Platform
@@ -29,6 +29,7 @@ def run(
     hosts: ArrayLike | None = None,
     record: bool = False,
     progress: Callable[[float, int], None] | None = None,
+    deadlock: Deadlock = "raise",
 ) -> SimulationResult:
     """Simulate a program by a model.
 
@@ -48,14 +49,13 @@ def run(
         Whether to keep what each rank did when, and each message: 40 bytes for each interval, 44 for a message.
     progress : callable, optional
         (seconds simulated, events so far), called now and then.
-
-    Returns
-    -------
-    SimulationResult
-        Where ranks hang, `blocked` says what they wait for: that is no error here.
+    deadlock : {"raise", "return"}
+        Whether ranks that hang are an error, or their result is returned: its `blocked` says what they wait for.
 
     Raises
     ------
+    DeadlockError
+        If ranks wait for ever; it names them, and has the result until then.
     InputError
         If a network has no platform, a parameter is not possible, or the program does what cannot be done: the message
         names the rank.
@@ -80,12 +80,13 @@ def run(
     smpi: 2136 µs
     loggps: 830 µs
     """
+    check_deadlock(deadlock)
     if isinstance(model, DelayModel):
         if program.is_live:
             raise InputError(
                 f"a program that runs needs a model of shared links, hybrid, fluid or smpi: not {model.name}"
             )
-        return delays.simulated(program, model, record, progress, hosts)
+        return delays.simulated(program, model, record, progress, hosts).or_deadlock(deadlock)
     if isinstance(model, DelayParameters):
         raise InputError("parameters of a delay model do not say which model: give DelayModel(parameters, 'loggps')")
     if not isinstance(model, Network):
@@ -97,6 +98,6 @@ def run(
             f"by the model {model.name!r} messages share links: give a platform, as in run(program, model, platform)"
         )
     try:
-        return flows.simulated(program, model, platform, hosts, record, progress)
+        return flows.simulated(program, model, platform, hosts, record, progress).or_deadlock(deadlock)
     finally:
         program.close()

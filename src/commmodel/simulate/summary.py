@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from commmodel.simulate.link_load import LinkLoad
 
 _MOST_LINKS = 8
-_MOST_BLOCKED = 8
-_MOST_NAMED = 10_000
-"""Requests that the engines name of a deadlock at most."""
 _ROUNDING = 1e-9
 """Share of the time that sums of states may be off by."""
 
@@ -129,18 +126,3 @@ def summary_as_json(summary: RunSummary) -> dict[str, Any]:
     if result is not None:
         plain |= {"solver_calls": result.solver_calls, "unmatched_messages": result.unmatched_messages}
     return plain
-
-
-def deadlock_lines(result: SimulationResult, model: str = "") -> list[str]:
-    """Return lines on a deadlock: the number of blocked ranks, and the waits of the first ones."""
-    first_of: dict[int, str] = {}
-    for blocked in result.blocked:
-        first_of.setdefault(blocked.rank, str(blocked))
-    count, processes = len(first_of), result.ends.size
-    with_model = f", {model}" if model else ""
-    least = "at least " if len(result.blocked) >= _MOST_NAMED else ""
-    lines = [f"deadlock: {least}{count} of {processes} ranks never end{with_model}"]
-    lines += [line for _, line in sorted(first_of.items())[:_MOST_BLOCKED]]
-    if count > _MOST_BLOCKED:
-        lines.append(f"and {count - _MOST_BLOCKED} more ranks")
-    return lines

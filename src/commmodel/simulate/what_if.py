@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError
-from commmodel.simulate.result import SimulationResult
+from commmodel.simulate.result import Deadlock, SimulationResult
 from commmodel.simulate.scenario.preparation import Scenario
 from commmodel.simulate.scenario.scale import MOST_RUNS, Scale
 from commmodel.simulate.states import IDLE, SIMULATED, STATE_NAMES
-from commmodel.simulate.summary import deadlock_lines, idle_times
+from commmodel.simulate.summary import idle_times
 
 __all__ = ["PredictedRun", "RankTimes", "predictions"]
 
@@ -69,6 +69,7 @@ def predictions(
     workers: int = 1,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
+    deadlock: Deadlock = "raise",
 ) -> list[PredictedRun]:
     """Return the predicted run times of all places and scales, those of the first place first.
 
@@ -85,9 +86,13 @@ def predictions(
         Runs them in place of workers, as ``mpi4py.futures.MPIPoolExecutor`` does on the hosts of a cluster.
     progress : callable, optional
         (runs that are done, runs), called after each.
+    deadlock : {"raise", "return"}
+        Whether ranks that hang are an error, or `blocked` of their prediction has lines on them.
 
     Raises
     ------
+    DeadlockError
+        If ranks wait for ever.
     InputError
         Where there is nothing to run, or too much; and the errors of `scenario` and of its run.
 
@@ -109,15 +114,15 @@ def predictions(
         raise InputError(f"{workers} workers: give at least one")
     tell = progress or (lambda *_: None)
     if executor is not None:
-        return _gathered([executor.submit(_prediction, scenario, *run) for run in runs], tell)
+        return _gathered([executor.submit(_prediction, scenario, deadlock, *run) for run in runs], tell)
     if workers == 1 or len(runs) == 1:
         results = []
         for run in runs:
-            results.append(_prediction(scenario, *run))
+            results.append(_prediction(scenario, deadlock, *run))
             tell(len(results), len(runs))
         return results
     with _pool(min(workers, len(runs))) as pool:
-        return _gathered([pool.submit(_prediction, scenario, *run) for run in runs], tell)
+        return _gathered([pool.submit(_prediction, scenario, deadlock, *run) for run in runs], tell)
 
 
 def _gathered(futures: "Sequence[Future[PredictedRun]]", tell: Callable[[int, int], None]) -> list[PredictedRun]:
@@ -157,10 +162,12 @@ def _begin() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _prediction(scenario: Callable[[str, Scale], Scenario], place: str, scale: Scale) -> PredictedRun:
+def _prediction(
+    scenario: Callable[[str, Scale], Scenario], deadlock: Deadlock, place: str, scale: Scale
+) -> PredictedRun:
     """Run a scenario; return what is small enough to be sent to another process."""
     prepared = scenario(place, scale)
-    result, workload = prepared.run(), prepared.workload
+    result, workload = prepared.run(deadlock=deadlock), prepared.workload
     machine = prepared.place.machine
     warnings = () if machine is None else machine.warnings
     unmatched = result.unmatched_messages
@@ -168,7 +175,7 @@ def _prediction(scenario: Callable[[str, Scale], Scenario], place: str, scale: S
     return PredictedRun(
         place, scale, prepared.model, workload.title, workload.processes, result.seconds, _rank_times(result),
         result.messages, result.events, result.wall_seconds,
-        tuple(deadlock_lines(result, prepared.model)) if result.blocked else (),
+        tuple(result.deadlock_lines(prepared.model)) if result.blocked else (),
         (*warnings, *prepared.notes, *workload.notes(), *lost),
     )  # fmt: skip
 

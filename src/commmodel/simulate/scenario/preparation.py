@@ -18,7 +18,7 @@ from commmodel.simulate import delays, from_machine
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, fluid
 from commmodel.simulate.platform import Platform, flat
-from commmodel.simulate.result import SimulationResult
+from commmodel.simulate.result import Deadlock, SimulationResult
 from commmodel.simulate.run import run
 from commmodel.simulate.scenario.places import EXAMPLE, Place
 from commmodel.simulate.scenario.scale import Scale
@@ -49,19 +49,30 @@ class Scenario:
     """Whose links messages share; None for delay models."""
     hosts: Hosts | None
     """Host of each rank on that platform, shape (processes,)."""
-    _simulate: Callable[[bool, Callable[[float, int], None] | None], SimulationResult]
+    _simulate: Callable[[bool, Callable[[float, int], None] | None, Deadlock], SimulationResult]
     is_default: bool = False
     """Whether nobody has asked for the model."""
 
-    def run(self, *, record: bool = False, progress: Callable[[float, int], None] | None = None) -> SimulationResult:
+    def run(
+        self,
+        *,
+        record: bool = False,
+        progress: Callable[[float, int], None] | None = None,
+        deadlock: Deadlock = "raise",
+    ) -> SimulationResult:
         """Simulate.
 
         Parameters
         ----------
-        record, progress
+        record, progress, deadlock
             As of `commmodel.simulate.run`.
+
+        Raises
+        ------
+        DeadlockError
+            If ranks wait for ever.
         """
-        return self._simulate(record, progress)
+        return self._simulate(record, progress, deadlock)
 
     @property
     def placement(self) -> str:
@@ -186,9 +197,9 @@ def prepare(
         workload = workload.on_hosts(tuple(ranks.tolist()))
     speeds = _speeds(platform, ranks, count, speed) * scale.compute
 
-    def simulate(record: bool, progress: Callable[[float, int], None] | None) -> SimulationResult:
+    def simulate(record: bool, progress: Callable[[float, int], None] | None, deadlock: Deadlock) -> SimulationResult:
         program = workload.program(speeds, scale.compute)
-        return run(program, messages, platform, hosts=ranks, record=record, progress=progress)
+        return run(program, messages, platform, hosts=ranks, record=record, progress=progress, deadlock=deadlock)
 
     is_default = model is None and place.model is None
     return Scenario(name, place, workload, platform if shared else None, ranks, simulate, is_default)
@@ -199,8 +210,8 @@ def _schedule(name: str, place: Place, workload: Workload, schedule: "GoalSchedu
         raise InputError(f"a GOAL schedule runs by {', '.join(SCHEDULE_MODELS)}, not by {name}")
     parameters = _parameters(name, place)
 
-    def simulate(record: bool, _: Callable[[float, int], None] | None) -> SimulationResult:
-        return delays.run_schedule(schedule, parameters, model=name, rules=rules, record=record)
+    def simulate(record: bool, _: Callable[[float, int], None] | None, deadlock: Deadlock) -> SimulationResult:
+        return delays.run_schedule(schedule, parameters, model=name, rules=rules, record=record, deadlock=deadlock)
 
     return Scenario(name, place, workload, None, None, simulate)
 
