@@ -21,10 +21,8 @@ def send_blocks(session: Session, size: int) -> bool:
     """Return, on the root, whether an MPI_Send of `size` bytes waits for its receiver."""
     from commmodel._core.mpi import pingpong
 
-    ticks = pingpong.delayed_send(
-        session.comm, session.peer, session.first, session.send_buffer, size,
-        session.ticks(_DELAY_SECONDS), session.clock_number,
-    )  # fmt: skip
+    delay = session.ticks(_DELAY_SECONDS)
+    ticks = pingpong.delayed_send(*session.pair, session.send_buffer, size, delay, session.clock_number)
     return bool(ticks > session.ticks(_DELAY_SECONDS / 2))
 
 

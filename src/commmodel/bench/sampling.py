@@ -52,19 +52,10 @@ class Sampled:
     """Repetitions that do not count, after the warm-up."""
 
 
-def _slowest(session: Session, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return, on every rank, the time of each repetition on its slowest rank."""
-    from mpi4py import MPI
-
-    slowest = np.empty_like(seconds)
-    session.comm.Allreduce(seconds, slowest, op=MPI.MAX)
-    return slowest
-
-
 def _timed(session: Session, measure: Measure, exchanges: int) -> tuple[float, float]:
     """Return, on every rank, the median time of a message and the wall time of an exchange."""
     started = time.perf_counter()
-    seconds = _slowest(session, measure(1, exchanges))
+    seconds = session.slowest(measure(1, exchanges))
     one_way = float(np.median(seconds[np.isfinite(seconds)])) if np.isfinite(seconds).any() else 0.0
     return one_way, session.comm.bcast((time.perf_counter() - started) / exchanges)
 
@@ -116,7 +107,7 @@ def _finite(session: Session, samples: NDArray[np.float64]) -> tuple[float, ...]
 def repeat(session: Session, measure: Measure, repetitions: int) -> Sampled:
     """Warm up, then repeat a given number of times."""
     _, warmup, _ = _warm_up(session, measure, 1)
-    times = _slowest(session, measure(1, repetitions))
+    times = session.slowest(measure(1, repetitions))
     samples = times[np.isfinite(times)]
     narrow = samples.size and summarise(samples, session.options.confidence).relative_half_width <= session.options.ci
     stop: Literal["interval", "repetitions"] = "interval" if narrow else "repetitions"
@@ -139,7 +130,7 @@ def sample(session: Session, measure: Measure, batch: Batch = 1) -> Sampled:
         chunk, stop = session.comm.bcast((chunk, stop))
         if stop:
             return Sampled(_finite(session, samples), exchanges, warmup, stop, left_out)
-        slowest = _slowest(session, measure(exchanges, chunk))
+        slowest = session.slowest(measure(exchanges, chunk))
         counted = slowest[np.isfinite(slowest)]
         left_out += slowest.size - counted.size
         samples = np.concatenate([samples, counted])

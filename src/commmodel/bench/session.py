@@ -1,5 +1,6 @@
 """The session of a configuration: participating ranks, buffers, clock and time."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,11 @@ class Session:
         return self.comm.rank + half if self.first else self.comm.rank - half
 
     @property
+    def pair(self) -> tuple["MPI.Intracomm", int, bool]:
+        """The first arguments of loops of pairs: `comm`, `peer` and `first`."""
+        return self.comm, self.peer, self.first
+
+    @property
     def touched(self) -> bool:
         """Whether ranks write messages before they send them and read those that have arrived."""
         return self.options.buffers == "touched"
@@ -68,6 +74,18 @@ class Session:
     def seconds(self, ticks: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Convert ticks of this rank's clock."""
         return ticks / self.clock.frequency
+
+    def timed(self, loop: Callable[..., NDArray[np.uint64]], *arguments: object) -> NDArray[np.float64]:
+        """Return the seconds of a loop of `_core`, whose last arguments are the clock and whether to touch messages."""
+        return self.seconds(loop(*arguments, self.clock_number, self.touched))
+
+    def slowest(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return, on every rank, the time of each repetition on its slowest rank."""
+        from mpi4py import MPI
+
+        slowest = np.empty_like(seconds)
+        self.comm.Allreduce(seconds, slowest, op=MPI.MAX)
+        return slowest
 
     def ticks(self, seconds: float) -> int:
         """Convert seconds to ticks of this rank's clock."""

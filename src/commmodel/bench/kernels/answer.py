@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import LOOKS, Effort, Kernel, sampled, undisturbed_seconds
+from commmodel.bench.kernels.kernel import LOOKS, Effort, Kernel, round_trips, sampled, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
@@ -27,23 +27,19 @@ def _plan(_: BenchOptions, placement: Placement) -> list[Configuration]:
 
 
 def _measure(session: Session, configuration: Answer) -> Record | None:
-    from commmodel._core.mpi import answer, pingpong
+    from commmodel._core.mpi import answer
 
     size = configuration.message_size
 
-    def halves(_: int, repetitions: int) -> NDArray[np.float64]:
+    def halves(repetitions: int) -> NDArray[np.float64]:
         """Return half round trips of empty messages on the root, and 0 elsewhere."""
-        ticks = pingpong.pingpong(
-            session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer, 0, repetitions, 1,
-            session.clock_number,
-        )  # fmt: skip
-        return session.seconds(ticks) / 2 * session.first
+        return round_trips(session, 0, repetitions) / 2 * session.first
 
     def sent(repetitions: int, delay: int | None = None) -> NDArray[np.float64]:
         """Return the times on the root, and 0 elsewhere."""
         ticks = answer.sends(
-            session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer,
-            configuration.smaller, size, delay is not None, delay or 0, repetitions, session.clock_number,
+            *session.pair, session.send_buffer, session.receive_buffer, configuration.smaller, size, delay is not None,
+            delay or 0, repetitions, session.clock_number,
         )  # fmt: skip
         return session.seconds(ticks) * session.first
 
@@ -52,7 +48,7 @@ def _measure(session: Session, configuration: Answer) -> Record | None:
     delay = None
     if configuration.exchange == "beside":
         delay = session.ticks(_BEGUN * undisturbed_seconds(session, sent))
-    return sampled(session, configuration, lambda _, repetitions: sent(repetitions, delay))
+    return sampled(session, configuration, lambda repetitions: sent(repetitions, delay))
 
 
 def _effort(configuration: Answer) -> Effort:

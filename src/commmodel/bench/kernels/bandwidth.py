@@ -68,25 +68,19 @@ def _measure(session: Session, configuration: Bandwidth) -> Record | None:
     from commmodel._core.mpi import burst, pingpong
 
     size, count = configuration.message_size, configuration.window
+    messages = size, stride(size), count
     peer, first = _partner(session, configuration.pattern)
     fastest: list[NDArray[np.float64]] = []
 
     def one_way(repetitions: int) -> NDArray[np.float64]:
         buffer = session.send_buffer if first else session.receive_buffer
-        ticks = pingpong.stream(
-            session.comm, peer, first, buffer, size, stride(size), count, repetitions, session.clock_number,
-            session.touched,
-        )  # fmt: skip
-        return session.seconds(ticks) * first
+        return session.timed(pingpong.stream, session.comm, peer, first, buffer, *messages, repetitions) * first
 
     def both_ways(repetitions: int) -> NDArray[np.float64]:
-        ticks = burst.both_ways(
-            session.comm, peer, peer, session.send_buffer, session.receive_buffer, size, stride(size), count,
-            repetitions, session.clock_number, session.touched,
-        )  # fmt: skip
-        return session.seconds(ticks)
+        buffers = session.send_buffer, session.receive_buffer
+        return session.timed(burst.both_ways, session.comm, peer, peer, *buffers, *messages, repetitions)
 
-    def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
+    def measure(repetitions: int) -> NDArray[np.float64]:
         seconds = (one_way if configuration.direction == "one-way" else both_ways)(repetitions) / count
         fastest.append(_fastest(session, peer, seconds))
         return seconds

@@ -113,14 +113,11 @@ def _row(
     if operation == "put" or operation == "get":
         buffer = origin_buffer(session, operation)
         with locked_window(session, operation) as window:
-            yield lambda repetitions: loop(
-                session.comm, window, session.peer, session.first, buffer, *messages, repetitions, session.clock_number
-            )
+            put = session.comm, window, session.peer, session.first, buffer, *messages
+            yield lambda repetitions: loop(*put, repetitions, session.clock_number)
     else:
-        buffer = session.send_buffer if session.first else session.receive_buffer
-        yield lambda repetitions: loop(
-            session.comm, session.peer, session.first, buffer, *messages, repetitions, session.clock_number
-        )
+        sent = *session.pair, session.send_buffer if session.first else session.receive_buffer, *messages
+        yield lambda repetitions: loop(*sent, repetitions, session.clock_number)
 
 
 def _plan_bursts(options: BenchOptions, placement: Placement) -> list[Configuration]:
@@ -142,11 +139,11 @@ def _measure_burst(session: Session, configuration: Burst) -> Record | None:
     is_timed = session.first != (configuration.operation == "irecv")
     loop = loops.get(configuration.operation, core.two_sided_burst)
     with _row(session, configuration, configuration.burst, loop) as row:
-
-        def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
-            return session.seconds(row(repetitions)) / configuration.burst * is_timed
-
-        return sampled(session, configuration, measure)
+        return sampled(
+            session,
+            configuration,
+            lambda repetitions: session.seconds(row(repetitions)) / configuration.burst * is_timed,
+        )
 
 
 def initiations(size: int) -> int:

@@ -42,24 +42,17 @@ def _measure(session: Session, configuration: Contention) -> Record | None:
 
     size = configuration.message_size
 
-    def one_way(_: int, repetitions: int) -> NDArray[np.float64]:
+    def one_way(repetitions: int) -> NDArray[np.float64]:
         buffer = session.send_buffer if session.first else session.receive_buffer
-        ticks = pingpong.stream(
-            session.comm, session.peer, session.first, buffer, size, size, 1, repetitions, session.clock_number,
-            session.touched,
-        )  # fmt: skip
-        return session.seconds(ticks) * session.first
+        return session.timed(pingpong.stream, *session.pair, buffer, size, size, 1, repetitions) * session.first
 
     rank, count = session.comm.rank, session.comm.size
     is_ring = configuration.direction == "ring"
     receiver, sender = ((rank + 1) % count, (rank - 1) % count) if is_ring else (session.peer, session.peer)
 
-    def both_ways(_: int, repetitions: int) -> NDArray[np.float64]:
-        ticks = burst.both_ways(
-            session.comm, receiver, sender, session.send_buffer, session.receive_buffer, size, size, 1, repetitions,
-            session.clock_number, session.touched,
-        )  # fmt: skip
-        return session.seconds(ticks)
+    def both_ways(repetitions: int) -> NDArray[np.float64]:
+        buffers = session.send_buffer, session.receive_buffer
+        return session.timed(burst.both_ways, session.comm, receiver, sender, *buffers, size, size, 1, repetitions)
 
     return sampled(session, configuration, one_way if configuration.direction == "one-way" else both_ways)
 

@@ -58,15 +58,8 @@ def _measure(session: Session, configuration: Halo) -> Record | None:
 
     size, away = configuration.message_size, steps(configuration.neighbours)
     sources, targets = ((session.comm.rank + sign * away) % configuration.processes for sign in (-1, 1))
-
-    def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
-        ticks = halo.exchange(
-            session.comm, sources, targets, session.send_buffer, session.receive_buffer, size, stride(size),
-            repetitions, session.clock_number, session.touched,
-        )  # fmt: skip
-        return session.seconds(ticks)
-
-    return sampled(session, configuration, measure)
+    common = session.comm, sources, targets, session.send_buffer, session.receive_buffer, size, stride(size)
+    return sampled(session, configuration, lambda repetitions: session.timed(halo.exchange, *common, repetitions))
 
 
 KERNELS = (

@@ -160,8 +160,16 @@ class Kernel:
         return str(self.configurations[0].__struct_config__.tag)
 
 
-def sampled(session: Session, configuration: Configuration, measure: Measure, batch: Batch = 1) -> Record | None:
-    """Repeat until the interval is narrow enough; return the record, on the root."""
+def sampled(session: Session, configuration: Configuration, measure: Callable[[int], Floats]) -> Record | None:
+    """Repeat until the interval is narrow enough; return the record, on the root.
+
+    `measure` returns the seconds of so many repetitions, 0 on ranks that do not time.
+    """
+    return sampled_in_batches(session, configuration, lambda _, repetitions: measure(repetitions), 1)
+
+
+def sampled_in_batches(session: Session, configuration: Configuration, measure: Measure, batch: Batch) -> Record | None:
+    """Do as `sampled`, with so many exchanges timed together."""
     samples = sample(session, measure, batch)
     if not session.is_root:
         return None
@@ -179,6 +187,17 @@ def exchange_seconds(session: Session, ticks: NDArray[np.uint64]) -> Floats:
     touching = np.empty_like(seconds)
     session.comm.Sendrecv(seconds, session.peer, recvbuf=touching, source=session.peer)
     return (seconds - touching) * session.first
+
+
+def round_trips(session: Session, size: int, repetitions: int, batch: int = 1) -> Floats:
+    """Return the seconds of ping-pongs; these are known on the ranks that send first."""
+    from commmodel._core.mpi import pingpong
+
+    ticks = pingpong.pingpong(
+        *session.pair, session.send_buffer, session.receive_buffer, size, repetitions, batch, session.clock_number,
+        session.touched,
+    )  # fmt: skip
+    return exchange_seconds(session, ticks) / batch
 
 
 def undisturbed_seconds(session: Session, measure: Callable[[int], Floats]) -> float:

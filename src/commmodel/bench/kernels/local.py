@@ -6,11 +6,8 @@ Rank 0 measures alone. Main entry: `KERNELS`.
 from itertools import product
 from typing import Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
 from commmodel.bench.kernels.kernel import NO_MESSAGES, Kernel, sampled
-from commmodel.bench.placement import FurtherNodes, Placement
+from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Local
@@ -26,18 +23,12 @@ def _measure(session: Session, configuration: Local) -> Record | None:
     from commmodel._core.mpi import collective
 
     loop = collective.copies if configuration.operation == "copy" else collective.reductions
-
-    def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
-        ticks = loop(
-            session.send_buffer, session.receive_buffer, configuration.message_size, repetitions, session.clock_number
-        )
-        return session.seconds(ticks)
-
-    return sampled(session, configuration, measure)
-
-
-def _first_rank(configuration: Local, placement: Placement, further: FurtherNodes) -> list[int]:  # noqa: ARG001
-    return [0]
+    common = session.send_buffer, session.receive_buffer, configuration.message_size
+    return sampled(
+        session,
+        configuration,
+        lambda repetitions: session.seconds(loop(*common, repetitions, session.clock_number)),
+    )
 
 
 KERNELS = (
@@ -46,7 +37,7 @@ KERNELS = (
         (Local,),
         _plan,
         _measure,
-        ranks=_first_rank,
+        ranks=lambda *_: [0],
         effort=lambda _: NO_MESSAGES,
     ),
 )

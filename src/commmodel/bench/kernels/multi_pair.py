@@ -19,6 +19,7 @@ from commmodel.bench.kernels.kernel import (
     exchange_seconds,
     message_room,
     sampled,
+    sampled_in_batches,
     stride,
     window,
     window_room,
@@ -70,12 +71,12 @@ def _measure_pairs(session: Session, configuration: Pairs) -> Record | None:
 
     def measure(batch: int, repetitions: int) -> NDArray[np.float64]:
         ticks = pingpong.pairs(
-            session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer,
-            configuration.message_size, repetitions, batch, session.clock_number, session.touched,
+            *session.pair, session.send_buffer, session.receive_buffer, configuration.message_size, repetitions, batch,
+            session.clock_number, session.touched,
         )  # fmt: skip
         return exchange_seconds(session, ticks) / (2 * batch)
 
-    return sampled(session, configuration, measure, configuration.batch)
+    return sampled_in_batches(session, configuration, measure, configuration.batch)
 
 
 def _plan_stream(options: BenchOptions, placement: Placement) -> list[Configuration]:
@@ -92,13 +93,10 @@ def _measure_stream(session: Session, configuration: Stream) -> Record | None:
     size, count = configuration.message_size, configuration.window
     buffer = session.send_buffer if session.first else session.receive_buffer
     apart = stride(size) if configuration.buffers == "each" else 0
+    common = *session.pair, buffer, size, apart, count
 
-    def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
-        ticks = pingpong.stream(
-            session.comm, session.peer, session.first, buffer, size, apart, count,
-            repetitions, session.clock_number, session.touched,
-        )  # fmt: skip
-        return session.seconds(ticks) / count * session.first
+    def measure(repetitions: int) -> NDArray[np.float64]:
+        return session.timed(pingpong.stream, *common, repetitions) / count * session.first
 
     return sampled(session, configuration, measure)
 
@@ -109,17 +107,10 @@ def _stream_room(configuration: Stream) -> Room:
     return window_room(configuration.message_size)
 
 
-def _sharing(configuration: Pairs | Stream) -> int:
-    """Return the number of pairs that share a link."""
-    return configuration.pairs if configuration.path == "between-nodes" else 1
-
-
-def _pairs_effort(configuration: Pairs) -> Effort:
-    return Effort(configuration.message_size * _sharing(configuration), 2)
-
-
-def _stream_effort(configuration: Stream) -> Effort:
-    return Effort(configuration.message_size * _sharing(configuration), configuration.window)
+def _effort(configuration: Pairs | Stream) -> Effort:
+    messages = 2 if isinstance(configuration, Pairs) else configuration.window
+    sharing = configuration.pairs if configuration.path == "between-nodes" else 1
+    return Effort(configuration.message_size * sharing, messages)
 
 
 def _several(placement: Placement, node_pairs: Sequence[int]) -> bool:
@@ -150,7 +141,7 @@ KERNELS = (
         by_default=_several,
         node_pairs=_on_nodes,
         visited=(Pairs,),
-        effort=_pairs_effort,
+        effort=_effort,
     ),
     Kernel(
         "windows of messages in one direction",
@@ -163,6 +154,6 @@ KERNELS = (
         by_default=_streams,
         node_pairs=_on_nodes,
         visited=(Stream,),
-        effort=_stream_effort,
+        effort=_effort,
     ),
 )

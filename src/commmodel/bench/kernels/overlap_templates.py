@@ -116,14 +116,6 @@ def _room(problem: Overlap) -> Room:
     return room(problem), 2 * room(problem)
 
 
-def _slowest(session: Session, seconds: Floats) -> Floats:
-    from mpi4py import MPI
-
-    slowest = np.empty_like(seconds)
-    session.comm.Allreduce(seconds, slowest, op=MPI.MAX)
-    return slowest
-
-
 def _result(session: Session, problem: Overlap) -> Bytes:
     """Return the offset of the computed data: behind the received data."""
     return session.receive_buffer[room(problem) : 2 * room(problem)]
@@ -135,14 +127,10 @@ def _alone(session: Session, problem: Overlap, steps: NDArray[np.int64]) -> Call
 
     data = session.send_buffer if problem.operation == "put" else session.receive_buffer
     data, result = data[: room(problem)], _result(session, problem)
-
-    def measure(repetitions: int) -> Floats:
-        ticks = overlap_templates.computations(
-            session.comm, steps, data, result, problem.passes, repetitions, session.clock_number
-        )
-        return session.seconds(ticks)
-
-    return measure
+    common = session.comm, steps, data, result, problem.passes
+    return lambda repetitions: session.seconds(
+        overlap_templates.computations(*common, repetitions, session.clock_number)
+    )
 
 
 def _computation_seconds(session: Session, problem: Overlap, steps: NDArray[np.int64]) -> float:
@@ -150,45 +138,32 @@ def _computation_seconds(session: Session, problem: Overlap, steps: NDArray[np.i
     if not problem.passes:
         return 0.0
     measure = _alone(session, problem, steps)
-    looks = _slowest(session, measure(_FEWEST_ALONE))
+    looks = session.slowest(measure(_FEWEST_ALONE))
     affordable = session.comm.bcast(int(_ALONE_SHARE * session.share / max(float(looks.min()), 1e-9)))
     more = min(_MOST_ALONE, affordable) - _FEWEST_ALONE
     if more > 0:
-        looks = np.concatenate([looks, _slowest(session, measure(more))])
+        looks = np.concatenate([looks, session.slowest(measure(more))])
     return float(np.median(looks))
 
 
-def _two_sided(session: Session, problem: Overlap, plan: Order) -> Callable[[int, int], Floats]:
+def _two_sided(session: Session, problem: Overlap, plan: Order) -> Callable[[int], Floats]:
     from commmodel._core.mpi import overlap_templates
 
     size, result = room(problem), _result(session, problem)
-
-    def measure(batch: int, repetitions: int) -> Floats:  # noqa: ARG001
-        ticks = overlap_templates.two_sided(
-            session.comm, problem.template, *plan, session.send_buffer[:size], session.receive_buffer[:size], result,
-            problem.passes, problem.iterations, repetitions, session.clock_number, session.touched,
-        )  # fmt: skip
-        return session.seconds(ticks)
-
-    return measure
+    buffers = session.send_buffer[:size], session.receive_buffer[:size], result
+    common = session.comm, problem.template, *plan, *buffers, problem.passes, problem.iterations
+    return lambda repetitions: session.timed(overlap_templates.two_sided, *common, repetitions)
 
 
 def _one_sided(
     session: Session, problem: Overlap, plan: Order, operation: Literal["put", "get"], window: "MPI.Win"
-) -> Callable[[int, int], Floats]:
+) -> Callable[[int], Floats]:
     from commmodel._core.mpi import overlap_templates
 
     loop = overlap_templates.get if operation == "get" else overlap_templates.put
     buffer, result = origin_buffer(session, operation)[: room(problem)], _result(session, problem)
-
-    def measure(batch: int, repetitions: int) -> Floats:  # noqa: ARG001
-        ticks = loop(
-            session.comm, window, problem.template, plan.receives, plan.receive_bounds, buffer, result, problem.passes,
-            problem.iterations, repetitions, session.clock_number,
-        )  # fmt: skip
-        return session.seconds(ticks)
-
-    return measure
+    common = session.comm, window, problem.template, plan.receives, plan.receive_bounds, buffer, result, problem.passes
+    return lambda repetitions: session.seconds(loop(*common, problem.iterations, repetitions, session.clock_number))
 
 
 def _measure(session: Session, problem: Overlap) -> Record | None:
@@ -221,9 +196,8 @@ def _base_passes(session: Session, path: MessagePath) -> int:
     """
     exchange = Overlap(_BASE_BYTES, _BASE_BYTES, 1, "blocking", 0, 2, path)
     plan = order(exchange, session.comm.rank)
-    transfer = _two_sided(session, exchange, plan)
+    seconds = _least(session, _two_sided(session, exchange, plan))
     once = _alone(session, msgspec.structs.replace(exchange, passes=1), plan.receives)
-    seconds = _least(session, lambda repetitions: transfer(1, repetitions))
     return max(1, round(_BASE_RATIO * seconds / _least(session, once)))
 
 

@@ -20,11 +20,12 @@ from commmodel.bench.kernels.kernel import (
     Kernel,
     Room,
     always,
-    exchange_seconds,
     message_room,
     pause_ticks,
     round_trip,
+    round_trips,
     sampled,
+    sampled_in_batches,
 )  # fmt: skip
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
@@ -106,19 +107,9 @@ def _measure_pingpong(session: Session, configuration: PingPong | RandomPingPong
         return random_sizes.measure_pingpong(session, configuration)
 
     def measure(batch: int, repetitions: int) -> NDArray[np.float64]:
-        return _round_trips(session, configuration.message_size, batch, repetitions) * session.first
+        return round_trips(session, configuration.message_size, repetitions, batch) / 2 * session.first
 
-    return sampled(session, configuration, measure, configuration.batch)
-
-
-def _round_trips(session: Session, size: int, batch: int, repetitions: int) -> NDArray[np.float64]:
-    from commmodel._core.mpi import pingpong
-
-    ticks = pingpong.pingpong(
-        session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer,
-        size, repetitions, batch, session.clock_number, session.touched,
-    )  # fmt: skip
-    return exchange_seconds(session, ticks) / (2 * batch)
+    return sampled_in_batches(session, configuration, measure, configuration.batch)
 
 
 _OPERATIONS: tuple[Literal["send", "receive"], ...] = ("send", "receive")
@@ -136,19 +127,17 @@ def _measure_ping(session: Session, configuration: Ping | RandomPing) -> Record 
     from commmodel._core.mpi import pingpong
 
     size = configuration.message_size
-    common = (session.comm, session.peer, session.first, session.send_buffer, size)
+    common = (*session.pair, session.send_buffer, size)
     if configuration.operation == "send":
 
-        def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
-            ticks = pingpong.ping_send(*common, repetitions, session.clock_number, session.touched)
-            return session.seconds(ticks) * session.first
+        def measure(repetitions: int) -> NDArray[np.float64]:
+            return session.timed(pingpong.ping_send, *common, repetitions) * session.first
 
     else:
-        pause = pause_ticks(session, lambda repetitions: 2 * _round_trips(session, size, 1, repetitions))
+        pause = pause_ticks(session, partial(round_trips, session, size))
 
-        def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
-            ticks = pingpong.ping_receive(*common, repetitions, pause, session.clock_number, session.touched)
-            return session.seconds(ticks) * (not session.first)
+        def measure(repetitions: int) -> NDArray[np.float64]:
+            return session.timed(pingpong.ping_receive, *common, repetitions, pause) * (not session.first)
 
     return sampled(session, configuration, measure)
 
@@ -164,10 +153,6 @@ def _measure_threshold(session: Session, configuration: Threshold) -> Record | N
     return Record(configuration, "B", (float(limit),), bracket=(limit, above))
 
 
-def _threshold_effort(configuration: Threshold) -> Effort:  # noqa: ARG001
-    return Effort(eager_limit.LARGEST, eager_limit.PROBES_OF_LARGEST, 1, eager_limit.SECONDS, sampled=False)
-
-
 def _effort(configuration: Ping | PingPong | RandomPing | RandomPingPong) -> Effort:
     if isinstance(configuration, RandomPing | RandomPingPong):
         return random_sizes.effort(configuration)
@@ -177,10 +162,7 @@ def _effort(configuration: Ping | PingPong | RandomPing | RandomPingPong) -> Eff
     return Effort(configuration.message_size, 2.2 if receives else 1, LOOKS if receives else 0)
 
 
-def _threshold_room(configuration: Threshold) -> Room:  # noqa: ARG001
-    return eager_limit.LARGEST, eager_limit.LARGEST
-
-
+_THRESHOLD_EFFORT = Effort(eager_limit.LARGEST, eager_limit.PROBES_OF_LARGEST, 1, eager_limit.SECONDS, sampled=False)
 _OPTIONS = (random_sizes.OPTION,)
 KERNELS = (
     Kernel(
@@ -188,9 +170,9 @@ KERNELS = (
         (Threshold,),
         _plan_threshold,
         _measure_threshold,
-        _threshold_room,
+        lambda _: (eager_limit.LARGEST, eager_limit.LARGEST),
         by_default=always,
-        effort=_threshold_effort,
+        effort=lambda _: _THRESHOLD_EFFORT,
         decides=True,
     ),
     Kernel(

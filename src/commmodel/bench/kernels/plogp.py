@@ -6,18 +6,15 @@ decide, with their intervals, so that neither an outlier nor noise adds any. Mai
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Literal, get_args
-
-import numpy as np
-from numpy.typing import NDArray
 
 from commmodel.bench.kernels.kernel import (
     LOOKS,
     MODE,
     Effort,
+    Floats,
     Kernel,
     Room,
     modes,
@@ -28,7 +25,6 @@ from commmodel.bench.kernels.kernel import (
 )
 from commmodel.bench.kernels.trains import time_trains
 from commmodel.bench.placement import Placement
-from commmodel.bench.sampling import Measure
 from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import MessagePath, PLogPParameter, SendMode
@@ -59,53 +55,31 @@ def _room(configuration: PLogPParameter) -> Room:
     return window_room(size) if configuration.quantity == "gap" else (size, size)
 
 
-def _round_trips(session: Session, configuration: PLogPParameter, repetitions: int) -> NDArray[np.float64]:
-    size, mode = configuration.message_size, configuration.mode
-    return time_trains(session, size, mode, count=1, answer=0, repetitions=repetitions)
-
-
-def _gaps(session: Session, configuration: PLogPParameter, repetitions: int) -> NDArray[np.float64]:
-    size, mode = configuration.message_size, configuration.mode
-    trains = time_trains(session, size, mode, count=window(size), answer=0, repetitions=repetitions)
-    return trains / window(size)
-
-
-def _sends(session: Session, configuration: PLogPParameter, repetitions: int) -> NDArray[np.float64]:
-    from commmodel._core.mpi import pingpong
-
-    loop = pingpong.ping_send if configuration.mode == "blocking" else pingpong.ping_isend
-    ticks = loop(
-        session.comm, session.peer, session.first, session.send_buffer, configuration.message_size, repetitions,
-        session.clock_number, session.touched,
-    )  # fmt: skip
-    return session.seconds(ticks) * session.first
-
-
-def _receives(session: Session, configuration: PLogPParameter, repetitions: int, pause: int) -> NDArray[np.float64]:
-    from commmodel._core.mpi import pingpong
-
-    loop = pingpong.ping_receive if configuration.mode == "blocking" else pingpong.ping_ireceive
-    ticks = loop(
-        session.comm, session.peer, session.first, session.send_buffer, configuration.message_size, repetitions,
-        pause, session.clock_number, session.touched,
-    )  # fmt: skip
-    return session.seconds(ticks) * (not session.first)
-
-
 def _measure(session: Session, configuration: PLogPParameter) -> Record | None:
-    def measuring() -> Measure:
-        match configuration.quantity:
-            case "send":
-                return lambda _, repetitions: _sends(session, configuration, repetitions)
-            case "gap":
-                return lambda _, repetitions: _gaps(session, configuration, repetitions)
-            case "round-trip":
-                return lambda _, repetitions: _round_trips(session, configuration, repetitions)
-            case "receive":
-                pause = pause_ticks(session, partial(_round_trips, session, configuration))
-                return lambda _, repetitions: _receives(session, configuration, repetitions, pause)
+    from commmodel._core.mpi import pingpong
 
-    return sampled(session, configuration, measuring())
+    size, mode, is_blocking = configuration.message_size, configuration.mode, configuration.mode == "blocking"
+    common = (*session.pair, session.send_buffer, size)
+
+    def round_trips(repetitions: int, count: int = 1) -> Floats:
+        return time_trains(session, size, mode, count=count, answer=0, repetitions=repetitions)
+
+    def sends(repetitions: int) -> Floats:
+        loop = pingpong.ping_send if is_blocking else pingpong.ping_isend
+        return session.timed(loop, *common, repetitions) * session.first
+
+    def receives(repetitions: int) -> Floats:
+        loop = pingpong.ping_receive if is_blocking else pingpong.ping_ireceive
+        return session.timed(loop, *common, repetitions, pause) * (not session.first)
+
+    pause = pause_ticks(session, round_trips) if configuration.quantity == "receive" else 0
+    measure: dict[Quantity, Callable[[int], Floats]] = {
+        "send": sends,
+        "receive": receives,
+        "gap": lambda repetitions: round_trips(repetitions, window(size)) / window(size),
+        "round-trip": round_trips,
+    }
+    return sampled(session, configuration, measure[configuration.quantity])
 
 
 def _bend(sizes: tuple[int, int, int], times: tuple[Summary, Summary, Summary]) -> float:

@@ -56,10 +56,8 @@ def _exchange(session: Session, configuration: Progress) -> Iterator[Exchange]:
     size, operation = configuration.message_size, configuration.operation
     messages = (size, stride(size), configuration.burst)
     if operation == "two-sided":
-        yield lambda delay, repetitions: core.two_sided_exchange(
-            session.comm, session.peer, session.send_buffer, session.receive_buffer, *messages, delay, repetitions,
-            session.clock_number,
-        )  # fmt: skip
+        common = session.comm, session.peer, session.send_buffer, session.receive_buffer, *messages
+        yield lambda delay, repetitions: core.two_sided_exchange(*common, delay, repetitions, session.clock_number)
         return
     loop = core.put_exchange if operation == "put" else core.get_exchange
     buffer = origin_buffer(session, operation)
@@ -70,23 +68,12 @@ def _exchange(session: Session, configuration: Progress) -> Iterator[Exchange]:
 
 
 def _measure(session: Session, configuration: Progress) -> Record | None:
-    from mpi4py import MPI
-
     with _exchange(session, configuration) as exchange:
-
-        def alone(repetitions: int) -> NDArray[np.float64]:
-            """Return the time of the exchange alone, on its slower rank."""
-            seconds = session.seconds(exchange(0, repetitions))
-            session.comm.Allreduce(MPI.IN_PLACE, seconds, op=MPI.MAX)
-            return seconds
-
-        seconds = undisturbed_seconds(session, alone)
+        seconds = undisturbed_seconds(
+            session, lambda repetitions: session.slowest(session.seconds(exchange(0, repetitions)))
+        )
         delay = session.ticks(seconds)
-
-        def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
-            return session.seconds(exchange(delay, repetitions))
-
-        record = sampled(session, configuration, measure)
+        record = sampled(session, configuration, lambda repetitions: session.seconds(exchange(delay, repetitions)))
     return None if record is None else msgspec.structs.replace(record, delay=seconds)
 
 

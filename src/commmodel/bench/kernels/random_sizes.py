@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import Effort, Room, exchange_seconds
+from commmodel.bench.kernels.kernel import Effort, Floats, Room, round_trips
 from commmodel.bench.option import Option, positive
 from commmodel.bench.placement import Placement
 from commmodel.bench.sampling import ROUNDING
@@ -22,7 +21,6 @@ from commmodel.errors import InputError
 from commmodel.results import BenchOptions, Record
 from commmodel.results.configurations import RandomPing, RandomPingPong
 
-Floats = NDArray[np.float64]
 _Measure = Callable[[int, int], Floats]
 """(size, repetitions) -> seconds, 0 where this rank does not time."""
 _Operation = Literal["send", "isend", "receive"]
@@ -98,21 +96,11 @@ def room(configuration: RandomPing | RandomPingPong) -> Room:
     return largest, largest
 
 
-def _round_trips(session: Session, size: int, repetitions: int) -> Floats:
-    from commmodel._core.mpi import pingpong
-
-    ticks = pingpong.pingpong(
-        session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer,
-        size, repetitions, 1, session.clock_number, session.touched,
-    )  # fmt: skip
-    return exchange_seconds(session, ticks)
-
-
 def _pause(session: Session, size: int) -> int:
     """Return the ticks until a requested message has arrived, from a few round trips."""
 
     def looked(count: int) -> float:
-        return float(session.comm.bcast(np.median(_round_trips(session, size, count))))
+        return float(session.comm.bcast(np.median(round_trips(session, size, count))))
 
     seconds = looked(1)
     return session.ticks(_PAUSE_ROUND_TRIPS * (looked(_LOOKS) if seconds < _LONG_SECONDS else seconds))
@@ -122,7 +110,7 @@ def measure_pingpong(session: Session, configuration: RandomPingPong) -> Record 
     """Measure half round trips."""
 
     def measure(size: int, repetitions: int) -> Floats:
-        return _round_trips(session, size, repetitions) / 2 * session.first
+        return round_trips(session, size, repetitions) / 2 * session.first
 
     return _recorded(session, configuration, configuration.message_sizes, measure)
 
@@ -131,12 +119,11 @@ def measure_ping(session: Session, configuration: RandomPing) -> Record | None:
     """Measure the time inside one call."""
     from commmodel._core.mpi import burst, pingpong
 
-    common = session.comm, session.peer, session.first, session.send_buffer
+    common = (*session.pair, session.send_buffer)
     pauses: dict[int, int] = {}
 
     def sends(size: int, repetitions: int) -> Floats:
-        ticks = pingpong.ping_send(*common, size, repetitions, session.clock_number, session.touched)
-        return session.seconds(ticks) * session.first
+        return session.timed(pingpong.ping_send, *common, size, repetitions) * session.first
 
     def isends(size: int, repetitions: int) -> Floats:
         ticks = burst.two_sided_burst(*common, size, size, 1, repetitions, session.clock_number)
@@ -146,8 +133,7 @@ def measure_ping(session: Session, configuration: RandomPing) -> Record | None:
         pauses[size] = _pause(session, size)
 
     def receives(size: int, repetitions: int) -> Floats:
-        ticks = pingpong.ping_receive(*common, size, repetitions, pauses[size], session.clock_number, session.touched)
-        return session.seconds(ticks) * (not session.first)
+        return session.timed(pingpong.ping_receive, *common, size, repetitions, pauses[size]) * (not session.first)
 
     measure = {"send": sends, "isend": isends, "receive": receives}[configuration.operation]
     before = pause if configuration.operation == "receive" else None

@@ -133,14 +133,6 @@ def _operation(session: Session, configuration: Collective, delay: float | None)
     return _Operation(session, where, configuration.mode, session.ticks(delay or 0))
 
 
-def _slowest(session: Session, seconds: Floats) -> Floats:
-    from mpi4py import MPI
-
-    longest = np.empty_like(seconds)
-    session.comm.Allreduce(seconds, longest, op=MPI.MAX)
-    return longest
-
-
 def _anyone(session: Session, late: NDArray[np.uint8]) -> NDArray[np.uint8]:
     from mpi4py import MPI
 
@@ -161,7 +153,7 @@ def _first_look(operation: _Operation) -> _Look:
 
     def look(repetitions: int) -> _Look:
         local = operation.after_barriers(repetitions)
-        return _Look(local, _slowest(session, local))
+        return _Look(local, session.slowest(local))
 
     first = look(1)
     affordable = int(_LOOK_SHARE * session.share / max(float(first.slowest[0]), 1e-9))
@@ -180,7 +172,7 @@ def _broadcast_seconds(session: Session) -> float:
 
     buffer = np.zeros(8, dtype=np.uint8)
     ticks = collective.collective(session.comm, "bcast", buffer, buffer.copy(), 8, _BROADCASTS, session.clock_number)
-    return float(np.median(_slowest(session, session.seconds(ticks))))
+    return float(np.median(session.slowest(session.seconds(ticks))))
 
 
 class _Barriers:
@@ -200,71 +192,67 @@ class _Barriers:
         return None
 
 
-class _RoundTimes:
-    """Rank 0 announces each start so far ahead as three broadcasts take, once the slowest rank is done."""
+class _CommonStarts:
+    """Repetitions that begin at times of the ranks' common clock."""
+
+    _pace: Pace
 
     def __init__(self, operation: _Operation) -> None:
-        self._operation = operation
-        look = _first_look(operation)
-        self._announcing = _LEAD_BROADCASTS * _broadcast_seconds(operation.session)
-        behind = _behind(operation.session, look.local, look.slowest)
-        self._pace = Pace(self._announcing + behind, float(look.slowest.min()))
+        self._operation, self._session = operation, operation.session
+        self._look = _first_look(operation)
+        self._announcing = _LEAD_BROADCASTS * _broadcast_seconds(self._session)
 
-    def run(self, repetitions: int) -> Repetitions:
+    def _run(self, loop: str, repetitions: int, *leads: float) -> Repetitions:
         from commmodel._core.mpi import collective
 
-        shared = self._operation.session.shared_clock
+        operation, shared = self._operation, self._session.shared_clock
         shared.refresh()
-        operation, clock = self._operation, shared.for_loops(self._pace.slack)
-        return Repetitions(*collective.announced(
-            *operation.where, repetitions, clock, self._pace.seconds, mode=operation.mode, delay=operation.delay,
-            touched=operation.session.touched,
+        clock = shared.for_loops(self._pace.slack)
+        return Repetitions(*getattr(collective, loop)(
+            *operation.where, repetitions, clock, *leads, mode=operation.mode, delay=operation.delay,
+            touched=self._session.touched,
         ))  # fmt: skip
 
-    def adapt(self, local: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None:
-        self._pace.need(self._announcing + _behind(self._operation.session, local, slowest))
-        self._pace.adapt(slowest, late)
-
     def check(self, typical: float) -> float | None:
-        return self._operation.session.shared_clock.check(typical)
+        return self._session.shared_clock.check(typical)
 
     @property
     def window(self) -> float | None:
         return self._pace.seconds
 
 
-class _FixedWindows:
+class _RoundTimes(_CommonStarts):
+    """Rank 0 announces each start so far ahead as three broadcasts take, once the slowest rank is done."""
+
+    def __init__(self, operation: _Operation) -> None:
+        super().__init__(operation)
+        look = self._look
+        behind = _behind(self._session, look.local, look.slowest)
+        self._pace = Pace(self._announcing + behind, float(look.slowest.min()))
+
+    def run(self, repetitions: int) -> Repetitions:
+        return self._run("announced", repetitions, self._pace.seconds)
+
+    def adapt(self, local: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None:
+        self._pace.need(self._announcing + _behind(self._session, local, slowest))
+        self._pace.adapt(slowest, late)
+
+
+class _FixedWindows(_CommonStarts):
     """Windows follow each other unannounced; first of one and a half times the slowest repetition of a first look."""
 
     def __init__(self, operation: _Operation) -> None:
-        self._operation = operation
-        look = _first_look(operation)
-        self._lead = _LEAD_BROADCASTS * _broadcast_seconds(operation.session)
-        self._pace = Pace(_WINDOW_REPETITIONS * float(look.slowest.max()), float(look.slowest.min()))
+        super().__init__(operation)
+        slowest = self._look.slowest
+        self._pace = Pace(_WINDOW_REPETITIONS * float(slowest.max()), float(slowest.min()))
 
     def run(self, repetitions: int) -> Repetitions:
-        from commmodel._core.mpi import collective
-
-        shared = self._operation.session.shared_clock
-        shared.refresh()
-        lead = max(self._lead, self._pace.seconds)
-        operation, clock = self._operation, shared.for_loops(self._pace.slack)
-        return Repetitions(*collective.windowed(
-            *operation.where, repetitions, clock, lead, self._pace.seconds, mode=operation.mode, delay=operation.delay,
-            touched=operation.session.touched,
-        ))  # fmt: skip
+        return self._run("windowed", repetitions, max(self._announcing, self._pace.seconds), self._pace.seconds)
 
     def adapt(self, local: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None:  # noqa: ARG002
         # A window that cut off the slowest repetitions would make the samples faster than the operation is.
         self._pace.need(_WINDOW_REPETITIONS * float(np.quantile(slowest, _SLOW)))
         self._pace.adapt(slowest, late)
-
-    def check(self, typical: float) -> float | None:
-        return self._operation.session.shared_clock.check(typical)
-
-    @property
-    def window(self) -> float | None:
-        return self._pace.seconds
 
 
 _WAYS: dict[Start, Callable[[_Operation], Starts]] = {
@@ -290,7 +278,7 @@ def measure_started(
     def measure(batch: int, count: int) -> Floats:  # noqa: ARG001
         seconds, own_late = starts.run(count)
         seconds = np.maximum(seconds, 0.0)  # a tick may end before the start that it was rounded down to
-        slowest, late = _slowest(session, seconds), _anyone(session, own_late)
+        slowest, late = session.slowest(seconds), _anyone(session, own_late)
         starts.adapt(seconds, slowest, late)
         if session.options.per_rank:
             rows = session.comm.gather(seconds[late == 0])

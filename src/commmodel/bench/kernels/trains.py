@@ -65,20 +65,8 @@ def time_trains(
 
     loop = trains.blocking_train if mode == "blocking" else trains.immediate_train
     buffer = session.send_buffer if session.first else session.receive_buffer
-    ticks = loop(
-        session.comm, session.peer, session.first, buffer, size, stride(size), count, delay, answer,
-        repetitions, session.clock_number, session.touched,
-    )  # fmt: skip
-    return session.seconds(ticks) * session.first
-
-
-def _single_seconds(session: Session, size: int, mode: SendMode) -> float:
-    """Return PRTT(1, 0, s), on both ranks."""
-
-    def singles(repetitions: int) -> NDArray[np.float64]:
-        return time_trains(session, size, mode, count=1, answer=1, repetitions=repetitions)
-
-    return undisturbed_seconds(session, singles)
+    train = buffer, size, stride(size), count, delay, answer
+    return session.timed(loop, *session.pair, *train, repetitions) * session.first
 
 
 def _wait_seconds(session: Session, delay: int) -> float:
@@ -92,11 +80,13 @@ def _wait_seconds(session: Session, delay: int) -> float:
 
 def _measure(session: Session, train: Train) -> Record | None:
     size, mode = train.message_size, train.mode
-    delay = session.ticks(_single_seconds(session, size, mode)) if train.delayed else 0
+    delay = 0
 
-    def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
-        return time_trains(session, size, mode, count=train.messages, delay=delay, answer=1, repetitions=repetitions)
+    def measure(repetitions: int, count: int = train.messages) -> NDArray[np.float64]:
+        return time_trains(session, size, mode, count=count, delay=delay, answer=1, repetitions=repetitions)
 
+    if train.delayed:  # by PRTT(1, 0, s)
+        delay = session.ticks(undisturbed_seconds(session, lambda repetitions: measure(repetitions, 1)))
     record = sampled(session, train, measure)
     if record is None or not train.delayed:
         return record

@@ -32,15 +32,15 @@ def _measure(session: Session, configuration: Unexpected) -> Record | None:
     def received(repetitions: int, delay: int | None = None) -> NDArray[np.float64]:
         """Return the times on the receiver, which is the root, and 0 elsewhere."""
         ticks = unexpected.receives(
-            session.comm, session.peer, session.first, buffer, configuration.message_size, delay is not None,
-            delay or 0, repetitions, session.clock_number,
+            *session.pair, buffer, configuration.message_size, delay is not None, delay or 0, repetitions,
+            session.clock_number,
         )  # fmt: skip
         return session.seconds(ticks) * session.first
 
     delay = None
     if configuration.receive == "late":
         delay = session.ticks(_PATIENCE * undisturbed_seconds(session, received))
-    return sampled(session, configuration, lambda _, repetitions: received(repetitions, delay))
+    return sampled(session, configuration, lambda repetitions: received(repetitions, delay))
 
 
 def _effort(configuration: Unexpected) -> Effort:
