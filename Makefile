@@ -183,6 +183,7 @@ lint: .venv/.test-ready
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	.venv/bin/basedpyright --pythonpath .venv/bin/python
 	PATH=$(CURDIR)/.venv/bin:$$PATH cython-lint src
 	.venv/bin/clang-format --dry-run -Werror $(wildcard src/commmodel/_core/*/*.[ch] src/commmodel/_core/*/*/*.[ch] src/commmodel/_core/*/*.[ch]pp tests/core/online/*.[ch] bench_c/*.[ch])
 	.venv/bin/codespell src tests tools benchmarks bench_c fuzz packaging docs conf setup.py Makefile *.md

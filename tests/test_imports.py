@@ -56,7 +56,7 @@ MAY_IMPORT = {
     },
     "cli": {"*"},
     "__main__": {"cli"},
-    "__init__": {"shadow"},
+    "__init__": {"*"},
 }
 """Part of commmodel -> the parts that it may import beside itself and `BASE`, inside functions too.
 

@@ -5,8 +5,8 @@ import ast
 from support.paths import ROOT
 
 TESTS = ROOT / "tests"
-OF_ALL = {"cluster", "oracles", "support"}
-"""Folders that belong to no room: tests of several emulated hosts, values from elsewhere, helpers."""
+OF_ALL = {"cluster", "oracles", "support", "typed"}
+"""Folders that belong to no room: tests of several emulated hosts, values from elsewhere, helpers, scripts as users write them."""
 OF_THE_CORE = {"core", "mpi"}
 """Tests of the compiled core; those in mpi/ run on several ranks."""
 

@@ -17,7 +17,32 @@ from typing import TYPE_CHECKING
 from commmodel.lazy import attributes
 
 if TYPE_CHECKING:
+    from commmodel import (
+        bench,
+        collectives,
+        documents,
+        errors,
+        fit,
+        formats,
+        machine,
+        models,
+        optimize,
+        overlap,
+        predict,
+        record,
+        report,
+        results,
+        scaling,
+        shadow,
+        simulate,
+        statistics,
+        sweep,
+        units,
+    )
+    from commmodel import pytest_plugin as pytest_plugin
     from commmodel.shadow import sampled, shared_array
+else:
+    __getattr__, __dir__ = attributes(__name__)
 
 __version__ = "1.0.0"
 __all__ = [
@@ -25,10 +50,3 @@ __all__ = [
     "predict", "record", "report", "results", "sampled", "scaling", "shadow", "shared_array", "simulate", "statistics",
     "sweep", "units",
 ]  # fmt: skip
-
-
-__getattr__ = attributes(__name__, {*__all__, "pytest_plugin"} - {"sampled", "shared_array"})
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any, cast
@@ -10,35 +10,32 @@ from typing import Any, cast
 __all__ = ["attributes"]
 
 
-def attributes(package: str, modules: Collection[str] = ()) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package: it loads what the package imports under ``if TYPE_CHECKING:``.
+def attributes(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package: its imports under ``if TYPE_CHECKING:``, and ``__all__``.
 
     Parameters
     ----------
     package : str
         Its ``__name__``.
-    modules : collection of str
-        Modules within the package that are reached as its attributes.
 
     Examples
     --------
     >>> import commmodel
-    >>> package = attributes("commmodel", ["errors"])
-    >>> package("sampled").__module__, package("errors").__name__
-    ('commmodel.shadow', 'commmodel.errors')
-    >>> package("nosuch")
+    >>> attribute, names = attributes("commmodel")
+    >>> attribute("sampled").__module__, attribute("errors").__name__, "errors" in names()
+    ('commmodel.shadow', 'commmodel.errors', True)
+    >>> attribute("nosuch")
     Traceback (most recent call last):
     AttributeError: module 'commmodel' has no attribute 'nosuch'
     """
 
     def attribute(name: str) -> Any:
-        if name in modules:
-            return import_module(f"{package}.{name}")
-        if not name.startswith("__") and name in (module_of := _imports(package)):
-            return getattr(import_module(module_of[name]), name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if name.startswith("__") or name not in (module_of := _imports(package)):
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = module_of[name]
+        return import_module(f"{package}.{name}") if module == package else getattr(import_module(module), name)
 
-    return attribute
+    return attribute, lambda: [*sys.modules[package].__all__]
 
 
 @cache
@@ -49,4 +46,4 @@ def _imports(package: str) -> dict[str, str]:
     _, _, rest = source.partition("\nif TYPE_CHECKING:\n")
     block = re.split(r"\n(?=\S)", rest, maxsplit=1)[0]
     imports = re.findall(r"from ([\w.]+) import (?:\(([^)]*)\)|(.*))", block)
-    return {name: module for module, *names in imports for name in re.findall(r"\w+", "".join(names))}
+    return {name: module for module, *names in imports for name in re.findall(r"(\w+)(?: as \w+)?", "".join(names))}

@@ -4,6 +4,13 @@
 `kernels` what is measured (a registry), `driver` in which order and how long. The timed loops are in `_core`.
 """
 
+from typing import TYPE_CHECKING
+
 from commmodel.lazy import attributes
 
-__getattr__ = attributes(__name__, ["kernels", "placement", "sampling", "synchronisation"])
+if TYPE_CHECKING:
+    from commmodel.bench import kernels, placement, sampling, synchronisation
+else:
+    __getattr__, __dir__ = attributes(__name__)
+
+__all__ = ["kernels", "placement", "sampling", "synchronisation"]

@@ -11,13 +11,14 @@ from commmodel.collectives.operation import OPERATIONS, Operation
 from commmodel.lazy import attributes
 
 if TYPE_CHECKING:
+    from commmodel.collectives import library, verification
     from commmodel.collectives.algorithms.registry import ALGORITHMS, Algorithm, algorithm, build, summary
     from commmodel.collectives.schedule import Nodes, Problem, Schedule
     from commmodel.collectives.settings import CollectiveSettings
+else:
+    __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
     "ALGORITHMS", "OPERATIONS", "Algorithm", "CollectiveSettings", "Nodes", "Operation", "Problem", "Schedule",
-    "algorithm", "build", "summary",
+    "algorithm", "build", "library", "summary", "verification",
 ]  # fmt: skip
-
-__getattr__ = attributes(__name__, ["library", "verification"])

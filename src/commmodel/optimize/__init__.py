@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from commmodel.optimize.problem import Candidates, TransferProblem
     from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
     from commmodel.optimize.surfaces import SurfaceAxes, surface
+else:
+    __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
     "LIMITS", "Candidates", "Choice", "MessageCosts", "RejectedCandidate", "Sensitivity", "SurfaceAxes",
@@ -38,9 +40,6 @@ __all__ = [
 
 _ALL_BUT = 0.95
 """Share of the highest rate that is as good as all of it."""
-
-
-__getattr__ = attributes(__name__)
 
 
 def communicating_processes(machine: Machine, message_size: float, path: str | None = None) -> int:

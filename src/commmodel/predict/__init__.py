@@ -22,12 +22,11 @@ from commmodel.predict.seconds import Seconds
 
 if TYPE_CHECKING:
     from commmodel.predict.comparison import ComparedTime, Comparison, ErrorSummary, compare, summarise
+else:
+    __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
     "MODELS", "CollectivePrediction", "ComparedTime", "Comparison", "ErrorSummary", "Prediction", "Seconds",
     "algorithm_seconds", "algorithms", "collective", "collective_reach", "compare", "halo", "send", "summarise",
     "with_byte_times",
 ]  # fmt: skip
-
-
-__getattr__ = attributes(__name__)

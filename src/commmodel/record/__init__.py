@@ -14,6 +14,11 @@ from commmodel.record.calls import CALLS, Call
 from commmodel.record.launching import launch
 
 if TYPE_CHECKING:
+    from commmodel.record import actions as actions
+    from commmodel.record import computations as computations
+    from commmodel.record import files as files
+    from commmodel.record import matrices as matrices
+    from commmodel.record import profiles as profiles
     from commmodel.record.actions import RecordedActions
     from commmodel.record.computations import computation
     from commmodel.record.conversion import convert
@@ -23,11 +28,10 @@ if TYPE_CHECKING:
     from commmodel.record.profiles import Profile, profile
     from commmodel.record.replaying import workload
     from commmodel.record.timelines import timeline
+else:
+    __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
     "CALLS", "Call", "Efficiency", "Matrix", "Profile", "RecordedActions", "Recording", "computation", "convert",
     "efficiency", "is_recording", "launch", "load", "matrix", "profile", "timeline", "workload",
 ]  # fmt: skip
-
-
-__getattr__ = attributes(__name__, ["actions", "computations", "files", "matrices", "profiles"])

@@ -21,24 +21,21 @@ if TYPE_CHECKING:
     from commmodel.report.simulation.gantt_page import write_gantt
     from commmodel.report.simulation.what_if_page import write_what_if
     from commmodel.report.tables import environment_table, machine_table, measurements_table
+else:
+    _attribute, __dir__ = attributes(__name__)
+
+    def __getattr__(name: str) -> object:
+        try:
+            return _attribute(name)
+        except ModuleNotFoundError as error:
+            missing = (error.name or "").partition(".")[0]
+            if missing not in {"jinja2", "markupsafe", "matplotlib"}:
+                raise
+            problem = f"reports need {missing}, which is not here: pip install 'commmodel[report]'"
+            raise MissingPackageError(problem) from None
+
 
 __all__ = [
     "environment_table", "machine_table", "measurements_table", "render", "write_check", "write_comparison",
     "write_gantt", "write_html", "write_recording", "write_validation", "write_what_if",
 ]  # fmt: skip
-
-_EXTRA = {"jinja2", "markupsafe", "matplotlib"}
-
-
-_attribute = attributes(__name__)
-
-
-def __getattr__(name: str) -> object:
-    try:
-        return _attribute(name)
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing not in _EXTRA:
-            raise
-        problem = f"reports need {missing}, which is not here: pip install 'commmodel[report]'"
-        raise MissingPackageError(problem) from None

@@ -5,6 +5,8 @@ expectation, `judge` judges samples by it, `fit` models many kernels at once, `c
 and `predict_at` predicts at a scale.
 """
 
+from typing import TYPE_CHECKING
+
 from commmodel.lazy import attributes
 from commmodel.scaling.checking import CheckResult, MemoryLimit, check
 from commmodel.scaling.collected import CollectedSeries, collect
@@ -21,6 +23,13 @@ from commmodel.scaling.settings import CheckSettings, model
 from commmodel.scaling.surface import SurfaceModel, fit_surface
 from commmodel.scaling.verdict import Judgement, Verdict, judge
 
+if TYPE_CHECKING:
+    from commmodel.scaling import bootstrap as bootstrap
+    from commmodel.scaling import overview as overview
+    from commmodel.scaling import search_space as search_space
+else:
+    __getattr__, __dir__ = attributes(__name__)
+
 __all__ = [
     "STATISTICS", "BrokenRule", "CheckResult", "CheckSettings", "CollectedSeries", "Difference", "Differences",
     "Expectation", "Expectations", "Fits", "FunctionRule", "Growth", "Guideline", "JointVerdict", "Judgement",
@@ -28,5 +37,3 @@ __all__ = [
     "differences", "fit", "fit_surface", "fit_term", "judge", "largest_scale", "load", "model", "parse_growth",
     "parse_rule", "predict_at", "published", "reduce", "series_over",
 ]  # fmt: skip
-
-__getattr__ = attributes(__name__, ["overview", "search_space", "bootstrap"])

@@ -18,6 +18,8 @@ Main entry: `run`; GOAL schedules are another kind of work, which `delays.run_sc
 need are loaded at their first use.
 """
 
+from typing import TYPE_CHECKING
+
 from commmodel.lazy import attributes
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, fluid
@@ -25,11 +27,22 @@ from commmodel.simulate.operations import OPERATION, Code, Program
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.run import run
 
+if TYPE_CHECKING:
+    from commmodel.simulate import (
+        from_machine,
+        goal,
+        online,
+        platform,
+        scenario,
+        timeline,
+        traces,
+        what_if,
+        work,
+    )
+else:
+    __getattr__, __dir__ = attributes(__name__)
+
 __all__ = [
     "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Network", "Program", "SimulationResult", "fluid",
-    "run",
+    "from_machine", "goal", "online", "platform", "run", "scenario", "timeline", "traces", "what_if", "work",
 ]  # fmt: skip
-
-_MODULES = ("from_machine", "goal", "online", "platform", "scenario", "timeline", "traces", "what_if", "work")
-
-__getattr__ = attributes(__name__, _MODULES)

@@ -5,12 +5,20 @@ Source: Hunold and Carpen-Amarie (2016), who found the launch to be a factor of 
 shuffled order. Main entries: `make`, `run`, `states` and `gather`.
 """
 
+from typing import TYPE_CHECKING
+
 from commmodel.lazy import attributes
 from commmodel.sweep.gathering import GatherResult, JobState, gather, states
 from commmodel.sweep.plan import Job, Plan, Slurm, load
 from commmodel.sweep.running import Failure, run
 from commmodel.sweep.scripts import make
 
-__all__ = ["Failure", "GatherResult", "Job", "JobState", "Plan", "Slurm", "gather", "load", "make", "run", "states"]
+if TYPE_CHECKING:
+    from commmodel.sweep import interleaving
+else:
+    __getattr__, __dir__ = attributes(__name__)
 
-__getattr__ = attributes(__name__, ["interleaving"])
+__all__ = [
+    "Failure", "GatherResult", "Job", "JobState", "Plan", "Slurm", "gather", "interleaving", "load", "make", "run",
+    "states",
+]  # fmt: skip

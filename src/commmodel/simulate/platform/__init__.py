@@ -14,11 +14,12 @@ from commmodel.simulate.platform.file import dump, dumps, load, loads, published
 from commmodel.simulate.platform.topologies import *  # noqa: F403  (its functions)
 
 if TYPE_CHECKING:
+    from commmodel.simulate.platform import topology as topology
+    from commmodel.simulate.platform import xml_settings as xml_settings
     from commmodel.simulate.platform.xml import read_xml
     from commmodel.simulate.platform.xml_settings import network
+else:
+    __getattr__, __dir__ = attributes(__name__)
 
 __all__ = ["Platform", "dump", "dumps", "load", "loads", "network", "published", "read_xml"]
 __all__ += topologies.__all__
-
-
-__getattr__ = attributes(__name__, ["topology", "xml_settings"])

@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from commmodel.simulate.timeline.paje import write_paje
     from commmodel.simulate.timeline.perfetto import write_perfetto
     from commmodel.simulate.timeline.writing import WRITERS, dump
+else:
+    __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
     "STATE_NAMES", "WRITERS", "State", "Timeline", "dump", "load", "split_waits", "write_csv",
     "write_paje", "write_perfetto",
 ]  # fmt: skip
-
-
-__getattr__ = attributes(__name__)

@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     from commmodel.simulate.work.application_kernels import cg, lu
     from commmodel.simulate.work.exchanges import halo, pair, pairwise, read_sparse, ring, shifts, sparse
     from commmodel.simulate.work.sequences import between_marks, mark, repeat, sequence, slowest
+else:
+    __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
     "between_marks", "cg", "collective", "halo", "lu", "mark", "pair", "pairwise", "read_sparse", "repeat", "ring",
     "sequence", "shifts", "slowest", "sparse",
 ]  # fmt: skip
-
-
-__getattr__ = attributes(__name__)

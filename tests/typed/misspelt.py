@@ -1,0 +1,17 @@
+"""Each ignored error must be one: mypy --strict refuses a comment that nothing needs."""
+
+import commmodel
+from commmodel import collectives, optimize, predict, record, report, scaling, simulate, sweep
+
+commmodel.machne  # type: ignore[attr-defined]
+collectives.bulid  # type: ignore[attr-defined]
+optimize.chose  # type: ignore[attr-defined]
+predict.sned  # type: ignore[attr-defined]
+record.laod  # type: ignore[attr-defined]
+report.rendr  # type: ignore[attr-defined]
+scaling.juge  # type: ignore[attr-defined]
+simulate.scenari  # type: ignore[attr-defined]
+simulate.platform.flt  # type: ignore[attr-defined]
+simulate.timeline.dmp  # type: ignore[attr-defined]
+simulate.work.hallo  # type: ignore[attr-defined]
+sweep.gathr  # type: ignore[attr-defined]
