@@ -78,3 +78,24 @@ def test_collectives_of_an_intercommunicator_may_be_pending_at_once(tmp_path):
     assert done.returncode == 0, done.stderr
     lines = [line for line in (done.stderr + done.stdout).splitlines() if line[:1].isdigit()]
     assert sorted(lines) == ["0 [1, 3]", "1 [0, 2, 4]", "2 [1, 3]", "3 [0, 2, 4]", "4 [1, 3]"]
+
+
+GROUPS = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+pair = world.Get_group().Incl([world.rank // 2 * 2, world.rank // 2 * 2 + 1])
+first = MPI.Intracomm.Create_from_group(pair, {text})
+second = world.Create_group(pair, 7 + world.rank // 2)
+print(world.rank, first.allreduce(world.rank), second.allreduce(1))
+"""
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(("text", "code"), [("'ab'", 0), ("'bA' if world.rank else 'ab'", 1)])  # of one hash, by 33s
+def test_groups_make_communicators_where_all_give_the_same_text(tmp_path, text, code):
+    done = simulate_script(tmp_path, GROUPS.format(text=text), "--compute", "0", processes=4)
+    assert (done.returncode != 0) == code, done.stderr
+    lines = [line for line in (done.stderr + done.stdout).splitlines() if re.fullmatch(r"\d \d \d", line)]
+    assert sorted(lines) == (["2 5 2", "3 5 2"] if code else ["0 1 2", "1 1 2", "2 5 2", "3 5 2"])
+    if code:
+        assert "MPI_Comm_create_from_group" in done.stderr

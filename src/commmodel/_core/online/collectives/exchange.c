@@ -199,12 +199,9 @@ void gather_all(struct communicator *communicator, const char *name, const void 
     const int size = ((struct shared_call *)online_at(world, call))->size;
     if (numbers != NULL) make_numbers(call, count, numbers);
     if (size > 1 && communicator->remote == NULL) {
-        struct communicator acting = *communicator;
-        if (communicator->number < 0) acting.number = numbers[1];  // of ranks that have no communicator yet
         const uint64_t allreduce = new_call(ALLREDUCE, 0, 0);
         call_at(allreduce)->sent = 8;
-        act_on(&acting, call, allreduce);
-        communicator->defined = acting.defined;
+        act_on(communicator, call, allreduce);
     }
     bool yielded = false;
     while (((struct shared_call *)online_at(world, call))->arrival_count < size) {

@@ -180,18 +180,65 @@ EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group handle, MPI_Comm *newcomm) {
     return split("MPI_Comm_create", communicator, color, position == NONE ? 0 : position, newcomm);
 }
 
-// A communicator of a group, whose ranks alone call; all of them name the call alike.
-static int of_group(const char *call, struct communicator *parent, struct group *group, unsigned name,
-                    MPI_Comm *newcomm) {
+enum { OF_LEADERS = -3, OF_SIDE, FROM_GROUP };  // calls with a text
+
+// A call of ranks that have no communicator yet; the list has it until all of them have come.
+struct group_call {
+    uint64_t next;
+    int32_t number;  // of the new communicator
+    int32_t arrival_count;
+    uint64_t length;
+    char name[];
+};
+
+// What a call is known by: its text and number, and its ranks in their order.
+static char *name_of_call(const char *text, int64_t number, const struct group *group, size_t *length) {
+    const size_t text_size = strlen(text) + 1, ranks_size = sizeof(int) * (size_t)group->size;
+    *length = text_size + sizeof number + ranks_size;
+    char *name = allocate(*length);
+    memcpy(name, text, text_size);
+    memcpy(name + text_size, &number, sizeof number);
+    memcpy(name + text_size + sizeof number, group->ranks, ranks_size);
+    return name;
+}
+
+// The number of the communicator that the ranks of a group make.
+static int join_group_call(const char *text, int64_t number, const struct group *group) {
+    size_t length;
+    char *name = name_of_call(text, number, group, &length);
+    struct group_call *call = NULL;
+    uint64_t *link = &world->group_calls;
+    for (; *link != 0; link = &call->next) {
+        call = online_at(world, *link);
+        if (call->length == length && memcmp(call->name, name, length) == 0) break;
+    }
+    const uint64_t offset = *link ? *link : allocate_shared(sizeof *call + length, "a communicator's group");
+    call = online_at(world, offset);
+    if (*link == 0) {
+        *call = (struct group_call){.number = world->communicators++, .length = length};
+        memcpy(call->name, name, length);
+        *link = offset;
+    }
+    free(name);
+    const int communicator_number = call->number;
+    if (++call->arrival_count == group->size) {
+        *link = call->next;
+        online_free(world, offset);
+    }
+    return communicator_number;
+}
+
+// A communicator of a group, whose ranks alone call, with the same text and number.
+static int of_group(const char *call, struct communicator *parent, struct group *group, const char *text,
+                    int64_t number, MPI_Comm *newcomm) {
     *newcomm = MPI_COMM_NULL;
     if (rank_in(group, my_rank) == NONE) return MPI_SUCCESS;
-    name += 2166136261u;
-    for (int i = 0; i < group->size; i++) name = (name ^ (unsigned)(group->ranks[i] + 1)) * 16777619u;  // FNV-1
-    struct communicator *members = new_communicator(keep_group(group), NULL, 0, -1000000 - (int)(name % 1000000000u));
+    const int communicator_number = join_group_call(text, number, group);
+    struct communicator *members = new_communicator(keep_group(group), NULL, 0, communicator_number);
     int numbers[2];
-    all_of(members, call, numbers, 1);
+    all_of(members, call, numbers, 0);
     drop_communicator(members);
-    *newcomm = build_communicator(parent, keep_group(group), NULL, numbers[0], numbers[1]);
+    *newcomm = build_communicator(parent, keep_group(group), NULL, numbers[0], communicator_number);
     return MPI_SUCCESS;
 }
 
@@ -199,22 +246,16 @@ EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group handle, int tag, MPI_C
     COMMUNICATOR_OR_FAIL(communicator, comm);
     struct group *group = group_of(handle);
     if (group == NULL) return fail(communicator, MPI_ERR_GROUP);
-    const unsigned name = (unsigned)tag * 2654435761u + (unsigned)communicator->number * 40503u;
-    return of_group("MPI_Comm_create_group", communicator, group, name, newcomm);
-}
-
-static unsigned hash_of(const char *words) {
-    unsigned hash = 5381;
-    for (; *words; words++) hash = hash * 33u + (unsigned char)*words;
-    return hash;
+    const int64_t number = (int64_t)communicator->number << 32 | (uint32_t)tag;
+    return of_group("MPI_Comm_create_group", communicator, group, "", number, newcomm);
 }
 
 EXPORT int MPI_Comm_create_from_group(MPI_Group handle, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler,
                                       MPI_Comm *newcomm) {
+    static const char *const call = "MPI_Comm_create_from_group";
     struct group *group = group_of(handle);
     if (group == NULL) return fail_world(MPI_ERR_GROUP);
-    const unsigned name = hash_of(stringtag);
-    const int error = of_group("MPI_Comm_create_from_group", communicator_of(MPI_COMM_WORLD), group, name, newcomm);
+    const int error = of_group(call, communicator_of(MPI_COMM_WORLD), group, stringtag, FROM_GROUP, newcomm);
     if (error != MPI_SUCCESS || *newcomm == MPI_COMM_NULL) return error;
     communicator_of(*newcomm)->info = copy_hints(info);
     communicator_of(*newcomm)->is_of_session = true;
@@ -267,14 +308,14 @@ EXPORT int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_lea
     if (leads && (remote_leader < 0 || remote_leader >= remote->size)) return fail_world(MPI_ERR_RANK);
     MPI_Comm side, leaders = MPI_COMM_NULL;
     int other = 0;
-    of_group(call, parent, local, hash_of(stringtag), &side);
+    of_group(call, parent, local, stringtag, OF_SIDE, &side);
     if (leads) {
         struct group *pair = new_group(2);
         const int peer = remote->ranks[remote_leader];
         other = my_rank < peer;
         pair->ranks[!other] = my_rank;  // in the order of ranks
         pair->ranks[other] = peer;
-        of_group(call, parent, pair, hash_of(stringtag) + 1, &leaders);
+        of_group(call, parent, pair, stringtag, OF_LEADERS, &leaders);
         drop_group(pair);
     }
     MPI_Intercomm_create(side, local_leader, leaders, other, 0, newintercomm);

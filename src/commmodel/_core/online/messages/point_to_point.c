@@ -276,24 +276,41 @@ EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int sou
     return error;
 }
 
+// A receive and a send as one request.
+static int start_exchange(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                          void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                          MPI_Comm comm, bool is_blocking, struct request **joint) {
+    struct request *send_request, *receive_request;
+    int error = new_message(&sends, sendbuf, sendcount, sendtype, dest, sendtag, comm, &send_request);
+    if (error != MPI_SUCCESS) return error;
+    error = new_message(&receives, recvbuf, recvcount, recvtype, source, recvtag, comm, &receive_request);
+    if (error != MPI_SUCCESS) {
+        free_request(send_request);
+        return error;
+    }
+    receive_request->is_blocking = is_blocking;
+    start_receive(receive_request);
+    start_send(send_request);
+    *joint = new_request(&joint_requests, communicator_of(comm));
+    keep_communicator((*joint)->communicator);
+    (*joint)->is_active = true;
+    (*joint)->parts = allocate(2 * sizeof *(*joint)->parts);
+    (*joint)->parts[0] = receive_request;
+    (*joint)->parts[1] = send_request;
+    (*joint)->part_count = 2;
+    return MPI_SUCCESS;
+}
+
 EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                           void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
                           MPI_Comm comm, MPI_Status *status) {
     enter("MPI_Sendrecv");
-    struct request *send_request, *receive_request;
-    int error = new_message(&sends, sendbuf, sendcount, sendtype, dest, sendtag, comm, &send_request);
+    struct request *joint;
+    int error = start_exchange(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+                               recvtag, comm, !has_threads(), &joint);
     if (error == MPI_SUCCESS) {
-        error = new_message(&receives, recvbuf, recvcount, recvtype, source, recvtag, comm, &receive_request);
-        if (error != MPI_SUCCESS) {
-            free_request(send_request);
-        } else {
-            receive_request->is_blocking = !has_threads();
-            start_receive(receive_request);
-            start_send(send_request);
-            error = wait_for(receive_request, status);
-            wait_for(send_request, MPI_STATUS_IGNORE);
-            if (error != MPI_SUCCESS) error = fail(communicator_of(comm), error);
-        }
+        error = wait_for(joint, status);
+        if (error != MPI_SUCCESS) error = fail(communicator_of(comm), error);
     }
     leave();
     return error;
@@ -356,27 +373,12 @@ EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, in
 
 EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                            void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
-                           MPI_Comm comm, MPI_Request *handle) {
+                           MPI_Comm comm, MPI_Request *request) {
     enter("MPI_Isendrecv");
-    struct request *send_request, *receive_request;
-    int error = new_message(&sends, sendbuf, sendcount, sendtype, dest, sendtag, comm, &send_request);
-    if (error == MPI_SUCCESS) {
-        error = new_message(&receives, recvbuf, recvcount, recvtype, source, recvtag, comm, &receive_request);
-        if (error != MPI_SUCCESS) {
-            free_request(send_request);
-        } else {
-            start_receive(receive_request);
-            start_send(send_request);
-            struct request *joint = new_request(&joint_requests, communicator_of(comm));
-            keep_communicator(joint->communicator);
-            joint->is_active = true;
-            joint->parts = allocate(2 * sizeof *joint->parts);
-            joint->parts[0] = receive_request;
-            joint->parts[1] = send_request;
-            joint->part_count = 2;
-            *handle = joint->handle;
-        }
-    }
+    struct request *joint;
+    const int error = start_exchange(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+                                     recvtag, comm, false, &joint);
+    if (error == MPI_SUCCESS) *request = joint->handle;
     leave();
     return error;
 }

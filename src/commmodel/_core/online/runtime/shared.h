@@ -129,6 +129,7 @@ struct online_world {
     int32_t contexts[ONLINE_CONTEXTS];   // how many ranks use each
     int32_t communicators;               // numbers given so far
     uint64_t instances[ONLINE_BUCKETS];  // open collective calls, by communicator and number
+    uint64_t group_calls;                // open calls of new_communicators.c
     uint32_t next_call_tag;              // below FIRST_CALL_TAG
     int32_t has_used_all_tags;           // so that they begin again
     uint64_t partitioned_tags;           // list of partitioned.c
