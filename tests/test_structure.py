@@ -6,7 +6,7 @@ from support.paths import ROOT
 
 TESTS = ROOT / "tests"
 OF_ALL = {"cluster", "oracles", "support", "typed"}
-"""Folders that belong to no room: tests of several emulated hosts, values from elsewhere, helpers, scripts as users write them."""
+"""Folders that belong to no room: several emulated hosts, values from elsewhere, helpers, scripts of users."""
 OF_THE_CORE = {"core", "mpi"}
 """Tests of the compiled core; those in mpi/ run on several ranks."""
 
