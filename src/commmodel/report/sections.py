@@ -89,8 +89,8 @@ def _path_section(tables: PathTables, *, is_one_launch: bool) -> MeasuredSection
     return MeasuredSection(
         f"Measurements, {tables.path}",
         (
-            *(HintedTable(tables.times, times) for _ in [tables.times] if tables.times is not None),
-            *(HintedTable(tables.pairs, _RATES) for _ in [tables.pairs] if tables.pairs is not None),
+            *([HintedTable(tables.times, times)] if tables.times is not None else []),
+            *(HintedTable(table, _RATES) for table in tables.pairs),
             *(HintedTable(table, _STREAM_RATES) for table in tables.streams),
             *(HintedTable(replace(table, title=f"{tables.path}, {table.title}"), _BELOW) for table in tables.details),
         ),

@@ -14,7 +14,6 @@ import matplotlib.style
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
@@ -103,30 +102,18 @@ def _plain(text: str) -> str:
     return f"{float(number):g} {unit}".replace("-", "−")
 
 
-def _sizes_on(axis: Axis, smallest: float, largest: float) -> None:
-    """Set ticks at powers of two on an axis of sizes."""
+def size_axis(axes: Axes, smallest: float, largest: float, *, is_vertical: bool = False) -> None:
+    """Make x, or y, a logarithmic axis of message sizes, with powers of two as ticks."""
+    axis = axes.yaxis if is_vertical else axes.xaxis
+    (axes.set_yscale if is_vertical else axes.set_xscale)("log", base=2)
+    (axes.set_ylim if is_vertical else axes.set_xlim)(smallest / _ROOM, largest * _ROOM)
+    axis.set_label_text("message size S" if is_vertical else "message size")
     first, last = math.floor(math.log2(smallest)), math.ceil(math.log2(largest))
     step = max(1, math.ceil((last - first) / _MOST_TICKS))
     powers = [2.0**power for power in range(first, last + 1, step)]
     axis.set_major_locator(FixedLocator([size for size in powers if smallest / _ROOM <= size <= largest * _ROOM]))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda size, _: format_size(size)))
-
-
-def size_axis(axes: Axes, smallest: float, largest: float) -> None:
-    """Make x a logarithmic axis of message sizes, with powers of two as ticks."""
-    axes.set_xscale("log", base=2)
-    axes.set_xlim(smallest / _ROOM, largest * _ROOM)
-    _sizes_on(axes.xaxis, smallest, largest)
-    axes.set_xlabel("message size")
-
-
-def vertical_size_axis(axes: Axes, smallest: float, largest: float) -> None:
-    """Make y a logarithmic axis of message sizes, with powers of two as ticks."""
-    axes.set_yscale("log", base=2)
-    axes.set_ylim(smallest / _ROOM, largest * _ROOM)
-    _sizes_on(axes.yaxis, smallest, largest)
-    axes.set_ylabel("message size S")
 
 
 def count_axis(axes: Axes, counts: Sequence[float], label: str) -> None:

@@ -1,7 +1,8 @@
-"""A figure under construction: axes, series and legend. Main entries: `Canvas`, `new_canvas` and `draw_series`."""
+"""A figure under construction: axes, series and legend. Main entries: `Canvas`, `new_canvas`, `draw_series`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Literal, NamedTuple
 
 from matplotlib.axes import Axes
@@ -55,6 +56,17 @@ def draw_series(
     canvas.axes.plot(places, values, style.marker, color=style.colour, gid=key, zorder=3, clip_on=False)
     canvas.points[key] = list(tips)
     canvas.shown += values
+
+
+def cycled_styles(labels: Iterable[str], dashes: Dashes = "-") -> tuple[list[SeriesStyle], dict[str, str]]:
+    """Return a style for each series of these names, and all colours of their plot."""
+    labels = list(labels)
+    colours = look.pair_colours(len(labels))
+    styles = [
+        SeriesStyle(colour, marker, label, dashes)
+        for (colour, _), marker, label in zip(colours, cycle(look.MARKERS), labels, strict=False)
+    ]
+    return styles, look.FIXED_COLOURS | dict(colours)
 
 
 def legend_of(canvas: Canvas, styles: Sequence[SeriesStyle], columns: int = 4) -> None:

@@ -1,15 +1,16 @@
 """Numbers as cells of a table: parameters, medians, factors, records, each with its interval.
 
-Main entries: `parameter_cell`, `measured_cell`, `record_cell` and `error_words`.
+Main entries: `parameter_cell`, `measured_cell`, `record_cell`, `error_words` and `size_table`.
 """
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from commmodel.machine import Parameter
-from commmodel.report.kit.tables import Cell
+from commmodel.report.kit.tables import Cell, Table, right
 from commmodel.results import Record
 from commmodel.units import format_interval, format_quantity, format_size
 
@@ -17,7 +18,7 @@ CALLS = {"isend": "MPI_Isend", "irecv": "MPI_Irecv", "put": "MPI_Put", "get": "M
 """Operation of the kernels burst and queue -> the call that begins a message."""
 _EARLY = {"time", "repetitions"}
 
-_Column = TypeVar("_Column", bound=Hashable)
+_Column = TypeVar("_Column", bound=Any)
 
 
 def _interval_cell(value: float, low: float | None, high: float | None, unit: str) -> Cell:
@@ -91,10 +92,26 @@ def record_cell(record: Record | None) -> Cell:
     return cell._replace(value=starred(cell.value, record))
 
 
-def size_rows(
-    cells: Mapping[int, Mapping[_Column, Sequence[Record]]], columns: Sequence[_Column]
-) -> Iterable[tuple[Cell, ...]]:
-    """Yield a row for each size, and further rows for repeated configurations."""
-    for size, row in sorted(cells.items()):
-        for repeated in zip_longest(*(row.get(column, []) for column in columns)):
-            yield Cell(format_size(size)), *map(record_cell, repeated)
+def size_table(
+    title: str,
+    cells: Iterable[tuple[int, _Column, Cell]],
+    heading: Callable[[_Column], str],
+    note: str,
+    columns: Sequence[_Column] = (),
+) -> list[Table]:
+    """Return a table with a row for each size, and further rows for repeated cells; none without cells.
+
+    The columns ascend, or are as given.
+    """
+    rows: dict[int, dict[_Column, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    for size, column, cell in cells:
+        rows[size][column].append(cell)
+    shown = columns or sorted({column for row in rows.values() for column in row})
+    body = tuple(
+        (Cell(format_size(size)), *(cell or Cell("") for cell in repeated))
+        for size, row in sorted(rows.items())
+        for repeated in zip_longest(*(row.get(column, ()) for column in shown))
+    )
+    notes = (note,) if note else ()
+    headings = right("size", *map(heading, shown))
+    return [Table(title, headings, body, notes, details="none", alike_from=1)] if rows else []

@@ -4,10 +4,11 @@ All maps of all reports have one scale, in steps of about a factor of two, so th
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.collections import PolyCollection
+from matplotlib.patches import Patch
 
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.canvas import Canvas
@@ -38,6 +39,16 @@ def borders(sizes: Sequence[int]) -> list[float]:
         return [sizes[0] / _OCTAVE**0.5, sizes[0] * _OCTAVE**0.5]
     inner = np.sqrt(np.array(sizes[1:], dtype=np.float64) * np.array(sizes[:-1], dtype=np.float64))
     return [sizes[0] ** 2 / float(inner[0]), *inner.tolist(), sizes[-1] ** 2 / float(inner[-1])]
+
+
+def box(west: float, east: float, south: float, north: float) -> Corners:
+    """Return the corners of a cell."""
+    return [(west, south), (east, south), (east, north), (west, north)]
+
+
+def patches(colours: Iterable[str], names: Iterable[str]) -> list[Patch]:
+    """Return the legend of classes of cells."""
+    return [Patch(facecolor=colour, edgecolor="none", label=name) for colour, name in zip(colours, names, strict=True)]
 
 
 def draw_cells(

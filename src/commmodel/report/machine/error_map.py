@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.patches import Patch
 
 from commmodel.machine import recommended_model
 from commmodel.machine.model_choice import ONE_WAY, two_way
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Plot
 from commmodel.report.kit.canvas import Canvas, new_canvas
-from commmodel.report.kit.maps import STEPS, Corners, borders, draw_cells, step_names, step_of
+from commmodel.report.kit.maps import STEPS, Corners, borders, box, draw_cells, patches, step_names, step_of
 from commmodel.report.machine.model_curves import RECOMMENDED, prediction
 from commmodel.report.machine.series import PathSeries, pairs_word
 from commmodel.units import format_ratio, format_size, format_time
@@ -81,15 +80,11 @@ def _draw(series: PathSeries, cells: Sequence[_ErrorCell], key: str, title: str,
     classes: dict[int, list[tuple[Corners, str]]] = defaultdict(list)
     for cell in cells:
         column, row = sizes.index(cell.message_size), counts.index(cell.pairs)
-        west, east = edges[column], edges[column + 1]
-        corners = [(west, row - 0.5), (east, row - 0.5), (east, row + 0.5), (west, row + 0.5)]
+        corners = box(edges[column], edges[column + 1], row - 0.5, row + 0.5)
         classes[step_of(cell.error)].append((corners, cell.words))
     draw_cells(canvas, classes, colours)
     used = list(range(max(classes) + 1))
-    handles = [
-        Patch(facecolor=colours[index][0], edgecolor="none", label=name)
-        for index, name in zip(used, step_names(used), strict=True)
-    ]
+    handles = patches([colours[index][0] for index in used], step_names(used))
     look.legend(canvas.figure, handles, columns=len(used) if len(used) <= _MOST_IN_A_ROW else -(-len(used) // 2))
     look.size_axis(canvas.axes, *series.span)
     canvas.axes.set_xlim(edges[0], edges[-1])

@@ -9,16 +9,14 @@ from commmodel.machine.model_choice import ONE_WAY
 from commmodel.machine.rates import node_rate
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Plot
-from commmodel.report.kit.canvas import Canvas, new_canvas
+from commmodel.report.kit.canvas import Canvas, SeriesStyle, cycled_styles, legend_of, new_canvas
 from commmodel.report.machine.model_curves import prediction
 from commmodel.report.machine.series import (
     MEDIANS,
     PathSeries,
     caption,
-    legend_of_pairs,
     limit_lines,
     mark,
-    pair_styles,
     pairs_word,
 )
 from commmodel.units import format_rate, format_ratio
@@ -41,19 +39,25 @@ def _node_rate(canvas: Canvas, series: PathSeries) -> None:
     canvas.shown.append(rate.value)
 
 
+def _styles(series: PathSeries) -> tuple[dict[int, SeriesStyle], dict[str, str]]:
+    """Return the style of each number of pairs, and all colours of their plot."""
+    styles, colours = cycled_styles((f"k = {pairs}" for pairs in series.counts), "")
+    return dict(zip(series.counts, styles, strict=True)), colours
+
+
 def aggregate(series: PathSeries) -> Plot:
     """Return the plot of the total rate over size: points per number of pairs, and the model's curves."""
     canvas = new_canvas()
-    styles, colours = pair_styles(series.counts)
-    for pairs, colour, marker in styles:
+    styles, colours = _styles(series)
+    for pairs, style in styles.items():
         points = series.points.where(series.points.pairs == pairs)
         rates = pairs * points.message_size / points.seconds
-        mark(canvas, points, rates, f"measured-{series.path}-{pairs}", colour, marker)
+        mark(canvas, points, rates, f"measured-{series.path}-{pairs}", style.colour, style.marker)
         for line in series.lines(pairs):
             rate = pairs * line.message_size / line.seconds
-            canvas.axes.plot(line.message_size, rate, color=colour, linewidth=1.3)
+            canvas.axes.plot(line.message_size, rate, color=style.colour, linewidth=1.3)
             canvas.shown.append(float(rate.max()))
-    legend_of_pairs(canvas, styles)
+    legend_of(canvas, list(styles.values()), 5)
     look.size_axis(canvas.axes, *series.span)
     _node_rate(canvas, series)
     look.linear_axis(canvas.axes, canvas.shown, "B/s", "rate of all pairs, k n / T")
@@ -80,10 +84,10 @@ def aggregate(series: PathSeries) -> Plot:
 def residuals(series: PathSeries) -> Plot | None:
     """Return the plot of the model's signed relative error over size; None without predictions."""
     canvas = new_canvas()
-    styles, colours = pair_styles(series.counts)
+    styles, colours = _styles(series)
     modelled = []
     measured = 0
-    for pairs, colour, marker in styles:
+    for pairs, style in styles.items():
         points = series.points.where(series.points.pairs == pairs)
         sizes = points.message_size.astype(np.float64)
         expected = prediction(series.segments, sizes, pairs, series.model, tables=False)
@@ -91,12 +95,12 @@ def residuals(series: PathSeries) -> Plot | None:
         measured += int((np.isfinite(with_tables) & ~np.isfinite(expected)).sum())
         is_finite = np.isfinite(expected)
         if is_finite.any():
-            modelled.append((pairs, colour, marker))
+            modelled.append(style)
             error = expected[is_finite] / points.seconds[is_finite] - 1
-            mark(canvas, points.where(is_finite), error, f"measured-{series.path}-{pairs}", colour, marker)
+            mark(canvas, points.where(is_finite), error, f"measured-{series.path}-{pairs}", style.colour, style.marker)
     if not modelled:
         return None
-    legend_of_pairs(canvas, modelled)
+    legend_of(canvas, modelled, 5)
     canvas.axes.axhline(0, color=look.INK, linewidth=1, zorder=1)
     look.size_axis(canvas.axes, *series.span)
     look.ratio_axis(canvas.axes, canvas.shown, "(T_model − T) / T")

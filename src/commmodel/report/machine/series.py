@@ -11,7 +11,7 @@ import numpy as np
 from commmodel.fit.points import Points
 from commmodel.machine import Segment
 from commmodel.report.kit import axes as look
-from commmodel.report.kit.canvas import Canvas, SeriesStyle, legend_of
+from commmodel.report.kit.canvas import Canvas
 from commmodel.report.kit.cells import measured_cell
 from commmodel.report.machine.model_curves import RECOMMENDED, Line, lines
 from commmodel.units import format_rate, format_size
@@ -119,15 +119,3 @@ def caption(drawn: Sequence[PathSeries], left_out: int, measured: str, model: st
     if left_out:
         parts.append(f"Left out: {left_out} of 0 bytes or too short for the clock.")
     return " ".join(parts)
-
-
-def pair_styles(counts: Sequence[int]) -> tuple[list[tuple[int, str, str]], dict[str, str]]:
-    """Return (number of pairs, colour, marker) of each number of pairs, and all colours for a plot."""
-    colours = look.pair_colours(len(counts))
-    styles = [(pairs, colours[index][0], look.MARKERS[index % len(look.MARKERS)]) for index, pairs in enumerate(counts)]
-    return styles, look.FIXED_COLOURS | dict(colours)
-
-
-def legend_of_pairs(canvas: Canvas, styles: Sequence[tuple[int, str, str]]) -> None:
-    """Add the numbers of pairs to the legend."""
-    legend_of(canvas, [SeriesStyle(colour, marker, f"k = {pairs}", "") for pairs, colour, marker in styles], 5)

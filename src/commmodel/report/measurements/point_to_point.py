@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from commmodel.report.kit.cells import measured_cell, starred
+from commmodel.report.kit.cells import measured_cell, size_table, starred
 from commmodel.report.kit.tables import Cell, Column, Table, left, right
 from commmodel.report.measurements.bursts import burst_tables
 from commmodel.report.measurements.endings import endings
@@ -29,7 +29,7 @@ class PathTables:
     thresholds: tuple[str, ...]
     times: Table | None
     """Ping-pongs of one pair, with the times inside a send and a receive where they were measured."""
-    pairs: Table | None
+    pairs: tuple[Table, ...]
     streams: tuple[Table, ...]
     """In one direction, a table for each place where the messages of a window arrive."""
     details: tuple[Table, ...]
@@ -112,35 +112,26 @@ def _rate_cell(size: int, pairs: int, record: Record) -> Cell:
 
 def _stream_tables(path: str, records: Sequence[Record]) -> Iterable[Table]:
     for buffers, words in BUFFER_WORDS.items():
-        streams = [
-            record
-            for record in records
-            if isinstance(stream := record.configuration, Stream) and stream.buffers == buffers
-        ]
-        windows = {stream.window for record in streams if isinstance(stream := record.configuration, Stream)}
+        windows = set()
+        streams = []
+        for record in records:
+            if isinstance(stream := record.configuration, Stream) and stream.buffers == buffers:
+                windows.add(stream.window)
+                streams.append(record)
         span = f"{min(windows)} to {max(windows)}" if len(windows) > 1 else "".join(map(str, windows))
         title = f"{path}, k streams together, one way, windows of {span} messages, into {words}: rate k n / T"
-        table = _rate_table(title, streams, Stream)
-        if table is not None:
-            yield table
+        yield from _rate_tables(title, streams, Stream)
 
 
-def _rate_table(title: str, records: Sequence[Record], kernel: type[Pairs | Stream]) -> Table | None:
+def _rate_tables(title: str, records: Sequence[Record], kernel: type[Pairs | Stream]) -> list[Table]:
     """Return the total rate and the median time for each number of pairs and each size."""
-    cells: dict[int, dict[int, list[Cell]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        configuration = record.configuration
-        if isinstance(configuration, kernel) and configuration.node_pairs == 1:  # `node_pairs` has the others
-            size, pairs = configuration.message_size, configuration.pairs
-            cells[size][pairs].append(_rate_cell(size, pairs, record))
-    counts = sorted({pairs for row in cells.values() for pairs in row})
-    rows = tuple(
-        (Cell(format_size(size)), *(cell or Cell("") for cell in repeated))
-        for size, row in sorted(cells.items())
-        for repeated in zip_longest(*(row.get(pairs, []) for pairs in counts))
+    cells = (
+        (several.message_size, several.pairs, _rate_cell(several.message_size, several.pairs, record))
+        for record in records
+        if isinstance(several := record.configuration, kernel)
+        and several.node_pairs == 1  # `node_pairs` has the others
     )
-    columns = right("size", *(f"k = {pairs}" for pairs in counts))
-    return Table(title, columns, rows, details="none", alike_from=1) if rows else None
+    return size_table(title, cells, "k = {}".format, "")
 
 
 def path_tables(measurements: Measurements) -> list[PathTables]:
@@ -154,7 +145,7 @@ def path_tables(measurements: Measurements) -> list[PathTables]:
             path,
             tuple(_threshold(record) for record in records if isinstance(record.configuration, Threshold)),
             _time_table(path, records),
-            _rate_table(f"{path}, k pairs together: rate k n / T", records, Pairs),
+            tuple(_rate_tables(f"{path}, k pairs together: rate k n / T", records, Pairs)),
             tuple(_stream_tables(path, records)),
             (*train_tables(records), *burst_tables(records)),
             endings(records),

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
-from commmodel.report.kit.cells import record_cell, size_rows
+from commmodel.report.kit.cells import record_cell, size_table
 from commmodel.report.kit.tables import Cell, Table, right
 from commmodel.results import Record
 from commmodel.results.configurations import PLogPParameter, SendMode, Train
@@ -37,21 +37,17 @@ def _train_table(mode: SendMode, records: Sequence[Record]) -> Table:
     )
 
 
-def _plogp_table(mode: SendMode, records: Sequence[Record]) -> Table:
-    cells: dict[int, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        if isinstance(plogp := record.configuration, PLogPParameter):
-            cells[plogp.message_size][plogp.quantity].append(record)
-    return Table(
-        f"quantities of pLogP, {mode}",
-        right("size", *_QUANTITIES.values()),
-        tuple(size_rows(cells, tuple(_QUANTITIES))),
-        (
-            "Time of a send, of a receive of a message that is there, of a message in a saturating train, of a round "
-            "trip with an empty answer.",
-        ),
-        details="none",
+def _plogp_tables(mode: SendMode, records: Sequence[Record]) -> list[Table]:
+    cells = (
+        (plogp.message_size, plogp.quantity, record_cell(record))
+        for record in records
+        if isinstance(plogp := record.configuration, PLogPParameter)
     )
+    note = (
+        "Time of a send, of a receive of a message that is there, of a message in a saturating train, of a round trip "
+        "with an empty answer."
+    )
+    return size_table(f"quantities of pLogP, {mode}", cells, _QUANTITIES.__getitem__, note, tuple(_QUANTITIES))
 
 
 def train_tables(records: Iterable[Record]) -> tuple[Table, ...]:
@@ -66,5 +62,5 @@ def train_tables(records: Iterable[Record]) -> tuple[Table, ...]:
                 quantities[mode].append(record)
     return (
         *(_train_table(mode, measured) for mode, measured in trains.items()),
-        *(_plogp_table(mode, measured) for mode, measured in quantities.items()),
+        *(table for mode, measured in quantities.items() for table in _plogp_tables(mode, measured)),
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from commmodel.machine import OverlapProfile
 from commmodel.optimize.progress import progress_sentence
 from commmodel.optimize.validation import Sweep, sweeps
-from commmodel.report.kit.cells import starred
+from commmodel.report.kit.cells import size_table, starred
 from commmodel.report.kit.tables import NOTHING, Cell, Column, Table, right
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Bandwidth, Queue
@@ -82,23 +82,18 @@ def _rate(record: Record) -> Cell:
 
 
 def _bandwidth_tables(measurements: Measurements) -> Iterable[Table]:
-    cells: dict[_Key, dict[int, dict[tuple[int, str], Cell]]] = defaultdict(lambda: defaultdict(dict))
+    cells: dict[_Key, dict[tuple[int, tuple[int, str]], Cell]] = defaultdict(dict)
     for record in measurements.records:
         if isinstance(bandwidth := record.configuration, Bandwidth):
             key = bandwidth.pattern, bandwidth.path if bandwidth.processes == 2 else ""
             way = bandwidth.direction.replace("-", " ")
-            cells[key][bandwidth.message_size][bandwidth.processes, way] = _rate(record)
-    for (pattern, path), by_size in cells.items():
-        measured = sorted({column for row in by_size.values() for column in row})
-        rows = tuple(
-            (Cell(format_size(size)), *(row.get(column, Cell("")) for column in measured))
-            for size, row in sorted(by_size.items())
-        )
+            cells[key][bandwidth.message_size, (bandwidth.processes, way)] = _rate(record)
+    for (pattern, path), of_pattern in cells.items():
+        triples = ((size, column, cell) for (size, column), cell in of_pattern.items())
         title = ", ".join(filter(None, ("bandwidth of a pair", pattern, path)))
         note = "Bytes per second in one direction, of the slowest pair while all p processes communicate"
         note += "." if path else "; to: of the fastest."
-        columns = right("size", *(f"p = {count}, {way}" for count, way in measured))
-        yield Table(title, columns, rows, (note,), details="none", alike_from=1)
+        yield from size_table(title, triples, lambda column: f"p = {column[0]}, {column[1]}", note)
 
 
 def problem_words(sweep: Sweep, *, with_library: bool) -> str:

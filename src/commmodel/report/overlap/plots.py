@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Plot
-from commmodel.report.kit.canvas import Canvas, Dashes, SeriesStyle, draw_series, legend_of, new_canvas
+from commmodel.report.kit.canvas import Canvas, Dashes, SeriesStyle, cycled_styles, draw_series, legend_of, new_canvas
 from commmodel.report.kit.cells import CALLS, measured_cell
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Bandwidth, Burst
@@ -27,10 +27,9 @@ _TWO_STYLES = {"one-way": ("#0072b2", "o"), "both-ways": ("#d55e00", "s")}
 
 def _overhead(operation: str, path: str, bursts: Mapping[int, Mapping[int, Record]]) -> Plot:
     canvas = new_canvas()
-    colours = look.pair_colours(len(bursts))
-    styles, sizes = [], set()
-    for index, (burst, by_size) in enumerate(sorted(bursts.items())):
-        style = SeriesStyle(colours[index][0], look.MARKERS[index % len(look.MARKERS)], f"b = {burst}")
+    styles, colours = cycled_styles(f"b = {burst}" for burst in sorted(bursts))
+    sizes = {size for by_size in bursts.values() for size in by_size}
+    for (burst, by_size), style in zip(sorted(bursts.items()), styles, strict=True):
         measured = sorted(by_size)
         summaries = [by_size[size].summary for size in measured]
         tips = [
@@ -38,15 +37,13 @@ def _overhead(operation: str, path: str, bursts: Mapping[int, Mapping[int, Recor
             for size, summary in zip(measured, summaries, strict=True)
         ]
         draw_series(canvas, measured, [summary.median for summary in summaries], tips, f"burst-{burst}", style)
-        sizes |= set(measured)
-        styles.append(style)
     legend_of(canvas, styles)
     look.size_axis(canvas.axes, min(sizes), max(sizes))
     look.log_axis(canvas.axes, canvas.shown, "s", "overhead o(S, b)")
     call = CALLS[operation]
     words = f"Mean time of one {call} among b in a row: medians, joined (Iancu 2007, Figures 1 and 2)."
     key = f"overhead-{operation}-{path}"
-    return canvas.finish(key, f"Overhead of {call}, {path}", words, look.FIXED_COLOURS | dict(colours))
+    return canvas.finish(key, f"Overhead of {call}, {path}", words, colours)
 
 
 def _rates(canvas: Canvas, by_size: Mapping[int, float], key: str, style: SeriesStyle) -> None:

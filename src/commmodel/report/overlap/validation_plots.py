@@ -14,9 +14,9 @@ from matplotlib.patches import Patch
 from commmodel.optimize.validation import Case, Timed, Validation
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Plot
-from commmodel.report.kit.canvas import Canvas, Dashes, SeriesStyle, draw_series, legend_of, new_canvas
+from commmodel.report.kit.canvas import Canvas, Dashes, cycled_styles, draw_series, legend_of, new_canvas
 from commmodel.report.kit.cells import measured_cell
-from commmodel.report.kit.maps import STEPS, Corners, borders, draw_cells, step_names, step_of
+from commmodel.report.kit.maps import STEPS, Corners, borders, box, draw_cells, patches, step_names, step_of
 from commmodel.report.overlap.measurements import decomposition_words, problem_words
 from commmodel.units import format_ratio, format_size, format_time
 
@@ -43,11 +43,11 @@ def _tip(timed: Timed, case: Case) -> str:
     return f"V = {format_size(case.sweep.volume)}, {where}: {time}, {over} over best"
 
 
-def _fastest_of_each_size(case: Case) -> list[Timed]:
+def _by_size(case: Case) -> dict[int, list[Timed]]:
     by_size: dict[int, list[Timed]] = defaultdict(list)
     for decomposition in case.sweep.decompositions:
         by_size[decomposition.message_size].append(decomposition)
-    return [min(same_size, key=lambda timed: timed.seconds) for same_size in by_size.values()]
+    return by_size
 
 
 def _cells(canvas: Canvas, cases: Sequence[Case], colours: Sequence[tuple[str, str]]) -> list[int]:
@@ -58,11 +58,10 @@ def _cells(canvas: Canvas, cases: Sequence[Case], colours: Sequence[tuple[str, s
     classes: dict[int, list[tuple[Corners, str]]] = defaultdict(list)
     for case in cases:
         column = volumes.index(case.sweep.volume)
-        left, right = across[column], across[column + 1]
-        for fastest in _fastest_of_each_size(case):
+        for same_size in _by_size(case).values():
+            fastest = min(same_size, key=lambda timed: timed.seconds)
             row = sizes.index(fastest.message_size)
-            below, above = up[row], up[row + 1]
-            corners = [(left, below), (right, below), (right, above), (left, above)]
+            corners = box(across[column], across[column + 1], up[row], up[row + 1])
             classes[_class(fastest, case)].append((corners, _tip(fastest, case)))
     draw_cells(canvas, classes, colours)
     look.size_axis(canvas.axes, volumes[0], volumes[-1])
@@ -70,7 +69,7 @@ def _cells(canvas: Canvas, cases: Sequence[Case], colours: Sequence[tuple[str, s
     step = -(-len(volumes) // _MOST_VOLUMES)
     canvas.axes.set_xticks(volumes[::step])
     canvas.axes.set_xlabel("volume V")
-    look.vertical_size_axis(canvas.axes, sizes[0], sizes[-1])
+    look.size_axis(canvas.axes, sizes[0], sizes[-1], is_vertical=True)
     canvas.axes.set_ylim(up[0], up[-1])
     return sorted(classes)
 
@@ -109,10 +108,7 @@ def _map(cases: Sequence[Case], key: str, title: str) -> Plot:
         line.set_markerfacecolor(filling)
         handles.append(line)
     names = ["no faster than blocking" if number == _NO_FASTER else step_names([number])[0] for number in used]
-    handles += [
-        Patch(facecolor=colours[number][0], edgecolor="none", label=name)
-        for number, name in zip(used, names, strict=True)
-    ]
+    handles += patches([colours[number][0] for number in used], names)
     look.legend(canvas.figure, handles, columns=_COLUMNS)
     remark = " In none of them is there anything to hide." * all(case.sweep.nothing_to_hide for case in cases)
     words = (
@@ -125,22 +121,12 @@ def _map(cases: Sequence[Case], key: str, title: str) -> Plot:
 
 def _curves(case: Case, key: str, title: str) -> Plot:
     canvas = new_canvas()
-    by_size: dict[int, list[Timed]] = defaultdict(list)
-    for decomposition in case.sweep.decompositions:
-        by_size[decomposition.message_size].append(decomposition)
-    colours = look.pair_colours(len(by_size))
-    styles = []
-    for index, (size, group) in enumerate(sorted(by_size.items())):
-        style = SeriesStyle(colours[index][0], look.MARKERS[index % len(look.MARKERS)], f"S = {format_size(size)}")
-        group = sorted(group, key=lambda decomposition: decomposition.burst)
-        bursts, times = (
-            [decomposition.burst for decomposition in group],
-            [decomposition.seconds for decomposition in group],
-        )
-        draw_series(
-            canvas, bursts, times, [_tip(decomposition, case) for decomposition in group], f"size-{size}", style
-        )
-        styles.append(style)
+    by_size = sorted(_by_size(case).items())
+    styles, colours = cycled_styles(f"S = {format_size(size)}" for size, _ in by_size)
+    for (size, group), style in zip(by_size, styles, strict=True):
+        group.sort(key=lambda decomposition: decomposition.burst)
+        bursts, times = [timed.burst for timed in group], [timed.seconds for timed in group]
+        draw_series(canvas, bursts, times, [_tip(timed, case) for timed in group], f"size-{size}", style)
     legend_of(canvas, styles)
     look.count_axis(canvas.axes, [decomposition.burst for decomposition in case.sweep.decompositions], "burst b")
     bounds = {
@@ -164,7 +150,7 @@ def _curves(case: Case, key: str, title: str) -> Plot:
         f"Time over the burst, a line for each message size. Best: {best}; chosen: {chosen}.{_ratio_words([case])} "
         "Dashed: without overlap, and the computation alone (Figure 10)."
     )
-    return canvas.finish(key, title, words, look.FIXED_COLOURS | dict(colours))
+    return canvas.finish(key, title, words, colours)
 
 
 def draw(validation: Validation) -> list[tuple[str, list[Plot]]]:

@@ -16,17 +16,7 @@ _FACTOR = "Factor: predicted / measured at the worst size on the most processes.
 
 
 def render(name: str, comparison: Comparison, summaries: Sequence[ErrorSummary]) -> str:
-    """Return the comparison page as HTML.
-
-    Parameters
-    ----------
-    name : str
-        The machine's.
-    comparison : Comparison
-        Of `commmodel.predict.compare`.
-    summaries : sequence of ErrorSummary
-        Of `commmodel.predict.summarise`.
-    """
+    """Return the comparison page as HTML."""
     plots = tuple(draw(comparison.rows))
     intervals = (
         f"Measured: medians, below them their {format_ratio(CONFIDENCE)} intervals. Below a model's time: all its "
@@ -59,7 +49,9 @@ def write_comparison(
     Parameters
     ----------
     name : str
-        Title.
+        The machine's.
+    comparison : Comparison
+        Of `commmodel.predict.compare`.
     summaries : sequence of ErrorSummary
         Of `commmodel.predict.summarise`.
     """

@@ -29,20 +29,7 @@ def render(
     efficiency: Efficiency | None = None,
     folder: str = "FOLDER",
 ) -> str:
-    """Return the page; it refers to nothing outside itself.
-
-    Parameters
-    ----------
-    name : str
-        What was recorded, such as its command.
-    profile : Profile
-    subtitle : tuple of str
-        Small, below the name.
-    efficiency : Efficiency or None
-        None: it is left out.
-    folder : str
-        The recording's, for the commands to type next.
-    """
+    """Return the page; it refers to nothing outside itself."""
     first = (Bullets(tuple(verdict(profile, efficiency))), Facts(_facts(profile)))
     sites = tuple((site.title, (site.cost, site.why, f"To do: {site.advice}.")) for site in costly_sites(profile))
     details = tuple(folded(table, is_open=table.title == "Call sites") for table in profile_tables(profile))
@@ -75,9 +62,12 @@ def write_recording(
     Parameters
     ----------
     name : str
-        Title.
+        What was recorded, such as its command.
+    profile : Profile
     subtitle : tuple of str
-        Lines below it.
+        Lines below the name.
+    efficiency : Efficiency or None
+        None: it is left out.
     folder : str
         The recording's, for the commands that the page suggests.
     """

@@ -4,13 +4,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.patches import Patch
 
 from commmodel.record import Profile
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Plot
 from commmodel.report.kit.canvas import Canvas, new_canvas
-from commmodel.report.kit.maps import Corners, draw_cells
+from commmodel.report.kit.maps import Corners, box, draw_cells, patches
 from commmodel.report.recording.findings import volume
 from commmodel.units import format_quantity, format_time
 
@@ -50,9 +49,7 @@ def _rank_ticks(bins: Sequence[range]) -> tuple[range, list[str]]:
 
 
 def _legend(canvas: Canvas, colours: Sequence[str], labels: Sequence[str]) -> None:
-    handles = [
-        Patch(facecolor=colour, edgecolor="none", label=label) for colour, label in zip(colours, labels, strict=True)
-    ]
+    handles = patches(colours, labels)
     look.legend(canvas.figure, handles, columns=2 if len(handles) == 4 else 3)
 
 
@@ -69,8 +66,7 @@ def _map(profile: Profile) -> Plot:
     for source, destination in np.argwhere(messages).tolist():
         size = int(sent[source, destination])
         below = np.log(largest / size) / np.log(_STEP) if size else _CLASSES
-        x, y = destination, source
-        corners = [(x - 0.5, y - 0.5), (x + 0.5, y - 0.5), (x + 0.5, y + 0.5), (x - 0.5, y + 0.5)]
+        corners = box(destination - 0.5, destination + 0.5, source - 0.5, source + 0.5)
         tip = (
             f"from {_words(bins[source])} to {_words(bins[destination])}: {volume(size)} in "
             f"{messages[source, destination]} messages"
@@ -104,7 +100,7 @@ def _bars(profile: Profile) -> Plot:
             if seconds <= 0:
                 continue
             end = begin + seconds
-            corners = [(begin, row - 0.45), (end, row - 0.45), (end, row + 0.45), (begin, row + 0.45)]
+            corners = box(begin, end, row - 0.45, row + 0.45)
             classes[number].append((corners, f"{_words(ranks)}: {state} {format_time(seconds)}"))
             begin = end
     light = {colour: look.FIXED_COLOURS.get(colour, colour) for colour in _STATE_COLOURS}

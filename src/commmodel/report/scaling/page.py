@@ -57,17 +57,7 @@ def scaling_section(overview: Overview) -> Section:
 
 
 def render_check(name: str, checked: CheckResult, statistic: str = STATISTIC) -> str:
-    """Return the page of a check as HTML.
-
-    Parameters
-    ----------
-    name : str
-        Its title, such as that of the expectations.
-    checked : CheckResult
-        Of `commmodel.scaling.check`.
-    statistic : str
-        With which that was called.
-    """
+    """Return the page of a check as HTML."""
     overview = Overview(modelled_series(checked, statistic=statistic), (("", checked),))
     return render_page(name, f"Scaling of {name}", "Does it grow as expected?", [scaling_section(overview)])
 
@@ -78,7 +68,9 @@ def write_check(path: str | os.PathLike[str], name: str, checked: CheckResult, s
     Parameters
     ----------
     name : str
-        Title.
+        Its title, such as that of the expectations.
+    checked : CheckResult
+        Of `commmodel.scaling.check`.
     statistic : str
         What the repetitions were reduced to, of `commmodel.scaling.STATISTICS`.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Plot
-from commmodel.report.kit.canvas import Canvas, new_canvas
+from commmodel.report.kit.canvas import Canvas, cycled_styles, new_canvas
 from commmodel.report.scaling.checks import NO_CLASS
 from commmodel.report.scaling.growth import model_words, quantity_words
 from commmodel.results import parameter_words
@@ -109,11 +109,10 @@ def growth_plot(row: ModelledSeries, key: str) -> Plot:
     names = _limits(canvas, row, at, least)
     is_finite = np.isfinite(band).all(axis=1)
     low = np.maximum(band[:, 0], least)
-    canvas.axes.fill_between(at[is_finite],
-        low[is_finite],
-        np.maximum(band[is_finite, 1], low[is_finite]),
-        color=_COLOUR, alpha=0.15,
-                             linewidth=0, zorder=1.5)  # fmt: skip
+    high = np.maximum(band[:, 1], low)
+    canvas.axes.fill_between(
+        at[is_finite], low[is_finite], high[is_finite], color=_COLOUR, alpha=0.15, linewidth=0, zorder=1.5
+    )
     _line(canvas, at, np.where(model >= least, model, np.nan), series.scales[-1], _COLOUR)
     canvas.axes.plot(series.scales, ensemble.values, "o", color=_COLOUR, gid="values", zorder=3, clip_on=False)
     canvas.points["values"] = [
@@ -186,9 +185,9 @@ def divergence_plot(rows: Sequence[ModelledSeries], key: str) -> Plot:
         reach = D(at) / D(first)
         reach = np.where(np.isfinite(reach), reach, np.nan)
         canvas.axes.fill_between(at, 1 / reach, reach, color=look.INK, alpha=0.08, linewidth=0, zorder=1)
-    colours = look.pair_colours(len(classes))
-    for index, (growth, class_rows) in enumerate(sorted(classes.items())):
-        colour, marker = colours[index][0], look.MARKERS[index % len(look.MARKERS)]
+    ascending = sorted(classes.items())
+    styles, colours = cycled_styles(f"{growth.text(over)}: {_names(class_rows)}" for growth, class_rows in ascending)
+    for index, ((growth, class_rows), (colour, marker, label, _)) in enumerate(zip(ascending, styles, strict=True)):
         values = growth(at) / growth(first)
         measured = sorted({scale for row in class_rows for scale in row.series.scales if scale >= first})
         _line(canvas, at, values, measured[-1] if measured else first, colour)
@@ -200,7 +199,7 @@ def divergence_plot(rows: Sequence[ModelledSeries], key: str) -> Plot:
             for scale, value in zip(measured, points.tolist(), strict=True)
         ]
         canvas.shown += [float(value) for value in values if np.isfinite(value)]
-        handles.append(Line2D([], [], color=colour, marker=marker, label=f"{growth.text(over)}: {_names(class_rows)}"))
+        handles.append(Line2D([], [], color=colour, marker=marker, label=label))
     look.legend(canvas.figure, handles, columns=1)
     look.count_axis(canvas.axes, [first, *(scale for scale in scales if scale > first), float(at[-1])], _label(over))
     look.log_axis(canvas.axes, [0.5, 2.0, *canvas.shown], "", "δ, over its first value")
@@ -209,7 +208,7 @@ def divergence_plot(rows: Sequence[ModelledSeries], key: str) -> Plot:
         f"By how much each function has moved away from what is expected of it since {over} = {first:g}: 1 is as "
         f"expected, above 1 it grows faster. Dashed: beyond what was measured.{shaded}"
     )
-    return canvas.finish(key, f"Divergence of {metric} over {over}", words, look.FIXED_COLOURS | dict(colours))
+    return canvas.finish(key, f"Divergence of {metric} over {over}", words, colours)
 
 
 def _chosen(rows: Sequence[ModelledSeries]) -> list[ModelledSeries]:

@@ -35,24 +35,7 @@ def render(
     summaries: Sequence[RunSummary] = (),
     loads: Sequence[Sequence[LinkLoad]] = (),
 ) -> str:
-    """Return the page; it refers to nothing outside itself.
-
-    Parameters
-    ----------
-    name : str
-        What was simulated.
-    timelines : sequence of Timeline
-        One chart each, on one time axis.
-    summaries : sequence of RunSummary
-        Of the same runs, for the tables below the charts.
-    loads : sequence of sequences of LinkLoad
-        Links whose load is drawn below each of the first charts, on the page's time axis (`axis_seconds`).
-
-    Raises
-    ------
-    InputError
-        Where no timeline holds an interval.
-    """
+    """Return the page; it refers to nothing outside itself."""
     seconds = axis_seconds(timelines)
     if seconds <= 0:
         raise InputError("nothing to draw: no rank was in any state for any time")
@@ -113,10 +96,18 @@ def write_gantt(
     Parameters
     ----------
     name : str
-        Title.
+        What was simulated.
     timelines : sequence of Timeline
-    summaries, loads : sequence
-        Of each timeline; empty to leave them out.
+        One chart each, on one time axis.
+    summaries : sequence of RunSummary
+        Of the same runs, for the tables below the charts.
+    loads : sequence of sequences of LinkLoad
+        Links whose load is drawn below each of the first charts, on the page's time axis (`axis_seconds`).
+
+    Raises
+    ------
+    InputError
+        Where no timeline holds an interval, or the file cannot be written.
     """
     write_text(path, render(name, timelines, summaries, loads))
 

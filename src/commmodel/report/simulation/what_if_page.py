@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from commmodel.files import write_text
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Bullets, Figures, Plot, Section
-from commmodel.report.kit.canvas import SeriesStyle, draw_series, legend_of, new_canvas
+from commmodel.report.kit.canvas import cycled_styles, draw_series, legend_of, new_canvas
 from commmodel.report.kit.pages import render_page
 from commmodel.report.simulation.gantt import COLOURS
 from commmodel.report.simulation.what_if import factor_names, place_words, prediction_table, states_of, verdicts
@@ -31,11 +31,7 @@ def _curves(predictions: Sequence[PredictedRun], name: str, key: str) -> Plot:
         rest = f", {rest_of_scale}" if factor_names([replace(prediction, scale=rest_of_scale)]) else ""
         series[f"{place_words(prediction)}{rest}"].append(prediction)
     canvas = new_canvas()
-    colours = look.pair_colours(len(series))
-    styles = [
-        SeriesStyle(colours[index][0], look.MARKERS[index % len(look.MARKERS)], label)
-        for index, label in enumerate(series)
-    ]
+    styles, colours = cycled_styles(series)
     for index, rows in enumerate(series.values()):
         places = [getattr(row.scale, name) for row in rows]
         values = [row.seconds for row in rows]
@@ -45,7 +41,7 @@ def _curves(predictions: Sequence[PredictedRun], name: str, key: str) -> Plot:
     look.count_axis(canvas.axes, [getattr(row.scale, name) for row in predictions], f"factor of {name}")
     look.log_axis(canvas.axes, canvas.shown, "s", "run time")
     words = f"Predicted run time where the {name} is so many times what it is."
-    return canvas.finish(key, f"Run time over {name}", words, look.FIXED_COLOURS | dict(colours))
+    return canvas.finish(key, f"Run time over {name}", words, colours)
 
 
 def _bars(predictions: Sequence[PredictedRun]) -> Plot:
@@ -72,15 +68,7 @@ def _bars(predictions: Sequence[PredictedRun]) -> Plot:
 
 
 def render_what_if(name: str, predictions: Sequence[PredictedRun]) -> str:
-    """Return the page as HTML; it refers to nothing outside itself.
-
-    Parameters
-    ----------
-    name : str
-        What was run.
-    predictions : sequence of PredictedRun
-        In the order of the table.
-    """
+    """Return the page as HTML; it refers to nothing outside itself."""
     finished = [prediction for prediction in predictions if not prediction.blocked and prediction.seconds > 0]
     varied = [
         factor
@@ -102,7 +90,8 @@ def write_what_if(path: str | os.PathLike[str], name: str, predictions: Sequence
     Parameters
     ----------
     name : str
-        Title.
+        What was run.
     predictions : sequence of PredictedRun
+        In the order of the table.
     """
     write_text(path, render_what_if(name, predictions))
