@@ -16,7 +16,7 @@ REQUIRED = [
 CONDA = {"msgspec": "msgspec-python", "matplotlib": "matplotlib-base"}
 """Names that differ there."""
 BUNDLED = {"setuptools": "Python", "numpy": "SciPy-bundle", "scipy": "SciPy-bundle"}
-BUNDLED |= dict.fromkeys(("cython", "rich", "tomlkit", "jinja2"), "Python-bundle-PyPI")
+BUNDLED |= dict.fromkeys(("cloudpickle", "cython", "rich", "tomlkit", "jinja2"), "Python-bundle-PyPI")
 """Packages that EasyBuild has in a bundle."""
 
 

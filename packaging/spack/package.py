@@ -32,6 +32,7 @@ class PyCommmodel(PythonPackage):
     depends_on("py-rich@13:", type=("build", "run"))
     depends_on("py-scipy@1.11:", type=("build", "run"))
     depends_on("py-tomlkit@0.13:", type=("build", "run"))
+    depends_on("py-cloudpickle@3:", type=("build", "run"))
     with when("+report"):
         depends_on("py-jinja2@3.1:", type=("build", "run"))
         depends_on("py-matplotlib@3.8:", type=("build", "run"))

@@ -13,8 +13,8 @@ from commmodel.errors import CommModelError, InputError
 from commmodel.record.actions import RecordedActions
 from commmodel.record.calls import CALLS
 from commmodel.record.files import Recording
-from commmodel.simulate import DelayModel, run
-from commmodel.simulate.delays import DelayParameters
+from commmodel.simulate.delays import DelayModel, DelayParameters
+from commmodel.simulate.run import run
 
 _FINALIZE = next(call.code for call in CALLS if call.name == "MPI_Finalize")
 _MOST_CALLS = 3_000_000

@@ -2,6 +2,7 @@
 
 ::
 
+    questions    one question, one call: a collective, an exchange, a trace, a program, a function on a place
     operations   what ranks do, as streams of operations: the form of every program
     work         programs from collectives, exchanges, generators, and traces
     platform     hosts, links and the routes between them: built, read from TOML or from XML
@@ -14,8 +15,8 @@
     timeline     what each rank did when, for viewers
     scenario     a workload on a platform by a model; what_if: many of them; online: programs that run
 
-Main entry: `run`; GOAL schedules are another kind of work, which `delays.run_schedule` runs. Modules that it does not
-need are loaded at their first use.
+Main entries: `collective` and the other questions; `run`, for programs of one's own. GOAL schedules are another kind of
+work, which `delays.run_schedule` runs. Modules that are not needed at once are loaded at their first use.
 """
 
 from typing import TYPE_CHECKING
@@ -39,10 +40,12 @@ if TYPE_CHECKING:
         what_if,
         work,
     )
+    from commmodel.simulate.questions import application, collective, command, exchange, function, replay
 else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
-    "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Network", "Program", "SimulationResult", "fluid",
-    "from_machine", "goal", "online", "platform", "run", "scenario", "timeline", "traces", "what_if", "work",
+    "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Network", "Program", "SimulationResult",
+    "application", "collective", "command", "exchange", "fluid", "from_machine", "function", "goal", "online",
+    "platform", "replay", "run", "scenario", "timeline", "traces", "what_if", "work",
 ]  # fmt: skip

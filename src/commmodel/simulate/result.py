@@ -5,16 +5,19 @@ Main entries: `SimulationResult`, and `from_record`, which makes it of an engine
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel._core.common.codes import State
 from commmodel.errors import DeadlockError, InputError, choice_of
-from commmodel.frames import Tabular
+from commmodel.frames import Tabular, axes_of
 from commmodel.simulate.operations import Code
-from commmodel.simulate.states import SIMULATED
+from commmodel.simulate.states import COLOURS, SIMULATED, STATE_NAMES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = [
     "INTERVAL",
@@ -112,6 +115,12 @@ class SimulationResult(Tabular):
     model: str = ""
     unmatched_messages: int = 0
     """Messages sent that nobody received, no error, but seldom meant."""
+    title: str = ""
+    """Of a scenario: what ran where."""
+    notes: tuple[str, ...] = ()
+    """Of a scenario: what is to be said of the result."""
+    returned: tuple[Any, ...] = ()
+    """Of `commmodel.simulate.function`: what each rank returned."""
 
     @property
     def seconds(self) -> float:
@@ -123,6 +132,34 @@ class SimulationResult(Tabular):
         hanging = f", {len({blocked.rank for blocked in self.blocked})} ranks hang" if self.blocked else ""
         counts = f"{self.ends.size} ranks, {self.messages} messages"
         return f"SimulationResult({self.model}: {self.seconds:.6g} s, {counts}{hanging})"
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw what each rank did: over time where that was recorded, else its seconds in each state.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, optional
+            By default those of a new figure.
+
+        Raises
+        ------
+        MissingPackageError
+            Without matplotlib.
+        """
+        axes = axes_of(axes)
+        ranks, left = np.arange(self.ends.size), np.zeros(self.ends.size)
+        for state in SIMULATED:
+            look: Any = {"color": COLOURS[state][0], "label": STATE_NAMES[state]}
+            rows, seconds = self.intervals[self.intervals["state"] == state], self.spent[:, state]
+            if rows.size:
+                axes.barh(rows["rank"], rows["end"] - rows["start"], 0.8, rows["start"], **look)
+            elif not self.intervals.size and seconds.any():
+                axes.barh(ranks, seconds, 0.8, left, **look)
+                left += seconds
+        axes.invert_yaxis()
+        axes.set(title=self.title, xlabel="time in s", ylabel="rank")
+        axes.legend()
+        return axes
 
     def or_deadlock(self, deadlock: Deadlock) -> "SimulationResult":
         """Return the result, or raise `commmodel.errors.DeadlockError` where ranks hang and `deadlock` is ``raise``."""

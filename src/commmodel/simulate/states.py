@@ -30,5 +30,16 @@ SIMULATED = tuple(State)[: State.FILES]
 """States of simulated ranks."""
 STATE_NAMES = tuple(state.name.lower().replace("_", " ") for state in State)
 """Words of the states, in the order of their numbers."""
+COLOURS: dict[int, tuple[str, str]] = {
+    State.COMPUTE: ("#0072b2", "#56b4e9"),
+    State.SEND: ("#d55e00", "#f0904e"),
+    State.RECEIVE: ("#009e73", "#35c79c"),
+    State.WAIT: ("#e3b52a", "#e8cc5a"),
+    State.SLEEP: ("#a9b1ba", "#7d8792"),
+    State.TRANSFER: ("#cc79a7", "#d9a0c3"),
+    State.FILES: ("#8a6d3b", "#b59a6a"),
+    State.START_AND_END: ("#5c6670", "#9aa5b1"),
+}
+"""State -> its colour on a light page and on a dark one (Okabe and Ito)."""
 IDLE = "idle"
 """Word of the time in none of them."""

@@ -29,17 +29,6 @@ _LEVEL = 6
 """Of the deflation: higher ones take longer for a percent."""
 _GOLDEN = (5**0.5 - 1) / 2
 
-COLOURS: dict[int, tuple[str, str]] = {
-    State.COMPUTE: ("#0072b2", "#56b4e9"),
-    State.SEND: ("#d55e00", "#f0904e"),
-    State.RECEIVE: ("#009e73", "#35c79c"),
-    State.WAIT: ("#e3b52a", "#e8cc5a"),
-    State.SLEEP: ("#a9b1ba", "#7d8792"),
-    State.TRANSFER: ("#cc79a7", "#d9a0c3"),
-    State.FILES: ("#8a6d3b", "#b59a6a"),
-    State.START_AND_END: ("#5c6670", "#9aa5b1"),
-}
-"""State -> its colour on a light page and on a dark one (Okabe and Ito, as in the plots)."""
 LETTERS: dict[int, str] = {
     State.COMPUTE: "C", State.SEND: "S", State.RECEIVE: "R", State.WAIT: "W", State.SLEEP: "Z", State.TRANSFER: "T",
     State.FILES: "F", State.START_AND_END: "M",

@@ -17,10 +17,10 @@ from commmodel.errors import InputError
 from commmodel.files import write_text
 from commmodel.report.kit.blocks import Block, Section, folded
 from commmodel.report.kit.pages import render_page, template_text
-from commmodel.report.simulation.gantt import COLOURS, LETTERS, MOST_INTERVALS, MOST_MESSAGES, Chart, chart, shares
+from commmodel.report.simulation.gantt import LETTERS, MOST_INTERVALS, MOST_MESSAGES, Chart, chart, shares
 from commmodel.report.simulation.tables import rank_tables, summary_tables, verdict
 from commmodel.simulate.link_load import COLUMNS, LinkLoad
-from commmodel.simulate.states import STATE_NAMES
+from commmodel.simulate.states import COLOURS, STATE_NAMES
 from commmodel.simulate.summary import RunSummary
 from commmodel.simulate.timeline import Timeline
 from commmodel.units import format_time

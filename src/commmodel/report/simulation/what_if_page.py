@@ -13,9 +13,8 @@ from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Bullets, Figures, Plot, Section
 from commmodel.report.kit.canvas import cycled_styles, draw_series, legend_of, new_canvas
 from commmodel.report.kit.pages import render_page
-from commmodel.report.simulation.gantt import COLOURS
 from commmodel.report.simulation.what_if import factor_names, place_words, prediction_table, states_of, verdicts
-from commmodel.simulate.states import IDLE, STATE_NAMES
+from commmodel.simulate.states import COLOURS, IDLE, STATE_NAMES
 from commmodel.simulate.what_if import PredictedRun
 from commmodel.units import format_time
 

@@ -10,13 +10,17 @@
     patience     ranks that compute for long
     live         the ranks as the engine's source of operations
     processor    one processor for all, as one runs at a time
+    functions    a Python function as such a program
     workload     all of it as a workload of a scenario
 
 Main entry: `workload`.
 """
 
 from commmodel.simulate.online.computation import RecordedComputation
+from commmodel.simulate.online.functions import FUNCTION_RANK, explained, read_returned, write_call
 from commmodel.simulate.online.live import Outlets
 from commmodel.simulate.online.workload import workload
 
-__all__ = ["Outlets", "RecordedComputation", "workload"]
+__all__ = [
+    "FUNCTION_RANK", "Outlets", "RecordedComputation", "explained", "read_returned", "workload", "write_call",
+]  # fmt: skip

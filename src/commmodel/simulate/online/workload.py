@@ -29,6 +29,7 @@ def workload(
     computation: float | RecordedComputation = 1.0,
     settings: CollectiveSettings | None = None,
     outlets: Outlets | None = None,
+    name: str | None = None,
 ) -> Workload:
     """Return a program that runs, unchanged, while it is simulated.
 
@@ -46,6 +47,8 @@ def workload(
         Of collectives; by default the place's.
     outlets : Outlets, optional
         Where the program's standard output goes, and what is said of its memory.
+    name : str, optional
+        Of the program in titles; by default its words.
 
     Raises
     ------
@@ -75,7 +78,7 @@ def workload(
         raise InputError(f"{recorded.source} has {recorded.processes} ranks, not {count}: record {count}, or give -p")
     notes: list[str] = []
     chosen = place.settings_or(settings)
-    words = shlex.join(command)
+    words = name or shlex.join(command)
 
     def program(speeds: Any, faster: float) -> Program:
         def collectives() -> Collectives:
@@ -90,6 +93,6 @@ def workload(
     if recorded is not None:
         facts["computation"] = recorded.source
 
-    again = partial(workload, place, command, processes, computation=computation, outlets=outlets)
+    again = partial(workload, place, command, processes, computation=computation, outlets=outlets, name=name)
     title = f"{words} on {ranks}"
     return Workload(count, title, program, facts, notes=lambda: notes, on_hosts=on_hosts(chosen, again), runs=True)

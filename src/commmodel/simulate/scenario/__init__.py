@@ -27,6 +27,7 @@ loggps: 50.5 ms
 from commmodel.simulate.scenario import workloads
 from commmodel.simulate.scenario.places import (
     Place,
+    Where,
     are_parameters,
     machine_of_parameters,
     parse_parameters,
@@ -37,6 +38,6 @@ from commmodel.simulate.scenario.scale import Scale, parse_scales
 from commmodel.simulate.scenario.workloads import Workload
 
 __all__ = [
-    "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Place", "Scale", "Scenario", "Workload", "are_parameters",
-    "machine_of_parameters", "parse_parameters", "parse_scales", "place", "prepare", "workloads",
+    "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Place", "Scale", "Scenario", "Where", "Workload",
+    "are_parameters", "machine_of_parameters", "parse_parameters", "parse_scales", "place", "prepare", "workloads",
 ]  # fmt: skip

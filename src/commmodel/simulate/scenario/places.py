@@ -21,6 +21,8 @@ from commmodel.simulate.network import Network
 from commmodel.simulate.platform import Platform
 from commmodel.units import parse_size, parse_time
 
+Where = str | os.PathLike[str] | Platform | Machine | DelayParameters
+"""What `place` takes, beside a `Place` itself."""
 EXAMPLE = "L=2500ns,o=1500ns,g=1us,G=6ps,S=64KiB"
 _SIZES = ("S", "small")
 _LOGGP = ("L", "o", "g", "G")
@@ -79,8 +81,8 @@ class Place:
 
 
 def place(
-    where: str,
-    parameters: str | DelayParameters | None = None,
+    where: "Where | Place",
+    parameters: str | os.PathLike[str] | DelayParameters | Machine | None = None,
     *,
     path: str | None = None,
     model: str | None = None,
@@ -90,10 +92,11 @@ def place(
 
     Parameters
     ----------
-    where : str
-        A platform or a machine, by file or published name; or parameters of a delay model: ``L=2500ns,o=1500ns,G=6ps``.
-    parameters : str or DelayParameters, optional
-        For a platform: ``smpi``, a machine by file or published name, or parameters of a delay model.
+    where : str, path, Platform, Machine, DelayParameters or Place
+        A platform or a machine, by file or published name; or parameters of a delay model: ``L=2500ns,o=1500ns,G=6ps``;
+        or such a thing itself. A place is returned as it is.
+    parameters : str, path, Machine or DelayParameters, optional
+        For a platform: ``smpi``, a machine, by file or published name or itself, or parameters of a delay model.
     path : str, optional
         Path of the machine whose parameters are taken.
     model : str, optional
@@ -115,10 +118,19 @@ def place(
     >>> place("switch").cores
     64
     """
-    if are_parameters(where):
+    if isinstance(where, Place):
+        if not parameters is path is model is None:
+            raise InputError("parameters, path and model are of the Place already: leave them out beside it")
+        return where
+    if isinstance(where, os.PathLike):
+        where = os.fspath(where)
+    name = where if isinstance(where, str) else getattr(where, "name", "given parameters")
+    if isinstance(where, str) and are_parameters(where):
+        where = parse_parameters(where)
+    if isinstance(where, DelayParameters):
         if parameters is not None:
             raise InputError(f"--parameters: {where} are parameters already: leave it out, or name a platform")
-        parsed = Place(where, parameters=parse_parameters(where), model=model)
+        parsed = Place(name, parameters=where, model=model)
     else:
         parsed = _with_parameters(where, parameters, model, load_machine)
     if path is not None and parsed.machine is None:
@@ -127,7 +139,10 @@ def place(
 
 
 def _with_parameters(
-    where: str, parameters: str | DelayParameters | None, model: str | None, load_machine: Callable[[str], Machine]
+    where: str | Platform | Machine,
+    parameters: str | os.PathLike[str] | DelayParameters | Machine | None,
+    model: str | None,
+    load_machine: Callable[[str], Machine],
 ) -> Place:
     place = _load(where, load_machine)
     if parameters is None:
@@ -136,15 +151,16 @@ def _with_parameters(
         if model not in (None, _SMPI):
             raise InputError(f"--parameters smpi are of the model smpi, not of {model}: leave one out")
         if place.platform is None:
-            raise InputError(f"--parameters smpi needs a platform: {where} is a machine")
+            raise InputError(f"--parameters smpi needs a platform: {place.name} is a machine")
         return Place(place.name, place.platform, network=place.network, is_smpi=True)
     if place.platform is None:
-        raise InputError(f"--parameters: {where} is a machine, which brings its own: leave it out")
+        raise InputError(f"--parameters: {place.name} is a machine, which brings its own: leave it out")
     if isinstance(parameters, str) and are_parameters(parameters):
         parameters = parse_parameters(parameters)
     if isinstance(parameters, DelayParameters):
         return Place(place.name, place.platform, network=place.network, parameters=parameters, is_smpi=place.is_smpi)
-    return Place(place.name, place.platform, load_machine(parameters))
+    machine = parameters if isinstance(parameters, Machine) else load_machine(os.fspath(parameters))
+    return Place(place.name, place.platform, machine)
 
 
 def are_parameters(text: str) -> bool:
@@ -196,8 +212,17 @@ def machine_of_parameters(text: str) -> Machine:
     return Machine(text, (Segment("all", loggp=LogGP(L, o, g, G)),))
 
 
-def _load(name: str, load_machine: Callable[[str], Machine]) -> Place:
-    """Return the platform or the machine of a name or a file."""
+def _load(name: str | Platform | Machine, load_machine: Callable[[str], Machine]) -> Place:
+    """Return the platform or the machine of a name or a file, or that is given."""
+    match name:
+        case Platform():
+            return Place(name.name, name)
+        case Machine():
+            return Place(name.name, machine=name)
+        case str():
+            pass
+        case _:
+            raise InputError(f"{name!r} is no place: give a name, a path, a Platform, a Machine or DelayParameters")
     published, measured = platforms.published(), machines.published()
     if name in published:
         machine = machines.load(name) if name in measured else None

@@ -6,7 +6,7 @@ as cores last, else round robin; the platform's speed of a core, else 1 Gflop/s.
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from commmodel.simulate import delays, from_machine
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, fluid
 from commmodel.simulate.platform import Platform, flat
-from commmodel.simulate.result import Deadlock, SimulationResult
+from commmodel.simulate.result import Deadlock, SimulationResult, check_deadlock
 from commmodel.simulate.run import run
 from commmodel.simulate.scenario.places import EXAMPLE, Place
 from commmodel.simulate.scenario.scale import Scale
@@ -36,6 +36,8 @@ _RULES = ("block", "round-robin")
 
 Hosts = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
+Mapping = str | int | os.PathLike[str] | None
+"""A rule, a file of hosts, or how many ranks are on each host."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Scenario:
     """Whose links messages share; None for delay models."""
     hosts: Hosts | None
     """Host of each rank on that platform, shape (processes,)."""
-    _simulate: Callable[[bool, Callable[[float, int], None] | None, Deadlock], SimulationResult]
+    _simulate: Callable[[bool, Callable[[float, int], None] | None], SimulationResult]
     is_default: bool = False
     """Whether nobody has asked for the model."""
 
@@ -72,7 +74,10 @@ class Scenario:
         DeadlockError
             If ranks wait for ever.
         """
-        return self._simulate(record, progress, deadlock)
+        check_deadlock(deadlock)
+        result = self._simulate(record, progress)
+        title = ", ".join([self.workload.title, self.place.name, *filter(None, [self.placement])])
+        return replace(result, title=title, notes=(*self.notes, *self.workload.notes())).or_deadlock(deadlock)
 
     @property
     def placement(self) -> str:
@@ -132,7 +137,7 @@ def prepare(
     workload: Workload,
     model: str | None = None,
     *,
-    mapping: str | int | None = None,
+    mapping: Mapping = None,
     hosts: int | None = None,
     speed: float | None = None,
     rules: str = delays.RULES[0],
@@ -197,9 +202,9 @@ def prepare(
         workload = workload.on_hosts(tuple(ranks.tolist()))
     speeds = _speeds(platform, ranks, count, speed) * scale.compute
 
-    def simulate(record: bool, progress: Callable[[float, int], None] | None, deadlock: Deadlock) -> SimulationResult:
+    def simulate(record: bool, progress: Callable[[float, int], None] | None) -> SimulationResult:
         program = workload.program(speeds, scale.compute)
-        return run(program, messages, platform, hosts=ranks, record=record, progress=progress, deadlock=deadlock)
+        return run(program, messages, platform, hosts=ranks, record=record, progress=progress, deadlock="return")
 
     is_default = model is None and place.model is None
     return Scenario(name, place, workload, platform if shared else None, ranks, simulate, is_default)
@@ -210,8 +215,8 @@ def _schedule(name: str, place: Place, workload: Workload, schedule: "GoalSchedu
         raise InputError(f"a GOAL schedule runs by {', '.join(SCHEDULE_MODELS)}, not by {name}")
     parameters = _parameters(name, place)
 
-    def simulate(record: bool, _: Callable[[float, int], None] | None, deadlock: Deadlock) -> SimulationResult:
-        return delays.run_schedule(schedule, parameters, model=name, rules=rules, record=record, deadlock=deadlock)
+    def simulate(record: bool, _: Callable[[float, int], None] | None) -> SimulationResult:
+        return delays.run_schedule(schedule, parameters, model=name, rules=rules, record=record, deadlock="return")
 
     return Scenario(name, place, workload, None, None, simulate)
 
@@ -243,7 +248,7 @@ def _messages(model: str, place: Place) -> Network | DelayModel:
     return measured if model == "hybrid" else fluid(measured.detached_limit, measured.eager_limit)
 
 
-def _platform(model: str, place: Place, processes: int, hosts: int | None, mapping: str | int | None) -> Platform:
+def _platform(model: str, place: Place, processes: int, hosts: int | None, mapping: Mapping) -> Platform:
     """Return the platform of the links; that of a machine is one switch."""
     per_node = mapping if isinstance(mapping, int) else None
     if place.platform is not None:
@@ -262,7 +267,7 @@ def _platform(model: str, place: Place, processes: int, hosts: int | None, mappi
     return from_machine.platform(place.machine, count, place.path, cores=cores, speed=_SPEED)
 
 
-def _nodes(processes: int, hosts: int | None, mapping: str | int | None) -> Platform:
+def _nodes(processes: int, hosts: int | None, mapping: Mapping) -> Platform:
     """Return hosts on which ranks of a delay model lie: it knows no links."""
     per_node = mapping if isinstance(mapping, int) else None
     count = -(-processes // (per_node or 1)) if hosts is None else hosts
@@ -278,7 +283,7 @@ def _speeds(platform: Platform | None, hosts: Hosts | None, processes: int, spee
     return np.full(processes, _SPEED) if platform is None else platform.speeds[hosts]
 
 
-def _hosts(platform: Platform, processes: int, mapping: str | int | None) -> Hosts:
+def _hosts(platform: Platform, processes: int, mapping: Mapping) -> Hosts:
     """Return the host of each rank."""
     if mapping is None:
         return platform.place(processes, "block" if processes <= int(platform.cores.sum()) else "round-robin")

@@ -1,0 +1,412 @@
+"""One question, one call, like how long a collective takes somewhere.
+
+Each function makes a workload, prepares it on a place and runs it, as ``commmodel simulate WHERE WHAT`` does; the steps
+alone are in `commmodel.simulate.scenario`, for those who change something between them.
+
+Main entries: `collective`, `exchange`, `application`, `replay`, `command`, `function`.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from commmodel.collectives.library.rules import Selector
+from commmodel.collectives.library.smpi_selection import Selection
+from commmodel.collectives.schedule import Problem
+from commmodel.collectives.settings import CollectiveSettings
+from commmodel.errors import InputError, RankEndedError, choice_of
+from commmodel.simulate.result import Deadlock, SimulationResult, check_deadlock
+from commmodel.simulate.scenario import Place, Scale, Where, Workload, place, prepare, workloads
+from commmodel.simulate.scenario.preparation import Mapping
+
+if TYPE_CHECKING:
+    from commmodel.record import Recording
+    from commmodel.simulate.online import Outlets, RecordedComputation
+
+Selecting = str | os.PathLike[str] | Selector | Selection | CollectiveSettings | None
+
+
+class How(TypedDict, total=False):
+    """How a workload runs on a place, beside what it is."""
+
+    model: str | None
+    mapping: Mapping
+    hosts: int | None
+    speed: float | None
+    scale: Scale | None
+    record: bool
+    deadlock: Deadlock
+
+
+def _settings(selector: Selecting) -> CollectiveSettings | None:
+    if selector is None or isinstance(selector, CollectiveSettings):
+        return selector
+    return CollectiveSettings(selector)
+
+
+def collective(
+    operation: str,
+    message_size: int | Problem = 0,
+    processes: int | None = None,
+    *,
+    on: Where | Place,
+    algorithm: str | None = None,
+    selector: Selecting = None,
+    root: int = 0,
+    rounds: int = 1,
+    **how: Unpack[How],
+) -> SimulationResult:
+    """Simulate a collective operation.
+
+    Parameters
+    ----------
+    operation : str
+        One that has schedules, like ``bcast``.
+    message_size : int or Problem
+        Bytes, as of `commmodel.collectives.Problem`; or such a one, which says all of the call.
+    processes : int, optional
+        By default one for each core of the platform.
+    on : str, path, Platform, Machine, DelayParameters or Place
+        Where: what `commmodel.simulate.scenario.place` takes.
+    algorithm : str, optional
+        By default what the selector picks.
+    selector : str, path or CollectiveSettings, optional
+        What picks algorithms, or all settings of collectives; by default the place's.
+    root : int
+        Rank.
+    rounds : int
+        Calls one after the other.
+    **how
+        model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
+        `commmodel.simulate.run`.
+
+    Raises
+    ------
+    InputError
+        If there is no such operation, algorithm, place or model, or a number is out of range.
+
+    Examples
+    --------
+    >>> from commmodel import simulate
+    >>> simulate.collective("bcast", 1 << 20, 16, on="graphene")
+    SimulationResult(hybrid, graphene: 0.0308625 s, 16 ranks, 240 messages)
+    >>> tree = simulate.platform.fat_tree(down=[4, 4], up=[1, 2], parallel=[1, 1], bandwidth=12.5e9, latency=1e-6)
+    >>> [round(1e6 * simulate.collective("alltoall", size, on=tree).seconds) for size in (1024, 65536)]
+    [6, 196]
+    """
+    where = _place(on, how)
+    if isinstance(message_size, Problem):
+        if processes is not None or root:
+            raise InputError("processes and root are of the Problem: leave them out beside it")
+        problem = message_size
+    else:
+        problem = Problem(where.processes(processes), message_size, root)
+    workload = workloads.collective(
+        where, operation, problem, algorithm=algorithm, settings=_settings(selector), rounds=rounds
+    )
+    return _run(where, workload, how)
+
+
+def exchange(
+    kind: str,
+    message_size: int | None = None,
+    processes: int | None = None,
+    *,
+    on: Where | Place,
+    dimensions: int = 2,
+    rounds: int = 1,
+    **how: Unpack[How],
+) -> SimulationResult:
+    """Simulate an exchange between neighbours, or of the messages that a file lists.
+
+    Parameters
+    ----------
+    kind : {"halo", "ring", "irregular", "pairwise"} or path
+        What `commmodel.simulate.scenario.workloads.exchange` makes; or a CSV file with sender, receiver and bytes.
+    message_size : int, optional
+        Bytes of each message; none of a file.
+    processes : int, optional
+        By default one for each core of the platform.
+    on : str, path, Platform, Machine, DelayParameters or Place
+        Where: what `commmodel.simulate.scenario.place` takes.
+    dimensions : int
+        Of a halo's periodic grid.
+    rounds : int
+        Exchanges one after the other.
+    **how
+        model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
+        `commmodel.simulate.run`.
+
+    Raises
+    ------
+    InputError
+        If there is no such exchange, file, place or model, or a number is out of range.
+
+    Examples
+    --------
+    >>> from commmodel import simulate
+    >>> simulate.exchange("halo", 65536, 16, on="switch", dimensions=2)
+    SimulationResult(fluid: 0.0028262 s, 16 ranks, 64 messages)
+    """
+    where = _place(on, how)
+    if message_size is None:
+        if kind in workloads.EXCHANGES:
+            raise InputError(f"message_size: give the bytes of each message of the {kind} exchange")
+        workload = workloads.messages(kind, processes, rounds=rounds)
+    else:
+        workload = workloads.exchange(where, kind, message_size, processes, dimensions=dimensions, rounds=rounds)
+    return _run(where, workload, how)
+
+
+def application(
+    name: str,
+    problem: str = "A",
+    processes: int | None = None,
+    *,
+    on: Where | Place,
+    iterations: int | None = None,
+    selector: Selecting = None,
+    **how: Unpack[How],
+) -> SimulationResult:
+    """Simulate messages and computation of LU or CG of the NAS benchmarks.
+
+    Parameters
+    ----------
+    name : {"lu", "cg"}
+    problem : str
+        Problem class, S to D.
+    processes : int, optional
+        By default one for each core of the platform.
+    on : str, path, Platform, Machine, DelayParameters or Place
+        Where: what `commmodel.simulate.scenario.place` takes.
+    iterations : int, optional
+        By default those of the class.
+    selector : str, path or CollectiveSettings, optional
+        What picks algorithms, or all settings of collectives; by default the place's.
+    **how
+        model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
+        `commmodel.simulate.run`.
+
+    Raises
+    ------
+    InputError
+        If there is no such kernel, class, place or model, or a number is out of range.
+
+    Examples
+    --------
+    >>> from commmodel import simulate
+    >>> simulate.application("cg", "S", 16, on="graphene", iterations=1).messages
+    2840
+    """
+    where = _place(on, how)
+    workload = workloads.application(
+        where, name, problem, processes, iterations=iterations, settings=_settings(selector)
+    )
+    return _run(where, workload, how)
+
+
+def replay(
+    trace: "str | os.PathLike[str] | Recording",
+    *,
+    on: Where | Place,
+    faster: float = 1.0,
+    selector: Selecting = None,
+    **how: Unpack[How],
+) -> SimulationResult:
+    """Simulate what a program did: a recording, or traces of another program.
+
+    Parameters
+    ----------
+    trace : path or Recording
+        Folder of a recording, or what `commmodel.simulate.traces.load` reads.
+    on : str, path, Platform, Machine, DelayParameters or Place
+        Where: what `commmodel.simulate.scenario.place` takes.
+    faster : float
+        How many times faster cores are than those of a recording or of traces in seconds.
+    selector : str, path or CollectiveSettings, optional
+        What picks algorithms, or all settings of collectives; by default the place's.
+    **how
+        model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
+        `commmodel.simulate.run`.
+
+    Raises
+    ------
+    InputError
+        If there is no such trace or place, or a number is out of range.
+    DamagedFileError
+        If the trace is not what its format says.
+
+    Examples
+    --------
+    ``simulate.replay("recording", on="graphene").seconds`` is how long the recorded program takes there.
+    """
+    where = _place(on, how)
+    workload = replayed(where, trace, faster=faster, speed=how.get("speed"), settings=_settings(selector))
+    return _run(where, workload, how)
+
+
+def replayed(
+    where: Place,
+    trace: "str | os.PathLike[str] | Recording",
+    processes: int | None = None,
+    *,
+    faster: float | None = None,
+    speed: float | None = None,
+    settings: CollectiveSettings | None = None,
+) -> Workload:
+    """Return the workload of a recording, or of traces of other programs; parameters are those of `replay`."""
+    from commmodel import record as recordings
+    from commmodel.simulate.traces import is_foreign
+
+    if isinstance(trace, recordings.Recording) or recordings.is_recording(trace):
+        recording = trace if isinstance(trace, recordings.Recording) else recordings.load(trace)
+        _refuse_speed(speed)
+        factor = 1.0 if faster is None else faster
+        return recordings.workload(where, recording, processes, faster=factor, settings=settings)
+    path = os.fspath(trace)
+    if is_foreign(path):
+        _refuse_speed(speed)
+    elif faster not in (None, 1.0):
+        raise InputError("faster is of recordings and traces in seconds: of time-independent ones give speed")
+    return workloads.replay(where, path, processes, faster=1.0 if faster is None else faster, settings=settings)
+
+
+def _refuse_speed(speed: float | None) -> None:
+    if speed is not None:
+        raise InputError("speed is of time-independent traces: of others, which are in seconds, give faster")
+
+
+def command(
+    words: Sequence[str],
+    ranks: int | None = None,
+    *,
+    on: Where | Place,
+    computation: "float | RecordedComputation" = 1.0,
+    outlets: "Outlets | None" = None,
+    selector: Selecting = None,
+    **how: Unpack[How],
+) -> SimulationResult:
+    """Run an MPI program, unchanged, while it is simulated.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The program and its arguments: one of Python, or one that is linked with MPICH's ABI.
+    ranks : int, optional
+        By default one for each core of the platform.
+    on : str, path, Platform, Machine, DelayParameters or Place
+        Where: what `commmodel.simulate.scenario.place` takes.
+    computation, outlets
+        As of `commmodel.simulate.online.workload`.
+    selector : str, path or CollectiveSettings, optional
+        What picks algorithms, or all settings of collectives; by default the place's.
+    **how
+        model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
+        `commmodel.simulate.run`.
+
+    Raises
+    ------
+    InputError
+        If there is no such program or place, or a number is out of range.
+    RankEndedError
+        If a rank ends before its time.
+    MPIEnvironmentError
+        If our MPI library is not built, or the program needs another one.
+
+    Examples
+    --------
+    ``simulate.command(["python", "app.py"], 64, on="graphene").seconds`` is how long it takes there.
+    """
+    from commmodel.simulate import online
+
+    where = _place(on, how)
+    workload = online.workload(
+        where, words, ranks, computation=computation, settings=_settings(selector), outlets=outlets
+    )
+    return _run(where, workload, how)
+
+
+def function(
+    target: Callable[..., Any],
+    ranks: int | None = None,
+    *,
+    on: Where | Place,
+    args: Sequence[Any] = (),
+    computation: "float | RecordedComputation" = 1.0,
+    outlets: "Outlets | None" = None,
+    selector: Selecting = None,
+    **how: Unpack[How],
+) -> SimulationResult:
+    """Call a Python function on each rank while its messages are simulated.
+
+    Parameters
+    ----------
+    target : callable
+        Called with the communicator of all ranks, an `mpi4py.MPI.Comm`, and then with `args`. It may be of a notebook,
+        a lambda, or within another function: ranks are processes of their own, and get a copy.
+    ranks : int, optional
+        By default one for each core of the platform.
+    on : str, path, Platform, Machine, DelayParameters or Place
+        Where: what `commmodel.simulate.scenario.place` takes.
+    args : sequence
+        Further arguments, the same for each rank.
+    computation, outlets
+        As of `commmodel.simulate.online.workload`.
+    selector : str, path or CollectiveSettings, optional
+        What picks algorithms, or all settings of collectives; by default the place's.
+    **how
+        model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
+        `commmodel.simulate.run`.
+
+    Returns
+    -------
+    SimulationResult
+        With what each rank returned in `returned`; None of a rank that hangs.
+
+    Raises
+    ------
+    InputError
+        If the function or its arguments cannot be sent to another process, or there is no such place.
+    RankEndedError
+        If the function raises on a rank: its traceback is a note of the error.
+    MPIEnvironmentError
+        If our MPI library is not built.
+
+    Examples
+    --------
+    ``simulate.function(lambda comm: comm.allreduce(comm.rank), 4, on="graphene").returned`` is ``(6, 6, 6, 6)``.
+    """
+    from commmodel.simulate import online
+
+    where = _place(on, how)
+    with tempfile.TemporaryDirectory(prefix="commmodel-") as folder:
+        online.write_call(folder, target, tuple(args), sys.path)
+        words = [sys.executable, online.FUNCTION_RANK, folder]
+        name = getattr(target, "__name__", type(target).__name__)
+        workload = online.workload(
+            where, words, ranks, computation=computation, settings=_settings(selector), outlets=outlets, name=name
+        )
+        try:
+            result = _run(where, workload, {**how, "deadlock": "return"})
+        except RankEndedError as error:
+            raise online.explained(error, folder) from None
+        returned = online.read_returned(folder, workload.processes)
+    return replace(result, returned=returned).or_deadlock(how.get("deadlock", "raise"))
+
+
+def _place(on: Where | Place, how: How) -> Place:
+    """Return the place; raise for what is none, and for a word of `How` that is none."""
+    for name in how:
+        if name not in How.__annotations__:
+            raise InputError(f"unknown argument {name}: {choice_of(name, How.__annotations__)}")
+    check_deadlock(how.get("deadlock", "raise"))
+    return place(on)
+
+
+def _run(where: Place, workload: Workload, how: How) -> SimulationResult:
+    running: Any = {name: how[name] for name in ("record", "deadlock") if name in how}
+    preparing: Any = {name: value for name, value in how.items() if name not in running}
+    return prepare(where, workload, **preparing).run(**running)
