@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commmodel import machine
+from commmodel import machine, simulate
 from commmodel.errors import (
     CommModelError,
     DamagedFileError,
@@ -29,20 +29,18 @@ from commmodel.simulate.what_if import predictions
 
 
 def ring(where, scale, size=65536):
-    switch = place(where)
-    return prepare(switch, workloads.exchange(switch, "ring", size, 16), scale=scale)
+    return simulate.exchange("ring", size, 16, on=where, scale=scale)
 
 
 def kernel(where, scale):
-    cluster = place(where)
-    return prepare(cluster, workloads.application(cluster, "cg", "S", 4, iterations=1), scale=scale)
+    return simulate.application("cg", "S", 4, on=where, iterations=1, scale=scale)
 
 
-def hanging(where, scale):
+def hanging(where, scale, deadlock="raise"):
     """Rank 0 waits for what rank 1 does not send."""
     waiting = np.array([(Code.RECV, 1, 0, -1, 8)], dtype=OPERATION)
     ranks = Workload(2, "two ranks", lambda *_: Program.from_ranks([waiting, waiting[:0]]), {})
-    return prepare(place(where), ranks, scale=scale)
+    return prepare(place(where), ranks, scale=scale).run(deadlock=deadlock)
 
 
 def refused(where, scale):
@@ -211,5 +209,15 @@ def test_a_deadlock_is_an_error_unless_its_prediction_is_wanted(workers):
     with pytest.raises(DeadlockError, match="1 of 2 ranks never end: rank 0 waits in MPI_Recv") as raised:
         predictions(hanging, ["switch"], scales, workers=workers)
     assert raised.value.result.blocked[0].rank == 0
-    results = predictions(hanging, ["switch"], scales, workers=workers, deadlock="return")
+    results = predictions(partial(hanging, deadlock="return"), ["switch"], scales, workers=workers)
     assert [prediction.blocked[0] for prediction in results] == ["deadlock: 1 of 2 ranks never end, fluid"] * 2
+
+
+def test_a_question_may_be_a_closure_and_a_run_is_a_row():
+    size = 4096
+    runs = predictions(
+        lambda where, scale: ring(where, scale, size), ["switch"], [Scale(), Scale(latency=0.5)], workers=2
+    )
+    first, second = (run.to_dict() for run in runs)
+    assert first["seconds"] == runs[0].seconds > second["seconds"]
+    assert (first["latency"], second["latency"], second["place"]) == (1.0, 0.5, "switch")

@@ -371,12 +371,12 @@ def _place(arguments: argparse.Namespace, where: str) -> Any:
     )
 
 
-def _scenario(arguments: argparse.Namespace, where: str, scale: Any) -> Any:
-    """Return the workload on a scaled place; other processes call this."""
+def _predicted(arguments: argparse.Namespace, where: str, scale: Any) -> Any:
+    """Return the result of the workload on a scaled place; other processes call this."""
     from commmodel.simulate import scenario
 
-    place = _place(arguments, where)
-    return scenario.prepare(place, _workload(arguments, place), scale=scale, **_typed_options(arguments, _HOW))
+    place, how = _place(arguments, where), _typed_options(arguments, _HOW)
+    return scenario.prepare(place, _workload(arguments, place), scale=scale, **how).run(deadlock="return")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -385,7 +385,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.simulate.summary import summary_of
 
     if what_if.is_what_if(arguments):
-        return what_if.run(arguments, partial(_scenario, arguments))
+        return what_if.run(arguments, partial(_predicted, arguments))
     beside = _beside(arguments)
     if arguments.trace is not None:
         _check_trace(arguments.trace, timeline)

@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace, scenario: Callable[[str, Any], Any]) -> i
     with ProgressLine(f"{arguments.what}, {count} runs") as progress, _executor(arguments) as executor:
         results = predictions(
             scenario, places, scales, executor=executor, workers=_count(arguments),
-            progress=lambda done, runs: progress.say(f"{done} of {runs} runs"), deadlock="return",
+            progress=lambda done, runs: progress.say(f"{done} of {runs} runs"),
         )  # fmt: skip
     if page is not None:
         page(arguments.output, _title(results), results)

@@ -92,7 +92,7 @@ def collective(
     --------
     >>> from commmodel import simulate
     >>> simulate.collective("bcast", 1 << 20, 16, on="graphene")
-    SimulationResult(hybrid, graphene: 0.0308625 s, 16 ranks, 240 messages)
+    SimulationResult(hybrid: 0.0308625 s, 16 ranks, 240 messages)
     >>> tree = simulate.platform.fat_tree(down=[4, 4], up=[1, 2], parallel=[1, 1], bandwidth=12.5e9, latency=1e-6)
     >>> [round(1e6 * simulate.collective("alltoall", size, on=tree).seconds) for size in (1024, 65536)]
     [6, 196]

@@ -116,7 +116,9 @@ class SimulationResult(Tabular):
     unmatched_messages: int = 0
     """Messages sent that nobody received, no error, but seldom meant."""
     title: str = ""
-    """Of a scenario: what ran where."""
+    """Of a scenario: what ran."""
+    where: str = ""
+    """Of a scenario: the name of its place."""
     notes: tuple[str, ...] = ()
     """Of a scenario: what is to be said of the result."""
     returned: tuple[Any, ...] = ()
@@ -157,7 +159,7 @@ class SimulationResult(Tabular):
                 axes.barh(ranks, seconds, 0.8, left, **look)
                 left += seconds
         axes.invert_yaxis()
-        axes.set(title=self.title, xlabel="time in s", ylabel="rank")
+        axes.set(title=", ".join(filter(None, [self.title, self.where])), xlabel="time in s", ylabel="rank")
         axes.legend()
         return axes
 

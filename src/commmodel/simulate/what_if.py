@@ -4,27 +4,30 @@
 
 import ctypes
 import multiprocessing
+import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError
-from commmodel.simulate.result import Deadlock, SimulationResult
-from commmodel.simulate.scenario.preparation import Scenario
+from commmodel.simulate.result import SimulationResult
+from commmodel.simulate.scenario.places import Place, Where
 from commmodel.simulate.scenario.scale import MOST_RUNS, Scale
 from commmodel.simulate.states import IDLE, SIMULATED, STATE_NAMES
 from commmodel.simulate.summary import idle_times
 
 __all__ = ["PredictedRun", "RankTimes", "predictions"]
 
+Question = Callable[[Any, Scale], SimulationResult]
 _PR_SET_PDEATHSIG = 1
 
 
@@ -60,25 +63,30 @@ class PredictedRun:
     notes: tuple[str, ...] = ()
     """What is to be said of the run."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return a row: ``pandas.DataFrame([run.to_dict() for run in predictions(...)])``."""
+        names = ("place", "title", "model", "processes", "seconds", "messages", "events", "wall_seconds")
+        return {name: getattr(self, name) for name in names} | asdict(self.scale)
+
 
 def predictions(
-    scenario: Callable[[str, Scale], Scenario],
-    places: Sequence[str],
-    scales: Sequence[Scale],
+    question: Question,
+    places: Sequence[Where | Place],
+    scales: Sequence[Scale] = (Scale(),),
     *,
     workers: int = 1,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
-    deadlock: Deadlock = "raise",
 ) -> list[PredictedRun]:
     """Return the predicted run times of all places and scales, those of the first place first.
 
     Parameters
     ----------
-    scenario : callable
-        (place, scale) -> what to run. Where there are several workers it must be known by name in its module, or be a
-        `functools.partial` of such a function, because other processes call it.
-    places : sequence of str
+    question : callable
+        (place, scale) -> result of its simulation there. Other processes call it where there are several workers: it
+        may be of a notebook, a lambda, or within another function.
+    places : sequence of str, path, Platform, Machine, DelayParameters or Place
+        What `commmodel.simulate.scenario.place` takes.
     scales : sequence of Scale
     workers : int
         How many processes run side by side; with one, all is run in this process.
@@ -86,22 +94,17 @@ def predictions(
         Runs them in place of workers, as ``mpi4py.futures.MPIPoolExecutor`` does on the hosts of a cluster.
     progress : callable, optional
         (runs that are done, runs), called after each.
-    deadlock : {"raise", "return"}
-        Whether ranks that hang are an error, or `blocked` of their prediction has lines on them.
 
     Raises
     ------
-    DeadlockError
-        If ranks wait for ever.
     InputError
-        Where there is nothing to run, or too much; and the errors of `scenario` and of its run.
+        Where there is nothing to run, or too much; and the errors of `question`.
 
     Examples
     --------
-    >>> from commmodel.simulate.scenario import place, prepare, workloads
-    >>> def ring(name, scale):
-    ...     switch = place(name)
-    ...     return prepare(switch, workloads.exchange(switch, "ring", 65536, 16), scale=scale)
+    >>> from commmodel import simulate
+    >>> def ring(where, scale):
+    ...     return simulate.exchange("ring", 65536, 16, on=where, scale=scale)
     >>> for prediction in predictions(ring, ["switch"], [Scale(), Scale(bandwidth=2.0)]):
     ...     print(f"{prediction.scale}: {1e6 * prediction.seconds:.0f} µs")
     as it is: 729 µs
@@ -112,17 +115,18 @@ def predictions(
         raise InputError(f"{len(runs)} runs: give at least one and at most {MOST_RUNS}")
     if workers < 1:
         raise InputError(f"{workers} workers: give at least one")
+    sent = cloudpickle.dumps(question)
     tell = progress or (lambda *_: None)
     if executor is not None:
-        return _gathered([executor.submit(_prediction, scenario, deadlock, *run) for run in runs], tell)
+        return _gathered([executor.submit(_prediction_of, sent, *run) for run in runs], tell)
     if workers == 1 or len(runs) == 1:
         results = []
         for run in runs:
-            results.append(_prediction(scenario, deadlock, *run))
+            results.append(_prediction(question, *run))
             tell(len(results), len(runs))
         return results
     with _pool(min(workers, len(runs))) as pool:
-        return _gathered([pool.submit(_prediction, scenario, deadlock, *run) for run in runs], tell)
+        return _gathered([pool.submit(_prediction_of, sent, *run) for run in runs], tell)
 
 
 def _gathered(futures: "Sequence[Future[PredictedRun]]", tell: Callable[[int, int], None]) -> list[PredictedRun]:
@@ -162,21 +166,17 @@ def _begin() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _prediction(
-    scenario: Callable[[str, Scale], Scenario], deadlock: Deadlock, place: str, scale: Scale
-) -> PredictedRun:
-    """Run a scenario; return what is small enough to be sent to another process."""
-    prepared = scenario(place, scale)
-    result, workload = prepared.run(deadlock=deadlock), prepared.workload
-    machine = prepared.place.machine
-    warnings = () if machine is None else machine.warnings
-    unmatched = result.unmatched_messages
-    lost = (f"{unmatched} messages were never received",) if unmatched and not result.blocked else ()
+def _prediction_of(question: bytes, where: Where | Place, scale: Scale) -> PredictedRun:
+    return _prediction(pickle.loads(question), where, scale)  # noqa: S301  (the caller's own)
+
+
+def _prediction(question: Question, where: Where | Place, scale: Scale) -> PredictedRun:
+    """Run a question; return what is small enough to be sent to another process."""
+    result = question(where, scale)
     return PredictedRun(
-        place, scale, prepared.model, workload.title, workload.processes, result.seconds, _rank_times(result),
+        result.where, scale, result.model, result.title, result.ends.size, result.seconds, _rank_times(result),
         result.messages, result.events, result.wall_seconds,
-        tuple(result.deadlock_lines(prepared.model)) if result.blocked else (),
-        (*warnings, *prepared.notes, *workload.notes(), *lost),
+        tuple(result.deadlock_lines(result.model)) if result.blocked else (), result.notes,
     )  # fmt: skip
 
 

@@ -76,8 +76,12 @@ class Scenario:
         """
         check_deadlock(deadlock)
         result = self._simulate(record, progress)
-        title = ", ".join([self.workload.title, self.place.name, *filter(None, [self.placement])])
-        return replace(result, title=title, notes=(*self.notes, *self.workload.notes())).or_deadlock(deadlock)
+        warnings = () if self.place.machine is None else self.place.machine.warnings
+        notes = (*warnings, *self.notes, *self.workload.notes())
+        if result.unmatched_messages and not result.blocked:
+            notes = (*notes, f"{result.unmatched_messages} messages were never received")
+        title = self.workload.title
+        return replace(result, title=title, where=self.place.name, model=self.model, notes=notes).or_deadlock(deadlock)
 
     @property
     def placement(self) -> str:
