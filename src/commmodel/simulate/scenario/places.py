@@ -56,7 +56,7 @@ class Place:
 
     def processes(self, processes: int | None = None) -> int:
         """Return a number of processes: by default one for each core of the platform."""
-        count = processes or self.cores
+        count = self.cores if processes is None else processes
         if count is None:
             raise InputError("a machine has as many hosts as you like: give the number of ranks, like -p 64")
         return rank_count(count)
