@@ -2,9 +2,10 @@
 
 Ping-pong times of 1 B ... 16 MiB are made of T = alpha + n/R with alpha between 0.3 and 10 us and R between 0.6 and
 30 GB/s, with noise of each size, that all visits to it have; of the disturbed data sets one size in ten is slower by a
-factor of 1.3 to 3. None of the limits found in one line is real. Then alpha, R or both are worse by a factor from some
-size on, anywhere where that changes what was measured. The best test of all knows the noise, that no size is disturbed
-and that there is one limit at most; 3 % of its limits in one line are false.
+factor of 1.3 to 3; where one visit wanders, the noise of neighbouring sizes is alike. None of the limits found in one
+line is real. Then alpha, R or both are worse by a factor from some size on, anywhere where that changes what was
+measured. The best test of all knows the noise, that no size is disturbed and that there is one limit at most; 3 % of
+its limits in one line are false.
 
 A default run visits the sizes of the benchmark's plan, and then those that the benchmark asks for, given what it has
 measured (`kernels.refinements`), until it asks for none.
@@ -35,6 +36,7 @@ SIZES = 2 ** np.arange(25)
 NOISES = (0.03, 0.05, 0.10)
 OF_RUNS = (0.10,)
 DISTURBED, LEAST_FACTOR, LARGEST_FACTOR = 0.1, 1.3, 3.0
+ALIKE = 0.9  # correlation of the noise of sizes an octave apart, where all of one visit wander together
 FALSE = 0.03  # of the best test
 NEAR = 2.1  # times the planted limit: the next size
 KINDS = ("one line", "both", "both at the bend", "latency", "byte time")
@@ -57,6 +59,8 @@ class Machine:
         Of latency and byte time beyond the limit.
     noise, disturbed : float
         Relative deviation of each size, and share of the sizes that are disturbed.
+    alike : float
+        Correlation of the deviations of sizes an octave apart.
     """
 
     alpha: float
@@ -66,6 +70,7 @@ class Machine:
     noise: float
     disturbed: float
     random: np.random.Generator
+    alike: float = 0.0
     _deviations: dict[int, float] = field(default_factory=dict)
 
     def exact(self, size: int) -> float:
@@ -82,11 +87,18 @@ class Machine:
 
     def points(self) -> Points:
         """Return the points of all powers of two."""
+        if self.alike:
+            octaves = np.arange(SIZES.size)
+            root = np.linalg.cholesky(self.alike ** np.abs(np.subtract.outer(octaves, octaves)))
+            deviations = np.exp(self.noise * root @ self.random.standard_normal(SIZES.size))
+            self._deviations.update(zip(SIZES.tolist(), deviations.tolist(), strict=True))
         seconds = np.array([self.seconds(size) for size in SIZES.tolist()])
         return Points(SIZES, np.ones_like(SIZES), seconds, seconds, seconds)
 
 
-def machines(kind: str, factor: float, noise: float, sets: int, *, disturbed: float = 0.0) -> Iterator[Machine]:
+def machines(
+    kind: str, factor: float, noise: float, sets: int, *, disturbed: float = 0.0, alike: float = 0.0
+) -> Iterator[Machine]:
     """Yield made machines with a change of latency, byte time or both by a factor."""
     random = np.random.default_rng([2026, KINDS.index(kind), round(1000 * noise), round(100 * disturbed)])
     latency, byte_time = (factor if name in kind or "both" in kind else 1.0 for name in ("latency", "byte time"))
@@ -101,7 +113,7 @@ def machines(kind: str, factor: float, noise: float, sets: int, *, disturbed: fl
             "both": (5, 20),
         }
         limit = 1 << int(random.integers(*ranges[kind], endpoint=True))
-        yield Machine(alpha, 1 / rate, limit, (latency, byte_time), noise, disturbed, random)
+        yield Machine(alpha, 1 / rate, limit, (latency, byte_time), noise, disturbed, random, alike)
 
 
 def default_run(machine: Machine) -> tuple[Points, int]:
@@ -196,21 +208,22 @@ def print_shares(kinds: list[str], factor: float, sets: int, *, runs: bool) -> N
     noises = OF_RUNS if runs else NOISES
     _row("times", *(f"{_percent(noise)} noise" for noise in noises), "sizes added" if runs else "the best test")
     print("|---" * (len(noises) + 2) + "|")
-    for disturbed in (0.0, DISTURBED):
+    forms = {"": (0.0, 0.0), ", one in ten disturbed": (DISTURBED, 0.0), ", one visit that wanders": (0.0, ALIKE)}
+    for form, (disturbed, alike) in list(forms.items())[: 2 if runs else 3]:
         for kind in kinds:
             cells, last = [], []
             for noise in noises:
-                drawn = list(machines(kind, factor, noise, sets, disturbed=disturbed))
+                drawn = list(machines(kind, factor, noise, sets, disturbed=disturbed, alike=alike))
                 data = [default_run(machine) if runs else (machine.points(), 0) for machine in drawn]
                 planted = (machine.limit for machine in drawn)
                 shares = found_shares(zip((points for points, _ in data), planted, strict=True))
                 cells.append(_percent(*shares[: 1 if kind == KINDS[0] else 2]))
                 if runs:
                     last.append(f"{np.mean([added for _, added in data]):.0f}")
-                elif kind != KINDS[0] and not disturbed:
+                elif kind != KINDS[0] and not form:
                     last.append(_percent(best_share(kind, factor, noise, sets)))
             name = kind if kind == KINDS[0] else f"{kind} × {factor:g}"
-            _row(name + ", one in ten disturbed" * bool(disturbed), *cells, ", ".join(last))
+            _row(name + form, *cells, ", ".join(last))
 
 
 def main() -> None:

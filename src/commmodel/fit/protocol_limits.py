@@ -4,7 +4,8 @@ The probe knows: a blocking send either waits or does not. On both sides of its 
 changes, and everywhere where it was not run: a segmentation into lines T = α + n β, by dynamic programming over the
 logarithms of the times. Their noise is normal, but any record may be disturbed, so that such a one does not make a
 limit, nor hide one, and is the wider for sizes whose own samples scatter. A limit must raise the likelihood
-more than chance does in times of one line. `evidence` tells by how much: the benchmark measures more where it is not
+more than chance does in times of one line; of one visit to each size, also where the noise wanders from size to size,
+unless lines without the limit are far off. `evidence` tells by how much: the benchmark measures more where it is not
 clear.
 """
 
@@ -43,6 +44,9 @@ _EXCESS = 0.5  # mean logarithm of the factor
 _NOTHING = 1e-6  # instead of a weight of 0, with which a line might not be determined
 _NO_TIME = 1e-9  # of the measured one: what a line through the origin gives no bytes
 _ROUNDS = 3
+_ALIKE = (0.5, 0.7, 0.8, 0.9, 0.95)  # for each octave between two sizes, by which noise that wanders is alike
+_WANDERS = 2.0  # of the criterion, for noise that wanders: Akaike's weight of a parameter
+_WANDER = math.log(1.2)  # no wander, but a bend of the machine, where two sizes are further off
 _BUFFERS = 2  # of one message: the sender's and the receiver's
 _CACHE_BONUS = 4.0  # of the criterion, for a limit at which two buffers just fill a known cache
 
@@ -54,6 +58,22 @@ class Evidence(NamedTuple):
     above: int
     fall: float
     """Of −2 log likelihood, by which it exceeds that of the best segmentation with one limit less."""
+
+
+class _Times(NamedTuple):
+    """One time of each size, arrays of shape (m,)."""
+
+    message_size: NDArray[np.int64]
+    size: Array
+    """Up to 1."""
+    seconds: Array
+    """Up to 1."""
+    error: Array
+    """Relative, that the samples show."""
+    disturbed: Array
+    """How probably it is that of disturbed records."""
+    records: NDArray[np.intp]
+    """How many there are."""
 
 
 class _Segmentation(NamedTuple):
@@ -172,18 +192,13 @@ def _density(residual: Array, variance: Array, disturbed: Array) -> tuple[Array,
     return (1 - disturbed) * normal, disturbed * excess
 
 
-def _line_costs(size: Array, seconds: Array, error: Array, disturbed: Array, ranges: _Ranges) -> Array:
-    """Return −2 log likelihood of the best line T = α + n β, α, β ≥ 0, through each range, shape (scales, g).
+def _lines(times: _Times, ranges: _Ranges) -> Array:
+    """Return −2 log likelihood, α and β of the best line T = α + n β, α, β ≥ 0, in each range, shape (scales, 3, g).
 
     Lines through each two points are tried first, so that no disturbed size leads astray; the best of them is
     improved by least squares with weights computed anew from the residuals, from the smallest scale of noise on.
-
-    Parameters
-    ----------
-    size, seconds, error, disturbed : shape (m,)
-        Bytes up to 1, times, the relative error of each time that its own samples show, and how probably it is that
-        of disturbed records.
     """
+    size, seconds, error, disturbed = times.size, times.seconds, times.error, times.disturbed
     first, second = np.triu_indices(size.size, 1)
     slope = (seconds[second] - seconds[first]) / (size[second] - size[first])
     byte_time = seconds[size > 0] / size[size > 0]
@@ -191,7 +206,7 @@ def _line_costs(size: Array, seconds: Array, error: Array, disturbed: Array, ran
     beta = np.concatenate([slope, np.zeros_like(seconds), byte_time])
     is_possible = (alpha >= 0) & (beta >= 0)
     alpha, beta = alpha[is_possible], beta[is_possible]
-    log_seconds, part, costs = np.log(seconds), ranges.part(size.size), []
+    log_seconds, part, lines = np.log(seconds), ranges.part(size.size), []
 
     def residuals(alpha: Array, beta: Array) -> tuple[Array, Array]:
         line = np.maximum(alpha[:, None] + beta[:, None] * size, _NO_TIME * seconds)
@@ -208,8 +223,39 @@ def _line_costs(size: Array, seconds: Array, error: Array, disturbed: Array, ran
             share = part * np.maximum(normal / (normal + excess), _NOTHING)
             alpha, beta = weighted_lines(size, seconds, share * log_slope(line, seconds) / (line * variance))
         density = np.sum(_density(residuals(alpha, beta)[1], variance, disturbed), axis=0)
-        costs.append(-2 * (part * np.log(density)).sum(axis=1))
-    return np.stack(costs)
+        lines.append([-2 * (part * np.log(density)).sum(axis=1), alpha, beta])
+    return np.array(lines)
+
+
+def _wandering(times: _Times, segmentation: _Segmentation) -> tuple[float, float]:
+    """Return the cost of a segmentation, and how far the second furthest size is from its line.
+
+    The noise is independent, or it wanders from size to size: normal, and alike by a factor for each octave between.
+    Then the lines are improved by a step of generalised least squares.
+    """
+    count, begins = times.size.size, segmentation.begins
+    ranges = _Ranges(np.array([0, *begins]), np.array([*begins, count]))
+    lines = _lines(times, ranges)
+    scale = int(lines[:, 0].sum(axis=1).argmin())
+    part, (costs, alpha, beta) = ranges.part(count).T, lines[scale]
+    fitted = np.maximum(part @ alpha + part @ beta * times.size, _NO_TIME * times.seconds)
+    residual = np.log(times.seconds / fitted)
+    shares = np.column_stack([part * alpha, part * beta * times.size[:, None]]) / fitted[:, None]
+    normal, excess = _density(residual, _SCALES[scale] ** 2 + times.error**2, times.disturbed)
+    octave, scales = np.log2(1.0 + times.message_size), np.square(_SCALES[::2])[:, None, None, None]
+    best = independent = float(costs.sum())
+    for usual in np.unique([normal >= excess, np.full(count, fill_value=True)], axis=0):
+        alike = np.power.outer(_ALIKE, np.abs(octave[usual, None] - octave[usual]))
+        root = np.linalg.cholesky(scales * alike + np.diag(times.error[usual] ** 2))
+        whitened = np.linalg.solve(root, np.column_stack([shares, residual])[usual])
+        *of_lines, rest = np.moveaxis(whitened, -1, 0)
+        design = np.stack(of_lines, axis=-1)
+        step = np.linalg.pinv(design) @ rest[..., None]
+        cost = ((rest - (design @ step)[..., 0]) ** 2).sum(axis=-1)
+        cost += 2 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
+        density = np.where(usual, (1 - times.disturbed) / math.sqrt(2 * math.pi), excess)
+        best = min(best, float(cost.min() - 2 * np.log(density).sum()) + _WANDERS)
+    return segmentation.cost + best - independent, float(np.sort(np.abs(residual) * (normal >= excess))[-2])
 
 
 def _segmentations(costs: Array, bonus: Array) -> list[_Segmentation]:
@@ -233,11 +279,8 @@ def _segmentations(costs: Array, bonus: Array) -> list[_Segmentation]:
     return segmentations
 
 
-def _best_segmentations(points: Points, caches: Sequence[int]) -> tuple[NDArray[np.int64], list[_Segmentation]]:
-    """Return the sizes, and the best segmentation into 1, 2, ...: each at the scale of noise with which it costs least.
-
-    The times of the fewest pairs measured are used: they are the least disturbed. None where there are few sizes.
-    """
+def _times(points: Points) -> _Times:
+    """Return a time of each size: of the fewest pairs measured, which are the least disturbed."""
     alone = points.where(points.pairs == points.pairs.min(initial=1 << 62))
     size, inverse, counts = np.unique(alone.message_size, return_inverse=True, return_counts=True)
     seconds = np.array([np.median(alone.seconds[inverse == index]) for index in range(size.size)])
@@ -248,33 +291,59 @@ def _best_segmentations(points: Points, caches: Sequence[int]) -> tuple[NDArray[
         seconds = np.array([np.median(seconds[group]) for group in groups])
         error = np.array([np.median(error[group]) / math.sqrt(group.size) for group in groups])
         counts = np.array([counts[group].sum() for group in groups])
-    count = size.size
+    disturbed = np.maximum(_DISTURBED ** np.ceil(counts / 2), _ODD)
+    return _Times(size, size / size.max(initial=1), seconds / seconds.max(initial=0.0), error, disturbed, counts)
+
+
+def _best_segmentations(times: _Times, caches: Sequence[int]) -> list[_Segmentation]:
+    """Return the best segmentation into 1, 2, ...: each at the scale of noise with which it costs least.
+
+    None where there are few sizes.
+    """
+    count = times.message_size.size
     if count < 2 * _LEAST_SIZES:
-        return size, []
+        return []
     bonus = np.zeros(count + 1)
     for cache in caches:
-        bonus[1:count] += _CACHE_BONUS * ((size[:-1] <= cache) & (size[1:] > cache))
+        bonus[1:count] += _CACHE_BONUS * ((times.message_size[:-1] <= cache) & (times.message_size[1:] > cache))
     ranges = _Ranges.of(count)
     costs = np.full((count + 1, count + 1), np.inf)
-    disturbed = np.maximum(_DISTURBED ** np.ceil(counts / 2), _ODD)
     at_scales = []
-    for of_scale in _line_costs(size / size[-1], seconds / seconds.max(), error, disturbed, ranges):
+    for of_scale in _lines(times, ranges)[:, 0]:
         costs[ranges] = of_scale
         at_scales.append(_segmentations(costs, bonus))
-    return size, [min(segmentation) for segmentation in zip(*at_scales, strict=True)]
+    return [min(segmentation) for segmentation in zip(*at_scales, strict=True)]
 
 
 def change_points(points: Points, caches: Sequence[int] = ()) -> list[tuple[int, int]]:
     """Return each change point as (largest size below, smallest size above).
 
     A segmentation into S lines costs −2 log likelihood + 17 S. `caches` are sizes of messages from which on a cache
-    does not hold them: limits there need less evidence.
+    does not hold them: limits there need less evidence. Times of one visit may wander from size to size: what that
+    explains as well makes no limit, unless two sizes are further than 20 % from the lines without it.
+
+    >>> size = 2 ** np.arange(20)
+    >>> seconds = (1e-6 + size / 1e9) * np.where(size > 4096, 1.25, 1.0)
+    >>> change_points(Points(size, np.ones_like(size), seconds, seconds, seconds))
+    [(4096, 8192)]
     """
-    size, segmentations = _best_segmentations(points, caches)
+    times = _times(points)
+    segmentations = _best_segmentations(times, caches)
     if not segmentations:
         return []
-    best = min(range(len(segmentations)), key=lambda index: segmentations[index].cost + CLEAR * index)
-    return [(int(size[begin - 1]), int(size[begin])) for begin in segmentations[best].begins]
+    chosen = _cheapest(segmentation.cost for segmentation in segmentations)
+    if chosen and not points.freedom and times.records.max() == 1:
+        wandering = [_wandering(times, segmentation) for segmentation in segmentations[: chosen + 1]]
+        sure = _cheapest(cost for cost, _ in wandering)
+        chosen = next(index for index in range(sure, chosen + 1) if index == chosen or wandering[index][1] < _WANDER)
+    return [
+        (int(times.message_size[begin - 1]), int(times.message_size[begin])) for begin in segmentations[chosen].begins
+    ]
+
+
+def _cheapest(costs: Iterable[float]) -> int:
+    """Return how many limits cost least."""
+    return int(np.argmin([cost + CLEAR * limits for limits, cost in enumerate(costs)]))
 
 
 def evidence(records: Iterable[Record], path: str, points: Points) -> list[Evidence]:
@@ -288,9 +357,12 @@ def evidence(records: Iterable[Record], path: str, points: Points) -> list[Evide
     """
     limits = []
     for side in _sides(points, _probed_limit(records, path)):
-        size, segmentations = _best_segmentations(side, ())
-        for fewer, more in pairwise(segmentations):
+        times = _times(side)
+        for fewer, more in pairwise(_best_segmentations(times, ())):
             if math.isfinite(more.cost):
                 new = [begin for begin in more.begins if all(abs(begin - other) > 1 for other in fewer.begins)]
-                limits += [Evidence(int(size[begin - 1]), int(size[begin]), fewer.cost - more.cost) for begin in new]
+                fall = fewer.cost - more.cost
+                limits += [
+                    Evidence(int(times.message_size[begin - 1]), int(times.message_size[begin]), fall) for begin in new
+                ]
     return limits
