@@ -14,7 +14,7 @@ from commmodel import cli
 
 BASE = {
     "arguments", "documents", "errors", "files", "frames", "interruption", "lazy", "sites", "spellings", "streams",
-    "units", "statistics",
+    "units", "statistics", "values",
 }  # fmt: skip
 """Anything may import these."""
 MAY_IMPORT = {
@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "spellings": set(),
     "streams": {"errors"},
     "units": {"errors"},
+    "values": set(),
     "statistics": set(),
     "shadow": set(),
     "_core": set(),

@@ -30,6 +30,7 @@ INTERNAL = {
     "sites",
     "spellings",
     "streams",
+    "values",
 }
 """What is reached by other means, or by nobody outside."""
 OF_PROGRAMS = {"sampled", "shared_array"}

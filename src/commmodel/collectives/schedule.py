@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from commmodel.arguments import enough_memory, whole
 from commmodel.collectives.operation import ELEMENT_SIZE, OPERATORS, Operator
 from commmodel.errors import InputError, choice_of
+from commmodel.values import Value
 
 Integers = NDArray[np.int64]
 NONE: Integers = np.empty(0, dtype=np.int64)
@@ -27,7 +28,7 @@ NONE.flags.writeable = False
 
 
 @dataclass(frozen=True)
-class Nodes:
+class Nodes(Value):
     """How processes lie on nodes, and what algorithms in two levels use on each level."""
 
     per_node: int
@@ -130,7 +131,7 @@ Scheduler = Callable[[Problem], Iterable[Round]]
 
 
 @dataclass(frozen=True, repr=False)
-class Schedule:
+class Schedule(Value):
     """All rounds of an algorithm as flat arrays, ordered by round."""
 
     processes: int

@@ -24,6 +24,7 @@ from commmodel.machine.parameters import (
     Postal,
 )
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile
+from commmodel.values import Value
 
 FORMAT: Literal["commmodel-machine"] = "commmodel-machine"
 VERSION = 1
@@ -74,7 +75,7 @@ class MeasuredTimes(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return float(times[above - 1] ** (1 - share) * times[above] ** share)
 
 
-class MeasuredPairs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class MeasuredPairs(Value, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The measurements of a segment with one number of pairs, and the models' errors on them."""
 
     pairs: Annotated[int, Meta(ge=1)]
@@ -109,7 +110,7 @@ class MeasuredPairs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return times if begins and ends else None
 
 
-class Segment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Segment(Value, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One protocol on one path."""
 
     protocol: str
@@ -163,7 +164,7 @@ class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """How many there were of the configuration that was measured in most: intervals of one hold for it alone."""
 
 
-class Machine(Tabular, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Machine(Tabular, Value, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A machine's communication parameters."""
 
     name: str

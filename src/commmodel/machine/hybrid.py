@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from commmodel.errors import DamagedFileError
 from commmodel.machine.parameters import Parameter
 from commmodel.units import format_ratio, format_size
+from commmodel.values import OneLine
 
 HYBRID_UNITS = {
     "o_s": "s", "O_s": "s/B", "o_is": "s", "O_is": "s/B", "o_r": "s", "O_r": "s/B", "L": "s", "B": "B/s",
@@ -56,7 +57,7 @@ class Edge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     found_by: Literal["threshold", "change-point", "user", "hand"] = "hand"
 
 
-class Mode(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Mode(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The cost of a message of k bytes in one mode."""
 
     kind: Literal["asynchronous", "detached", "synchronous"]
@@ -80,7 +81,7 @@ class Mode(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Median over the measured sizes of the difference from half a round trip."""
 
 
-class Hybrid(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Hybrid(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The hybrid model of one path."""
 
     modes: Annotated[tuple[Mode, ...], Meta(min_length=1)]

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from commmodel.errors import InputError
+from commmodel.values import OneLine, Value
 
 UNITS = {
     "alpha": "s", "beta": "s/B", "R_C": "B/s", "R_N": "B/s", "R_Cb": "B/s", "R_Ci": "B/s",
@@ -42,7 +43,7 @@ class Parameter(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
         return math.isfinite(self.value)
 
 
-class Quality(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Quality(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The quality of a fit: errors, and whether to trust it."""
 
     points: int
@@ -66,7 +67,7 @@ class Quality(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """Mean and maximum with them."""
 
 
-class Postal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Postal(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """T = α + n β (Gropp 2016, Eq 2)."""
 
     alpha: Parameter
@@ -74,7 +75,7 @@ class Postal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     quality: Quality | None = None
 
 
-class MaxRate(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class MaxRate(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """T = α + k n / min(R_N, k R_C) (Gropp 2016, Eq 3). R_N is absent where one number of pairs was measured."""
 
     alpha: Parameter
@@ -83,7 +84,7 @@ class MaxRate(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     quality: Quality | None = None
 
 
-class Extended(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Extended(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """T = α + k n / min(R_N, R_Cb + (k − 1) R_Ci) (Gropp 2016, Eq 4)."""
 
     alpha: Parameter
@@ -93,7 +94,7 @@ class Extended(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     quality: Quality | None = None
 
 
-class LatencyAware(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class LatencyAware(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """T = max(k n / R_N, α + n / R_C) (Gropp 2016, Eq 5)."""
 
     alpha: Parameter
@@ -113,7 +114,7 @@ class LogGP(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     quality: Quality | None = None
 
 
-class PLogP(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class PLogP(Value, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Parameterised LogP on one path: times at some sizes, linear between them, the last slope beyond.
 
     T = L + g(m) (Kielmann, Bal and Verstoep 2000). All columns have shape (sizes,), times in seconds.

@@ -29,6 +29,7 @@ from commmodel.optimize.parameters import MessageCosts
 from commmodel.optimize.problem import IMPLEMENTATIONS, Candidates, DecompositionSearch, Implementation, TransferProblem
 from commmodel.optimize.search import SearchResult
 from commmodel.results.configurations import Pattern
+from commmodel.values import OneLine
 
 LIMITS = {
     "initiation": "the overhead of all messages must fit into what the transfer takes longer than computation (Eq 2)",
@@ -48,7 +49,7 @@ class RejectedCandidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     seconds: float
 
 
-class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Choice(OneLine, msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A decomposition and its predicted times; ``message_size`` is S in bytes, times are in seconds."""
 
     message_size: int

@@ -25,6 +25,7 @@ from commmodel.results import Header, Measurements, Record
 from commmodel.results.configurations import Overlap
 from commmodel.statistics import summarise
 from commmodel.units import format_ratio
+from commmodel.values import OneLine
 
 MISESTIMATES = (0.5, 0.8, 1.2, 1.5)
 """Estimates of the computation over the truth, with which choices are made again (Iancu 2007, Table 2)."""
@@ -49,7 +50,7 @@ class Timed(msgspec.Struct, frozen=True):
     high: float
 
 
-class Sweep(msgspec.Struct, frozen=True):
+class Sweep(OneLine, msgspec.Struct, frozen=True):
     """One problem, and the measured time of each of its decompositions. Times in seconds, sizes in bytes."""
 
     pattern: str
@@ -126,7 +127,7 @@ class Misestimate(msgspec.Struct, frozen=True):
     loss: float
 
 
-class Case(msgspec.Struct, frozen=True):
+class Case(OneLine, msgspec.Struct, frozen=True):
     """A problem, the model's choice, and its measured loss."""
 
     sweep: Sweep
@@ -171,7 +172,7 @@ def _fastest(sweep: Sweep) -> Timed:
     return sweep.blocking if sweep.blocking is not None and sweep.blocking.seconds <= best.seconds else best
 
 
-class ValidationSummary(msgspec.Struct, frozen=True):
+class ValidationSummary(OneLine, msgspec.Struct, frozen=True):
     """Averages over several cases, None where unknown; empty names: over all cases."""
 
     pattern: str
@@ -201,7 +202,7 @@ class ValidationSummary(msgspec.Struct, frozen=True):
     """Of all cases, those whose records are too unsteady to judge by: see `Sweep.disturbed`."""
 
 
-class Validation(msgspec.Struct, frozen=True):
+class Validation(OneLine, msgspec.Struct, frozen=True):
     """All cases, their summaries, what was left out, and the machine's MPI progress."""
 
     cases: tuple[Case, ...]

@@ -32,6 +32,7 @@ from commmodel.predict.costs import MODELS, Costs, check_machine, check_path, de
 from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.nodes import exchange_remark, node_gaps, node_remarks, path_remark, schedule_costs
 from commmodel.predict.seconds import End, Seconds, value_at
+from commmodel.values import Value
 
 BEST = "best"
 """Instead of an algorithm: the fastest."""
@@ -40,7 +41,7 @@ _MOST_ROUNDS = 1_000_000
 _MOST_FOR_ALL_MODELS = 2_000_000
 
 
-class CollectivePrediction(Struct, frozen=True):
+class CollectivePrediction(Value, Struct, frozen=True):
     """Predicted time of a collective operation, by one model and by the others."""
 
     time: Seconds

@@ -26,12 +26,13 @@ from commmodel.predict.seconds import Seconds
 from commmodel.results import Header, Measurements, Record
 from commmodel.results.conditions import remarks
 from commmodel.results.configurations import Collective, PingPong
+from commmodel.values import Value, one_line
 
 SEND = "send"
 """The operation of a ping-pong."""
 
 
-class ComparedTime(Struct, frozen=True):
+class ComparedTime(Value, Struct, frozen=True):
     """A measured time beside the models' predictions."""
 
     operation: str
@@ -61,8 +62,12 @@ class Comparison(NamedTuple):
     rows: tuple[ComparedTime, ...]
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        """Return a line."""
+        return one_line(self)
 
-class ErrorSummary(Struct, frozen=True):
+
+class ErrorSummary(Value, Struct, frozen=True):
     """Errors of a model over the measurements of an operation."""
 
     operation: str

@@ -23,11 +23,12 @@ from commmodel.predict.costs import check_machine, check_path, missing, plogp_ta
 from commmodel.predict.extrapolation import Reach, reach_of
 from commmodel.predict.seconds import End, Seconds, end_of, with_scatter
 from commmodel.units import format_size, format_time
+from commmodel.values import Value
 
 Model = SeveralModel | LogGP
 
 
-class Prediction(Struct, frozen=True):
+class Prediction(Value, Struct, frozen=True):
     """A predicted time, by one model and by the others."""
 
     time: Seconds

@@ -11,14 +11,15 @@ from commmodel.errors import InputError
 from commmodel.frames import Tabular
 from commmodel.record.files import Recording
 from commmodel.record.matching import analyse
+from commmodel.values import Value
 
 __all__ = ["Matrix", "matrix"]
 
 _MOST_DENSE = 8192
 
 
-@dataclass(frozen=True, eq=False)
-class Matrix(Tabular):
+@dataclass(frozen=True)
+class Matrix(Tabular, Value):
     """Messages from rank to rank, point-to-point ones alone; a row for each pair that has exchanged any."""
 
     processes: int

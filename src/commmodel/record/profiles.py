@@ -34,6 +34,7 @@ from commmodel.record.files import Recording
 from commmodel.record.matching import analyse
 from commmodel.record.matrices import Matrix, matrix_of
 from commmodel.record.roles import REASONS, is_communication
+from commmodel.values import Value
 
 __all__ = ["CallProfile", "CommunicatorProfile", "Profile", "RankProfile", "SiteProfile", "SizeProfile", "profile"]
 
@@ -51,7 +52,7 @@ class CallProfile(msgspec.Struct, frozen=True):
     """Like ``point-to-point``."""
 
 
-class SiteProfile(msgspec.Struct, frozen=True):
+class SiteProfile(Value, msgspec.Struct, frozen=True):
     """All calls of one name at one line of the program."""
 
     file: str
@@ -116,7 +117,7 @@ class SizeProfile(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class Profile(msgspec.Struct, frozen=True):
+class Profile(Value, msgspec.Struct, frozen=True):
     """What a program's communication costs."""
 
     seconds: float

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from commmodel.collectives.operation import OPERATIONS, CollectiveName
 from commmodel.units import parse_sizes
+from commmodel.values import OneLine
 
 __all__ = [
     "Answer", "Bandwidth", "Batch", "BenchOptions", "Burst", "Clocks", "Collective", "CollectiveMode",
@@ -68,7 +69,7 @@ Exchange = Literal["alone", "beside", "empty"]
 there and back."""
 
 
-class BenchOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class BenchOptions(OneLine, Struct, frozen=True, forbid_unknown_fields=True):
     """Options of the benchmark, sufficient to plan the same measurements again; defaults as on the command line."""
 
     kernels: tuple[str, ...]

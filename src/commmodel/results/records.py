@@ -10,6 +10,7 @@ from commmodel.frames import Tabular
 from commmodel.results.configurations import BenchOptions, Bytes, Configuration, Count, HugePages, MessagePath, Seconds
 from commmodel.results.words import configuration_words
 from commmodel.statistics import Summary, summarise
+from commmodel.values import Value
 
 ThreadLevel = Literal["single", "funneled", "serialized", "multiple"]
 """What threads of a process may do, as MPI_Init_thread names it: MPI_Init gives ``single``."""
@@ -31,7 +32,7 @@ class Clock(Struct, frozen=True, forbid_unknown_fields=True):
     """Relative difference of its rate from MPI_Wtime's."""
 
 
-class Host(Struct, frozen=True, forbid_unknown_fields=True):
+class Host(Value, Struct, frozen=True, forbid_unknown_fields=True):
     """A host of the launch, as its lowest rank saw it."""
 
     name: str
@@ -93,7 +94,7 @@ class Buffers(Struct, frozen=True, forbid_unknown_fields=True):
     """Bytes of rank 0's largest buffer that really lay on huge pages; None where the system does not tell."""
 
 
-class Header(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="header"):
+class Header(Value, Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="header"):
     """A launch of the benchmark."""
 
     format: Literal["commmodel-results"]

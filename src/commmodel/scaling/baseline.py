@@ -14,6 +14,7 @@ from commmodel.scaling.search_space import default_deviation
 from commmodel.scaling.series import Fixed
 from commmodel.scaling.settings import CheckSettings
 from commmodel.scaling.verdict import Judgement, Verdict, divergence
+from commmodel.values import Value
 
 TOGETHER = "all times together"
 """What a `Slowdown` is called that is of no value alone."""
@@ -22,7 +23,7 @@ _CLEAR = 3.0  # standard deviations by which a function's ends must have moved a
 
 
 @dataclass(frozen=True)
-class Slowdown:
+class Slowdown(Value):
     """A value larger than in the baseline at the same scale: `ratio` new over old, with its interval.
 
     Where all times together are larger, though none alone need be, `name` says so and `scale` is nan.

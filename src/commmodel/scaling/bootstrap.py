@@ -28,6 +28,7 @@ from commmodel.scaling.fitting import (
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.samples import STATISTIC, check_samples, reduce, resample
 from commmodel.scaling.search_space import drawn_odds
+from commmodel.values import Value
 
 __all__ = ["Ensemble", "ensemble"]
 
@@ -46,7 +47,7 @@ PLAIN = 5.0
 
 
 @dataclass(frozen=True)
-class Ensemble:
+class Ensemble(Value):
     """The best model, and the others that the data allow.
 
     Attributes

@@ -27,6 +27,7 @@ from commmodel.scaling.search_space import judged_space
 from commmodel.scaling.series import Key, Series, series_over
 from commmodel.scaling.settings import CheckSettings, model
 from commmodel.scaling.verdict import Judgement, Verdict, judge_models
+from commmodel.values import Value
 
 _NEEDED = ": measure a function at three scales or more, as with mpiexec -n 8 python -m commmodel.bench collective"
 
@@ -53,7 +54,7 @@ class Room:
 
 
 @dataclass(frozen=True)
-class CheckedSeries:
+class CheckedSeries(Value):
     """One series with its verdict.
 
     Attributes
@@ -81,7 +82,7 @@ class CheckedSeries:
 
 
 @dataclass(frozen=True)
-class CheckResult:
+class CheckResult(Value):
     """The result of a check.
 
     Attributes

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.results import Configuration, Launch, Measurements, whole_launches
+from commmodel.values import Value
 
 Array = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class CollectedSeries:
+class CollectedSeries(Value):
     """One side of a comparison: what is compared, without the records that it is of.
 
     Attributes

@@ -23,6 +23,7 @@ from commmodel.scaling.environment import changed_environment
 from commmodel.scaling.permutation import FEWEST_PLAIN, Shifts, fewest_launches, fewest_pairs, paired, unpaired
 from commmodel.scaling.samples import STATISTICS, reduce, statistic_function
 from commmodel.statistics import TO_DEVIATION
+from commmodel.values import OneLine
 
 Array = NDArray[np.float64]
 Change = Literal["slower", "faster", "larger", "smaller", "same", "unclear"]
@@ -37,7 +38,7 @@ _FOUND = 2.8  # standard errors of a change that is found in 80 % of cases, at 5
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(OneLine):
     """One configuration, before and after.
 
     Attributes
@@ -107,7 +108,7 @@ class JointVerdict:
 
 
 @dataclass(frozen=True)
-class Differences:
+class Differences(OneLine):
     """All differences between two files.
 
     Attributes

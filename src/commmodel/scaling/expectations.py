@@ -18,6 +18,7 @@ from commmodel.scaling.growth import ONE, Growth, parse_growth, parse_product
 from commmodel.scaling.rules import FunctionRule, parse_rule
 from commmodel.scaling.series import Series
 from commmodel.units import parse_size, parse_time
+from commmodel.values import OneLine
 
 FORMAT: Literal["commmodel-expectations"] = "commmodel-expectations"
 VERSION = 1
@@ -30,7 +31,7 @@ _Text = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 @dataclass(frozen=True)
-class Expectation:
+class Expectation(OneLine):
     """The expected growth of one function.
 
     Attributes
@@ -67,7 +68,7 @@ class Expectation:
 
 
 @dataclass(frozen=True)
-class Guideline:
+class Guideline(OneLine):
     """A rule between functions, and the measurements it applies to.
 
     Attributes
@@ -88,7 +89,7 @@ class Guideline:
 
 
 @dataclass(frozen=True)
-class Expectations:
+class Expectations(OneLine):
     """The content of a file of expectations."""
 
     title: str = ""

@@ -20,6 +20,7 @@ from commmodel.errors import InputError
 from commmodel.scaling.exact import exact_sums
 from commmodel.scaling.growth import ONE, Growth, check_growths
 from commmodel.scaling.search_space import prior_odds
+from commmodel.values import Value
 
 Array = NDArray[np.float64]
 Criterion = Literal["residuals", "cross-validation"]
@@ -40,7 +41,7 @@ _FACTORS = 1 << 14  # numbers in one product of matrices: more are shared out to
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Value):
     """`constant` + `coefficient` · `term`(x) + `lower`; a constant has `coefficient` 0 and the term 1.
 
     `adjusted_r2` is nan for a constant, and where it does not come from a fit; it can be negative. `lower` has further
@@ -79,7 +80,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Fits:
+class Fits(Value):
     """The models of many kernels: arrays of shape (kernels,); `chosen` counts in `terms`.
 
     `exact` has those that follow a sum of several terms exactly, by kernel.

@@ -20,6 +20,7 @@ from commmodel.scaling.series import Fixed, Key, Series, series_over
 from commmodel.scaling.settings import model
 from commmodel.scaling.surface import SurfaceModel, fit_surface
 from commmodel.scaling.verdict import Judgement
+from commmodel.values import Value
 
 __all__ = ["ModelledSeries", "Overview", "Surface", "modelled_series", "overview", "surfaces"]
 
@@ -28,7 +29,7 @@ _FEWEST_POINTS = 9
 
 
 @dataclass(frozen=True)
-class ModelledSeries:
+class ModelledSeries(Value):
     """A series and what is known of its growth.
 
     Attributes
@@ -98,7 +99,7 @@ class Surface:
 
 
 @dataclass(frozen=True)
-class Overview:
+class Overview(Value):
     """All series, the checks of each MPI library where something is expected, and the surfaces.
 
     Surfaces are of one MPI library: where there are several they are left out.

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from commmodel.results import Measurements, describe
 from commmodel.results.parameters import METRICS
+from commmodel.values import Value
 
 Array = NDArray[np.float64]
 Fixed = tuple[tuple[str, float | str], ...]
@@ -17,7 +18,7 @@ Key = tuple[str, str, str, Fixed]
 
 
 @dataclass(frozen=True)
-class Series:
+class Series(Value):
     """Measurements of a function over one parameter, all other parameters fixed.
 
     Attributes

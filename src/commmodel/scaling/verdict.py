@@ -19,6 +19,7 @@ from commmodel.scaling.fitting import FEWEST_SCALES, fit_term, misfit
 from commmodel.scaling.growth import ONE, Growth, check_growths
 from commmodel.scaling.samples import STATISTIC
 from commmodel.scaling.search_space import default_deviation, deviation_limits, judged_space
+from commmodel.values import Value
 
 Verdict = Literal["match", "approximate", "mismatch", "uncertain"]
 """Whether a model grows as expected."""
@@ -33,7 +34,7 @@ _MOST_REPETITIONS = 100  # times as many as there were
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgement(Value):
     """The expectation, the model, and the verdict.
 
     Attributes

@@ -12,6 +12,8 @@ import math
 
 from msgspec import Struct
 
+from commmodel.values import OneLine
+
 __all__ = ["SMPI", "Factor", "Network", "Overhead", "fluid"]
 
 
@@ -31,7 +33,7 @@ class Factor(Struct, frozen=True, forbid_unknown_fields=True):
     value: float
 
 
-class Network(Struct, frozen=True, forbid_unknown_fields=True):
+class Network(OneLine, Struct, frozen=True, forbid_unknown_fields=True):
     """A flow-level model."""
 
     name: str

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from commmodel._core.common.codes import ANY, COLLECTIVE_TAG, EVERY_NAMED, UNNAMED, Code
 from commmodel.errors import InputError
+from commmodel.values import Value
 
 __all__ = ["ANY", "COLLECTIVE_TAG", "EVERY_NAMED", "OPERATION", "UNNAMED", "Code", "Operations", "Program"]
 
@@ -24,7 +25,7 @@ Operations = NDArray[np.void]
 
 
 @dataclass(frozen=True, repr=False)
-class Program:
+class Program(Value):
     """The operations of all ranks."""
 
     operations: Operations

@@ -15,6 +15,7 @@ from commmodel.errors import DeadlockError, InputError, choice_of
 from commmodel.frames import Tabular, axes_of
 from commmodel.simulate.operations import Code
 from commmodel.simulate.states import COLOURS, SIMULATED, STATE_NAMES
+from commmodel.values import Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +85,7 @@ class BlockedRank:
 
 
 @dataclass(frozen=True, repr=False)
-class SimulationResult(Tabular):
+class SimulationResult(Tabular, Value):
     """The result of simulating a program or a schedule."""
 
     ends: NDArray[np.float64]
@@ -110,7 +111,7 @@ class SimulationResult(Tabular):
     """Structured array of `INTERVAL`, empty unless asked for."""
     transfers: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MESSAGE))
     """Structured array of `MESSAGE`, empty unless asked for."""
-    wall_seconds: float = 0.0
+    wall_seconds: float = field(default=0.0, compare=False)
     """That the engine took."""
     model: str = ""
     unmatched_messages: int = 0

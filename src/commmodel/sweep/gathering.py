@@ -9,6 +9,7 @@ from commmodel import results
 from commmodel.errors import InputError
 from commmodel.files import refuse_inputs, write_bytes
 from commmodel.sweep.plan import FILE, Job, Plan, load
+from commmodel.values import OneLine
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def states(folder: str | os.PathLike[str], plan: Plan | None = None) -> tuple[Jo
 
 
 @dataclass(frozen=True)
-class GatherResult:
+class GatherResult(OneLine):
     """The joined and the omitted files."""
 
     jobs: tuple[JobState, ...]

@@ -13,6 +13,7 @@ from commmodel.bench.sampling import Measure, sample
 from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Clock, Configuration, Record
 from commmodel.results.configurations import Batch, SendMode
+from commmodel.values import OneLine
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -93,7 +94,7 @@ def always(placement: Placement, node_pairs: Sequence[int]) -> bool:  # noqa: AR
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Kernel(OneLine):
     """A benchmark kernel: help text, configurations, plan, measurement and requirements.
 
     Attributes

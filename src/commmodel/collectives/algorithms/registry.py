@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from commmodel.collectives.operation import SCHEDULED, ScheduledName, operation
 from commmodel.collectives.schedule import Problem, Round, Schedule, Scheduler, flatten
 from commmodel.errors import InputError, choice_of
+from commmodel.values import Value
 
 
 class Stage(NamedTuple):
@@ -23,7 +24,7 @@ class Stage(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Algorithm:
+class Algorithm(Value):
     """An algorithm of a collective operation; called with a `Problem`, it returns its rounds."""
 
     operation: ScheduledName

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, structs
 
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.operation import ELEMENT_SIZE, Operator, ScheduledName
+from commmodel.values import OneLine
 
 FORMAT: Literal["commmodel-selector"] = "commmodel-selector"
 VERSION = 1
@@ -30,7 +31,7 @@ Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
-class SelectionRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class SelectionRule(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An algorithm for an operation, under conditions that must all hold."""
 
     operation: ScheduledName
@@ -98,7 +99,7 @@ class SelectionRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         )
 
 
-class Selector(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Selector(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A library's choice of algorithms."""
 
     name: str

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from commmodel.values import Value
+
 __all__ = ["DEFAULT", "SMPI_SELECTOR", "SMPI_SELECTORS", "Selection", "smpi_selection"]
 
 DEFAULT = "default"
@@ -14,7 +16,7 @@ SMPI_SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 
 
 @dataclass(frozen=True)
-class Selection:
+class Selection(Value):
     """Which algorithm each collective has: SMPI's options ``smpi/coll-selector``, ``smpi/allreduce`` and so on.
 
     >>> Selection("mpich", {"bcast": "NTSL"}).algorithm("bcast")

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from commmodel._core.common.codes import GoalKind as Kind
 from commmodel.errors import InputError
+from commmodel.values import Value
 
 GOAL_OPERATION = np.dtype(
     [
@@ -20,7 +21,7 @@ DEPENDENCY = np.dtype([("dependent", np.int32), ("on", np.int32), ("start", np.i
 
 
 @dataclass(frozen=True)
-class GoalSchedule:
+class GoalSchedule(Value):
     """A GOAL schedule: operations of all ranks, with dependencies."""
 
     operations: NDArray[np.void]

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.values import Value
+
 
 @dataclass(frozen=True)
-class RecordedComputation:
+class RecordedComputation(Value):
     """How long each rank of a recorded program has computed before each of its calls."""
 
     source: str

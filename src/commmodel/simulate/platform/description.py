@@ -7,7 +7,7 @@ kind and makes a `Platform` of them; builders and readers use it. Main entries: 
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, overload
 
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from commmodel._core.routing.routes import Routing
 from commmodel.arguments import enough_memory, integer, rank_count
 from commmodel.errors import InputError
+from commmodel.values import Value
 
 MOST_HOSTS = 2**22
 MOST_LINKS = 2**25
@@ -56,9 +57,13 @@ class LazyNames(Sequence[str]):
         piece = bisect_right(self._ends, place)
         return self._functions[piece](place - (self._ends[piece - 1] if piece else 0))
 
+    def __reduce__(self) -> Any:
+        """Pickle the names: functions that make them are seldom importable."""
+        return tuple, ([*self],)
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Platform:
+
+@dataclass(frozen=True, repr=False)
+class Platform(Value):
     """Hosts, links and routes."""
 
     name: str
@@ -90,6 +95,15 @@ class Platform:
     def __repr__(self) -> str:
         """Return the name, the kind, and the numbers of hosts and links."""
         return f"Platform({self.name!r}, {self.kind}, {self.hosts} hosts, {self.capacity.size} links)"
+
+    def _content(self) -> Sequence[Any]:
+        return super()._content() if self.description is None else [self.description]
+
+    def __reduce__(self) -> Any:
+        """Pickle the description, or where there is none, hosts and links; routes are computed anew."""
+        if self.description is not None:
+            return self.description.build, ()
+        return Platform, tuple(getattr(self, field.name) for field in fields(self))
 
     @cached_property
     def _routing(self) -> Routing:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from commmodel.arguments import finite, integer
 from commmodel.errors import InputError
 from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform, Sharing
+from commmodel.values import OneLine
 
 Name = Callable[[int], str]
 """Number of a host, switch or link -> its name."""
@@ -45,7 +46,9 @@ class Options(TypedDict, total=False):
     host_names: str
 
 
-class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind"):
+class Topology(
+    OneLine, Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind"
+):
     """A topology as a few numbers: the common fields of all topologies."""
 
     bandwidth: float

@@ -23,6 +23,7 @@ from commmodel.simulate.run import run
 from commmodel.simulate.scenario.places import EXAMPLE, Place
 from commmodel.simulate.scenario.scale import Scale
 from commmodel.simulate.scenario.workloads import Workload
+from commmodel.values import Value
 
 if TYPE_CHECKING:
     from commmodel.simulate.goal import GoalSchedule
@@ -41,7 +42,7 @@ Mapping = str | int | os.PathLike[str] | None
 
 
 @dataclass(frozen=True)
-class Scenario:
+class Scenario(Value):
     """A workload on a place by a model, ready to run."""
 
     model: str

@@ -18,6 +18,7 @@ from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario.places import Place
 from commmodel.simulate.work.collective import chosen
 from commmodel.units import format_size
+from commmodel.values import Value
 
 if TYPE_CHECKING:
     from commmodel.simulate.goal import GoalSchedule
@@ -33,7 +34,7 @@ APPLICATIONS = ("lu", "cg")
 
 
 @dataclass(frozen=True)
-class Workload:
+class Workload(Value):
     """A workload: the program or schedule, and its description."""
 
     processes: int

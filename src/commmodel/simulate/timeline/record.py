@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from commmodel._core.common.codes import State
 from commmodel.files import open_output
 from commmodel.simulate.result import INTERVAL, MESSAGE, BlockedRank, SimulationResult
+from commmodel.values import Value
 
 if TYPE_CHECKING:
     from gzip import GzipFile
@@ -22,7 +23,7 @@ CHUNK = 1 << 15
 
 
 @dataclass(frozen=True, repr=False)
-class Timeline:
+class Timeline(Value):
     """States of each rank over time.
 
     >>> from commmodel.simulate.result import INTERVAL

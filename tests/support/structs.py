@@ -1,0 +1,208 @@
+"""Instances of the public structs of all packages, made by the calls that users make."""
+
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from support import html_pages, overlap_samples, report_samples, scaling_samples
+from support.paths import ROOT
+
+import commmodel
+from commmodel import (
+    collectives,
+    fit,
+    formats,
+    machine,
+    models,
+    optimize,
+    predict,
+    record,
+    results,
+    scaling,
+    statistics,
+    sweep,
+)
+from commmodel.bench import kernels
+from commmodel.collectives import Problem, library
+from commmodel.machine import LogGP, Parameter
+from commmodel.optimize.validation import validate
+from commmodel.scaling.overview import overview
+from commmodel.simulate import SMPI, DelayModel, DelayParameters, goal, platform, smpi_collectives, timeline, work
+from commmodel.simulate.scenario import Scale, place, prepare, workloads
+from commmodel.sites import Site
+
+FROZEN = ROOT / "tests/frozen"
+UNIQUE = {
+    "Exchange": "holds requests of MPI",
+    "ForeignTrace": "reads a file piece by piece",
+    "Formula": "a function",
+    "Member": "of a collective while it is expanded",
+    "OneLine": "a base",
+    "Outlets": "files that are open",
+    "RecordedActions": "reads a recording piece by piece",
+    "RecordedComputation": "reads a recording piece by piece",
+    "Recording": "reads a recording piece by piece",
+    "SampledBlock": "part of a running program",
+    "Scaling": "a fixture",
+    "Scenario": "holds what makes the program",
+    "SurfaceAxes": "a tuple of what the caller has",
+    "Tabular": "a base",
+    "Trace": "reads a file piece by piece",
+    "Transfer": "holds the buffers of a program",
+    "Value": "a base",
+    "Workload": "holds what makes the program",
+    "Writer": "a file that is open",
+}
+"""Public classes that are no values, and why."""
+
+
+def public_classes() -> dict[type, str]:
+    """Return the structs that public packages promise, and the package of each."""
+    classes: dict[type, str] = {}
+    for part in pkgutil.walk_packages(commmodel.__path__, "commmodel."):
+        words = part.name.split(".")
+        if words[1] in {"_core", "cli", "report", "__main__"} or not (part.ispkg or len(words) == 2):
+            continue
+        module = import_module(part.name)
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            is_struct = inspect.isclass(value) and not issubclass(value, BaseException | Enum)
+            if is_struct and value.__module__.startswith("commmodel") and name not in UNIQUE:
+                classes[value] = part.name
+    return classes
+
+
+def makers() -> dict[str, Callable[[Path], Any]]:
+    """Return functions that make instances, by the package they are of; each takes an empty folder."""
+    return {
+        "bench": lambda _: kernels.REGISTRY,
+        "collectives": lambda _: [
+            *(collectives.OPERATIONS, collectives.ALGORITHMS, collectives.build("bcast", "binomial", Problem(8, 1024))),
+            *(Problem(8, nodes=collectives.Nodes(2, {"bcast": "binomial"})), collectives.CollectiveSettings("mpich")),
+            *(library.load(FROZEN / "selector-1.toml"), library.load("mpich"), smpi_collectives.Selection("ompi")),
+        ],
+        "fit": lambda _: [fit.FitSettings(), fit.fit_machine(report_samples.measurements(report_samples.records()))],
+        "formats": lambda _: formats.REGISTRY,
+        "machine": lambda _: of_machine(),
+        "models": lambda _: models.collectives.CLOSED_FORMS,
+        "optimize": lambda _: of_optimize(),
+        "predict": lambda _: of_predict(),
+        "record": lambda _: of_record(),
+        "results": lambda _: [results.load(FROZEN / "results-1.jsonl"), report_samples.cluster_measurements()],
+        "scaling": lambda _: of_scaling(),
+        "simulate": lambda _: of_simulate(),
+        "statistics": lambda _: statistics.summarise([1.0, 2.0, 3.0]),
+        "sweep": of_sweep,
+    }
+
+
+def of_machine() -> list[Any]:
+    hybrid, plain = (machine.load(FROZEN / f"machine-1{kind}.toml") for kind in ("-hybrid", ""))
+    second = Parameter(1e-6, "s")
+    plogp = machine.PLogP(second, (1, 1024), (1e-6, 2e-6), (1e-6, 2e-6), (1e-6, 2e-6))
+    table = machine.ParameterTable((1024.0, 65536.0), (1.0, 8.0), ((1.0, 1.0), (1.0, 1.0)))
+    profile = machine.BandwidthProfile("cross", "one-way", table)
+    return [hybrid, plain, plogp, loggp(), profile, machine.choose_model(plain.segments[0]), *overlapping().overlap]
+
+
+def overlapping() -> machine.Machine:
+    return overlap_samples.machine(overlap=(overlap_samples.PROFILE,))
+
+
+def loggp() -> LogGP:
+    return LogGP(*(Parameter(1e-6, "s") for _ in range(3)), Parameter(1e-9, "s/B"))
+
+
+def of_optimize() -> list[Any]:
+    costs = optimize.MessageCosts(overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+    problem = optimize.TransferProblem(volume=1 << 20, computation=500e-6)
+    chosen = optimize.choose(costs, problem, optimize.Candidates())
+    axes = optimize.SurfaceAxes(np.array([1 << 20]), np.array([1024]), np.array([4]), np.array([1e-3]))
+    return [
+        *(costs, problem, optimize.Candidates(), chosen, optimize.sensitivity(costs, problem), axes),
+        *(optimize.RejectedCandidate(1024, 4, 1e-3), validate(html_pages._overlap(), overlapping())),
+    ]
+
+
+def of_predict() -> list[Any]:
+    with_loggp = machine.Machine("m", (machine.Segment("all", loggp=loggp()),))
+    comparison = predict.compare(report_samples.cluster(), report_samples.cluster_measurements())
+    return [
+        *(predict.send(report_samples.cluster(), 1024, processes=4), comparison, predict.summarise(comparison.rows)),
+        predict.collective(with_loggp, "bcast", Problem(8, 1024)),
+    ]
+
+
+def of_record() -> list[Any]:
+    recording = record.load(FROZEN / "recording-1")
+    summaries = record.profile, record.matrix, record.efficiency, record.timeline
+    return [record.CALLS, *(summary(recording) for summary in summaries), Site("solver.py", 81, "step")]
+
+
+def of_scaling() -> list[Any]:
+    p, values, terms = [2, 4, 8, 16, 32], [[1.0, 2.0]] * 5, [scaling.parse_growth("log p"), scaling.parse_growth("p")]
+    growing = scaling_samples.measured({"bcast": "p", "barrier": "log p"}, launches=2)
+    rule = scaling.parse_rule("bcast <= 2 * barrier")
+    judgement = scaling.judge(p, values, terms[0])
+    grid = [axis.ravel() for axis in np.meshgrid([2.0, 4, 8, 16, 32], [1.0, 2, 4, 8, 16])]
+    return [
+        *(judgement, scaling.predict_at(judgement.ensemble, 64), scaling.fit(p, [[1.0, 2, 3, 4, 5]], terms)),
+        scaling.check(growing, scaling.load("mpi"), baseline=growing),
+        *(
+            scaling.load(FROZEN / "expectations-1.toml"),
+            scaling.differences(growing, growing),
+            scaling.collect(growing),
+        ),
+        *(overview(growing, scaling.load("mpi")), scaling.fit_surface(*grid, grid[0] * grid[1], terms, terms)),
+        *(scaling.CheckSettings(), scaling.MemoryLimit(1e9), scaling.Violation(rule, "larger", 8.0, 2.0)),
+        scaling.BrokenRule(rule, "time", "p", (), "larger", 8.0, 2.0, True),
+    ]
+
+
+def of_simulate() -> list[Any]:
+    graphene = place("graphene")
+    scenario = prepare(graphene, workloads.collective(graphene, "bcast", Problem(8, 1024)))
+    result = scenario.run(record=True)
+    parameters = DelayParameters(L=4.0, o=1.0, G=0.5)
+    return [
+        *(result, timeline.Timeline.of(result, "bcast"), work.collective("bcast", Problem(8, 1024)), SMPI),
+        *(graphene, place("L=4us,o=1us,g=2us,G=6ns"), Scale(bandwidth=2.0), DelayModel(parameters)),
+        *(platform.load("graphene"), platform.fat_tree([4, 4], [1, 2], [1, 2], 125e6, 15e-6, cores=2)),
+        *(goal.from_collective(collectives.build("bcast", "binomial", Problem(8, 1024))), smpi_collectives.RankCall(8)),
+        replace(platform.load("graphene"), description=None),
+    ]
+
+
+def of_sweep(folder: Path) -> list[Any]:
+    words = ("commmodel-sweep", 1, (2, 4), 2, ("collective",), "mpiexec -n {processes}", "python3", 1, "")
+    plan = sweep.Plan(*words, sweep.Slurm(("--exclusive",), 2))
+    states = sweep.states(folder, plan)
+    return [plan, states, sweep.GatherResult(states, states[:1]), sweep.Failure(states[0].job, "no launcher")]
+
+
+def within(value: Any, instances: dict[type, Any] | None = None) -> dict[type, Any]:
+    """Return the structs of commmodel in a value, one of each class."""
+    instances = {} if instances is None else instances
+    kind = type(value)
+    if isinstance(value, msgspec.Struct):
+        parts = [getattr(value, name) for name in value.__struct_fields__]
+    elif is_dataclass(value) and not inspect.isclass(value):
+        parts = [getattr(value, field.name) for field in fields(value)]
+    elif isinstance(value, Mapping):
+        parts = [*value.keys(), *value.values()]
+    elif isinstance(value, tuple | list):
+        parts = [*value]
+    else:
+        return instances
+    if kind.__module__.startswith("commmodel"):
+        instances.setdefault(kind, value)
+    for part in parts[:2000]:
+        within(part, instances)
+    return instances
