@@ -17,7 +17,7 @@ from commmodel.scaling.fitting import (
     search_positive,
 )
 from commmodel.scaling.growth import ONE
-from commmodel.scaling.search_space import case_study_space, default_space, even_odds, prior_odds, search_space
+from commmodel.scaling.search_space import case_study_space, default_space, prior_odds, search_space
 
 SPACE = case_study_space()
 SCALES = np.array([4.0, 8, 16, 32, 64])
@@ -148,7 +148,7 @@ def test_with_even_odds_the_smallest_residuals_choose():
     over = _over(SCALES, SPACE)
     shares, weights, _ = normalised(values)
     smallest = search(over.columns, shares, weights).rss.argmin(axis=1)
-    even = fit(SCALES, values, SPACE, prior=even_odds)
+    even = fit(SCALES, values, SPACE, prior=lambda _: 1.0)
     agree = even.chosen == over.usable[smallest]
     # A model that falls below 0 has odds against it even then.
     assert all(float(fit_term(SCALES, row, SPACE[over.usable[place]])(1.0)) < 0

@@ -70,8 +70,7 @@ def resample(fit: WeightedFit, count: int, seed: int) -> Array:
     drawn *= noise
     if fit.drift is not None and fit.freedom:
         drawn += random.standard_t(fit.freedom, (count, fit.drift.shape[1])) @ fit.drift.T
-    drawn_times: Array = np.maximum(fit.fitted * (1 + drawn), fit.fitted * 1e-3)  # a time is positive
-    return drawn_times
+    return np.maximum(fit.fitted * (1 + drawn), fit.fitted * 1e-3)  # a time is positive
 
 
 class _Noises:
@@ -140,29 +139,24 @@ class _Residuals:
     @property
     def _weights(self) -> Array:
         """Those of squared residuals: a point that others overrule shows their noise."""
-        weights: Array = 1 / np.maximum(self._share, 1.0)
-        return weights
+        return np.asarray(1 / np.maximum(self._share, 1.0))
 
     def of(self, noise: Array) -> Array:
         """Return the residuals of noise, both of shape (data sets, points)."""
-        residual: Array = noise - (noise @ self._right) @ self.left.T
-        return residual
+        return np.asarray(noise - (noise @ self._right) @ self.left.T)
 
     def _by_size(self, values: Array) -> Array:
         """Return the sum of values at each size, shape (..., sizes)."""
-        sums: Array = np.add.reduceat(values[..., self._order], self._begins, axis=-1)
-        return sums
+        return np.add.reduceat(values[..., self._order], self._begins, axis=-1)
 
     def _smooth(self, values: Array) -> Array:
         """Return the sum of values near each size, with so much of the mean; shape (..., sizes)."""
-        smooth: Array = self._by_size(values) @ self._near + _WORTH / self.sizes * values.sum(axis=-1, keepdims=True)
-        return smooth
+        return np.asarray(self._by_size(values) @ self._near + _WORTH / self.sizes * values.sum(axis=-1, keepdims=True))
 
     def level(self, residual: Array) -> Array:
         """Return the deviation of the noise at each point, from residuals near its size; shapes (..., points)."""
         squares = self._smooth(self._weights * residual**2) / self._expected
-        deviation: Array = np.sqrt(np.maximum(squares, _TINY))[..., self.place]
-        return deviation
+        return np.sqrt(np.maximum(squares, _TINY))[..., self.place]
 
     def shared_by_size(self, residual: Array) -> float:
         """Return the share of the noise's variance that all points of a size have in common, by moments."""
@@ -237,5 +231,4 @@ def resample_medians(fitted: Array, half_widths: Array, count: int, confidence: 
         return None
     deviation = half_widths / NormalDist().inv_cdf(0.5 + confidence / 2)
     noise = np.random.default_rng(seed).standard_normal((count, len(fitted)))
-    drawn_times: Array = np.maximum(fitted + deviation * noise, fitted * 1e-3)
-    return drawn_times
+    return np.maximum(fitted + deviation * noise, fitted * 1e-3)

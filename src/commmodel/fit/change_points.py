@@ -72,15 +72,13 @@ def _without_outliers(seconds: Array) -> Array:
 
     def moving_median(values: Array, reach: int) -> Array:
         windows = np.lib.stride_tricks.sliding_window_view(np.pad(values, reach, mode="reflect"), 2 * reach + 1)
-        middle: Array = np.median(windows, axis=1)
-        return middle
+        return np.median(windows, axis=1)
 
     logs = np.log(seconds)
     middle = moving_median(logs, _NEIGHBOURS)
     deviation = TO_DEVIATION * moving_median(np.abs(logs - middle), _AROUND)
     margin = _OUTLIER * np.maximum(deviation, _NOISE_FLOOR)
-    drawn: Array = np.exp(np.clip(logs, middle - margin, middle + margin))
-    return drawn
+    return np.asarray(np.exp(np.clip(logs, middle - margin, middle + margin)))
 
 
 def _costs(sizes: Array, seconds: Array, counts: Array) -> Array:
@@ -105,8 +103,7 @@ def _costs(sizes: Array, seconds: Array, counts: Array) -> Array:
         noise = np.maximum(squares, 0.0) / np.maximum(count - 2, 1)  # the line took two of the points
         cost = count * np.log(noise + _NOISE_FLOOR**2)
     distance = np.arange(sizes.size)[None, :] - np.arange(sizes.size)[:, None]
-    costs: Array = np.where(distance + 1 >= _LEAST_SIZES, cost, np.inf)
-    return costs
+    return np.where(distance + 1 >= _LEAST_SIZES, cost, np.inf)
 
 
 def _best_begins(sizes: Array, seconds: Array, counts: Array) -> list[int]:
@@ -132,8 +129,7 @@ def _best_begins(sizes: Array, seconds: Array, counts: Array) -> list[int]:
 def _middles(sizes: NDArray[np.int64], begins: Sequence[int]) -> Array:
     """Return each limit as the geometric mean of the sizes beside it."""
     below, above = sizes[np.asarray(begins, np.intp) - 1], sizes[np.asarray(begins, np.intp)]
-    middles: Array = np.sqrt(np.maximum(below, 0.5) * above)
-    return middles
+    return np.sqrt(np.maximum(below, 0.5) * above)
 
 
 def find_limits(

@@ -33,8 +33,7 @@ class LatencyAwareFit(NamedTuple):
     def is_limited(self, message_size: Array, pairs: Array) -> NDArray[np.bool_]:
         """Whether the node limits, shape (data sets, points)."""
         alone = self.alpha[:, None] + message_size * self.b[:, None]
-        limited: NDArray[np.bool_] = pairs * message_size * self.c[:, None] > alone
-        return limited
+        return pairs * message_size * self.c[:, None] > alone
 
 
 def _line(size: Array, weights: Array, times: Array) -> tuple[Array, Array]:

@@ -41,8 +41,7 @@ class MaxRateFit(NamedTuple):
 
     def is_limited(self, pairs: Array) -> NDArray[np.bool_]:
         """Whether the node limits, shape (data sets, points)."""
-        limited: NDArray[np.bool_] = pairs * self.c[:, None] > self.b[:, None] * _load(pairs, self.share[:, None])
-        return limited
+        return pairs * self.c[:, None] > self.b[:, None] * _load(pairs, self.share[:, None])
 
     def predict(self, message_size: Array, pairs: Array) -> Array:
         """Return the model's times, shape (data sets, points)."""
@@ -267,5 +266,4 @@ def _parabola(grid: Array, costs: Array, middle: NDArray[np.intp], indices: NDAr
     curvature = (slope_right - slope_left) / (x2 - x0)
     with np.errstate(divide="ignore", invalid="ignore"):
         lowest = (x0 + x1) / 2 - slope_left / (2 * curvature)
-    minimum: Array = np.where((curvature > 0) & np.isfinite(lowest), np.clip(lowest, x0, x2), x1)
-    return minimum
+    return np.where((curvature > 0) & np.isfinite(lowest), np.clip(lowest, x0, x2), x1)

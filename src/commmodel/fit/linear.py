@@ -45,8 +45,7 @@ def nonnegative(design: Array, weights: Array, seconds: Array) -> Array:
     root = np.sqrt(weights)[:, None]
     scale = np.linalg.norm(design * root, axis=0)
     scale[scale == 0] = 1.0
-    solution: Array = nnls(design * root / scale, seconds * root[:, 0])[0] / scale
-    return solution
+    return np.asarray(nnls(design * root / scale, seconds * root[:, 0])[0] / scale)
 
 
 def fit_linear(design: Array, points: Points, settings: FitSettings, constant: Array | float = 0.0) -> LinearFit:
@@ -67,8 +66,7 @@ def fit_linear(design: Array, points: Points, settings: FitSettings, constant: A
         return nonnegative(design, weights, times - constant)
 
     def predict(parameters: Array) -> Array:
-        times: Array = np.maximum(design @ parameters + constant, _LEAST_SHARE * points.seconds)
-        return times
+        return np.maximum(design @ parameters + constant, _LEAST_SHARE * points.seconds)
 
     best = minimise(
         solve, predict, points.message_size.astype(np.float64), points.seconds, points.error, design.shape[1]

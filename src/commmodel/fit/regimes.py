@@ -107,8 +107,7 @@ def _is_regime(
 
 def _logs(row: _Row) -> Array:
     """Return how far each size lies from the line."""
-    logs: Array = np.log(row.seconds / row.line(row.size))
-    return logs
+    return np.log(row.seconds / row.line(row.size))
 
 
 def _far(row: _Row, before: _Row | None, after: _Row | None) -> NDArray[np.bool_]:

@@ -57,14 +57,12 @@ def log_slope(first: Array, second: Array) -> Array:
     """
     difference = second - first
     close = np.abs(difference) < _CLOSE * first
-    slope: Array = np.where(close, 1 / first, np.log(second / first) / np.where(close, 1.0, difference))
-    return slope
+    return np.where(close, 1 / first, np.log(second / first) / np.where(close, 1.0, difference))
 
 
 def _influence_share(residual: Array) -> Array:
     """Return ψ(z)/z."""
-    share: Array = np.maximum(1 - (residual / WIDTH) ** 2, 0.0) ** 2
-    return share
+    return np.maximum(1 - (residual / WIDTH) ** 2, 0.0) ** 2
 
 
 def _scale(residual: Array, error: Array, parameters: int) -> float:
@@ -115,8 +113,7 @@ def local_noise(residual: Array, scale: float, message_size: Array, *, itself: b
     """
     logs = np.log(np.maximum(np.abs(residual) / scale, _LEAST_SHARE)) - _MEAN_LOG
     near, weight = _near(logs, message_size, itself=itself)
-    local: Array = scale * np.exp(near / (weight + _WORTH))
-    return local
+    return scale * np.exp(near / (weight + _WORTH))
 
 
 def minimise(

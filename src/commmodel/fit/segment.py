@@ -54,23 +54,12 @@ class FitSettings:
 
 def _rate(seconds_per_byte: Array) -> Array:
     """Return bytes per second; infinite where times do not grow with the size."""
-    rate: Array = np.where(seconds_per_byte > FLAT, 1 / np.maximum(seconds_per_byte, FLAT), np.inf)
-    return rate
+    return np.where(seconds_per_byte > FLAT, 1 / np.maximum(seconds_per_byte, FLAT), np.inf)
 
 
 def _further_rate(fit: MaxRateFit) -> Array:
     """Return what each further pair adds to the rate of the first; 0 where it adds nothing, of an infinite one too."""
-    rate: Array = np.multiply(fit.share, _rate(fit.b), out=np.zeros_like(fit.b), where=fit.share > 0)
-    return rate
-
-
-def _not_flat(beta: Any) -> Any:
-    """Return seconds per byte; 0 where times do not grow with the size."""
-    return beta * (beta > FLAT)
-
-
-def _parameter(value: float, estimates: Array | None, unit: str, settings: FitSettings) -> Parameter:
-    return bootstrap.parameter(value, estimates, unit, settings.confidence)
+    return np.multiply(fit.share, _rate(fit.b), out=np.zeros_like(fit.b), where=fit.share > 0)
 
 
 def _columns(points: Points) -> tuple[Array, Array]:
@@ -95,13 +84,47 @@ class _Best(NamedTuple):
         return self.weights if self.noise is None else None
 
 
+class _Fitted(NamedTuple):
+    """A model fitted to points, and to resampled ones: None where their noise is unknown."""
+
+    points: Points
+    settings: FitSettings
+    best: _Best
+    estimates: Any
+
+    def parameter(self, of: Callable[[Any], Array], unit: str) -> Parameter:
+        """Return what `of` makes of a fit, with its interval."""
+        estimates = None if self.estimates is None else of(self.estimates)
+        return bootstrap.parameter(float(of(self.best.fit)[0]), estimates, unit, self.settings.confidence)
+
+    @property
+    def alpha(self) -> Parameter:
+        """The latency."""
+        return self.parameter(lambda fit: fit.alpha, "s")
+
+    @property
+    def rate(self) -> Parameter:
+        """R_C, or R_Cb."""
+        return self.parameter(lambda fit: _rate(fit.b), "B/s")
+
+    def quality(self, parameters: dict[str, Parameter], remarks: list[str]) -> Quality:
+        """Return the verdict on the fit."""
+        spread = None
+        if self.estimates is not None:
+            times = self.estimates.predict(*_columns(self.points))
+            spread = bootstrap.distances(times, self.best.fitted, self.settings.confidence)
+        return judge(
+            self.points, self.best.fitted, parameters, remarks, spread=spread, weights=self.best.squares,
+            confidence=self.settings.confidence,
+        )  # fmt: skip
+
+
 def _best(points: Points, solve: Callable[..., Any], parameters: int, settings: FitSettings) -> _Best:
     """Return the best fit of a model with so many parameters."""
     size, pairs = _columns(points)
 
     def predict(fit: Any) -> Array:
-        times: Array = np.maximum(fit.predict(size, pairs)[0], _NO_TIME * points.seconds)  # no time is 0
-        return times
+        return np.asarray(np.maximum(fit.predict(size, pairs)[0], _NO_TIME * points.seconds))  # no time is 0
 
     if settings.loss == "paper":
         weights = 1 / np.maximum(size, 1)
@@ -118,57 +141,41 @@ def _best(points: Points, solve: Callable[..., Any], parameters: int, settings: 
 
 def _resampled(
     points: Points, design: list[Array], best: _Best, solve: Callable[..., Any], settings: FitSettings
-) -> Any:
-    """Return the model fitted to resampled data; None where the noise is unknown."""
+) -> _Fitted:
+    """Return the fit, and those of the same model to resampled data."""
     size, pairs = _columns(points)
     design = [column for column in design if column.any()]  # a parameter that touches no point is not free
     resampled: Array | None
     if len(points) - len(design) >= 2:
         columns = np.stack(design, axis=1)
         fit = bootstrap.WeightedFit(
-            columns,
-            best.weights,
-            best.fitted,
-            best.times,
-            best.noise,
-            size,
-            points.drift,
-            points.freedom,
+            columns, best.weights, best.fitted, best.times, best.noise, size, points.drift, points.freedom
         )
         resampled = bootstrap.resample(fit, settings.samples, settings.seed)
     else:
         resampled = bootstrap.resample_medians(
             best.fitted, (points.high - points.low) / 2, settings.samples, settings.confidence, settings.seed
         )
-    return None if resampled is None else solve(size, pairs, best.weights, resampled)
-
-
-def _spread(points: Points, best: _Best, estimates: Any, settings: FitSettings) -> Array | None:
-    """Return the distances of the interval of the model's time at each point, shape (2, points); None without one."""
-    return (
-        None
-        if estimates is None
-        else bootstrap.distances(estimates.predict(*_columns(points)), best.fitted, settings.confidence)
-    )
+    estimates = None if resampled is None else solve(size, pairs, best.weights, resampled)
+    return _Fitted(points, settings, best, estimates)
 
 
 def _postal(size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:
     return fit_unlimited(size, np.ones_like(pairs), weights, times)
 
 
-def _one_pair(points: Points, settings: FitSettings) -> tuple[_Best, MaxRateFit | None, Parameter]:
-    """Fit T = α + n β, or T = n β where the sizes do not determine α."""
+def _one_pair(points: Points, settings: FitSettings) -> tuple[_Fitted, Parameter]:
+    """Fit T = α + n β, or T = n β where the sizes do not determine α; return α, too."""
     size, _ = _columns(points)
     best = _best(points, _postal, 2, settings)
     alpha, beta = float(best.fit.alpha[0]), float(best.fit.b[0])
-    design = [np.ones_like(size) * (alpha > 0), size * (beta > FLAT)]
-    estimates = _resampled(points, design, best, _postal, settings)
-    latency = _parameter(alpha, estimates and estimates.alpha, "s", settings)
+    fitted = _resampled(points, [np.ones_like(size) * (alpha > 0), size * (beta > FLAT)], best, _postal, settings)
+    latency = fitted.alpha
     if (alpha > 0 and (latency.low is None or latency.low > 0)) or beta <= FLAT or size.min() == 0:
-        return best, estimates, latency
+        return fitted, latency
     best = _best(points, fit_rate, 1, settings)
-    estimates = _resampled(points, [size], best, fit_rate, settings)
-    return best, estimates, Parameter(0.0, "s", *(() if latency.high is None else (0.0, latency.high)))
+    bounds = () if latency.high is None else (0.0, latency.high)
+    return _resampled(points, [size], best, fit_rate, settings), Parameter(0.0, "s", *bounds)
 
 
 def fit_postal_model(points: Points, settings: FitSettings) -> Postal | None:
@@ -180,27 +187,9 @@ def fit_postal_model(points: Points, settings: FitSettings) -> Postal | None:
     points = points.where(points.pairs == 1)
     if np.unique(points.message_size).size < 2:
         return None
-    best, estimates, alpha = _one_pair(points, settings)
-    beta = _not_flat(float(best.fit.b[0]))
-    parameters = {
-        "alpha": alpha,
-        "beta": _parameter(beta, estimates and _not_flat(estimates.b), "s/B", settings),
-    }
-    return Postal(**parameters, quality=_judged(points, best, estimates, parameters, modes_remark(points), settings))
-
-
-def _judged(
-    points: Points,
-    best: _Best,
-    estimates: Any,
-    parameters: dict[str, Parameter],
-    remarks: list[str],
-    settings: FitSettings,
-) -> Quality:
-    spread = _spread(points, best, estimates, settings)
-    return judge(
-        points, best.fitted, parameters, remarks, spread=spread, weights=best.squares, confidence=settings.confidence
-    )
+    fitted, alpha = _one_pair(points, settings)
+    parameters = {"alpha": alpha, "beta": fitted.parameter(lambda fit: fit.b * (fit.b > FLAT), "s/B")}
+    return Postal(**parameters, quality=fitted.quality(parameters, modes_remark(points)))
 
 
 def postal_times(points: Points, pairs: int | None, settings: FitSettings) -> Array | None:
@@ -234,28 +223,22 @@ def fit_max_rate_model(points: Points, settings: FitSettings, streams: MaxRate |
         return None
     remarks = []
     if np.unique(pairs).size == 1:
-        best, estimates, alpha = _one_pair(points, settings)
+        fitted, alpha = _one_pair(points, settings)
         R_N = None
         count = f"{int(pairs[0])} pair{'s' if pairs[0] > 1 else ''}"
         scope = " of ping-pongs, unlike that of streams," if streams is not None and streams.R_N is not None else ""
         remarks.append(f"R_N{scope} is not measured: {count} only; run the kernel pairs on more ranks")
     else:
-        best = _best(points, fit_max_rate, 3, settings)
-        estimates = _estimates(points, best, settings, fit_max_rate)
-        R_N = _node_rate(best.fit, estimates, pairs.max(), settings)
+        fitted = _fitted(points, 3, settings, fit_max_rate)
+        R_N = _node_rate(fitted)
         if not R_N.is_limiting:
             remarks.append(_not_limiting(pairs, R_N))
-            best = _best(points, fit_unlimited, 2, settings)
-            estimates = _estimates(points, best, settings, fit_unlimited)
-        elif best.fit.b[0] <= pairs.min() * best.fit.c[0] * _LIMITING_MARGIN:
+            fitted = _fitted(points, 2, settings, fit_unlimited)
+        elif fitted.best.fit.b[0] <= pairs.min() * fitted.best.fit.c[0] * _LIMITING_MARGIN:
             remarks.append("R_C is only known to be no less: one pair fills the node already")
-        alpha = _parameter(float(best.fit.alpha[0]), estimates and estimates.alpha, "s", settings)
-    parameters = {
-        "alpha": alpha,
-        "R_C": _parameter(float(_rate(best.fit.b)[0]), estimates and _rate(estimates.b), "B/s", settings),
-    }
-    complete = parameters | ({"R_N": R_N} if R_N else {})
-    return MaxRate(**parameters, R_N=R_N, quality=_judged(points, best, estimates, complete, remarks, settings))
+        alpha = fitted.alpha
+    parameters = {"alpha": alpha, "R_C": fitted.rate} | ({"R_N": R_N} if R_N else {})
+    return MaxRate(**parameters, quality=fitted.quality(parameters, remarks))
 
 
 def fit_extended_model(points: Points, settings: FitSettings) -> Extended | None:
@@ -266,18 +249,12 @@ def fit_extended_model(points: Points, settings: FitSettings) -> Extended | None
     size, pairs = _columns(points)
     if np.unique(size).size < 2 or np.unique(pairs).size < 3:
         return None
-    best = _best(points, fit_extended, 4, settings)
-    estimates = _estimates(points, best, settings, fit_extended)
-    fit = best.fit
-    R_N = _node_rate(fit, estimates, pairs.max(), settings)
+    fitted = _fitted(points, 4, settings, fit_extended)
+    R_N = _node_rate(fitted)
     remarks = [] if R_N.is_limiting else [_not_limiting(pairs, R_N)]
-    parameters = {
-        "alpha": _parameter(float(fit.alpha[0]), estimates and estimates.alpha, "s", settings),
-        "R_Cb": _parameter(float(_rate(fit.b)[0]), estimates and _rate(estimates.b), "B/s", settings),
-        "R_Ci": _parameter(float(_further_rate(fit)[0]), estimates and _further_rate(estimates), "B/s", settings),
-        "R_N": R_N,
-    }
-    return Extended(**parameters, quality=_judged(points, best, estimates, parameters, remarks, settings))
+    further = fitted.parameter(_further_rate, "B/s")
+    parameters = {"alpha": fitted.alpha, "R_Cb": fitted.rate, "R_Ci": further, "R_N": R_N}
+    return Extended(**parameters, quality=fitted.quality(parameters, remarks))
 
 
 def fit_latency_aware_model(points: Points, settings: FitSettings) -> LatencyAware | None:
@@ -288,24 +265,25 @@ def fit_latency_aware_model(points: Points, settings: FitSettings) -> LatencyAwa
     best = _best(points, fit_latency_aware, 3, settings)
     fit, limited = best.fit, best.fit.is_limited(size, pairs)[0]
     design = [~limited * (fit.alpha[0] > 0) * 1.0, np.where(limited, 0.0, size), np.where(limited, pairs * size, 0.0)]
-    estimates = _resampled(points, design, best, fit_latency_aware, settings)
-    R_N = _latency_aware_node_rate(fit, estimates, size, pairs, settings)
-    parameters = {
-        "alpha": _parameter(float(fit.alpha[0]), estimates and estimates.alpha, "s", settings),
-        "R_C": _parameter(float(_rate(fit.b)[0]), estimates and _rate(estimates.b), "B/s", settings),
-        "R_N": R_N,
-    }
+    fitted = _resampled(points, design, best, fit_latency_aware, settings)
+
+    def limiting(candidate: LatencyAwareFit) -> Array:
+        return np.where(candidate.is_limited(size, pairs).any(axis=1), _rate(candidate.c), np.inf)
+
+    R_N = _limiting_rate(fitted, limiting, float((pairs * size / fit.predict(size, pairs)[0]).max()))
+    parameters = {"alpha": fitted.alpha, "R_C": fitted.rate, "R_N": R_N}
     remarks = [] if R_N.is_limiting else [_not_limiting(pairs, R_N)]
-    return LatencyAware(**parameters, quality=_judged(points, best, estimates, parameters, remarks, settings))
+    return LatencyAware(**parameters, quality=fitted.quality(parameters, remarks))
 
 
 def _not_limiting(pairs: Array, R_N: Parameter) -> str:
     return f"R_N does not limit: {int(pairs.max())} pairs show no limit up to {format_rate(R_N.low or 0.0)}"
 
 
-def _estimates(points: Points, best: _Best, settings: FitSettings, solve: Solver) -> MaxRateFit | None:
-    """Return the parameters fitted to resampled data."""
+def _fitted(points: Points, parameters: int, settings: FitSettings, solve: Solver) -> _Fitted:
+    """Fit a model with so many parameters to the points, and to resampled ones."""
     size, pairs = _columns(points)
+    best = _best(points, solve, parameters, settings)
     fit: MaxRateFit = best.fit
     limited = fit.is_limited(pairs)[0]
     share = fit.share[0]
@@ -313,44 +291,29 @@ def _estimates(points: Points, best: _Best, settings: FitSettings, solve: Solver
     design = [np.ones_like(size) * (fit.alpha[0] > 0), free, np.where(limited, pairs * size, 0.0)]
     if solve is fit_extended and share > 0:
         design.append(free * (pairs - 1) / (1 + (pairs - 1) * share))
-    estimates: MaxRateFit | None = _resampled(points, design, best, solve, settings)
-    return estimates
+    return _resampled(points, design, best, solve, settings)
 
 
-def _node_rate(fit: MaxRateFit, estimates: MaxRateFit | None, most_pairs: float, settings: FitSettings) -> Parameter:
+def _node_rate(fitted: _Fitted) -> Parameter:
     """Return R_N; infinite where the data show no limit."""
+    most_pairs = fitted.points.pairs.max()
 
     def reached(fit: MaxRateFit) -> Array:
         """Return the rate of the most pairs without the node's limit."""
-        return _rate(fit.b) * (1 + (most_pairs - 1) * fit.share)
+        return np.asarray(_rate(fit.b) * (1 + (most_pairs - 1) * fit.share))
 
     def limiting(fit: MaxRateFit) -> Array:
-        rate: Array = np.where(_rate(fit.c) * _LIMITING_MARGIN < reached(fit), _rate(fit.c), np.inf)
-        return rate
+        return np.where(_rate(fit.c) * _LIMITING_MARGIN < reached(fit), _rate(fit.c), np.inf)
 
-    rates = None if estimates is None else limiting(estimates)
-    return _limiting_rate(float(limiting(fit)[0]), rates, float(reached(fit)[0]), settings)
+    return _limiting_rate(fitted, limiting, float(reached(fitted.best.fit)[0]))
 
 
-def _latency_aware_node_rate(
-    fit: LatencyAwareFit, estimates: LatencyAwareFit | None, size: Array, pairs: Array, settings: FitSettings
-) -> Parameter:
-    """Return R_N; infinite where no point shows the node's limit."""
-
-    def limiting(candidate: LatencyAwareFit) -> Array:
-        rate: Array = np.where(candidate.is_limited(size, pairs).any(axis=1), _rate(candidate.c), np.inf)
-        return rate
-
-    rates = None if estimates is None else limiting(estimates)
-    fastest = float((pairs * size / fit.predict(size, pairs)[0]).max())
-    return _limiting_rate(float(limiting(fit)[0]), rates, fastest, settings)
-
-
-def _limiting_rate(value: float, estimates: Array | None, reached: float, settings: FitSettings) -> Parameter:
+def _limiting_rate(fitted: _Fitted, limiting: Callable[[Any], Array], reached: float) -> Parameter:
     """Return a rate with interval; without an upper end, an infinite one with the rate reached below it."""
-    if estimates is None:
+    value = float(limiting(fitted.best.fit)[0])
+    if fitted.estimates is None:
         return Parameter(rounded(value), "B/s")
-    low, high = bootstrap.interval(estimates, settings.confidence)
+    low, high = bootstrap.interval(limiting(fitted.estimates), fitted.settings.confidence)
     if math.isfinite(high) and math.isfinite(value):
-        return _parameter(value, estimates, "B/s", settings)
+        return fitted.parameter(limiting, "B/s")
     return Parameter(math.inf, "B/s", rounded(min(low, reached)), math.inf)

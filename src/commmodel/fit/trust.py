@@ -75,8 +75,7 @@ def scatter_of(logs: Array, parameters: int) -> float:
 def _beyond(logs: Array, distances: Array) -> NDArray[np.bool_]:
     """Return which times, in logarithms relative to the model's, lie outside three times an interval around it."""
     below, above = np.expm1(-distances[0]), np.expm1(distances[1])
-    is_outside: NDArray[np.bool_] = (np.expm1(logs) > BEYOND * above) | (np.expm1(logs) < BEYOND * below)
-    return is_outside
+    return np.asarray((np.expm1(logs) > BEYOND * above) | (np.expm1(logs) < BEYOND * below))
 
 
 def judge(

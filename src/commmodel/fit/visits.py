@@ -74,8 +74,7 @@ def visit_scatter(message_size: Array, visits: Sequence[Sequence[Undisturbed]]) 
         weight = np.exp(-(((octave - size) / _NEAR) ** 2) / 2) + _WORTH / octave.size
         deviation = _quantile(difference, weight, order, 0.25) / _QUARTER
         scatter[index] = math.sqrt(max(deviation**2 - _quantile(error, weight, by_error, 0.5) ** 2, 0.0) / 2)
-    of_each: Array = scatter[place]
-    return of_each
+    return scatter[place]
 
 
 def _quantile(values: Array, weights: Array, order: NDArray[np.intp], share: float) -> float:
@@ -197,8 +196,7 @@ def _biweights(logs: Array, variance: Array) -> Array:
     loss = (1 - inside**3).sum(axis=1)
     apart = max(math.log(APART), math.sqrt(2) * WIDTH * float(np.median(deviation)))
     slower = location[int(loss.argmin())] - location > apart
-    best: Array = weights[int(np.argmax(loss < loss.min() + np.where(slower, _NEARLY_EVEN, _EVEN)))]
-    return best
+    return np.asarray(weights[int(np.argmax(loss < loss.min() + np.where(slower, _NEARLY_EVEN, _EVEN)))])
 
 
 def _modes(visits: Sequence[Undisturbed], slower: NDArray[np.bool_], median: float) -> tuple[TimeMode, ...]:

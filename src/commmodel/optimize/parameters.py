@@ -329,8 +329,7 @@ def _segments(key: _IdentityKey, conditions: Conditions, needs: tuple[bool, bool
             missing = np.isnan(values[:, 0, rows]) & np.array(needs)[:, None]
             if missing.any():
                 raise _missing(machine, conditions, tuple(missing.any(axis=1)), sizes[missing.any(axis=0)][0])
-        parameters: Array = values[:, :, rows]
-        return parameters
+        return values[:, :, rows]
 
     return at
 

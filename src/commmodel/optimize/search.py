@@ -273,8 +273,7 @@ def cut_of(grid: Grid, cuts: Cuts, row: int, column: int) -> Cut:
 @compiled()
 def time_at(method: Method, grid: Grid, cuts: Cuts, corner: Corner, row: int, column: int) -> float:
     """Return the time of a decomposition at a corner of the costs' intervals."""
-    seconds: float = whole_time(method, cut_of(grid, cuts, row, column), message_costs(grid, corner, row, column))
-    return seconds
+    return whole_time(method, cut_of(grid, cuts, row, column), message_costs(grid, corner, row, column))
 
 
 @compiled()
@@ -282,8 +281,7 @@ def blocking_at(method: Method, grid: Grid, cuts: Cuts, corner: Corner) -> float
     """Return the time of blocking messages at a corner of the costs' intervals."""
     costs, size = message_costs(grid, corner, 0, grid.bursts.size - 1), cuts.mean_sizes[0]
     alone = blocking_time(grid.volume, size, grid.computation[0], costs.o, costs.L, costs.G_V)
-    seconds: float = with_peers(alone, method, grid.volume, size, 1.0, costs.G_V)
-    return seconds
+    return with_peers(alone, method, grid.volume, size, 1.0, costs.G_V)
 
 
 @compiled()

@@ -346,8 +346,7 @@ def fit(
         Whether sums of squares or leave-one-out errors speak for the terms. All have two coefficients, so that sums of
         squares are comparable; with few scales they find the right term more often.
     prior : function of a Growth
-        How likely a term is before anything was measured, > 0: that of simple terms, or
-        `commmodel.scaling.search_space.even_odds`.
+        How likely a term is before anything was measured, > 0; by default simple terms are more likely.
 
     Raises
     ------

@@ -12,8 +12,8 @@ from commmodel.errors import InputError
 from commmodel.scaling.growth import ONE, Growth, check_growths
 
 __all__ = [
-    "case_study_space", "default_deviation", "default_space", "deviation_limits", "drawn_odds", "even_odds",
-    "judged_space", "prior_odds", "search_space", "ticks",
+    "case_study_space", "default_deviation", "default_space", "deviation_limits", "drawn_odds", "judged_space",
+    "prior_odds", "search_space", "ticks",
 ]  # fmt: skip
 
 _CLASSES = ("exponential", "power", "log")
@@ -218,13 +218,3 @@ def drawn_odds(term: Growth) -> float:
     [1.0, 1.0, 1.0, 0.25]
     """
     return 1 / _LEAST_SIMPLE if term.log >= _SQUARE and term.power.denominator > 1 else 1.0
-
-
-def even_odds(term: Growth) -> float:
-    """Return 1 for every term: no prior.
-
-    >>> even_odds(Growth(power=Fraction(1, 4)))
-    1.0
-    """
-    del term
-    return 1.0

@@ -29,8 +29,7 @@ def from_root(problem: Problem, process: Integers) -> Integers:
     >>> from_root(Problem(4, root=3), np.array([0, 1, 2, 3])).tolist()
     [3, 0, 1, 2]
     """
-    ranks: Integers = (process + problem.root) % problem.processes
-    return ranks
+    return (process + problem.root) % problem.processes
 
 
 def other_ranks(problem: Problem) -> Integers:

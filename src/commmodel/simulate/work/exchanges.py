@@ -141,8 +141,7 @@ def halo(
 
 def _multiplied(number: NDArray[np.uint64] | int, factor: int) -> NDArray[np.uint64]:
     """Return a product modulo 2^32."""
-    product: NDArray[np.uint64] = np.asarray(number, dtype=np.uint64) * np.uint64(factor) & np.uint64(0xFFFFFFFF)
-    return product
+    return np.asarray(number, dtype=np.uint64) * np.uint64(factor) & np.uint64(0xFFFFFFFF)
 
 
 def shifts(message_size: int, processes: int, rounds: int = 1) -> Program:
