@@ -86,10 +86,11 @@ def _run(arguments: argparse.Namespace) -> int:
         print_json(_as_json(fitted, sums, agreement))
     else:
         from commmodel.report.overlap.measurements import overlap_verdicts
-        from commmodel.report.tables import machine_blocks
+        from commmodel.report.sections import machine_section
 
-        show(*(blocks := machine_blocks(fitted, agreement, sums)))
-        if not blocks:
+        section = machine_section(fitted, agreement, sums)
+        show(section)
+        if not section.tables:
             print(
                 "No model of messages: no records of pingpong or pairs here. Fit these files with those that have some."
             )

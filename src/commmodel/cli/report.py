@@ -45,6 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.fit.consistency import consistency
     from commmodel.report import tables
     from commmodel.report.scaling.growth import overview_blocks
+    from commmodel.report.sections import machine_section
     from commmodel.results import pool
     from commmodel.results.pooling import TABLED
     from commmodel.scaling import load
@@ -68,12 +69,12 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(_as_json(output if is_complete else None, measurements, read_machine, scaling))
         return code
-    machine_blocks: list[Any] = []
+    about_machine = []
     if read_machine is not None:
-        machine_blocks += tables.machine_blocks(read_machine, consistency(measurements, read_machine))
+        about_machine.append(machine_section(read_machine, consistency(measurements, read_machine)))
     header = measurements.launches[-1].header
     measured = tables.measurements_table(measurements, read_machine)
-    show(tables.environment_table(header), measured, *overview_blocks(scaling), *machine_blocks)
+    show(tables.environment_table(header), measured, *overview_blocks(scaling), *about_machine)
     if is_complete:
         question = f"; next: commmodel predict {machines[0]} send -n 64KiB" if machines else ""
         print(f"written to {output}{question}")

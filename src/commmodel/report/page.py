@@ -9,31 +9,16 @@ import os
 from commmodel.files import write_text
 from commmodel.fit.consistency import consistency
 from commmodel.machine import Machine
-from commmodel.report.kit.blocks import (
-    Block,
-    Bullets,
-    CodeBlock,
-    Facts,
-    Figures,
-    Folded,
-    Heading,
-    NameList,
-    Plot,
-    Section,
-    Words,
-)
+from commmodel.report.kit.blocks import Bullets, CodeBlock, Facts, Figures, Folded, NameList, Plot, Section, Words
 from commmodel.report.kit.pages import render_page
 from commmodel.report.machine.headlines import headlines
-from commmodel.report.machine.hybrid import hybrid_remarks, hybrid_tables
 from commmodel.report.machine.hybrid_plots import hybrid_plots
-from commmodel.report.machine.loggp import has_other_models, loggp_remarks, logp_tables
-from commmodel.report.machine.parameters import further_remarks, parameter_table, remarks
 from commmodel.report.machine.plots import draw
 from commmodel.report.measurements.environment import command_line, environment_rows
 from commmodel.report.measurements.point_to_point import BUFFER_WORDS
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.scaling.page import scaling_section
-from commmodel.report.sections import measured_sections
+from commmodel.report.sections import machine_section, measured_sections
 from commmodel.results import Measurements, launch_count, library_name, pool
 from commmodel.results.conditions import remarks as condition_remarks
 from commmodel.results.conditions import touched_words
@@ -103,16 +88,7 @@ def _origin(machine: Machine) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def _parameters(measurements: Measurements, machine: Machine | None) -> Section:
     if machine is None:
         return Section("", ())
-    blocks: list[Block] = [parameter_table(machine).untitled()] if has_other_models(machine) else []
-    blocks += [*logp_tables(machine, consistency(measurements, machine)), *hybrid_tables(machine)]
-    if texts := (*remarks(machine), *loggp_remarks(machine), *hybrid_remarks(machine)):
-        blocks += [Heading("Remarks"), Bullets(texts)]
-    if further := tuple(further_remarks(machine)):
-        summary = f"Further remarks, on streams and on models that are not recommended ({len(further)})"
-        blocks.append(Folded(summary, (Bullets(further),), is_open=False))
-    if origin := _origin(machine):
-        blocks += [Heading("Where they come from"), NameList(origin)]
-    return Section("Parameters of the model", tuple(blocks))
+    return machine_section(machine, consistency(measurements, machine)).on_page(_origin(machine))
 
 
 def _environment(measurements: Measurements) -> list[Section]:

@@ -1,18 +1,26 @@
-"""Sections on measurements, the same on the terminal and on a page. Main entry: `measured_sections`.
+"""Sections, the same on the terminal and on a page. Main entries: `measured_sections` and `machine_section`.
 
 What has to be fitted for them is fitted here: the folders of the products only show.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 
+from commmodel.fit.consistency import Agreement
+from commmodel.fit.model_errors import ErrorSums
 from commmodel.fit.overlap_parameters import fit_overlap
 from commmodel.fit.oversubscription import network_oversubscription
 from commmodel.machine import Machine, OverlapProfile
-from commmodel.report.kit.blocks import Block, Folded, Section, Words, folded
+from commmodel.report.kit.blocks import Block, Bullets, Folded, Heading, NameList, Section, Words, folded
 from commmodel.report.kit.tables import Table, common_notes, text
+from commmodel.report.machine.hybrid import hybrid_remarks, hybrid_tables
+from commmodel.report.machine.loggp import has_other_models, loggp_remarks, logp_tables
+from commmodel.report.machine.model_errors import error_sums_table
+from commmodel.report.machine.parameters import further_remarks, parameter_table, remarks
 from commmodel.report.measurements.collectives import collective_tables
 from commmodel.report.measurements.declared import declared_tables
 from commmodel.report.measurements.endings import collective_endings, overlap_endings
@@ -24,6 +32,7 @@ from commmodel.results import Measurements, launch_count
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
+_MINOR = "on streams and on models that are not recommended"
 _BELOW = f"Below each median its {format_ratio(CONFIDENCE)} interval."
 _RATES = (
     "Bytes per second of all k pairs together, k n / T; below it T, the median time of one message of the slowest pair."
@@ -76,6 +85,65 @@ class MeasuredSection:
 
     def _ended(self) -> str:
         return f"How the records ended. {'; '.join(self.endings)}."
+
+
+@dataclass(frozen=True)
+class MachineSection:
+    """Tables of a machine's parameters, and remarks on its fits."""
+
+    tables: tuple[Table, ...]
+    remarks: tuple[str, ...]
+    further: tuple[str, ...] = ()
+    """Minor remarks: a terminal shows their number only."""
+
+    def __rich__(self) -> Group:
+        """Return the section for the terminal."""
+        blocks: list[RenderableType] = [*self.tables]
+        if self.remarks:
+            blocks += [text("Remarks", "bold"), *(Padding(text(line), (0, 0, 0, 2)) for line in self.remarks)]
+        if self.further:
+            words = f"{len(self.further)} more, {_MINOR}: in the page of commmodel report"
+            blocks.append(text(words, "dim"))
+        return Group(*blocks)
+
+    def on_page(self, origin: tuple[tuple[str, tuple[str, ...]], ...]) -> Section:
+        """Return the section for a page, with what is known of the machine's origin."""
+        blocks: list[Block] = [*self.tables]
+        blocks += [Heading("Remarks"), Bullets(self.remarks)] if self.remarks else []
+        if self.further:
+            summary = f"Further remarks, {_MINOR} ({len(self.further)})"
+            blocks.append(Folded(summary, (Bullets(self.further),), is_open=False))
+        blocks += [Heading("Where they come from"), NameList(origin)] if origin else []
+        return Section("Parameters of the model", tuple(blocks))
+
+
+def parameter_section(machine: Machine) -> MachineSection:
+    """Return the parameters of the models of ping-pongs and streams."""
+    return MachineSection((parameter_table(machine),), tuple(remarks(machine)), tuple(further_remarks(machine)))
+
+
+def machine_section(
+    machine: Machine, agreements: Sequence[Agreement], sums: Sequence[ErrorSums] = ()
+) -> MachineSection:
+    """Return all tables of a machine and the remarks on its fits.
+
+    Parameters
+    ----------
+    machine : Machine
+    agreements : sequence of Agreement
+        Of `commmodel.fit.consistency.consistency`.
+    sums : sequence of ErrorSums
+        Of `commmodel.fit.model_errors.error_sums`.
+    """
+    parameters = parameter_section(machine)
+    tables = (
+        *(parameters.tables if has_other_models(machine) else ()),
+        *((error_sums_table(sums),) if sums else ()),
+        *logp_tables(machine, agreements),
+        *hybrid_tables(machine),
+    )
+    lines = (*parameters.remarks, *loggp_remarks(machine), *hybrid_remarks(machine))
+    return replace(parameters, tables=tables, remarks=lines)
 
 
 def _path_section(tables: PathTables, *, is_one_launch: bool) -> MeasuredSection:
