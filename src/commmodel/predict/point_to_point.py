@@ -7,7 +7,6 @@ and pLogP, March 2009, Section 3.2.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -21,7 +20,7 @@ from commmodel.models import loggp, maxrate, nodeaware, postal
 from commmodel.predict.costs import MODELS as COST_MODELS
 from commmodel.predict.costs import check_machine, check_path, missing, plogp_table
 from commmodel.predict.extrapolation import Reach, reach_of
-from commmodel.predict.seconds import End, Seconds, end_of, with_scatter
+from commmodel.predict.seconds import End, Seconds, at_ends, value_at, with_scatter
 from commmodel.units import format_size, format_time
 from commmodel.values import Value
 
@@ -107,17 +106,14 @@ _KERNELS = {"postal": "pingpong", "plogp": "plogp", "loggp": "loggp", "logp": "l
 def _of_parameters(kind: _Kind, parameters: dict[str, Parameter], message_size: float, processes: int) -> Seconds:
     """Return the time and its interval: times fall with rates and grow with α and β."""
 
-    def at(choose: Callable[[Parameter], float]) -> float:
-        numbers = [choose(parameters[name]) for name in kind.parameter_names]
+    def at(end: End) -> float:
+        numbers = [value_at(parameters[name], end) for name in kind.parameter_names]
         try:
             return kind.seconds(message_size, processes, *numbers)
         except ZeroDivisionError:  # the interval of a rate begins at 0
             return math.inf if message_size else numbers[0]
 
-    value = at(lambda parameter: parameter.value)
-    if all(parameter.low is None and parameter.high is None for parameter in parameters.values()):
-        return Seconds(value)
-    return Seconds(value, at(partial(end_of, slow=False)), at(partial(end_of, slow=True)))
+    return at_ends(at, *parameters.values())
 
 
 def _parameters(kind: _Kind, model: Model | None) -> dict[str, Parameter] | None:
@@ -340,10 +336,7 @@ def _beside(machine: Machine, messages: int, link_volume: float | None) -> tuple
         )
 
     def term(formula: Callable[[float, float], float], amount: float, parameter: Parameter) -> Seconds:
-        if parameter.low is None and parameter.high is None:
-            return Seconds(formula(amount, parameter.value))
-        ends = (formula(amount, end_of(parameter, slow)) for slow in (False, True))
-        return Seconds(formula(amount, parameter.value), *ends)
+        return at_ends(lambda end: formula(amount, value_at(parameter, end)), parameter)
 
     return (
         term(nodeaware.queue_search_time, messages, gamma) if gamma is not None else None,

@@ -1,6 +1,7 @@
 """A time with its interval. Main entry: `Seconds`."""
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
@@ -45,6 +46,13 @@ def value_at(parameter: Parameter, end: End) -> float:
     3e-06
     """
     return parameter.value if end == "value" else end_of(parameter, slow=end == "high")
+
+
+def at_ends(time: Callable[[End], float], *parameters: Parameter) -> Seconds:
+    """Return a time with its interval, at the ends of the parameters' intervals; without one where none has one."""
+    if all(parameter.low is None and parameter.high is None for parameter in parameters):
+        return Seconds(time("value"))
+    return Seconds(time("value"), time("low"), time("high"))
 
 
 def with_scatter(time: Seconds, scatter: float, confidence: float | None) -> Seconds:
