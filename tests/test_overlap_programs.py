@@ -1,5 +1,6 @@
 """What of `commmodel.overlap` needs one process at most: what partners agree on, how buffers are cut, cleaning up."""
 
+import os
 import subprocess
 import sys
 
@@ -119,3 +120,15 @@ def test_the_benchmark_of_the_overhead_runs():
     alone = launch(1, sys.executable, BENCHMARK, *options)
     assert alone.returncode == 1
     assert "this needs two ranks" in alone.stderr
+
+
+def test_an_exchange_without_a_library_says_what_it_needs():
+    code = (
+        "from commmodel.overlap import exchange, Transfer\n"
+        "from commmodel.errors import MPIEnvironmentError\n"
+        "try: exchange(None, Transfer(), message_size=1, burst=1)\n"
+        "except MPIEnvironmentError as error: print(error)"
+    )
+    environment = os.environ | {"MPI4PY_LIBMPI": "/nosuch/libmpi.so", "MPI4PY_MPIABI": "mpich"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("an exchange needs MPI, which mpi4py cannot load: ")

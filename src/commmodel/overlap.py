@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.errors import InputError
+from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.optimize import Choice
 
 if TYPE_CHECKING:
@@ -168,8 +168,10 @@ class Exchange:
         implementation: str = "pipelined",
         tag: int = _TAG,
     ) -> None:
-        from mpi4py import MPI
-
+        try:
+            from mpi4py import MPI
+        except (ImportError, RuntimeError) as error:
+            raise MPIEnvironmentError(f"an exchange needs MPI, which mpi4py cannot load: {error}") from None
         _check_partners_can_be_told(comm, transfers, tag)
         ranks, problem = _partners(comm, transfers)
         sent: list[_HalfTransfer] = []

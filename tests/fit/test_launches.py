@@ -91,3 +91,20 @@ def test_the_interval_of_launches_holds_their_mean_as_often_as_it_says(launches)
     values = np.exp(0.08 * random.normal(size=(400, launches)))
     result = [abs(np.log(row).mean()) <= log_half_width(row) for row in values]
     assert 0.92 <= np.mean(result) <= 0.98
+
+
+def test_each_launch_is_fitted_by_the_loss_that_is_asked_for(monkeypatch):
+    nested = []
+
+    def one_launch(machine, measurements, fit_one):
+        if nested:
+            return machine
+        nested.append(1)
+        return fit_one(measurements, ())
+
+    monkeypatch.setattr("commmodel.fit.over_launches", one_launch)
+    measurements = campaign(np.random.default_rng(1), 2)
+    paper, robust = (FitSettings(samples=20, loss=loss) for loss in ("paper", "robust"))
+    of_a_launch = fit_machine(measurements, limits=(), settings=paper)
+    assert of_a_launch == fit_machine(measurements, limits=(), settings=paper)
+    assert of_a_launch != fit_machine(measurements, limits=(), settings=robust)

@@ -82,13 +82,15 @@ def compile_cached(compile_with: Callable[..., Any], function: Callable[..., Any
     function.__qualname__ = f"{name_giver.__name__}_{_digest(name_giver.__code__.co_filename)}"
     try:
         return compile_with(cache=True)(function)
-    except RuntimeError as error:  # numba found no folder where it may write its cache
-        warnings.warn(
-            f"{error}; compiling in memory, at every start: set NUMBA_CACHE_DIR to a writable folder",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+    except RuntimeError:  # numba found no folder where it may write its cache
+        _warn_of_no_folder()
         return compile_with()(function)
+
+
+@cache
+def _warn_of_no_folder() -> None:
+    problem = "numba finds no folder for compiled formulas; compiling in memory, at every start"
+    warnings.warn(f"{problem}: set NUMBA_CACHE_DIR to a writable folder", RuntimeWarning, stacklevel=4)
 
 
 @cache

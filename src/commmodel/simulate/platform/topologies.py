@@ -141,10 +141,15 @@ def cabinets(
     ----------
     hosts : sequence of int
         Of each cabinet.
-    bandwidth, latency, backbone, options
-        As of `flat`.
+    bandwidth, latency : float
+        B/s and s of each host's link, in each direction.
     uplink : Uplink or (float, float, float)
         Of each cabinet: B/s, s, and B/s of the limiter of both directions.
+    backbone : Backbone or (float, float), optional
+        One link on every route of a cabinet: B/s and s.
+    **options
+        ``limiter`` (B/s), ``loopback`` (B/s and s), ``sharing``, ``cores``, ``speed`` (flop/s of a core),
+        ``host_names`` and ``name``, as in `Topology`.
 
     Examples
     --------
@@ -190,8 +195,12 @@ def crossbar(hosts: int, bandwidth: float, latency: float, **options: Unpack[Opt
 
     Parameters
     ----------
-    hosts, bandwidth, latency, options
-        As of `flat`.
+    hosts : int
+    bandwidth, latency : float
+        B/s and s of each host's link, in each direction.
+    **options
+        ``limiter`` (B/s), ``loopback`` (B/s and s), ``sharing``, ``cores``, ``speed`` (flop/s of a core),
+        ``host_names`` and ``name``, as in `Topology`.
 
     Examples
     --------
@@ -267,8 +276,11 @@ def fat_tree(
     ----------
     down, up, parallel : sequence of int
         From the lowest level up: children, parents, and cables to each parent.
-    bandwidth, latency, options
-        As of `flat`.
+    bandwidth, latency : float
+        B/s and s of each link, in each direction.
+    **options
+        ``limiter`` (B/s), ``loopback`` (B/s and s), ``sharing``, ``cores``, ``speed`` (flop/s of a core),
+        ``host_names`` and ``name``, as in `Topology`.
 
     Examples
     --------
@@ -306,8 +318,11 @@ def torus(sizes: Sequence[int], bandwidth: float, latency: float, **options: Unp
     ----------
     sizes : sequence of int
         Hosts in each dimension.
-    bandwidth, latency, options
-        As of `flat`.
+    bandwidth, latency : float
+        B/s and s of each link, in each direction.
+    **options
+        ``limiter`` (B/s), ``loopback`` (B/s and s), ``sharing``, ``cores``, ``speed`` (flop/s of a core),
+        ``host_names`` and ``name``, as in `Topology`.
 
     Examples
     --------
@@ -371,8 +386,11 @@ def dragonfly(
     ----------
     groups, chassis, blades, nodes : int
         Groups, chassis of a group, blades of a chassis, hosts of a blade.
-    bandwidth, latency, options
-        As of `flat`.
+    bandwidth, latency : float
+        B/s and s of each link, in each direction.
+    **options
+        ``limiter`` (B/s), ``loopback`` (B/s and s), ``sharing``, ``cores``, ``speed`` (flop/s of a core),
+        ``host_names`` and ``name``, as in `Topology`.
     parallel : (int, int, int)
         Cables of a link between groups, chassis, blades.
 
@@ -417,8 +435,11 @@ def hyperx(
     ----------
     sizes : sequence of int
         Routers in each dimension.
-    bandwidth, latency, options
-        As of `flat`.
+    bandwidth, latency : float
+        B/s and s of each link, in each direction.
+    **options
+        ``limiter`` (B/s), ``loopback`` (B/s and s), ``sharing``, ``cores``, ``speed`` (flop/s of a core),
+        ``host_names`` and ``name``, as in `Topology`.
     nodes : int
         Hosts of a router.
 

@@ -1,7 +1,7 @@
 """Programs for the simulator: collectives, exchanges, application kernels, and sequences of them.
 
-Main entries: `collective`, `halo` and its like, `lu` and `cg`, `sequence`, `repeated`, `measured`. All but `collective`
-are loaded at their first use.
+Main entries: `collective`, `halo` and its like, `lu` and `cg`, `sequence`, `repeat`, `mark`, `between_marks`. All but
+`collective` are loaded at their first use.
 """
 
 from typing import TYPE_CHECKING
