@@ -58,7 +58,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test thorough openmpi openmpi-library test-one test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize leaks fuzz mutations freeze lint docs html doctest bench cluster-bench wheel wheels clean
+.PHONY: demo quick test thorough openmpi openmpi-library test-one test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize leaks fuzz mutations freeze lint docs bench cluster-bench wheel wheels clean
 
 demo:
 	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
@@ -90,7 +90,7 @@ test:
 	$(MAKE) --jobs=2 .venv/.test-ready openmpi-library
 	$(MAKE) --jobs=2 --output-sync=recurse lint openmpi
 	$(MAKE) test-without-mpi
-	$(MAKE) --jobs=2 --output-sync=recurse test-mpich test-openmpi html doctest
+	$(MAKE) --jobs=2 --output-sync=recurse test-mpich test-openmpi docs
 	$(MAKE) test-ranks MPI=mpich
 	$(MAKE) test-ranks MPI=openmpi
 	$(MAKE) cluster-test MPI=openmpi
@@ -124,9 +124,9 @@ test-mpi: $(VENV)/.test-ready
 
 # Ranks of one host need no network, which takes Open MPI's MPI_Init a second to set up.
 test-launched test-ranks: export OMPI_MCA_btl := self,sm
-# Tests that start ranks of their own, one after the other.
+# Tests that start ranks of their own, one after the other; of simulated programs, most with MPICH alone, whose ABI they have.
 test-launched: $(VENV)/.test-ready
-	$(BIN)/python -m pytest $(UNIT_TESTS) -m mpi
+	$(BIN)/python -m pytest $(UNIT_TESTS) -m "mpi$(if $(filter openmpi,$(MPI)), and not simulated)"
 
 # Tests on several ranks, which each of them collects.
 test-ranks: $(VENV)/.test-ready
@@ -192,14 +192,10 @@ lint: .venv/.test-ready
 	.venv/bin/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
 	.venv/bin/zizmor --quiet --offline .github/workflows
 
+# Pages are read once for both.
 docs: .venv/.test-ready
-	$(MAKE) --jobs=2 html doctest
-
-html: .venv/.test-ready
-	.venv/bin/sphinx-build -E -W -n -q --keep-going -b html docs docs/_build/html
-
-doctest: .venv/.test-ready
-	.venv/bin/sphinx-build -W -q -b doctest docs docs/_build/doctest
+	.venv/bin/sphinx-build -E -W -n -q --keep-going -b html -d docs/_build/read docs docs/_build/html
+	.venv/bin/sphinx-build -W -q -b doctest -d docs/_build/read docs docs/_build/doctest
 
 bench: $(VENV)/.test-ready
 	$(MAKE) -C bench_c MPICC=$(BIN)/mpicc

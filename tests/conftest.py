@@ -4,7 +4,9 @@ A test that starts MPI has the mark ``mpi`` and is run with each library. All ot
 run once, side by side, with ``--without-mpi``. No MPI can start there: a test that needs it but lacks the mark fails.
 """
 
+import gc
 import os
+import re
 import shutil
 import signal
 import sys
@@ -54,6 +56,13 @@ def refuse_launchers(event, arguments):
             raise RuntimeError(NO_LIBRARY)
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Read no file in vain where tests that start MPI are wanted alone."""
+    if config.option.markexpr.startswith("mpi") and collection_path.suffix == ".py":
+        return not re.search(r"mark\.mpi|mpi4py", collection_path.read_text("utf-8")) or None
+    return None
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m looks at marks
 def pytest_collection_modifyitems(config, items):
     for item in items:
@@ -66,3 +75,7 @@ def pytest_collection_modifyitems(config, items):
     elif find("mpiexec") is None:
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="no mpiexec beside this Python or on PATH"))
+
+
+def pytest_collection_finish():
+    gc.freeze()  # or each collection of garbage would go through thousands of tests

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -82,16 +83,19 @@ def absolute(module, name, level):
     return ".".join([*package, *([module] if module else [])])
 
 
+def read_once(read):
+    """Let several tests read the same files."""
+    return cache(lambda text, name: tuple(read(text, name)))
+
+
+@read_once
 def python_imports(text, name):
     """Yield (imported name, at the top level) for every import of a Python module, dynamic ones too."""
-    tree = ast.parse(text)
-    inside = {
-        node
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        for node in ast.walk(function)
-    }
-    for node in ast.walk(tree):
+    left = [(ast.parse(text), True)]
+    while left:
+        node, at_top = left.pop()
+        at_top = at_top and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        left += ((child, at_top) for child in ast.iter_child_nodes(node))
         names = []
         match node:
             case ast.Import():
@@ -102,7 +106,7 @@ def python_imports(text, name):
                 func=ast.Attribute(attr=callee) | ast.Name(id=callee), args=[ast.Constant(value=str(dynamic)), *_]
             ):
                 names = [dynamic] if callee in {"import_module", "__import__"} else []
-        yield from ((imported, node not in inside) for imported in names)
+        yield from ((imported, at_top) for imported in names)
 
 
 CYTHON_IMPORT = re.compile(
@@ -112,6 +116,7 @@ CYTHON_IMPORT = re.compile(
 )
 
 
+@read_once
 def cython_imports(text, name):
     """Yield (imported name, at the top level) for every import and cimport of a Cython module."""
     code = re.sub(r'("""|\'\'\').*?\1|#[^\n]*', "", text, flags=re.DOTALL)

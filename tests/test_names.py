@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from functools import cache
 
 from support.paths import ROOT
 
@@ -45,23 +46,26 @@ def c_names(text):
     return {match[1] for match in C_TOKEN.finditer(text)} - {None}
 
 
-def bound_names(tree):
-    """Yield the names that a file gives, with their lines."""
-    for node in ast.walk(tree):
+@cache
+def bound_names(path):
+    """Return the names that a file gives: the kind of each, the name and its line."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
-                yield name, node.lineno
+                names.append((type(node), name, node.lineno))
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.MatchAs(name=str(name)):
-                yield name, node.lineno
+                names.append((type(node), name, node.lineno))
+    return names
 
 
 def test_no_two_classes_share_a_name():
     names = Counter(
-        node.name
+        name
         for path in FILES
         if path.is_relative_to(ROOT / "src")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.ClassDef)
+        for kind, name, _ in bound_names(path)
+        if kind is ast.ClassDef
     )
     assert [name for name, count in names.items() if count > 1] == []
 
@@ -70,7 +74,7 @@ def test_no_name_is_a_pronoun_or_a_participle():
     empty = {
         f"{path.relative_to(ROOT)}:{line}: {name}"
         for path in FILES
-        for name, line in bound_names(ast.parse(path.read_text("utf-8")))
+        for _, name, line in bound_names(path)
         if name.strip("_") in EMPTY_WORDS
     }
     assert empty == set()

@@ -1,6 +1,7 @@
 """The folders of tests mirror those of the package, and no test leans on another."""
 
 import ast
+from functools import cache
 
 from support.paths import ROOT
 
@@ -11,13 +12,16 @@ OF_THE_CORE = {"core", "mpi"}
 """Tests of the compiled core; those in mpi/ run on several ranks."""
 
 
+@cache
 def imported(path):
-    """Yield the names of the modules that a file imports."""
+    """Return the names of the modules that a file imports."""
+    names = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            yield f"{'.' * node.level}{node.module or ''}"
+            names.append(f"{'.' * node.level}{node.module or ''}")
+    return names
 
 
 def test_each_folder_of_tests_is_that_of_a_room():

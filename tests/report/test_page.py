@@ -14,6 +14,8 @@ from support.report_samples import (
     SIZES,
     cluster,
     cluster_measurements,
+    cluster_page,
+    full_page,
     header,
     machine,
     measurements,
@@ -99,14 +101,13 @@ def test_terminal_tables_show_names_from_files_as_they_are() -> None:
 
 
 def test_the_same_input_gives_the_same_bytes() -> None:
-    first = page.render(FULL, machine(), "m")
-    assert first == page.render(FULL, machine(), "m")
+    assert full_page() == page.render(FULL, machine(), "m")
 
 
 def test_a_matplotlibrc_changes_nothing() -> None:
     import matplotlib
 
-    expected = page.render(FULL, machine(), "m")
+    expected = full_page()
     with matplotlib.rc_context({"font.size": 30, "svg.fonttype": "path", "axes.grid": False, "savefig.dpi": 300}):
         assert page.render(FULL, machine(), "m") == expected
         assert matplotlib.rcParams["font.size"] == 30
@@ -121,7 +122,7 @@ def test_the_file_is_the_page(tmp_path: Path) -> None:
 
 
 def test_headline_numbers_and_parameters_are_on_the_page() -> None:
-    text = Balance(page.render(FULL, machine(), "m")).text
+    text = Balance(full_page()).text
     for number in (
         "750 ns",
         "[712, 788]",
@@ -138,7 +139,7 @@ def test_headline_numbers_and_parameters_are_on_the_page() -> None:
 
 
 def test_every_measurement_is_on_the_page_and_in_the_terminal() -> None:
-    text = Balance(page.render(FULL, None, "m")).text
+    text = Balance(full_page(fitted=False)).text
     terminal = shown(measurements_table(FULL))
     for size in SIZES:
         assert format_time(seconds(size, 1)) in terminal
@@ -187,14 +188,14 @@ def test_numbers_of_a_doubtful_fit_are_grey_with_the_measured_peak_beside_them()
     assert "Measured peak, one pair" in Balance(html).text
     assert f"{(1 << 20) / seconds(1 << 20, 1) / 1e9:.1f} GB/s" in html
     assert '<td class="quiet">' in html
-    assert "(not trusted)" not in page.render(FULL, machine(), "m")
+    assert "(not trusted)" not in full_page()
 
 
 def test_remarks_on_models_that_nobody_is_told_to_use_are_behind_the_others() -> None:
     text = shown(machine_table(cluster()))
     assert "off by 35 %" not in text
     assert "1 more, on streams and on models that are not recommended" in text
-    html = page.render(cluster_measurements(), cluster(), "cluster")
+    html = cluster_page()
     assert html.index("Further remarks, on streams and on models that are not recommended (1)") < html.index(
         "off by 35 %"
     )
@@ -310,14 +311,15 @@ def test_unbound_ranks_are_named_together() -> None:
 
 def test_each_model_has_a_line_and_the_recommended_one_is_named() -> None:
     text = shown(machine_table(cluster()))
-    html = page.render(cluster_measurements(), cluster(), "cluster")
+    html = cluster_page()
+    page_text = Balance(html).text
     for words in (
         "latency-aware", "R_Cb 2.00 GB/s", "R_Ci 1.10 GB/s", "[1.04, 1.16]", "29.40", "+444", "best", "max 140 %",
         "up to 24.5 GB/s", "between-nodes",
         "the simplest that is good enough: mean error 2.4 %",
     ):  # fmt: skip
         assert words in re.sub(r"\s+", " ", text)
-        assert words in Balance(html).text
+        assert words in page_text
     assert text.count("recommended\n") + text.count("recommended ") >= 6
     assert html.count('<div class="good">recommended</div>') == 6
     assert max(map(len, text.splitlines())) <= 100

@@ -15,6 +15,7 @@ from support.report_samples import (
     SIZES,
     cluster,
     cluster_measurements,
+    cluster_page,
     cluster_seconds,
     machine,
     measurements,
@@ -249,7 +250,7 @@ def test_streams_alone_are_drawn_with_and_without_a_model() -> None:
 
 @pytest.mark.slow
 def test_every_colour_of_a_full_page_can_turn_dark() -> None:
-    html = page.render(cluster_measurements(), cluster(), "cluster")
+    html = cluster_page()
     parsed = Balance(html)
     assert len(parsed.ids) == len(set(parsed.ids))
     used = set(re.findall(r"var\((--c-[0-9a-f]{6})", html))

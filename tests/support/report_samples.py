@@ -20,6 +20,7 @@ from commmodel.machine import (
     Segment,
 )
 from commmodel.models import maxrate
+from commmodel.report import page
 from commmodel.results import (
     BenchOptions,
     Buffers,
@@ -111,6 +112,13 @@ def shown(renderable: RenderableType, width: int = 100) -> str:
 
 FULL = measurements([threshold()], records())
 
+
+@cache
+def full_page(fitted: bool = True) -> str:
+    """Return the page of `FULL`, made once for all tests that read it."""
+    return page.render(FULL, machine() if fitted else None, "m")
+
+
 # A cluster in all detail: three paths, up to 16 pairs, streams, every model
 
 CLUSTER_PAIRS = (1, 2, 4, 8, 16)
@@ -180,3 +188,9 @@ def cluster() -> Machine:
         segments += [cluster_segment(path, eager, "eager", limit)]
         segments += [cluster_segment(path, rendezvous, "rendezvous", None)]
     return Machine("cluster", tuple(segments), confidence=0.95)
+
+
+@cache
+def cluster_page() -> str:
+    """Return the page of the cluster, made once for all tests that read it."""
+    return page.render(cluster_measurements(), cluster(), "cluster")

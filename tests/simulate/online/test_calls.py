@@ -3,7 +3,7 @@
 import pytest
 from support.simulated_runs import simulable_program, simulate, simulate_script
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.simulated]
 
 RARE = r"""
 #include <mpi.h>

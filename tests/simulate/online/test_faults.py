@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.simulated_runs import simulable_program
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.simulated]
 
 WAITING = """
 #include <mpi.h>

@@ -4,7 +4,7 @@ import pytest
 from support.launching import launch
 from support.simulated_runs import simulable_program, simulate
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.simulated]
 
 BINDINGS = r"""
 #include <mpi.h>

@@ -3,7 +3,7 @@
 import pytest
 from support.simulated_runs import simulable_program, simulate
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.simulated]
 
 LATER = r"""
 #include <mpi.h>

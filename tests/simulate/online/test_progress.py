@@ -5,7 +5,7 @@ import re
 import pytest
 from support.simulated_runs import simulate_script
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.simulated]
 
 HEADER = """
 from mpi4py import MPI

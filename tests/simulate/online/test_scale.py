@@ -6,7 +6,7 @@ import sys
 import pytest
 from support.simulated_runs import simulable
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.simulated]
 
 
 def test_memory_of_all_ranks_is_measured_beside_what_was_foretold(tmp_path):

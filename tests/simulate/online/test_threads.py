@@ -3,7 +3,7 @@
 import pytest
 from support.simulated_runs import simulate_script
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.simulated]
 
 EXCHANGES = """
 import threading

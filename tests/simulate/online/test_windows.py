@@ -5,7 +5,7 @@ import sys
 import pytest
 from support.simulated_runs import simulate, simulate_script
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.simulated]
 
 COUNTER = """
 from mpi4py import MPI
