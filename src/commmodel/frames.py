@@ -8,6 +8,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from commmodel.errors import MissingPackageError
 from commmodel.units import format_quantity, format_size
 
@@ -31,6 +33,26 @@ def _package(module: str, purpose: str, mend: str) -> Any:
 def frame(columns: Mapping[str, Any]) -> "pandas.DataFrame":
     """Return columns as a pandas DataFrame; `MissingPackageError` without pandas."""
     return _package("pandas", "data frames", "pandas").DataFrame(dict(columns))
+
+
+def columns(arrays: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return arrays of one shape as flat lists of Python's numbers, None in place of NaN.
+
+    >>> columns({"seconds": np.array([1e-6, np.nan])})
+    {'seconds': [1e-06, None]}
+    """
+    lists = {name: array.ravel().tolist() for name, array in arrays.items()}
+    return {name: [None if value != value else value for value in values] for name, values in lists.items()}
+
+
+def extent(values: Any, unit: str) -> str:
+    """Return how many values there are, and from which to which, for a repr.
+
+    >>> extent(np.array([1e-6, 2e-6]), "s")
+    '2 values, 1.00 us to 2.00 us'
+    """
+    between = f", {format_quantity(values.min(), unit)} to {format_quantity(values.max(), unit)}" if values.size else ""
+    return f"{values.size} value{'s' * (values.size != 1)}{between}"
 
 
 class Tabular:
@@ -88,10 +110,39 @@ def draw(
     for axis, (label, unit) in ((axes.xaxis, x), (axes.yaxis, y)):
         axis.set_label_text(label)
         axis.set_major_formatter(partial(_tick, unit))
-    if len(curves) > 1:
+    if len(axes.lines) > 1:
         axes.legend()
     return axes
 
 
-def _tick(unit: str, value: float, _position: int) -> str:
+_UNITS = {"message_size": "B", "volume": "B", "link_volume": "B", "computation": "s"}
+_MOST_CURVES = 8
+
+
+def draw_over(axes: "Axes | None", arguments: Mapping[str, Any], time: Any, label: str = "") -> "Axes":
+    """Draw times over the argument that varies most, a curve for each value of what else varies.
+
+    `time` has arrays ``seconds``, ``low`` and ``high``; `label` begins the label of each curve.
+    """
+    values = {name: np.unique(array) for name, array in arguments.items()}
+    along = max(values, key=lambda name: values[name].size)
+    varying = [name for name in arguments if name != along and values[name].size > 1]
+    rows = (
+        np.stack([arguments[name].ravel() for name in varying], axis=-1)
+        if varying
+        else np.zeros((time.seconds.size, 0))
+    )
+    kinds, kind = np.unique(rows, axis=0, return_inverse=True)
+    for number in dict.fromkeys(np.linspace(0, len(kinds) - 1, _MOST_CURVES).astype(int).tolist()):
+        chosen = np.flatnonzero(kind.ravel() == number)
+        chosen = chosen[np.argsort(arguments[along].ravel()[chosen], kind="stable")]
+        words = [f"{name.replace('_', ' ')} {_tick(_UNITS.get(name, ''), value)}"
+                 for name, value in zip(varying, kinds[number].tolist(), strict=True)]  # fmt: skip
+        curve = tuple(end.ravel()[chosen] for end in (time.seconds, time.low, time.high))
+        x = (along.replace("_", " "), _UNITS.get(along, ""))
+        axes = draw(axes, arguments[along].ravel()[chosen], {", ".join([*filter(None, [label]), *words]): curve}, x)
+    return axes_of(axes)
+
+
+def _tick(unit: str, value: float, _position: int = 0) -> str:
     return format_size(value) if unit == "B" else format_quantity(value, unit) if unit else f"{value:g}"

@@ -137,6 +137,7 @@ def of_predict() -> list[Any]:
     return [
         *(predict.send(report_samples.cluster(), 1024, processes=4), comparison, predict.summarise(comparison.rows)),
         predict.collective(with_loggp, "bcast", Problem(8, 1024)),
+        predict.send(report_samples.cluster(), [64, 1024], processes=4),
     ]
 
 

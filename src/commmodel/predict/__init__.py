@@ -9,6 +9,7 @@ first use.
 from typing import TYPE_CHECKING
 
 from commmodel.lazy import attributes
+from commmodel.predict.arrays import Predictions, Times
 from commmodel.predict.collective import (
     CollectivePrediction,
     algorithm_seconds,
@@ -26,7 +27,7 @@ else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
-    "MODELS", "CollectivePrediction", "ComparedTime", "Comparison", "ErrorSummary", "Prediction", "Seconds",
-    "algorithm_seconds", "algorithms", "collective", "collective_reach", "compare", "halo", "send", "summarise",
-    "with_byte_times",
+    "MODELS", "CollectivePrediction", "ComparedTime", "Comparison", "ErrorSummary", "Prediction", "Predictions",
+    "Seconds", "Times", "algorithm_seconds", "algorithms", "collective", "collective_reach", "compare", "halo", "send",
+    "summarise", "with_byte_times",
 ]  # fmt: skip

@@ -6,21 +6,24 @@ and pLogP, March 2009, Section 3.2.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from typing import Any, Literal, NamedTuple, overload
 
+import numpy as np
 from msgspec import Struct
 
-from commmodel.arguments import finite, whole
+from commmodel.arguments import Numbers, broadcast, finite, several, whole
 from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.machine import LogGP, Machine, MeasuredTimes, Parameter, Segment, choose_model
 from commmodel.machine.model_choice import Model as SeveralModel
 from commmodel.machine.parameters import UNITS
-from commmodel.models import loggp, maxrate, nodeaware, postal
+from commmodel.models import Formula, loggp, maxrate, nodeaware, postal
+from commmodel.predict.arrays import Predictions, alike, gathered
 from commmodel.predict.costs import MODELS as COST_MODELS
 from commmodel.predict.costs import check_machine, check_path, missing, plogp_table
 from commmodel.predict.extrapolation import Reach, reach_of
-from commmodel.predict.seconds import End, Seconds, at_ends, value_at, with_scatter
+from commmodel.predict.seconds import End, Seconds, at_ends, elementwise, value_at, with_scatter
 from commmodel.units import format_size, format_time
 from commmodel.values import Value
 
@@ -60,12 +63,45 @@ class Prediction(Value, Struct, frozen=True):
     """What was wrong while the machine was measured."""
 
 
+def _are_arrays(value: Any) -> bool:
+    return isinstance(value, np.ndarray)
+
+
+class _Points(NamedTuple):
+    """A message and processes that send at once; or arrays of both, for which one model of one segment speaks."""
+
+    message_size: Any
+    processes: Any
+    example: tuple[int, int]
+    """The message and the processes; of arrays one of their pairs."""
+
+    @property
+    def are_several(self) -> bool:
+        return _are_arrays(self.message_size)
+
+    @classmethod
+    def of(cls, message_size: Any, processes: Any) -> "_Points":
+        if not _are_arrays(message_size):
+            return cls(message_size, processes, (message_size, processes))
+        farthest = int(message_size.argmax())
+        return cls(message_size, processes, (int(message_size[farthest]), int(processes[farthest])))
+
+    def of_processes(self, processes: int) -> "_Points":
+        """Return the same messages with another number of processes."""
+        everywhere = np.full(self.message_size.shape, processes) if self.are_several else processes
+        return _Points(self.message_size, everywhere, (self.example[0], processes))
+
+
+_Time = Callable[[_Points], Seconds]
+"""The time of messages by a model."""
+
+
 class _OnPath(NamedTuple):
     """One message on one path."""
 
     segment: Segment
     times: dict[str, Seconds]
-    """By every model that can answer."""
+    """By every model that can answer; of arrays by the chosen one."""
     chosen: str
     """Name of the model to use."""
     lone: Seconds
@@ -97,23 +133,43 @@ _KINDS = {
 _ENDS: tuple[End, ...] = ("value", "low", "high")
 MODELS = (*(name for name in _KINDS if name not in COST_MODELS), *COST_MODELS)
 """Names of the models, the richest first; the one-way model is that of streams, the last three are those of trains."""
+_FROM_ZERO = {"message_size", "link_volume"}
 _FALLS = 1.05
 """Times as long as a larger message: worth a word."""
 _KERNELS = {"postal": "pingpong", "plogp": "plogp", "loggp": "loggp", "logp": "loggp"}
 """Model -> kernel that provides its parameters, where it is not that of several pairs."""
 
 
-def _of_parameters(kind: _Kind, parameters: dict[str, Parameter], message_size: float, processes: int) -> Seconds:
-    """Return the time and its interval: times fall with rates and grow with α and β."""
+def _of_parameters(kind: _Kind, parameters: dict[str, Parameter], scatter: float, confidence: float | None) -> _Time:
+    """Return the time and its interval by a model: times fall with rates and grow with α and β."""
 
-    def at(end: End) -> float:
-        numbers = [value_at(parameters[name], end) for name in kind.parameter_names]
+    def time(points: _Points) -> Seconds:
+        def at(end: End) -> Any:
+            return _seconds_at(kind, points, [value_at(parameters[name], end) for name in kind.parameter_names])
+
+        return with_scatter(at_ends(at, *parameters.values()), scatter, confidence)
+
+    return time
+
+
+def _seconds_at(kind: _Kind, points: _Points, numbers: list[float]) -> Any:
+    """Return the seconds of a message, or of each of arrays, with the numbers of a model's parameters."""
+
+    def alone(size: float, count: int) -> float:
         try:
-            return kind.seconds(message_size, processes, *numbers)
+            return kind.seconds(size, count, *numbers)
         except ZeroDivisionError:  # the interval of a rate begins at 0
-            return math.inf if message_size else numbers[0]
+            return math.inf if size else numbers[0]
 
-    return at_ends(at, *parameters.values())
+    def together(sizes: Any, counts: Any) -> Any:
+        if any(
+            name in {"R_N", "R_C", "R_Cb"} and not rate
+            for name, rate in zip(kind.parameter_names, numbers, strict=True)
+        ):
+            return np.array(list(map(alone, sizes.tolist(), counts.tolist())))
+        return np.broadcast_to(kind.seconds(sizes, counts, *numbers), sizes.shape)
+
+    return elementwise(alone, together, points.message_size, points.processes)
 
 
 def _parameters(kind: _Kind, model: Model | None) -> dict[str, Parameter] | None:
@@ -131,76 +187,74 @@ def _with_unit(parameters: dict[str, Parameter]) -> dict[str, Parameter]:
     }
 
 
-def _by_table(machine: Machine, path: str, message_size: float) -> Seconds:
+def _by_table(machine: Machine, path: str) -> _Time:
     """Return L + g(m) of the path's table, with its interval where the table has one."""
-    tables = (plogp_table(machine, path, end) for end in _ENDS)
-    value, low, high = (
-        float(loggp.plogp_time(table.L.value, float(table.at("g", message_size))))
-        for table in tables
-        if table is not None
-    )
-    return Seconds(value) if low == value == high else Seconds(value, low, high)
+
+    def time(points: _Points) -> Seconds:
+        value, low, high = (
+            loggp.plogp_time.python(table.L.value, table.at("g", points.message_size))
+            for end in _ENDS
+            if (table := plogp_table(machine, path, end)) is not None
+        )
+        if points.are_several:
+            is_exact = (low == value) & (value == high)
+            ends: list[Any] = [np.where(is_exact, math.nan, end) for end in (low, high)]
+            return Seconds(value, *ends)
+        return Seconds(float(value)) if low == value == high else Seconds(float(value), float(low), float(high))
+
+    return time
 
 
-def _times(machine: Machine, segment: Segment, message_size: float, processes: int) -> dict[str, Seconds]:
+def _times(machine: Machine, segment: Segment, points: _Points) -> dict[str, _Time]:
     """Return the time by every model that has all its parameters."""
-    times = {}
+    times: dict[str, _Time] = {}
     for name, kind in _KINDS.items():
         fitted = kind.parameters(segment)
         parameters = _parameters(kind, fitted)
         if parameters is not None:
-            time = _of_parameters(kind, _with_unit(parameters), message_size, processes)
-            times[name] = with_scatter(time, _scatter(fitted), machine.confidence)
+            times[name] = _of_parameters(kind, _with_unit(parameters), _scatter(fitted), machine.confidence)
     if plogp_table(machine, segment.path) is not None:
-        times["plogp"] = _by_table(machine, segment.path, message_size)
+        times["plogp"] = _by_table(machine, segment.path)
+    message_size, processes = points.example
     chosen = choose_model(segment, processes, message_size)
-    measured = (
-        {chosen.name: _as_measured(chosen.model, message_size)} if isinstance(chosen.model, MeasuredTimes) else {}
-    )
+    measured = {chosen.name: partial(_as_measured, chosen.model)} if isinstance(chosen.model, MeasuredTimes) else {}
     return measured | {name: times[name] for name in MODELS if name in times}
 
 
-def _as_measured(table: MeasuredTimes, message_size: float) -> Seconds:
-    if table.low is None or table.high is None:
-        return Seconds(table.at(message_size))
-    return Seconds(table.at(message_size), table.at(message_size, "low"), table.at(message_size, "high"))
+def _as_measured(table: MeasuredTimes, points: _Points) -> Seconds:
+    ends: tuple[Literal["seconds", "low", "high"], ...] = ("seconds", "low", "high")
+    functions = [partial(table.at, end=end) for end in ends[: 1 if table.low is None or table.high is None else 3]]
+    return Seconds(*(elementwise(at, np.vectorize(at, otypes=[float]), points.message_size) for at in functions))
 
 
-def _lone(machine: Machine, segment: Segment, message_size: float) -> Seconds | None:
+def _lone(machine: Machine, segment: Segment, points: _Points) -> Seconds | None:
     """Return the prediction from one pair: the postal model, else the richest of one process, LogGP last."""
-    times = _times(machine, segment, message_size, 1)
-    of_ping_pongs = {name: time for name, time in times.items() if name not in COST_MODELS}
-    if of_ping_pongs:
-        return of_ping_pongs.get("postal") or next(iter(of_ping_pongs.values()))
+    alone = points.of_processes(1)
+    times = _times(machine, segment, alone)
+    of_ping_pongs = [name for name in times if name not in COST_MODELS]
     model = segment.max_rate  # without R_N: one number of pairs was measured
-    if model is None:
-        return next(iter(times.values()), None)
+    if of_ping_pongs or model is None:
+        name = "postal" if "postal" in of_ping_pongs else next(iter(of_ping_pongs or times), None)
+        return None if name is None else times[name](alone)
     unlimited = _with_unit({"alpha": model.alpha, "R_C": model.R_C, "R_N": Parameter(math.inf)})
-    time = _of_parameters(_KINDS["max-rate"], unlimited, message_size, 1)
-    return with_scatter(time, _scatter(model), machine.confidence)
+    return _of_parameters(_KINDS["max-rate"], unlimited, _scatter(model), machine.confidence)(alone)
 
 
 def _scatter(model: Model | None) -> float:
     return model.quality.scatter if model is not None and model.quality is not None else 0.0
 
 
-def _chosen(
-    machine: Machine,
-    segment: Segment,
-    times: dict[str, Seconds],
-    message_size: float,
-    processes: int,
-    model: str | None,
-) -> str:
+def _chosen(machine: Machine, segment: Segment, names: Collection[str], points: _Points, model: str | None) -> str:
     """Return the given model, or the recommended one; LogP only where it is given."""
+    message_size, processes = points.example
     if model is not None:
         if model not in MODELS:
             raise InputError(f"{model!r} is no model: {choice_of(model, MODELS)}")
-        if model not in times:
+        if model not in names:
             problem = f"the {model} model or a parameter of it is missing"
             raise missing(machine, segment, problem, _KERNELS.get(model, "pairs on at least 4 ranks"))
         return model
-    able = [name for name in times if name != "logp"]
+    able = [name for name in names if name != "logp"]
     speaking = choose_model(segment, processes, message_size).name
     if speaking in able:
         return speaking
@@ -215,9 +269,22 @@ def _chosen(
     return able[0]
 
 
-def send(
+@overload
+def send(  # type: ignore[overload-overlap]
     machine: Machine, message_size: float, *, processes: int = 1, path: str | None = None, model: str | None = None
-) -> Prediction:
+) -> Prediction: ...
+@overload
+def send(
+    machine: Machine,
+    message_size: float | Numbers,
+    *,
+    processes: int | Numbers = 1,
+    path: str | None = None,
+    model: str | None = None,
+) -> Predictions: ...
+def send(
+    machine: Machine, message_size: Any, *, processes: Any = 1, path: str | None = None, model: str | None = None
+) -> Prediction | Predictions:
     """Return the time of one message while `processes` processes of the node send one each.
 
     Gropp, Olson and Samfass 2016, Eq 2 to 5. March 2009, Section 3.2: LogGP's T = L + 2 o + (m − 1) G; LogP's, with
@@ -227,9 +294,9 @@ def send(
     ----------
     machine : Machine
         With the parameters of at least one model for the message size.
-    message_size : float
+    message_size : float or array_like
         n, a whole number of bytes, ≥ 0.
-    processes : int
+    processes : int or array_like
         k, processes of the node that send at once, ≥ 1.
     path : str, optional
         ``between-nodes`` where the machine has it and nothing else is said.
@@ -238,10 +305,10 @@ def send(
 
     Returns
     -------
-    Prediction
-        Times in seconds. `low` and `high` are the times at the fastest and at the slowest ends of all parameters'
-        intervals together, and beyond these what measured times scatter around the model: a single size lies further
-        from it than the parameters are uncertain.
+    Prediction or Predictions
+        Times in seconds; of arrays, which broadcast, arrays. `low` and `high` are the times at the fastest and at the
+        slowest ends of all parameters' intervals together, and beyond these what measured times scatter around the
+        model: a single size lies further from it than the parameters are uncertain.
 
     Raises
     ------
@@ -256,11 +323,18 @@ def send(
     >>> predicted = send(load("blue-waters"), 1 << 20, processes=16)
     >>> predicted.model, round(predicted.time.seconds, 7)
     ('extended', 0.0030704)
+
+    Many at once:
+
+    >>> send(load("blue-waters"), [1024, 1 << 20], processes=16).time.seconds.round(7)
+    array([1.7200e-05, 3.0704e-03])
     """
-    return _predicted(machine, message_size, {path or "": 1}, processes, model)
+    check_machine(machine)
+    return _answer(machine, {"message_size": message_size, "processes": processes}, {"": path or ""}, model)
 
 
-def halo(
+@overload
+def halo(  # type: ignore[overload-overlap]
     machine: Machine,
     message_size: float,
     neighbours: int | Mapping[str, int],
@@ -269,7 +343,28 @@ def halo(
     path: str | None = None,
     model: str | None = None,
     link_volume: float | None = None,
-) -> Prediction:
+) -> Prediction: ...
+@overload
+def halo(
+    machine: Machine,
+    message_size: float | Numbers,
+    neighbours: int | Numbers | Mapping[str, int | Numbers],
+    *,
+    processes: int | Numbers = 1,
+    path: str | None = None,
+    model: str | None = None,
+    link_volume: float | Numbers | None = None,
+) -> Predictions: ...
+def halo(
+    machine: Machine,
+    message_size: Any,
+    neighbours: Any,
+    *,
+    processes: Any = 1,
+    path: str | None = None,
+    model: str | None = None,
+    link_volume: Any = None,
+) -> Prediction | Predictions:
     """Return the time in which each of `processes` processes of a node sends a message to each of its neighbours.
 
     Gropp, Olson and Samfass 2016, Sections 2 and 3.1; Bienz, Gropp and Olson 2018 (`commmodel.models.nodeaware`). The
@@ -279,15 +374,15 @@ def halo(
     ----------
     machine, message_size, processes, path, model
         As in `send`; n bytes go to each neighbour, and k processes send on each path.
-    neighbours : int or mapping
+    neighbours : int, array_like or mapping
         E, processes with which each process exchanges, ≥ 1: all on `path`, or path -> number.
-    link_volume : float, optional
+    link_volume : float or array_like, optional
         ℓ, bytes on the busiest link of the network, ≥ 0, for machines with a `link_contention`. Without it, contention
         on links is left out.
 
     Returns
     -------
-    Prediction
+    Prediction or Predictions
         Times in seconds: Σ E T + γ m² + δ ℓ, with T of `send` on each path, and the m = Σ E messages that a process
         receives; γ m² where the machine has a `queue_search`. `aggregate_rate` counts what the processes of the node
         send.
@@ -308,63 +403,81 @@ def halo(
     >>> [round(1e6 * part.seconds, 1) for part in (mixed.time, mixed.queue_search, mixed.link_contention)]
     [296.3, 0.3, 103.8]
     """
-    check_machine(machine)
-    counts = neighbours if isinstance(neighbours, Mapping) else {path or "": neighbours}
-    if isinstance(neighbours, Mapping) and path is not None:
+    per_path = neighbours if isinstance(neighbours, Mapping) else None
+    if per_path is not None and path is not None:
         raise InputError(f"path {path!r} and per-path neighbours exclude each other: name every path in neighbours")
-    if not counts:
+    if per_path is not None and not per_path:
         raise InputError("a halo exchange with no neighbours: there must be at least one")
-    counts = {name: whole("neighbours", count) for name, count in counts.items()}
-    for name, count in counts.items():
-        if count < 1:
-            where = f" on path {name!r}" if name else ""
-            raise InputError(f"a halo exchange with {count} neighbours{where}: there must be at least one")
-    beside = _beside(machine, sum(counts.values()), link_volume)
-    return _predicted(machine, message_size, counts, processes, model, *beside)
-
-
-def _beside(machine: Machine, messages: int, link_volume: float | None) -> tuple[Seconds | None, Seconds | None]:
-    """Return the time of queue search and link contention; None where parameters are missing or not needed."""
-    gamma, delta = machine.queue_search, machine.link_contention
-    if link_volume is None:
-        delta = None
-    elif finite("link_volume", link_volume) < 0:
-        raise InputError(f"{link_volume} bytes on the busiest link: a volume must be finite and not negative")
-    elif delta is None:
+    check_machine(machine)
+    if link_volume is not None and machine.link_contention is None:
         raise MissingParameterError(
             f"machine {machine.name!r} has no link_contention: add it to the machine file, or leave the link volume out"
         )
-
-    def term(formula: Callable[[float, float], float], amount: float, parameter: Parameter) -> Seconds:
-        return at_ends(lambda end: formula(amount, value_at(parameter, end)), parameter)
-
-    return (
-        term(nodeaware.queue_search_time, messages, gamma) if gamma is not None else None,
-        term(nodeaware.link_contention_time, link_volume or 0, delta) if delta is not None else None,
-    )
+    paths = {"neighbours": path or ""} if per_path is None else {f"neighbours {name}": name for name in per_path}
+    counts = [neighbours] if per_path is None else per_path.values()
+    arguments = {"message_size": message_size, "processes": processes, **dict(zip(paths, counts, strict=True))}
+    return _answer(machine, arguments | ({} if link_volume is None else {"link_volume": link_volume}), paths, model)
 
 
-def _on_path(machine: Machine, message_size: float, processes: int, path: str, model: str | None) -> _OnPath:
+def _answer(
+    machine: Machine, arguments: Mapping[str, Any], paths: Mapping[str, str], model: str | None
+) -> Prediction | Predictions:
+    """Return the prediction for the given numbers, or the predictions for arrays of them.
+
+    `paths`: name of the number of messages -> path; the path "" is what `Machine.segment` takes where none is said.
+    """
+    arguments = {
+        name: several(finite if name == "link_volume" else whole, name, number, int(name not in _FROM_ZERO))
+        for name, number in arguments.items()
+    }
+    if not any(map(_are_arrays, arguments.values())):
+        return _predicted(machine, arguments, paths, model)
+    arguments, flat = broadcast(arguments)
+    cells = [
+        (places, _predicted(machine, {name: column[places] for name, column in flat.items()}, paths, model))
+        for places in alike(machine, flat["message_size"], flat["processes"])
+    ]
+    return gathered(arguments, cells, machine.warnings)
+
+
+def _beside(machine: Machine, messages: Any, link_volume: Any) -> list[Seconds | None]:
+    """Return the time of queue search and link contention; None where parameters are missing or not needed."""
+
+    def term(formula: Formula, amount: Any, parameter: Parameter | None) -> Seconds | None:
+        if parameter is None or amount is None:
+            return None
+        return at_ends(lambda end: formula.python(amount, value_at(parameter, end)), parameter)
+
+    return [
+        term(nodeaware.queue_search_time, messages, machine.queue_search),
+        term(nodeaware.link_contention_time, link_volume, machine.link_contention),
+    ]
+
+
+def _on_path(machine: Machine, points: _Points, path: str, model: str | None) -> _OnPath:
     check_path(machine, path)
+    message_size, processes = points.example
     segment = machine.segment(message_size, path)
-    times = _times(machine, segment, message_size, processes)
-    lone = _lone(machine, segment, message_size)
+    times = _times(machine, segment, points)
+    lone = _lone(machine, segment, points)
     if lone is None:
         raise missing(machine, segment, "it has no model", "pingpong pairs")
     if times.keys() <= set(COST_MODELS) and segment.max_rate is not None and processes == 1 and model is None:
-        times = {"postal": lone} | times  # max-rate of one number of pairs is the postal model
-    chosen = _chosen(machine, segment, times, message_size, processes, model)
+        times = {"postal": lambda _: lone} | times  # max-rate of one number of pairs is the postal model
+    chosen = _chosen(machine, segment, times, points, model)
+    time = times[chosen](points)
     reach = reach_of(machine, segment, message_size, processes, chosen, bounds=model is None)
     if reach.most_pairs is not None:  # the node's limit is not known: a bound
-        slow = _times(machine, segment, message_size, reach.most_pairs)[chosen]
-        bound = _times_over(slow, processes / reach.most_pairs)
-        time = times[chosen]
-        fast = time.seconds if time.low is None else time.low
-        high = bound.seconds if bound.high is None else bound.high
-        times[chosen] = Seconds(bound.seconds, min(fast, bound.seconds), high)
-    if model is None and (falls := _falls(machine, segment.path, message_size, processes, times[chosen].seconds)):
-        reach = reach._replace(remarks=(*reach.remarks, falls))
-    return _OnPath(segment, times, chosen, lone, reach)
+        with_most = points.of_processes(reach.most_pairs)
+        slow = _times(machine, segment, with_most)[chosen](with_most)
+        bound = _times_over(slow, points.processes / reach.most_pairs)
+        lowest = elementwise(min, np.minimum, _ends(time)[0], bound.seconds)
+        time = Seconds(bound.seconds, lowest, _ends(bound)[1])
+    if model is None and not points.are_several:
+        falls = _falls(machine, segment.path, message_size, processes, time.seconds)
+        reach = reach._replace(remarks=(*reach.remarks, *filter(None, [falls])))
+    models = {} if points.are_several else {name: of_model(points) for name, of_model in times.items()}
+    return _OnPath(segment, models | {chosen: time}, chosen, lone, reach)
 
 
 def _falls(machine: Machine, path: str, message_size: float, processes: int, time: float) -> str:
@@ -374,51 +487,45 @@ def _falls(machine: Machine, path: str, message_size: float, processes: int, tim
              if size > message_size}  # fmt: skip
     for size in sorted(sizes):
         segment = machine.segment(size, path)
-        larger = _times(machine, segment, size, processes).get(choose_model(segment, processes, size).name)
-        if larger is not None and time > _FALLS * larger.seconds:
-            return f"{format_size(size)} is predicted to take less, {format_time(larger.seconds)}: measure both again"
+        points = _Points.of(size, processes)
+        larger = _times(machine, segment, points).get(choose_model(segment, processes, size).name)
+        if larger is not None and time > _FALLS * (seconds := larger(points).seconds):
+            return f"{format_size(size)} is predicted to take less, {format_time(seconds)}: measure both again"
     return ""
 
 
 def _predicted(
-    machine: Machine,
-    message_size: float,
-    messages: Mapping[str, int],
-    processes: int,
-    model: str | None,
-    queue_search: Seconds | None = None,
-    link_contention: Seconds | None = None,
+    machine: Machine, arguments: Mapping[str, Any], paths: Mapping[str, str], model: str | None
 ) -> Prediction:
     """Return the prediction of the messages on each path, plus what is added to all models.
 
-    The path of name "" is the one that `Machine.segment` takes where none is said.
+    Of arrays, in which one model speaks, it has arrays, and the times by the other models are left out.
     """
-    check_machine(machine)
-    message_size, processes = whole("message_size", message_size), whole("processes", processes)
-    if processes < 1:
-        raise InputError(f"{processes} processes: there must be at least one")
-    parts = [_on_path(machine, message_size, processes, path, model) for path in messages]
-    beside = [term for term in (queue_search, link_contention) if term is not None]
+    points = _Points.of(arguments["message_size"], arguments["processes"])
+    parts = [_on_path(machine, points, path, model) for path in paths.values()]
+    messages = [arguments.get(name, 1) for name in paths]
+    beside = [None, None] if "" in paths else _beside(machine, sum(messages), arguments.get("link_volume"))
+    terms = [term for term in beside if term is not None]
 
     def total(times: Iterable[Seconds]) -> Seconds:
-        return _sum(*map(_times_over, times, messages.values()))
+        return _sum(*map(_times_over, times, messages))
 
-    time = _sum(total(part.times[part.chosen] for part in parts), *beside)
+    time = _sum(total(part.times[part.chosen] for part in parts), *terms)
     lone = total(part.lone for part in parts)
     common = [name for name in MODELS if all(name in part.times for part in parts)]
-    models = {name: _sum(total(part.times[name] for part in parts), *beside) for name in common}
+    models = {name: _sum(total(part.times[name] for part in parts), *terms) for name in common}
     chosen = _joined(part.chosen for part in parts)
     return Prediction(
         time=time,
         model=chosen,
         models=models | {chosen: time},
         postal=lone,
-        aggregate_rate=_quotient(processes * sum(messages.values()) * message_size, time.seconds),
+        aggregate_rate=_quotient(points.processes * sum(messages) * points.message_size, time.seconds),
         ratio=_quotient(time.seconds, lone.seconds),
         protocol=_joined(part.segment.protocol for part in parts),
         path=_joined(part.segment.path for part in parts),
-        queue_search=queue_search,
-        link_contention=link_contention,
+        queue_search=beside[0],
+        link_contention=beside[1],
         extrapolates=tuple(dict.fromkeys(line for part in parts for line in part.reach.lines)),
         is_bound=any(part.reach.most_pairs is not None for part in parts),
         remarks=tuple(dict.fromkeys(remark for part in parts for remark in part.reach.remarks)),
@@ -430,10 +537,18 @@ def _joined(names: Iterable[str]) -> str:
     return " + ".join(dict.fromkeys(names))
 
 
-def _times_over(time: Seconds, messages: float) -> Seconds:
+def _times_over(time: Seconds, messages: Any) -> Seconds:
     if time.low is None or time.high is None:
         return Seconds(messages * time.seconds)
     return Seconds(messages * time.seconds, messages * time.low, messages * time.high)
+
+
+def _ends(time: Seconds) -> tuple[Any, Any]:
+    """Return the low and high ends of a time; the time itself where there is no interval."""
+    ends: list[Any] = [time.seconds if end is None else end for end in (time.low, time.high)]
+    if _are_arrays(time.seconds):
+        ends = [np.where(np.isnan(end), time.seconds, end) for end in ends]
+    return ends[0], ends[1]
 
 
 def _sum(*times: Seconds) -> Seconds:
@@ -441,12 +556,17 @@ def _sum(*times: Seconds) -> Seconds:
     value = sum(time.seconds for time in times)
     if all(time.low is None and time.high is None for time in times):
         return Seconds(value)
-    low = sum(time.seconds if time.low is None else time.low for time in times)
-    high = sum(time.seconds if time.high is None else time.high for time in times)
+    low, high = (sum(ends) for ends in zip(*map(_ends, times), strict=True))
+    if _are_arrays(value):
+        has_none = np.logical_and.reduce([np.isnan(time.low) for time in times if time.low is not None])
+        low, high = np.where(has_none, math.nan, (low, high))
     return Seconds(value, low, high)
 
 
-def _quotient(above: float, below: float) -> float:
+def _quotient(above: Any, below: Any) -> Any:
+    if _are_arrays(below):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.divide(above, below)
     if below:
         return above / below
     return math.inf if above else math.nan

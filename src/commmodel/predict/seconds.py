@@ -1,15 +1,19 @@
-"""A time with its interval. Main entry: `Seconds`."""
+"""A time with its interval, and many of them. Main entries: `Seconds` and `Times`."""
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 from msgspec import Struct
 
 from commmodel.machine import Parameter
+from commmodel.models.formula import Formula, formula
 
 End = Literal["low", "value", "high"]
 """Which ends of all parameters' intervals: those that make times short, the values, those that make them long."""
+_FEW = 10_000
+"""Points that plain Python evaluates before numba is loaded."""
 
 
 class Seconds(Struct, frozen=True):
@@ -55,6 +59,60 @@ def at_ends(time: Callable[[End], float], *parameters: Parameter) -> Seconds:
     return Seconds(time("value"), time("low"), time("high"))
 
 
+def elementwise(scalar: Callable[..., float], vector: Callable[..., Any], *columns: Any) -> Any:
+    """Return `scalar` of numbers, or of each row of columns; of many rows `vector` of the columns, which is compiled.
+
+    >>> elementwise(max, np.maximum, 1.0, 2.0), elementwise(max, np.maximum, np.array([1.0, 5.0]), np.array([2.0, 2.0]))
+    (2.0, array([2., 5.]))
+    """
+    if not isinstance(columns[0], np.ndarray):
+        return scalar(*columns)
+    if columns[0].size < _FEW:
+        return np.array([scalar(*row) for row in zip(*(column.tolist() for column in columns), strict=True)])
+    return vector(*columns)
+
+
+@formula
+def _hypotenuse(x: float, y: float) -> float:
+    """Return sqrt(x² + y²) with the bits of math.hypot, which compiled code lacks: by products split as Dekker's."""
+    if y > x:
+        x, y = y, x
+    if not y > 0.0 or x == math.inf:
+        return x
+    split = x * 134217729.0
+    x_high = split - (split - x)
+    x_low = x - x_high
+    split = y * 134217729.0
+    y_high = split - (split - y)
+    y_low = y - y_high
+    x_square, y_square = x * x, y * y
+    total = x_square + y_square
+    low = y_square - (total - x_square)
+    low += (x_high * x_high - x_square) + 2.0 * x_high * x_low + x_low * x_low
+    low += (y_high * y_high - y_square) + 2.0 * y_high * y_low + y_low * y_low
+    root = math.sqrt(total + low)
+    split = root * 134217729.0
+    root_high = split - (split - root)
+    root_low = root - root_high
+    square = root * root
+    square_low = (root_high * root_high - square) + 2.0 * root_high * root_low + root_low * root_low
+    return root + ((total - square) + (low - square_low)) / (2.0 * root)
+
+
+@formula
+def _scattered_low(seconds: float, low: float, half: float) -> float:
+    if not seconds > 0.0:
+        return low
+    return seconds * math.exp(-_hypotenuse(math.log(seconds / low), half)) if low > 0.0 else 0.0
+
+
+@formula
+def _scattered_high(seconds: float, high: float, half: float) -> float:
+    if not seconds > 0.0 or high == math.inf:
+        return high
+    return seconds * math.exp(_hypotenuse(math.log(high / seconds), half))
+
+
 def with_scatter(time: Seconds, scatter: float, confidence: float | None) -> Seconds:
     """Return a time whose interval also has how far measured times lie from the model, relative standard deviation.
 
@@ -63,15 +121,14 @@ def with_scatter(time: Seconds, scatter: float, confidence: float | None) -> Sec
     >>> with_scatter(Seconds(1.0, 0.9, 1.1), 0.0, 0.95), round(with_scatter(Seconds(1.0, 1.0, 1.0), 0.1, 0.95).high, 3)
     (Seconds(seconds=1.0, low=0.9, high=1.1), 1.217)
     """
-    if time.low is None or time.high is None or confidence is None or not scatter > 0 or not time.seconds > 0:
+    if time.low is None or time.high is None or confidence is None or not scatter > 0:
         return time
     from statistics import NormalDist
 
     half = NormalDist().inv_cdf(0.5 + confidence / 2) * scatter
-    low = time.seconds * math.exp(-math.hypot(math.log(time.seconds / time.low), half)) if time.low > 0 else 0.0
-    high = (
-        time.seconds * math.exp(math.hypot(math.log(time.high / time.seconds), half))
-        if time.high < math.inf
-        else math.inf
-    )
-    return Seconds(time.seconds, low, high)
+
+    def end(scattered: Formula, end: float) -> Any:
+        scalar = scattered.python
+        return elementwise(lambda *row: scalar(*row, half), lambda *row: scattered(*row, half), time.seconds, end)
+
+    return Seconds(time.seconds, end(_scattered_low, time.low), end(_scattered_high, time.high))

@@ -1,0 +1,153 @@
+"""Predictions for arrays of sizes and processes. Main entries: `Predictions`, `Times` and `alike`."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from commmodel.frames import Tabular, columns, draw_over, extent
+from commmodel.machine import Machine
+from commmodel.values import Value
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Places = NDArray[np.int64]
+
+
+class Times(Tabular, Value, Struct, frozen=True):
+    """Times with their intervals, arrays of one shape; an end is NaN where no parameter has an interval."""
+
+    seconds: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return f"Times({extent(self.seconds, 's')})"
+
+    def to_dict(self) -> dict[str, list[float | None]]:
+        """Return ``seconds``, ``low`` and ``high``, the last None where there is no interval."""
+        return columns({name: getattr(self, name) for name in self.__struct_fields__})
+
+
+class Predictions(Tabular, Value, Struct, frozen=True):
+    """Predicted times of messages or halo exchanges; all arrays have the shape to which the arguments broadcast."""
+
+    arguments: dict[str, NDArray[Any]]
+    """The arguments, broadcast: ``message_size``, ``processes``; of a halo exchange ``neighbours``, or ``neighbours``
+    with the name of each path, and ``link_volume``."""
+    time: Times
+    model: NDArray[np.str_]
+    """Name of the model behind each time, as in `Prediction`."""
+    postal: Times
+    """The one-pair ping-pong time."""
+    aggregate_rate: NDArray[np.float64]
+    """Bytes per second that the processes of the node move together."""
+    ratio: NDArray[np.float64]
+    """`time` over `postal`."""
+    protocol: NDArray[np.str_]
+    path: NDArray[np.str_]
+    is_bound: NDArray[np.bool_]
+    """Where a time is a bound, as in `Prediction`."""
+    is_extrapolated: NDArray[np.bool_]
+    """Where a time lies beyond what was measured."""
+    extrapolates: tuple[str, ...] = ()
+    """How far, a line for each range of sizes and processes."""
+    remarks: tuple[str, ...] = ()
+    """As in `Prediction`; that a larger message takes less is to be seen in the times."""
+    warnings: tuple[str, ...] = ()
+    """What was wrong while the machine was measured."""
+
+    def __repr__(self) -> str:
+        return f"Predictions({extent(self.time.seconds, 's')})"
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return a row for each time: what was given, ``seconds``, ``low``, ``high``, ``postal``, and the other arrays.
+
+        >>> from commmodel import machine, predict
+        >>> rows = predict.send(machine.load("blue-waters"), [1024, 65536], processes=4).to_dict()
+        >>> rows["message_size"], rows["model"]
+        ([1024, 65536], ['extended', 'extended'])
+        """
+        names = ("model", "protocol", "path", "aggregate_rate", "ratio", "is_bound", "is_extrapolated")
+        rest = {"postal": self.postal.seconds, **{name: getattr(self, name) for name in names}}
+        return columns(self.arguments) | self.time.to_dict() | columns(rest)
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw times with their intervals over the argument that varies most, a curve for each value of the others.
+
+        >>> from matplotlib.figure import Figure
+        >>> from commmodel import machine, predict
+        >>> answer = predict.send(machine.load("blue-waters"), [1024, 65536], processes=[[1], [16]])
+        >>> len(answer.plot(Figure().subplots()).lines)
+        2
+        """
+        return draw_over(axes, self.arguments, self.time)
+
+
+def alike(machine: Machine, message_size: Places, processes: Places) -> Iterator[Places]:
+    """Yield the places of pairs of a message and processes for which one model of one segment speaks.
+
+    What was measured, and which of it was disturbed, is the same for them, too.
+    """
+    sizes, counts = {0.0}, {1, 0 if machine.origin is None else machine.origin.processes // 2}
+    for segment in machine.segments:
+        sizes.add(math.inf if segment.limit is None else segment.limit.value)
+        for entry in segment.measured:
+            counts.add(entry.pairs)
+            sizes.update(entry.sizes, () if entry.times is None else (entry.times.sizes[0], entry.times.sizes[-1]))
+            for table in (entry.contradicting, entry.disturbed):
+                sizes.update(() if table is None else (factor * size for size in table.sizes for factor in (0.5, 1, 2)))
+    cell = np.zeros(message_size.size, np.int64)
+    for values, edges in ((message_size, np.array(sorted(sizes))), (processes, np.array(sorted(counts)))):
+        of_values = np.searchsorted(edges, values) + np.searchsorted(edges, values, side="right")
+        cell = cell * (2 * edges.size + 1) + of_values
+    for number in np.flatnonzero(np.bincount(cell)):
+        yield np.flatnonzero(cell == number)
+
+
+def gathered(
+    arguments: dict[str, NDArray[Any]], cells: Sequence[tuple[Places, Any]], warnings: Sequence[str]
+) -> Predictions:
+    """Return the predictions of cells, each a `Prediction` of arrays, in arrays of the shape of what was given."""
+    shape = arguments["message_size"].shape
+    number = np.zeros(math.prod(shape), np.int64)
+    for row, (places, _) in enumerate(cells):
+        number[places] = row
+
+    def column(values: Sequence[Any]) -> NDArray[Any]:
+        array = np.full(math.prod(shape), math.nan)
+        for (places, _), value in zip(cells, values, strict=True):
+            array[places] = math.nan if value is None else value
+        return array.reshape(shape)
+
+    def word(name: str) -> NDArray[Any]:
+        kind = bool if name.startswith("is_") else str
+        return np.array([getattr(cell, name) for _, cell in cells] or [kind()])[number].reshape(shape)
+
+    def times(name: str) -> Times:
+        seconds = [getattr(cell, name) for _, cell in cells]
+        return Times(*(column([getattr(time, end) for time in seconds]) for end in Times.__struct_fields__))
+
+    def lines(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(line for _, cell in cells for line in getattr(cell, name)))
+
+    are_extrapolated = np.array([bool(cell.extrapolates) for _, cell in cells] or [False])
+    return Predictions(
+        arguments,
+        times("time"),
+        word("model"),
+        times("postal"),
+        column([cell.aggregate_rate for _, cell in cells]),
+        column([cell.ratio for _, cell in cells]),
+        word("protocol"),
+        word("path"),
+        word("is_bound"),
+        is_extrapolated=are_extrapolated[number].reshape(shape),
+        extrapolates=lines("extrapolates"),
+        remarks=lines("remarks"),
+        warnings=tuple(warnings),
+    )
