@@ -21,9 +21,9 @@ static struct group *pair(void) {
     return group;
 }
 
-static uint64_t join(struct communicator *communicator, int rank, uint32_t sequence, uint32_t start, int tags) {
+static uint64_t join(struct communicator *communicator, int rank, uint32_t sequence, uint32_t start) {
     communicator->rank = my_rank = rank;
-    return join_call(communicator, sequence, start, 1, tags, online_allocate(world, 1));
+    return join_call(communicator, sequence, start, 1, online_allocate(world, 1));
 }
 
 int main(void) {
@@ -35,23 +35,23 @@ int main(void) {
     static uint64_t calls[COUNT];
     for (uint32_t i = 0; i < COUNT; i++) {
         struct communicator *communicator = i % 2 ? &first : &second;
-        calls[i] = join(communicator, 0, i % 3 ? i : i + (1u << 19), i % 5, 1 + (int)(i % 4));
-        CHECK(join(communicator, 1, i % 3 ? i : i + (1u << 19), i % 5, 1 + (int)(i % 4)) == calls[i]);
-        if (i > 0) CHECK(call_tag(calls[i], 0) == call_tag(calls[i - 1], (int)((i - 1) % 4)) - 1);
-        CHECK(call_tag(calls[i], 3) > ANY_OF_COMMUNICATOR && call_tag(calls[i], 0) <= FIRST_CALL_TAG);
+        calls[i] = join(communicator, 0, i % 3 ? i : i + (1u << 19), i % 5);
+        CHECK(join(communicator, 1, i % 3 ? i : i + (1u << 19), i % 5) == calls[i]);
+        if (i > 0) CHECK(call_tag(calls[i]) == call_tag(calls[i - 1]) - 1);
+        CHECK(call_tag(calls[i]) > ANY_OF_COMMUNICATOR && call_tag(calls[i]) <= FIRST_CALL_TAG);
     }
     const uint64_t described = new_call(3, 0, 0);
     act_on(&first, calls[7], described);
-    CHECK(told_tag == call_tag(calls[7], 0));
+    CHECK(told_tag == call_tag(calls[7]));
     // At the end of all tags they begin again, without those of open calls.
     leave_call(calls[0]), leave_call(calls[0]);
     leave_call(calls[1]);
     world->next_call_tag = (uint32_t)(FIRST_CALL_TAG - ANY_OF_COMMUNICATOR) - 1;
-    const uint64_t last = join(&first, 0, 1u << 25, 0, 1);
-    CHECK(call_tag(last, 0) == ANY_OF_COMMUNICATOR + 1);
-    const uint64_t next = join(&first, 0, (1u << 25) + 1, 0, 1);
-    CHECK(call_tag(next, 0) == FIRST_CALL_TAG);  // of the first, which has ended
-    const uint64_t after = join(&first, 0, (1u << 25) + 2, 0, 1);
-    CHECK(call_tag(after, 0) == call_tag(calls[COUNT - 1], (COUNT - 1) % 4) - 1);
+    const uint64_t last = join(&first, 0, 1u << 25, 0);
+    CHECK(call_tag(last) == ANY_OF_COMMUNICATOR + 1);
+    const uint64_t next = join(&first, 0, (1u << 25) + 1, 0);
+    CHECK(call_tag(next) == FIRST_CALL_TAG);  // of the first, which has ended
+    const uint64_t after = join(&first, 0, (1u << 25) + 2, 0);
+    CHECK(call_tag(after) == call_tag(calls[COUNT - 1]) - 1);
     return 0;
 }

@@ -99,3 +99,21 @@ def test_groups_make_communicators_where_all_give_the_same_text(tmp_path, text, 
     assert sorted(lines) == (["2 5 2", "3 5 2"] if code else ["0 1 2", "1 1 2", "2 5 2", "3 5 2"])
     if code:
         assert "MPI_Comm_create_from_group" in done.stderr
+
+
+RING_OF_TWO = """
+import numpy
+from mpi4py import MPI
+ring = MPI.COMM_WORLD.Create_cart([2], periods=[True])
+sent = numpy.arange(6) + 10 * ring.rank
+received = numpy.zeros(6, dtype=int)
+ring.Neighbor_alltoallv([sent, ([2, 4], [0, 2])], [received, ([4, 2], [0, 4])])
+print(*received)
+"""
+
+
+@pytest.mark.mpi
+def test_what_goes_up_a_ring_of_two_comes_from_below(tmp_path):
+    done = simulate_script(tmp_path, RING_OF_TWO, "--compute", "0", processes=2)
+    assert done.returncode == 0, done.stderr
+    assert {"12 13 14 15 10 11", "2 3 4 5 0 1"} < {*done.stdout.splitlines(), *done.stderr.splitlines()}

@@ -383,8 +383,8 @@ static void start(struct collective *collective) {
     const struct arguments *arguments = &collective->arguments;
     const int root = has_root(arguments->verb) && collective->communicator->remote == NULL ? arguments->root : 0;
     const int kind = (int)arguments->verb + 64 * root;
-    collective->call = join_call(collective->communicator, collective->number, collective->start, kind, 1,
-                                 pack_contribution(collective));
+    collective->call =
+        join_call(collective->communicator, collective->number, collective->start, kind, pack_contribution(collective));
 }
 
 static bool is_alone(const struct collective *collective) {

@@ -13,11 +13,11 @@ struct shared_call {
     uint32_t sequence, start;
     int32_t size, arrival_count, leaver_count;
     int32_t numbers[2];
-    int32_t first_waiter;           // list of ranks, from 1 on, for all parts
-    int32_t kind;                   // of the first rank's call
-    int32_t first;                  // rank
-    uint64_t call_site;             // of its call
-    uint32_t first_tag, tag_count;  // below FIRST_CALL_TAG
+    int32_t first_waiter;  // list of ranks, from 1 on, for all parts
+    int32_t kind;          // of the first rank's call
+    int32_t first;         // rank
+    uint64_t call_site;    // of its call
+    uint32_t tag;          // below FIRST_CALL_TAG
     uint64_t result;
     uint64_t parts[];
 };
@@ -39,41 +39,33 @@ static _Noreturn void refuse_difference(const struct shared_call *call) {
     abort_all(2, "rank %d calls %s where rank %d does not", my_rank, call_name, call->first);
 }
 
-// The open call that has one of some tags, NULL where there is none.
-static const struct shared_call *call_with_tags(uint32_t first, uint32_t count) {
+static bool is_tag_in_use(uint32_t tag) {
     for (int bucket = 0; bucket < ONLINE_BUCKETS; bucket++) {
         const struct shared_call *call;
         for (uint64_t offset = world->instances[bucket]; offset != 0; offset = call->next) {
             call = online_at(world, offset);
-            if (first < call->first_tag + call->tag_count && call->first_tag < first + count) return call;
+            if (call->tag == tag) return true;
         }
     }
-    return NULL;
+    return false;
 }
 
-// Tags that no open call has: messages of two calls never match.
-static uint32_t take_tags(uint32_t count) {
-    const uint32_t limit = (uint32_t)(FIRST_CALL_TAG - ANY_OF_COMMUNICATOR);
-    uint32_t first = world->next_call_tag;
-    const struct shared_call *call = NULL;
+// A tag that no open call has: messages of two calls never match.
+static uint32_t take_tag(void) {
+    uint32_t tag;
     do {
-        if (call != NULL) first = call->first_tag + call->tag_count;
-        if (count > limit - first) {
-            first = 0;
+        if (world->next_call_tag == (uint32_t)(FIRST_CALL_TAG - ANY_OF_COMMUNICATOR)) {
+            world->next_call_tag = 0;
             world->has_used_all_tags = 1;
         }
-        call = world->has_used_all_tags ? call_with_tags(first, count) : NULL;
-    } while (call != NULL);
-    world->next_call_tag = first + count;
-    return first;
+        tag = world->next_call_tag++;
+    } while (world->has_used_all_tags && is_tag_in_use(tag));
+    return tag;
 }
 
-int call_tag(uint64_t call, int slot) {
-    return FIRST_CALL_TAG - (int)((const struct shared_call *)online_at(world, call))->first_tag - slot;
-}
+int call_tag(uint64_t call) { return FIRST_CALL_TAG - (int)((const struct shared_call *)online_at(world, call))->tag; }
 
-uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_t start, int kind, int tag_count,
-                   uint64_t part) {
+uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_t start, int kind, uint64_t part) {
     const unsigned bucket = ((unsigned)communicator->number * 31u + sequence) % ONLINE_BUCKETS;
     uint64_t offset = world->instances[bucket];
     for (; offset != 0; offset = ((struct shared_call *)online_at(world, offset))->next) {
@@ -96,8 +88,7 @@ uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_
         call->kind = kind;
         call->first = my_rank;
         call->call_site = this_rank->call_site;
-        call->first_tag = take_tags((uint32_t)tag_count);
-        call->tag_count = (uint32_t)tag_count;
+        call->tag = take_tag();
         world->instances[bucket] = offset;
     }
     struct shared_call *call = online_at(world, offset);
@@ -167,7 +158,7 @@ void act_on(struct communicator *communicator, uint64_t shared, uint64_t call) {
         define_communicator(definition_of(communicator));
     }
     call_at(call)->communicator = communicator->number;
-    act_collective(call_tag(shared, 0), call);
+    act_collective(call_tag(shared), call);
 }
 
 // The context and the first of the numbers of the communicators that a call makes: its first rank makes them for all.
@@ -195,7 +186,7 @@ void gather_all(struct communicator *communicator, const char *name, const void 
     const uint32_t number = communicator->collectives++;
     const uint64_t part = allocate_shared((uint64_t)bytes + 1, "a collective's data");
     memcpy(online_at(world, part), contribution, (size_t)bytes);
-    const uint64_t call = join_call(communicator, number, 0, DEFINITION, 1, part);
+    const uint64_t call = join_call(communicator, number, 0, DEFINITION, part);
     const int size = ((struct shared_call *)online_at(world, call))->size;
     if (numbers != NULL) make_numbers(call, count, numbers);
     if (size > 1 && communicator->remote == NULL) {

@@ -7,9 +7,8 @@
 // The place of a communicator's call with a number, started for the n-th time; part: this rank's. All ranks have the
 // same kind: operation and root of a collective, or DEFINITION for the making of communicators and windows.
 #define DEFINITION (-1)
-uint64_t join_call(struct communicator *communicator, uint32_t number, uint32_t start, int kind, int tag_count,
-                   uint64_t part);
-int call_tag(uint64_t call, int slot);          // of a call's messages; slot: below its number of tags
+uint64_t join_call(struct communicator *communicator, uint32_t number, uint32_t start, int kind, uint64_t part);
+int call_tag(uint64_t call);                    // of its messages
 uint64_t part_of(uint64_t call, int position);  // 0 where it has not come yet
 bool has_all_parts(uint64_t call);
 uint64_t *result_of(uint64_t call);   // place of what all get, 0 until one has worked it out

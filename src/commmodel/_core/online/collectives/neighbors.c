@@ -21,27 +21,25 @@ static struct request *message(const struct request_kind *kind, struct communica
 
 static bool is_one_for_all(enum verb verb) { return verb == NEIGHBOR_ALLGATHER || verb == NEIGHBOR_ALLGATHERV; }
 
-// Post the messages of a call, as parts of a request. On a grid, a neighbour may be one in several directions: each has
-// a tag, that of the receiver's list.
+// Post the messages of a call, as parts of a request. The k-th message to a neighbour is the k-th that it receives from
+// this rank: on a grid, what goes up a dimension comes from below, also where both neighbours are one rank.
 static void post(const struct arguments *arguments, struct communicator *communicator, uint32_t sequence,
                  uint32_t start, struct request *request) {
     const struct topology *topology = communicator->topology;
     const int in = topology->source_count, out = topology->destination_count;
-    const bool is_grid = topology->kind == MPI_CART;
-    const uint64_t call = join_call(communicator, sequence, start, (int)arguments->verb, is_grid ? in + 1 : 1,
-                                    allocate_shared(1, "a collective"));
+    const uint64_t call =
+        join_call(communicator, sequence, start, (int)arguments->verb, allocate_shared(1, "a collective"));
+    const int tag = call_tag(call);
     struct request **parts = request->parts = reallocate(request->parts, sizeof *parts * (size_t)(in + out + 1));
-    for (int i = 0; i < in; i++) {
-        const int tag = call_tag(call, is_grid ? i : 0);
+    for (int i = 0; i < in; i++)
         parts[i] = message(&receives, communicator, topology->sources[i], tag, received_block(arguments, i));
-    }
-    for (int i = 0; i < out; i++) {  // what goes down a dimension comes from above
-        const int tag = call_tag(call, is_grid ? i ^ 1 : 0);
+    for (int i = 0; i < out; i++) {
+        const int edge = topology->kind == MPI_CART ? i ^ 1 : i;
         const struct block block =
             is_one_for_all(arguments->verb)
                 ? (struct block){(char *)arguments->sendbuf, arguments->sendcount, datatype_of(arguments->sendtype)}
-                : sent_block(arguments, i);
-        parts[in + i] = message(&sends, communicator, topology->destinations[i], tag, block);
+                : sent_block(arguments, edge);
+        parts[in + i] = message(&sends, communicator, topology->destinations[edge], tag, block);
     }
     leave_call(call);
     request->part_count = in + out;
