@@ -431,8 +431,7 @@ int call_collective(const struct arguments *arguments) {
         free_collective(collective);
     }
     if (error != MPI_SUCCESS) error = fail(communicator, error);
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 // ---- non-blocking and persistent
@@ -577,8 +576,7 @@ static int request_collective(const struct arguments *arguments, MPI_Request *ha
     } else {
         error = fail(communicator, error);
     }
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 int begin_collective(const struct arguments *arguments, MPI_Request *request) {

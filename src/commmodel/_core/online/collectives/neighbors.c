@@ -95,6 +95,5 @@ int request_neighbor_collective(const struct arguments *arguments, MPI_Request *
         post(arguments, communicator, communicator->collectives++, 0, request);
     }
     *handle = request->handle;
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }

@@ -140,9 +140,6 @@ static int finish(struct builder *builder, struct contents *contents, MPI_Dataty
     return MPI_SUCCESS;
 }
 
-#define TYPE_OR_FAIL(name, handle)               \
-    struct datatype *name = datatype_of(handle); \
-    if (name == NULL) return fail_world(MPI_ERR_TYPE)
 #define COUNT_OR_FAIL(count) \
     if ((count) < 0) return fail_world(MPI_ERR_COUNT)
 

@@ -3,8 +3,7 @@
 
 #include <stdalign.h>
 
-#include "online/objects/attributes.h"
-#include "online/objects/errors.h"
+#include "online/objects/families.h"
 #include "online/runtime/allocation.h"
 
 static struct datatype basic[256];  // by the last byte of the handle
@@ -195,10 +194,6 @@ void make_basic_datatypes(void) {
     PAIR(MPI_LONG_DOUBLE_INT, MPI_LONG_DOUBLE, long double);
 }
 
-#define TYPE_OR_FAIL(name, handle)               \
-    struct datatype *name = datatype_of(handle); \
-    if (name == NULL) return fail_world(MPI_ERR_TYPE)
-
 // ---- what a type is
 
 EXPORT int MPI_Type_commit(MPI_Datatype *handle) {
@@ -251,21 +246,7 @@ EXPORT int MPI_Type_get_true_extent(MPI_Datatype handle, MPI_Aint *lb, MPI_Aint 
     return MPI_Type_get_true_extent_c(handle, (MPI_Count *)lb, (MPI_Count *)extent);
 }
 
-EXPORT int MPI_Type_set_name(MPI_Datatype handle, const char *name) {
-    TYPE_OR_FAIL(type, handle);
-    snprintf(type->name, sizeof type->name, "%s", name);
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Type_get_name(MPI_Datatype handle, char *name, int *length) {
-    if (handle == MPI_DATATYPE_NULL) {
-        *length = sprintf(name, "MPI_DATATYPE_NULL");
-        return MPI_SUCCESS;
-    }
-    TYPE_OR_FAIL(type, handle);
-    *length = snprintf(name, MPI_MAX_OBJECT_NAME, "%s", type->name);
-    return MPI_SUCCESS;
-}
+NAME_FUNCTIONS(Type, MPI_Datatype, MPI_DATATYPE_NULL, datatype, datatype_of, fail_world(MPI_ERR_TYPE))
 
 EXPORT int MPI_Get_address(const void *location, MPI_Aint *address) {
     *address = (MPI_Aint)location;

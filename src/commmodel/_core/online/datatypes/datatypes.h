@@ -46,3 +46,7 @@ MPI_Count unpack(void *buffer, MPI_Count count, const struct datatype *type, con
                  MPI_Count bytes);  // at most so many; returns how many
 MPI_Count elements_in(const struct datatype *type, MPI_Count bytes);
 MPI_Count bytes_in_elements(const struct datatype *type, MPI_Count elements);
+
+#define TYPE_OR_FAIL(name, handle)               \
+    struct datatype *name = datatype_of(handle); \
+    if (name == NULL) return fail_world(MPI_ERR_TYPE)

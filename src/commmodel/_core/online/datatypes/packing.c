@@ -70,10 +70,6 @@ MPI_Count bytes_in_elements(const struct datatype *type, MPI_Count elements) {
     return bytes;
 }
 
-#define TYPE_OR_FAIL(name, handle)               \
-    struct datatype *name = datatype_of(handle); \
-    if (name == NULL) return fail_world(MPI_ERR_TYPE)
-
 EXPORT int MPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize,
                       MPI_Count *position, MPI_Comm comm) {
     TYPE_OR_FAIL(type, datatype);

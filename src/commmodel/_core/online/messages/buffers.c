@@ -69,8 +69,7 @@ static int flush_buffer(const char *call, struct buffer *buffer) {
     enter(call);
     for (int i = 0; i < buffer->count; i++) act(WAIT, NONE, NONE, buffer->sends[i].name, 0.0);
     buffer->count = 0;
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 static int detach_buffer(const char *call, struct buffer *buffer, void *address, MPI_Count *size) {
@@ -95,8 +94,7 @@ static int begin_flush(const char *call, const struct buffer *buffer, MPI_Reques
     }
     request->part_count = buffer->count;
     *handle = request->handle;
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 void flush_buffers(void) {

@@ -48,8 +48,7 @@ static int prepare(const char *name, const struct request_kind *kind, void *buff
     request->program_tag = tag;
     request->partitions = partitions;
     *handle = request->handle;
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 EXPORT int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
@@ -110,8 +109,7 @@ EXPORT int MPI_Pready_range(int first, int last, MPI_Request handle) {
     memset(request->ready + first, 1, (size_t)(last - first + 1));
     request->ready_count += last - first + 1;
     if (request->ready_count == request->partitions) start_send(request);
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 EXPORT int MPI_Pready(int partition, MPI_Request request) { return MPI_Pready_range(partition, partition, request); }

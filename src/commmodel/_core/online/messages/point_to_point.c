@@ -135,8 +135,7 @@ int cancel_receive(struct request *request) {
     if (!request->is_active || request->is_cancelled) return MPI_SUCCESS;
     enter("MPI_Cancel");
     request->is_cancelled = withdraw_receive(request);
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 const struct request_kind sends = {.start = start_send, .is_done = is_received, .release = release_receipt};
@@ -211,16 +210,11 @@ static int receive_beside_threads(void *buffer, MPI_Count count, MPI_Datatype da
 static int send(const char *name, int code, const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest,
                 int tag, MPI_Comm comm) {
     enter(name);
-    if (has_threads()) {
-        const int failed = send_beside_threads(code, buffer, count, datatype, dest, tag, comm);
-        leave();
-        return failed;
-    }
+    if (has_threads()) return leave_with(send_beside_threads(code, buffer, count, datatype, dest, tag, comm));
     struct request request;
     const int error = init_request(&request, &sends, buffer, count, datatype, dest, tag, comm);
     if (error == MPI_SUCCESS && dest != MPI_PROC_NULL) send_now(&request, code, NONE);
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
@@ -241,8 +235,7 @@ EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
         error = start_send(&request);
         if (error != MPI_SUCCESS) error = fail(request.communicator, error);
     }
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 // Post a receive and wait for its message.
@@ -260,11 +253,7 @@ static void receive_now(struct request *request) {
 EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                       MPI_Status *status) {
     enter("MPI_Recv");
-    if (has_threads()) {
-        const int failed = receive_beside_threads(buf, count, datatype, source, tag, comm, status);
-        leave();
-        return failed;
-    }
+    if (has_threads()) return leave_with(receive_beside_threads(buf, count, datatype, source, tag, comm, status));
     struct request request;
     int error = init_request(&request, &receives, buf, count, datatype, source, tag, comm);
     if (error == MPI_SUCCESS) {
@@ -272,8 +261,7 @@ EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int sou
         error = finish_request(&request, status);
         if (error != MPI_SUCCESS) error = fail(request.communicator, error);
     }
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 // A receive and a send as one request.
@@ -312,8 +300,7 @@ EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
         error = wait_for(joint, status);
         if (error != MPI_SUCCESS) error = fail(communicator_of(comm), error);
     }
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
@@ -342,8 +329,7 @@ static int begin(const char *name, const struct request_kind *kind, enum mode mo
             *handle = MPI_REQUEST_NULL;
         }
     }
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 #define SEND_FORMS(Form, form, mode)                                                                            \
@@ -379,8 +365,7 @@ EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
     const int error = start_exchange(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
                                      recvtag, comm, false, &joint);
     if (error == MPI_SUCCESS) *request = joint->handle;
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 EXPORT int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
@@ -457,31 +442,23 @@ static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_
 EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
     enter("MPI_Probe");
     int flag;
-    const int error = probe(source, tag, comm, true, &flag, NULL, status);
-    leave();
-    return error;
+    return leave_with(probe(source, tag, comm, true, &flag, NULL, status));
 }
 
 EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
     enter("MPI_Iprobe");
-    const int error = probe(source, tag, comm, false, flag, NULL, status);
-    leave();
-    return error;
+    return leave_with(probe(source, tag, comm, false, flag, NULL, status));
 }
 
 EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
     enter("MPI_Mprobe");
     int flag;
-    const int error = probe(source, tag, comm, true, &flag, message, status);
-    leave();
-    return error;
+    return leave_with(probe(source, tag, comm, true, &flag, message, status));
 }
 
 EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
     enter("MPI_Improbe");
-    const int error = probe(source, tag, comm, false, flag, message, status);
-    leave();
-    return error;
+    return leave_with(probe(source, tag, comm, false, flag, message, status));
 }
 
 // The receive of a matched message, which has arrived already.
@@ -516,8 +493,7 @@ EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Me
         error = wait_for(request, status);
         if (error != MPI_SUCCESS) error = fail_world(error);
     }
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *handle) {
@@ -525,6 +501,5 @@ EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_M
     struct request *request;
     const int error = init_matched(buf, count, datatype, message, &request);
     if (error == MPI_SUCCESS) *handle = request->handle;
-    leave();
-    return error;
+    return leave_with(error);
 }

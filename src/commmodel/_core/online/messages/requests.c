@@ -272,8 +272,7 @@ EXPORT int MPI_Wait(MPI_Request *handle, MPI_Status *status) {
     } else {
         empty_status(status);
     }
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 EXPORT int MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
@@ -288,8 +287,7 @@ EXPORT int MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) 
             if (complete_one_of(&handles[i], statuses, i) != MPI_SUCCESS) error = MPI_ERR_IN_STATUS;
         if (error != MPI_SUCCESS) error = fail_world(error);
     }
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 EXPORT int MPI_Waitany(int count, MPI_Request handles[], int *index, MPI_Status *status) {
@@ -298,15 +296,12 @@ EXPORT int MPI_Waitany(int count, MPI_Request handles[], int *index, MPI_Status 
     empty_status(status);
     const int error = complete_some(count, handles, true, true, &number, index, status);
     if (number == MPI_UNDEFINED) *index = MPI_UNDEFINED;
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 EXPORT int MPI_Waitsome(int count, MPI_Request handles[], int *outcount, int indices[], MPI_Status statuses[]) {
     enter("MPI_Waitsome");
-    const int error = complete_some(count, handles, true, false, outcount, indices, statuses);
-    leave();
-    return error;
+    return leave_with(complete_some(count, handles, true, false, outcount, indices, statuses));
 }
 
 // ---- tests
@@ -316,8 +311,7 @@ EXPORT int MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status s
     int error = MPI_SUCCESS;
     if (!are_valid(count, handles)) {
         error = fail_world(MPI_ERR_REQUEST);
-        leave();
-        return error;
+        return leave_with(error);
     }
     const int active = active_of(count, handles);
     *flag = 1;
@@ -334,8 +328,7 @@ EXPORT int MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status s
         if (complete_one_of(&handles[i], statuses, i) != MPI_SUCCESS) error = MPI_ERR_IN_STATUS;
     }
     if (error != MPI_SUCCESS) error = fail_world(error);
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 EXPORT int MPI_Test(MPI_Request *handle, int *flag, MPI_Status *status) {
@@ -345,8 +338,7 @@ EXPORT int MPI_Test(MPI_Request *handle, int *flag, MPI_Status *status) {
     empty_status(status);
     const int error = complete_some(1, handle, false, true, &number, &index, status);
     if (number == 0) *flag = 0;
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 EXPORT int MPI_Testany(int count, MPI_Request handles[], int *index, int *flag, MPI_Status *status) {
@@ -357,15 +349,12 @@ EXPORT int MPI_Testany(int count, MPI_Request handles[], int *index, int *flag, 
     const int error = complete_some(count, handles, false, true, &number, index, status);
     if (number == 0) *flag = 0;
     if (number == 0 || number == MPI_UNDEFINED) *index = MPI_UNDEFINED;
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 EXPORT int MPI_Testsome(int count, MPI_Request handles[], int *outcount, int indices[], MPI_Status statuses[]) {
     enter("MPI_Testsome");
-    const int error = complete_some(count, handles, false, false, outcount, indices, statuses);
-    leave();
-    return error;
+    return leave_with(complete_some(count, handles, false, false, outcount, indices, statuses));
 }
 
 // Fill the status of a completed request without freeing the request.
@@ -401,8 +390,7 @@ EXPORT int MPI_Request_get_status_all(int count, const MPI_Request handles[], in
     *flag = look(count, handles, done, &active) == active;
     for (int i = 0; *flag && i < count; i++) kept_status(handles[i], status_at(statuses, i));
     free(done);
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 EXPORT int MPI_Request_get_status(MPI_Request handle, int *flag, MPI_Status *status) {
@@ -423,8 +411,7 @@ EXPORT int MPI_Request_get_status_some(int count, const MPI_Request handles[], i
     }
     *outcount = active == 0 ? MPI_UNDEFINED : number;
     free(done);
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 EXPORT int MPI_Request_get_status_any(int count, const MPI_Request handles[], int *index, int *flag,
@@ -441,8 +428,7 @@ EXPORT int MPI_Request_get_status_any(int count, const MPI_Request handles[], in
         if (done[i]) *index = i;
     if (*index != MPI_UNDEFINED) kept_status(handles[*index], status);
     free(done);
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 // ---- the others
@@ -457,8 +443,7 @@ EXPORT int MPI_Start(MPI_Request *handle) {
         error = request->kind->start(request);
         if (error != MPI_SUCCESS) error = fail(request->communicator, error);
     }
-    leave();
-    return error;
+    return leave_with(error);
 }
 
 EXPORT int MPI_Startall(int count, MPI_Request handles[]) {

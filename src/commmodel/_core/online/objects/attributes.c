@@ -1,8 +1,8 @@
-// Attributes: values that a program keeps with communicators and datatypes. Functions with MPII are what MPICH's
-// Fortran bindings call.
+// Attributes: values that a program keeps with communicators, datatypes and windows.
 #include "online/objects/attributes.h"
 
 #include "online/objects/communicators.h"
+#include "online/objects/families.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/turns.h"
 
@@ -164,13 +164,9 @@ int delete_attribute(int object, struct attribute **attributes, int handle) {
 
 // ---- of communicators
 
-EXPORT int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *delete, int *keyval,
-                                  void *state) {
-    return create_keyval(COMMUNICATOR, (attribute_copier *)copy, (attribute_deleter *)delete, keyval, state);
-}
-EXPORT int MPI_Comm_free_keyval(int *keyval) { return free_keyval(keyval); }
-
-static bool find_predefined(int keyval, void *value, int *flag, enum value_type type) {
+static bool find_predefined(const struct communicator *communicator, int keyval, void *value, int *flag,
+                            enum value_type type) {
+    (void)communicator;
     static int tag_limit = LARGEST_TAG, host = MPI_PROC_NULL, input = MPI_ANY_SOURCE, global = 1;
     static int universe, program_number, last;
     int *number = NULL;
@@ -189,33 +185,8 @@ static bool find_predefined(int keyval, void *value, int *flag, enum value_type 
     return true;
 }
 
-EXPORT int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag, enum value_type type) {
-    struct communicator *communicator = communicator_of(comm);
-    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
-    if (find_predefined(keyval, value, flag, type)) return MPI_SUCCESS;
-    const int error = get_attribute(&communicator->attributes, keyval, value, flag, type);
-    return error == MPI_SUCCESS ? error : fail(communicator, error);
-}
-EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag) {
-    return MPII_Comm_get_attr(comm, keyval, value, flag, POINTER);
-}
-
-EXPORT int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void *value, enum value_type type) {
-    struct communicator *communicator = communicator_of(comm);
-    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
-    const int error = set_attribute(comm, &communicator->attributes, keyval, value, type);
-    return error == MPI_SUCCESS ? error : fail(communicator, error);
-}
-EXPORT int MPI_Comm_set_attr(MPI_Comm comm, int keyval, void *value) {
-    return MPII_Comm_set_attr(comm, keyval, value, POINTER);
-}
-
-EXPORT int MPI_Comm_delete_attr(MPI_Comm comm, int keyval) {
-    struct communicator *communicator = communicator_of(comm);
-    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
-    const int error = delete_attribute(comm, &communicator->attributes, keyval);
-    return error == MPI_SUCCESS ? error : fail(communicator, error);
-}
+ATTRIBUTE_FUNCTIONS(Comm, MPI_Comm, COMMUNICATOR, communicator, communicator_of, fail_world(MPI_ERR_COMM),
+                    find_predefined, fail)
 
 EXPORT int MPI_Keyval_create(MPI_Copy_function *copy, MPI_Delete_function *delete, int *keyval, void *state) {
     return create_keyval(COMMUNICATOR, (attribute_copier *)copy, (attribute_deleter *)delete, keyval, state);

@@ -1,8 +1,7 @@
 // Communicators: what they are, and the first ones.
 #include "online/objects/communicators.h"
 
-#include "online/objects/attributes.h"
-#include "online/objects/info.h"
+#include "online/objects/families.h"
 #include "online/objects/topologies.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/turns.h"
@@ -123,34 +122,8 @@ EXPORT int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result) {
     return MPI_SUCCESS;
 }
 
-EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name) {
-    COMMUNICATOR_OR_FAIL(communicator, comm);
-    snprintf(communicator->name, sizeof communicator->name, "%s", name);
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Comm_get_name(MPI_Comm comm, char *name, int *length) {
-    if (comm == MPI_COMM_NULL) {
-        *length = sprintf(name, "MPI_COMM_NULL");
-        return MPI_SUCCESS;
-    }
-    COMMUNICATOR_OR_FAIL(communicator, comm);
-    *length = snprintf(name, MPI_MAX_OBJECT_NAME, "%s", communicator->name);
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
-    COMMUNICATOR_OR_FAIL(communicator, comm);
-    free_info(&communicator->info);
-    communicator->info = copy_hints(info);
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info) {
-    COMMUNICATOR_OR_FAIL(communicator, comm);
-    *info = communicator->info == MPI_INFO_NULL ? new_info() : copy_info(communicator->info);
-    return MPI_SUCCESS;
-}
+NAME_FUNCTIONS(Comm, MPI_Comm, MPI_COMM_NULL, communicator, communicator_of, fail_world(MPI_ERR_COMM))
+INFO_FUNCTIONS(Comm, MPI_Comm, communicator, communicator_of, fail_world(MPI_ERR_COMM), copy_hints)
 
 EXPORT int MPI_Comm_free(MPI_Comm *comm) {
     COMMUNICATOR_OR_FAIL(communicator, *comm);

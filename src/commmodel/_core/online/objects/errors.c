@@ -2,7 +2,7 @@
 #include "online/objects/errors.h"
 
 #include "online/objects/communicators.h"
-#include "online/objects/handles.h"
+#include "online/objects/families.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/turns.h"
@@ -223,24 +223,6 @@ EXPORT int MPI_Errhandler_free(MPI_Errhandler *handler) {
     return MPI_SUCCESS;
 }
 
-EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler) {
-    struct communicator *communicator = communicator_of(comm);
-    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
-    if (handler == MPI_ERRHANDLER_NULL) return fail(communicator, MPI_ERR_ARG);
-    keep_errhandler(handler);
-    free_errhandler(communicator->errhandler);
-    communicator->errhandler = handler;
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler) {
-    struct communicator *communicator = communicator_of(comm);
-    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
-    *handler = communicator->errhandler;
-    keep_errhandler(*handler);
-    return MPI_SUCCESS;
-}
-
 static int call(void *object, MPI_Errhandler handler, int error) {
     if (handler == MPI_ERRORS_RETURN) return error;
     struct errhandler *errhandler = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
@@ -273,9 +255,4 @@ int fail_world(int error) {
     return fail(communicator, error);
 }
 
-EXPORT int MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
-    struct communicator *communicator = communicator_of(comm);
-    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
-    handle_error(comm, communicator->errhandler, errorcode);
-    return MPI_SUCCESS;
-}
+ERRHANDLER_FUNCTIONS(Comm, MPI_Comm, communicator, communicator_of, fail_world(MPI_ERR_COMM))

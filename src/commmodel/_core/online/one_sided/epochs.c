@@ -49,10 +49,6 @@ static void close_transfers(struct window *window, int target) {
     window->open_count = open_count;
 }
 
-#define WINDOW_OR_FAIL(name, handle)         \
-    struct window *name = window_of(handle); \
-    if (name == NULL) return fail_world(MPI_ERR_WIN)
-
 // ---- fences
 
 EXPORT int MPI_Win_fence(int assert, MPI_Win win) {
@@ -64,8 +60,7 @@ EXPORT int MPI_Win_fence(int assert, MPI_Win win) {
     close_transfers(window, NONE);
     MPI_Barrier(window->communicator->handle);
     window->is_fenced = !(assert &MPI_MODE_NOSUCCEED);
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 // ---- locks
@@ -129,8 +124,7 @@ EXPORT int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
     acquire(window, rank, lock_type);
     window->locks[rank] = 1;
     window->lock_count++;
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 EXPORT int MPI_Win_unlock(int rank, MPI_Win win) {
@@ -144,8 +138,7 @@ EXPORT int MPI_Win_unlock(int rank, MPI_Win win) {
     release(window, rank);
     window->locks[rank] = 0;
     window->lock_count--;
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 EXPORT int MPI_Win_lock_all(int assert, MPI_Win win) {
@@ -157,8 +150,7 @@ EXPORT int MPI_Win_lock_all(int assert, MPI_Win win) {
     settle();
     for (int target = 0; target < size_of(window->communicator); target++) acquire(window, target, MPI_LOCK_SHARED);
     window->is_all_locked = true;
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 EXPORT int MPI_Win_unlock_all(MPI_Win win) {
@@ -169,8 +161,7 @@ EXPORT int MPI_Win_unlock_all(MPI_Win win) {
     settle();
     for (int target = 0; target < size_of(window->communicator); target++) release(window, target);
     window->is_all_locked = false;
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 // ---- flushes: a transfer is over on both sides at once
@@ -185,8 +176,7 @@ static int flush(const char *name, MPI_Win win, int target) {
     enter(name);
     close_transfers(window, target);
     settle();
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 EXPORT int MPI_Win_flush(int rank, MPI_Win win) {
@@ -206,8 +196,7 @@ EXPORT int MPI_Win_sync(MPI_Win win) {
     before_poll();
     settle();
     after_poll(false);
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 // ---- epochs of groups
@@ -232,8 +221,7 @@ EXPORT int MPI_Win_post(MPI_Group handle, int assert, MPI_Win win) {
         act(IRECV, group->ranks[i], window_tag(window, A_COMPLETION), window->completions[i], -1.0);
         if (!(assert &MPI_MODE_NOCHECK)) act(ISEND, group->ranks[i], window_tag(window, A_POST), NONE, 0.0);
     }
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 EXPORT int MPI_Win_start(MPI_Group handle, int assert, MPI_Win win) {
@@ -248,8 +236,7 @@ EXPORT int MPI_Win_start(MPI_Group handle, int assert, MPI_Win win) {
         act(RECV, group->ranks[i], window_tag(window, A_POST), NONE, -1.0);
     settle();
     window->accessed = keep_group(group);
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 EXPORT int MPI_Win_complete(MPI_Win win) {
@@ -261,8 +248,7 @@ EXPORT int MPI_Win_complete(MPI_Win win) {
     for (int i = 0; i < group->size; i++) act(ISEND, group->ranks[i], window_tag(window, A_COMPLETION), NONE, 0.0);
     drop_group(window->accessed);
     window->accessed = NULL;
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 static void end_exposure(struct window *window) {
@@ -278,8 +264,7 @@ EXPORT int MPI_Win_wait(MPI_Win win) {
     if (window->exposed == NULL) return fail_window(window, MPI_ERR_RMA_SYNC);
     enter("MPI_Win_wait");
     end_exposure(window);
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 EXPORT int MPI_Win_test(MPI_Win win, int *flag) {
@@ -294,6 +279,5 @@ EXPORT int MPI_Win_test(MPI_Win win, int *flag) {
     free(done);
     after_poll(*flag);
     if (*flag) end_exposure(window);
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }

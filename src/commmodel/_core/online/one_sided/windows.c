@@ -2,8 +2,7 @@
 #include "online/one_sided/windows.h"
 
 #include "online/collectives/exchange.h"
-#include "online/objects/attributes.h"
-#include "online/objects/info.h"
+#include "online/objects/families.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/turns.h"
@@ -19,10 +18,6 @@ int fail_window(struct window *window, int error) {
 int window_tag(const struct window *window, enum window_message kind) {
     return -(1 << 21) - (window->communicator->context * 4 + (int)kind);
 }
-
-#define WINDOW_OR_FAIL(name, handle)         \
-    struct window *name = window_of(handle); \
-    if (name == NULL) return fail_world(MPI_ERR_WIN)
 
 // ---- making
 
@@ -137,8 +132,7 @@ static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Ain
     }
     free(exposures);
     window->handle = *win = new_handle(WINDOW, window);
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 EXPORT int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) {
@@ -190,8 +184,7 @@ EXPORT int MPI_Win_free(MPI_Win *win) {
     free(window->open);
     free(window);
     *win = MPI_WIN_NULL;
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 // ---- memory of a dynamic window
@@ -261,60 +254,13 @@ EXPORT int MPI_Win_get_group(MPI_Win win, MPI_Group *group) {
     return MPI_SUCCESS;
 }
 
-EXPORT int MPI_Win_set_name(MPI_Win win, const char *name) {
-    WINDOW_OR_FAIL(window, win);
-    snprintf(window->name, sizeof window->name, "%s", name);
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Win_get_name(MPI_Win win, char *name, int *length) {
-    if (win == MPI_WIN_NULL) {
-        *length = sprintf(name, "MPI_WIN_NULL");
-        return MPI_SUCCESS;
-    }
-    WINDOW_OR_FAIL(window, win);
-    *length = snprintf(name, MPI_MAX_OBJECT_NAME, "%s", window->name);
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
-    WINDOW_OR_FAIL(window, win);
-    free_info(&window->info);
-    window->info = copy_info(info);
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Win_get_info(MPI_Win win, MPI_Info *info) {
-    WINDOW_OR_FAIL(window, win);
-    *info = window->info == MPI_INFO_NULL ? new_info() : copy_info(window->info);
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler handler) {
-    WINDOW_OR_FAIL(window, win);
-    keep_errhandler(handler);
-    free_errhandler(window->errhandler);
-    window->errhandler = handler;
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *handler) {
-    WINDOW_OR_FAIL(window, win);
-    *handler = window->errhandler;
-    keep_errhandler(*handler);
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
-    WINDOW_OR_FAIL(window, win);
-    fail_window(window, errorcode);
-    return MPI_SUCCESS;
-}
+NAME_FUNCTIONS(Win, MPI_Win, MPI_WIN_NULL, window, window_of, fail_world(MPI_ERR_WIN))
+INFO_FUNCTIONS(Win, MPI_Win, window, window_of, fail_world(MPI_ERR_WIN), copy_info)
+ERRHANDLER_FUNCTIONS(Win, MPI_Win, window, window_of, fail_world(MPI_ERR_WIN))
 
 // ---- attributes: those of all windows point into the window
 
-EXPORT int MPII_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag, enum value_type type) {
-    WINDOW_OR_FAIL(window, win);
+static bool find_predefined(struct window *window, int keyval, void *value, int *flag, enum value_type type) {
     void *at = NULL;
     intptr_t number = 0;
     switch (type == POINTER ? keyval : keyval - 1) {  // Fortran's numbers are the next ones
@@ -323,36 +269,11 @@ EXPORT int MPII_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag, en
         case MPI_WIN_DISP_UNIT: at = &window->unit, number = window->unit; break;
         case MPI_WIN_CREATE_FLAVOR: at = &window->flavor, number = window->flavor; break;
         case MPI_WIN_MODEL: at = &window->model, number = window->model; break;
-        default: {
-            const int error = get_attribute(&window->attributes, keyval, value, flag, type);
-            return error == MPI_SUCCESS ? error : fail_window(window, error);
-        }
+        default: return false;
     }
     *(void **)value = type == POINTER ? at : (void *)number;
     *flag = 1;
-    return MPI_SUCCESS;
-}
-EXPORT int MPI_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag) {
-    return MPII_Win_get_attr(win, keyval, value, flag, POINTER);
+    return true;
 }
 
-EXPORT int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, enum value_type type) {
-    WINDOW_OR_FAIL(window, win);
-    const int error = set_attribute(win, &window->attributes, keyval, value, type);
-    return error == MPI_SUCCESS ? error : fail_window(window, error);
-}
-EXPORT int MPI_Win_set_attr(MPI_Win win, int keyval, void *value) {
-    return MPII_Win_set_attr(win, keyval, value, POINTER);
-}
-
-EXPORT int MPI_Win_delete_attr(MPI_Win win, int keyval) {
-    WINDOW_OR_FAIL(window, win);
-    const int error = delete_attribute(win, &window->attributes, keyval);
-    return error == MPI_SUCCESS ? error : fail_window(window, error);
-}
-
-EXPORT int MPI_Win_create_keyval(MPI_Win_copy_attr_function *copy, MPI_Win_delete_attr_function *delete, int *keyval,
-                                 void *state) {
-    return create_keyval(WINDOW, (attribute_copier *)copy, (attribute_deleter *)delete, keyval, state);
-}
-EXPORT int MPI_Win_free_keyval(int *keyval) { return free_keyval(keyval); }
+ATTRIBUTE_FUNCTIONS(Win, MPI_Win, WINDOW, window, window_of, fail_world(MPI_ERR_WIN), find_predefined, fail_window)

@@ -62,6 +62,10 @@ static inline int member_rank(const struct window *window, int target) {
     return window->communicator->group->ranks[target];
 }
 
+#define WINDOW_OR_FAIL(name, handle)         \
+    struct window *name = window_of(handle); \
+    if (name == NULL) return fail_world(MPI_ERR_WIN)
+
 // ---- epochs.c
 
 bool has_access(const struct window *window, int target);

@@ -51,8 +51,7 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     allow_threads(required == MPI_THREAD_MULTIPLE);
     if (provided != NULL) *provided = required;
     epoch = 0.0;
-    leave();
-    return MPI_SUCCESS;
+    return leave_with(MPI_SUCCESS);
 }
 
 EXPORT int MPI_Init(int *argc, char ***argv) { return MPI_Init_thread(argc, argv, MPI_THREAD_SINGLE, NULL); }

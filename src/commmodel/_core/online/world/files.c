@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "online/objects/communicators.h"
+#include "online/objects/families.h"
 #include "online/objects/handles.h"
-#include "online/objects/info.h"
 #include "online/runtime/allocation.h"
 
 struct ADIOI_FileD {  // the name that mpi.h gives it
@@ -94,18 +94,7 @@ EXPORT int MPI_File_get_group(MPI_File file, MPI_Group *group) {
     return MPI_SUCCESS;
 }
 
-EXPORT int MPI_File_set_info(MPI_File file, MPI_Info info) {
-    FILE_OR_FAIL(file);
-    free_info(&file->info);
-    file->info = copy_info(info);
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_File_get_info(MPI_File file, MPI_Info *info) {
-    FILE_OR_FAIL(file);
-    *info = file->info == MPI_INFO_NULL ? new_info() : copy_info(file->info);
-    return MPI_SUCCESS;
-}
+INFO_FUNCTIONS(File, MPI_File, ADIOI_FileD, , fail_file(NULL, MPI_ERR_FILE), copy_info)
 
 static MPI_Errhandler *errhandler_of(MPI_File file) { return file ? &file->errhandler : &default_errhandler; }
 

@@ -1,7 +1,6 @@
 // Sessions: a program's ranks by names of process sets, beside or in place of MPI_Init.
-#include "online/objects/errors.h"
+#include "online/objects/families.h"
 #include "online/objects/handles.h"
-#include "online/objects/info.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/turns.h"
 #include "online/world/environment.h"
@@ -52,11 +51,7 @@ EXPORT int MPI_Session_finalize(MPI_Session *handle) {
     return MPI_SUCCESS;
 }
 
-EXPORT int MPI_Session_get_info(MPI_Session handle, MPI_Info *info) {
-    SESSION_OR_FAIL(session, handle);
-    *info = session->info == MPI_INFO_NULL ? new_info() : copy_info(session->info);
-    return MPI_SUCCESS;
-}
+INFO_GETTER(Session, MPI_Session, session, session_of, fail_world(MPI_ERR_SESSION))
 
 EXPORT int MPI_Session_get_num_psets(MPI_Session handle, MPI_Info info, int *count) {
     (void)info;
@@ -95,24 +90,4 @@ EXPORT int MPI_Group_from_session_pset(MPI_Session handle, const char *name, MPI
     return MPI_Comm_group(set == 0 ? MPI_COMM_WORLD : MPI_COMM_SELF, group);
 }
 
-EXPORT int MPI_Session_set_errhandler(MPI_Session handle, MPI_Errhandler handler) {
-    SESSION_OR_FAIL(session, handle);
-    keep_errhandler(handler);
-    free_errhandler(session->errhandler);
-    session->errhandler = handler;
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Session_get_errhandler(MPI_Session handle, MPI_Errhandler *handler) {
-    SESSION_OR_FAIL(session, handle);
-    *handler = session->errhandler;
-    keep_errhandler(*handler);
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Session_call_errhandler(MPI_Session handle, int errorcode) {
-    SESSION_OR_FAIL(session, handle);
-    (void)session;
-    fail_session(handle, errorcode);
-    return MPI_SUCCESS;
-}
+ERRHANDLER_FUNCTIONS(Session, MPI_Session, session, session_of, fail_world(MPI_ERR_SESSION))
