@@ -169,11 +169,11 @@ def bounds(*numbers):
         ([[0, 0, 1 << 40]], [0, 1], "do not fit"),
         ([[0, 4, 8]], [0, 1], "8 bytes at 4 are no float64"),
         ([[0, 32, 9]], [0, 1], "9 bytes at 32 are no float64 within buffers of 64 and 40 bytes"),
-        ([[0, 0]], [0, 1], "a step has 2 numbers"),
+        ([[0, 0]], [0, 1], r"a step .*\b2$"),
         ([[0, 0, 8]], [0, 2], "bursts of 1 steps need bounds from 0 to 1"),
         ([[0, 0, 8]], [0], "need bounds from 0 to 1"),
         ([[0, 0, 8]], [], "need bounds from 0 to 1"),
-        ([[0, 0, 8]], [0, 1, 0, 1], "its end, 0, is before its begin, 1"),
+        ([[0, 0, 8]], [0, 1, 0, 1], r"burst 1 .*\b0\b.*\b1$"),
     ],
 )
 def test_steps_and_bursts_that_cannot_be_are_refused_before_anything_is_sent(step, limits, words):

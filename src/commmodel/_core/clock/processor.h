@@ -1,6 +1,5 @@
 /* What the processor says about its time stamp counter. All zero where there is no such instruction. */
-#ifndef COMMMODEL_PROCESSOR_H
-#define COMMMODEL_PROCESSOR_H
+#pragma once
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -28,6 +27,4 @@ static inline unsigned long long counter_frequency_register(void) {
 }
 #else
 static inline unsigned long long counter_frequency_register(void) { return 0; }
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  * out-of-order execution would move either otherwise. Which clock is read is an argument, constant within a
  * loop, so that the branch costs nothing and Python (bench/clock.py) decides.
  */
-#ifndef COMMMODEL_TICKS_H
-#define COMMMODEL_TICKS_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -65,5 +64,3 @@ static inline uint64_t ticks_start(int clock) {
 static inline uint64_t ticks_stop(int clock) {
     return clock == TICKS_COUNTER ? counter_stop() : ticks_of(CLOCK_MONOTONIC);
 }
-
-#endif

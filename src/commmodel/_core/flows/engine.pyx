@@ -33,21 +33,13 @@ cdef extern from "flows/engine.hpp" namespace "commmodel" nogil:
         void run() except +
 
 
-cdef Pieces _overheads(pieces) except *:
+cdef Pieces _pieces(pieces) except *:
+    """Take the pieces of an overhead, or those of a factor, which is constant."""
     cdef Pieces out
-    for one in pieces:
-        out.limit.push_back(one.limit)
-        out.constant.push_back(one.constant)
-        out.per_byte.push_back(one.per_byte)
-    return out
-
-
-cdef Pieces _factors(pieces) except *:
-    cdef Pieces out
-    for one in pieces:
-        out.limit.push_back(one.limit)
-        out.constant.push_back(one.value)
-        out.per_byte.push_back(0.0)
+    for piece in pieces:
+        out.limit.push_back(piece.limit)
+        out.constant.push_back(piece.constant if hasattr(piece, "constant") else piece.value)
+        out.per_byte.push_back(getattr(piece, "per_byte", 0.0))
     return out
 
 
@@ -56,11 +48,11 @@ cdef Protocol _protocol(network) except *:
     out.header = network.header
     out.eager_limit = network.eager_limit
     out.detached_limit = network.detached_limit
-    out.send = _overheads(network.send)
-    out.isend = _overheads(network.isend)
-    out.receive = _overheads(network.receive)
-    out.latency_factor = _factors(network.latency_factors)
-    out.bandwidth_factor = _factors(network.bandwidth_factors)
+    out.send = _pieces(network.send)
+    out.isend = _pieces(network.isend)
+    out.receive = _pieces(network.receive)
+    out.latency_factor = _pieces(network.latency_factors)
+    out.bandwidth_factor = _pieces(network.bandwidth_factors)
     out.leaves_after_overhead = network.leaves_after_overhead
     out.leaves_unexpected = network.leaves_unexpected
     out.answers_in_order = network.answers_in_order

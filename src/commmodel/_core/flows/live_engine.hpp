@@ -25,7 +25,7 @@ inline void Engine::end_strand(int32_t number) {
     strands_.end(number, ranks_);
 }
 
-// Nothing goes on any more, unless ranks begin what they have put off; whether they do.
+// No event is left: let ranks begin their pending collectives; whether any did.
 inline bool Engine::begin_pending() {
     if (run_.live == nullptr) return false;
     run_.live->stall();

@@ -122,7 +122,7 @@ cdef class CommonClock:
     def __init__(self, int kind, uint64_t origin, double seconds_per_tick, double intercept, int64_t patience,
                  int64_t slack):
         if not seconds_per_tick > 0:
-            raise ValueError(f"a tick of {seconds_per_tick} seconds is none")
+            raise ValueError(f"a tick takes more than 0 seconds, not {seconds_per_tick}")
         self.shared.kind = kind
         self.shared.origin = origin
         self.shared.seconds_per_tick = seconds_per_tick

@@ -97,7 +97,7 @@ cdef int check_steps(int64_t[:, ::1] steps, Py_ssize_t room, Py_ssize_t result_r
     cdef Py_ssize_t i
     cdef int64_t offset, length, ceiling
     if steps.shape[1] != 3:
-        raise ValueError(f"a step has {steps.shape[1]} numbers: it has 3, rank, offset and length")
+        raise ValueError(f"a step has 3 numbers, rank, offset and length, not {steps.shape[1]}")
     for i in range(steps.shape[0]):
         offset, length = steps[i, 1], steps[i, 2]
         if not 0 <= length <= INT_MAX or not 0 <= offset <= room - length:
@@ -117,7 +117,7 @@ cdef int check_bounds(int64_t[::1] bounds, Py_ssize_t steps) except -1:
         raise ValueError(f"bursts of {steps} steps need bounds from 0 to {steps}")
     for i in range(1, bounds.shape[0]):
         if bounds[i] < bounds[i - 1]:
-            raise ValueError(f"burst {i - 1}: its end, {bounds[i]}, is before its begin, {bounds[i - 1]}")
+            raise ValueError(f"burst {i - 1} ends at {bounds[i]}, before it begins at {bounds[i - 1]}")
     return 0
 
 
@@ -290,7 +290,7 @@ def two_sided(comm, str template not None, int64_t[:, ::1] receives not None, in
     check_bounds(send_bounds, sends.shape[0])
     if receive_bounds.shape[0] != send_bounds.shape[0]:
         raise ValueError(f"{receive_bounds.shape[0] - 1} bursts of receives and {send_bounds.shape[0] - 1} of sends: "
-                         "as many are needed")
+                         "the numbers must be equal")
     ticks = np.empty(repetitions, dtype=np.uint64)
     cdef uint64_t[::1] out = ticks
     p.operation, p.template = TWO_SIDED, TEMPLATES[template]

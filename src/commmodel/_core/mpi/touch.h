@@ -3,8 +3,7 @@
  * One byte of each cache line is written or read: which caches hold a message afterwards, and which copies of it are
  * invalid, depends on lines, not on bytes. Also for bench_c.
  */
-#ifndef COMMMODEL_MPI_TOUCH_H
-#define COMMMODEL_MPI_TOUCH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ static inline void read_lines(const void *address, ptrdiff_t size) {
     const volatile unsigned char *bytes = (const volatile unsigned char *)address;
     for (ptrdiff_t i = 0; i < size; i += COMMMODEL_LINE) (void)bytes[i];
 }
-
-#endif

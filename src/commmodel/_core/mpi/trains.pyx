@@ -63,7 +63,7 @@ cdef Loop new_train(comm, int peer, bint first, unsigned char[::1] buffer, Py_ss
                     int messages, uint64_t delay, int answer, int clock, bint touched) except *:
     check_places(buffer, first and not touched, size, stride, messages)
     if answer not in (0, 1):
-        raise ValueError(f"an answer of {answer} bytes: it has 0 or 1")
+        raise ValueError(f"an answer has 0 or 1 bytes, not {answer}")
     cdef Loop loop = new_loop(comm, peer, first, size, clock, touched)
     loop.count, loop.stride, loop.delay, loop.alternative = messages, stride, delay, answer
     return loop

@@ -37,9 +37,10 @@ class Pump final : public Live {
         for (int32_t rank = 0; rank < ranks; ++rank) cursors_.emplace_back(rank);
         tag_bits = TAG_BITS;
         const uint64_t size = sizeof(online_world) + sizeof(online_rank) * static_cast<uint64_t>(ranks);
-        if (ftruncate(descriptor, static_cast<off_t>(ONLINE_MEMORY)) != 0) throw std::runtime_error("no memory");
+        if (ftruncate(descriptor, static_cast<off_t>(ONLINE_MEMORY)) != 0)
+            throw std::runtime_error("cannot create the memory that ranks share");
         void *memory = mmap(nullptr, ONLINE_MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
-        if (memory == MAP_FAILED) throw std::runtime_error("no addresses for the memory of ranks");
+        if (memory == MAP_FAILED) throw std::runtime_error("cannot map the memory that ranks share");
         world_ = static_cast<online_world *>(memory);
         world_->magic = ONLINE_MAGIC;
         world_->ranks = ranks;

@@ -17,6 +17,18 @@ _LENGTHS = {
     "array_of_subsizes": "ndims", "array_of_starts": "ndims", "array_of_gsizes": "ndims",
 }  # fmt: skip
 """Of arrays that make datatypes: parameter -> the one with its length."""
+_SAME = {
+    "MPI_Address": "MPI_Get_address", "MPI_Attr_delete": "MPI_Comm_delete_attr", "MPI_Attr_get": "MPI_Comm_get_attr",
+    "MPI_Attr_put": "MPI_Comm_set_attr", "MPI_Comm_disconnect": "MPI_Comm_free",
+    "MPI_Errhandler_create": "MPI_Comm_create_errhandler", "MPI_Errhandler_get": "MPI_Comm_get_errhandler",
+    "MPI_Errhandler_set": "MPI_Comm_set_errhandler", "MPI_File_fromint": "MPI_File_f2c",
+    "MPI_File_toint": "MPI_File_c2f", "MPI_Keyval_create": "MPI_Comm_create_keyval",
+    "MPI_Keyval_free": "MPI_Comm_free_keyval", "MPI_Type_get_extent_x": "MPI_Type_get_extent_c",
+    "MPI_Type_get_true_extent_x": "MPI_Type_get_true_extent_c", "MPI_Type_hindexed": "MPI_Type_create_hindexed",
+    "MPI_Type_hvector": "MPI_Type_create_hvector", "MPI_Type_size_x": "MPI_Type_size_c",
+    "MPI_Type_struct": "MPI_Type_create_struct",
+}  # fmt: skip
+"""Other names of functions with the same arguments, most of which MPI-3 has removed."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +135,8 @@ def generate(header: str) -> str:
 
 def _body(function: Declaration, listed: dict[str, Declaration]) -> str:
     wide = listed.get(f"{function.name}_c")
+    if function.name in _SAME:
+        return f"    return {function.call(_SAME[function.name])};\n"
     if _CONVERSION.fullmatch(function.name) and "File" not in function.name and "Status" not in function.name:
         return f"    return ({function.result}){function.parameters[0].name};\n"
     collective = _collective(function, listed)

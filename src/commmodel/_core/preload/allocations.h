@@ -1,7 +1,5 @@
 // What the library that counts allocations (allocations.c, preloaded) tells a program that asks it.
-
-#ifndef COMMMODEL_ALLOCATIONS_H
-#define COMMMODEL_ALLOCATIONS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +18,3 @@ enum commmodel_mapping { COMMMODEL_NOT_MAPPED, COMMMODEL_ANONYMOUS, COMMMODEL_SH
 #define COMMMODEL_MAPPING_OF "commmodel_mapping_of"
 typedef void commmodel_read_allocations_function(struct commmodel_allocations *);
 typedef int commmodel_mapping_of_function(const void *);
-
-#endif

@@ -67,7 +67,7 @@ class _Caller:
         operations, offsets = block
         offsets = np.ascontiguousarray(offsets, np.int64)
         if operations.dtype != self.dtype or offsets.size != self.ranks + 1 or offsets[self.ranks] != operations.size:
-            raise InputError("a block of a program has not the operations of each rank")
+            raise InputError("a block of a program must hold the operations of every rank")
         self.blocks[self.given] = np.ascontiguousarray(operations).reshape(-1).view(np.uint8), offsets
         self.given += 1
         return self.blocks[self.given - 1]
@@ -207,7 +207,7 @@ cdef object _explain(Stop stop):
         )
     if stop.fault == TOO_LATE:
         return InputError(
-            "simulated time goes beyond 1.8e308, more than a number holds: take shorter times, or faster links"
+            "simulated time exceeds 1.8e308 s: use shorter times or faster links"
         )
     problem = {
         <int>UNKNOWN_CODE: f"unknown code {stop.number}",
@@ -219,5 +219,5 @@ cdef object _explain(Stop stop):
         <int>REQUEST_UNKNOWN: f"no request was ever named {stop.number}",
     }.get(<int>stop.fault)
     if problem is None:
-        return RuntimeError("simulated time does not go on: a fault of the engine, please report it")
+        return RuntimeError("simulated time does not advance: an error of the engine, please report it")
     return InputError(f"rank {stop.rank}, operation {stop.operation}: {problem}")

@@ -191,7 +191,7 @@ def exchanged(processes, receivers, sizes, tag):
         receiver = _integers(receivers[number])
         size = np.ascontiguousarray(sizes[number], dtype=np.float64)
         if receiver.shape[0] != ranks or size.shape[0] != ranks:
-            raise ValueError("an exchange in which not every rank sends one message")
+            raise ValueError("every rank of an exchange must send one message")
         right = place_exchange(
             ranks, rounds, number, &receiver[0], &size[0], the_tag, source.data(), <Operation *>&raw[0]
         )

@@ -131,7 +131,7 @@ uint64_t message_taken(MPI_Message message) { return take(&messages, (uintptr_t)
 // Communicators.
 
 static struct table communicators;
-static struct communicator *communicator_table;  // by id; never given back: a rank makes few
+static struct communicator *communicator_table;  // by id; never freed: a rank makes few
 static uint64_t ids, room;
 static int world_size, *translated;  // as many ranks as the largest group had
 static size_t translated_room;
@@ -298,7 +298,7 @@ void communicator_renamed(MPI_Comm comm) {
     if (comm != MPI_COMM_NULL) write_communicator(comm, communicator_of(comm), 0, comm);
 }
 
-// Taken out before MPI frees it, as another thread may be given the same handle at once.
+// Removed before MPI frees it: another thread may get the same handle at once.
 uint64_t communicator_taken(MPI_Comm comm) {
     uint64_t id = communicator_of(comm)->id;
     take(&communicators, (uintptr_t)comm);

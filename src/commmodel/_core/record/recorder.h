@@ -3,8 +3,7 @@
 // A wrapper (generated from calls.toml by wrappers.py, or written by hand in completion.c and session.c) reads the
 // clock around the library's own function, enters the log, which takes the lock, finds the numbers of the handles that
 // the call has, and writes one record. Calls that MPI functions make themselves are not recorded: `depth` tells them.
-#ifndef COMMMODEL_RECORDER_H
-#define COMMMODEL_RECORDER_H
+#pragma once
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -208,5 +207,3 @@ static inline int is_root(const struct communicator *communicator, int root) {
 static inline int takes_part(const struct communicator *communicator, int root) {
     return !communicator->inter || root >= 0;
 }
-
-#endif

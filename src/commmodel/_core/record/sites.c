@@ -1,8 +1,8 @@
 // Places in a program that call MPI: the line of Python, or the address in C.
 //
 // The frame of Python that is running is read from the thread's state without the interpreter's lock (GIL): its code
-// and instruction are the key of a table. What stands there, file, line and function, is asked of Python once, with the
-// lock. Where the fields of a frame are depends on the version of Python; a version that is not known gives no places.
+// and instruction are the key of a table. File, line and function are queried from Python once, with the lock. The
+// layout of a frame depends on the version of Python; an unknown version gives no places.
 
 #include "sites.h"
 
@@ -232,7 +232,7 @@ static uint64_t ask_python(object state, const char *frame, int above) {
     python.PyGILState_Release(lock);
     lock_sites();
     if (!understood) {
-        has_python = 0;  // frames are not what we think: read no more of them
+        has_python = 0;  // unexpected layout of frames: stop reading them
         return 0;
     }
     if (strstr(file, "/mpi4py/util/") != NULL || strstr(file, "/mpi4py/futures/") != NULL) {

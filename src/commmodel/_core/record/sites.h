@@ -1,6 +1,5 @@
 // Places in a program that call MPI; also of the library of simulated programs.
-#ifndef COMMMODEL_SITES_H
-#define COMMMODEL_SITES_H
+#pragma once
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -19,5 +18,3 @@ void unlock_sites(void);
 // A new site, of a language: 1 Python, 2 C; 0 where there is no room for it.
 int keep_site(uint64_t id, const char *file, uint64_t line, const char *function, unsigned language);
 void no_sites(const char *reason);
-
-#endif

@@ -127,7 +127,7 @@ cdef class Routing:
             raise ValueError("a platform has at least one zone")
         if len(zones) > 1:
             if passages is None:
-                raise ValueError("several zones, and nothing between them")
+                raise ValueError("several zones need routes between them")
             self._connect(passages)
 
     cdef int _add(self, zone) except -1:

@@ -74,7 +74,7 @@ cdef class Sharing:
         cdef Use use
         weights = [1.0] * len(links) if weights is None else list(weights)
         if len(set(links)) != len(links) or len(weights) != len(links):
-            raise InputError("a flow uses a link twice, or has not one weight for each link")
+            raise InputError("a flow uses each link at most once, and has one weight for each")
         for link, weight in zip(links, weights):
             if not (0 <= link < self.links and weight > 0):
                 raise InputError(f"a flow uses link {link} with weight {weight}: there are {self.links} links")

@@ -1,7 +1,6 @@
 // Collective operations: what each rank gives, whose parts it reads, and the call that the simulator times.
 //
-// The data go the shortest way, from the parts of others into the buffer. The time is that of the algorithm that the
-// simulator selects for the call.
+// Data are copied directly from the parts of other ranks; the time is that of the algorithm that the simulator selects.
 #include "online/collectives/collectives.h"
 
 #include "online/collectives/exchange.h"
@@ -10,21 +9,6 @@
 #include "online/runtime/calls.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/turns.h"
-
-struct collective {
-    struct arguments arguments;
-    struct communicator *communicator;
-    uint64_t call;
-    uint32_t number, start;  // of the communicator's calls; how often a persistent one has been started
-    MPI_Count *counts[2];    // copies of arrays, which the program may change
-    MPI_Aint *displacements[2];
-    MPI_Datatype *types[2];
-    struct datatype **datatypes;  // until the end, as the program may free them
-    size_t datatype_count;
-    struct operation *operation;
-    uint64_t batch;  // of operations that have not been waited for
-    int error;
-};
 
 struct part {  // what a rank gives: one segment, or one for each other rank
     MPI_Count segments;
@@ -51,30 +35,34 @@ static bool takes_part(const struct collective *collective) {
     return !collective->communicator->remote || collective->arguments.root != MPI_PROC_NULL;
 }
 
-struct block sent_block(const struct arguments *arguments, int i) {
-    struct block block = {(char *)arguments->sendbuf, arguments->sendcount,
-                          datatype_of(arguments->sendtypes ? arguments->sendtypes[i] : arguments->sendtype)};
-    if (arguments->sendcounts) block.count = arguments->sendcounts[i];
-    if (arguments->verb == ALLTOALLW || arguments->verb == NEIGHBOR_ALLTOALLW)
-        block.at += arguments->sdispls[i];
-    else if (arguments->sdispls != NULL)
-        block.at += arguments->sdispls[i] * block.type->extent;
+struct block whole_sent(const struct arguments *arguments) {
+    return (struct block){(char *)arguments->sendbuf, arguments->sendcount, datatype_of(arguments->sendtype)};
+}
+
+static struct block whole_received(const struct arguments *arguments) {
+    return (struct block){arguments->recvbuf, arguments->recvcount, datatype_of(arguments->recvtype)};
+}
+
+static struct block block_of(struct block whole, const MPI_Count *counts, const MPI_Aint *displacements,
+                             const MPI_Datatype *types, int i) {
+    struct block block = whole;
+    if (counts != NULL) block.count = counts[i];
+    if (types != NULL) block.type = datatype_of(types[i]);
+    if (types != NULL)  // of MPI_Alltoallw, in bytes
+        block.at += displacements[i];
+    else if (displacements != NULL)
+        block.at += displacements[i] * block.type->extent;
     else
         block.at += i * block.count * block.type->extent;
     return block;
 }
 
+struct block sent_block(const struct arguments *arguments, int i) {
+    return block_of(whole_sent(arguments), arguments->sendcounts, arguments->sdispls, arguments->sendtypes, i);
+}
+
 struct block received_block(const struct arguments *arguments, int i) {
-    struct block block = {arguments->recvbuf, arguments->recvcount,
-                          datatype_of(arguments->recvtypes ? arguments->recvtypes[i] : arguments->recvtype)};
-    if (arguments->recvcounts) block.count = arguments->recvcounts[i];
-    if (arguments->verb == ALLTOALLW || arguments->verb == NEIGHBOR_ALLTOALLW)
-        block.at += arguments->rdispls[i];
-    else if (arguments->rdispls != NULL)
-        block.at += arguments->rdispls[i] * block.type->extent;
-    else
-        block.at += i * block.count * block.type->extent;
-    return block;
+    return block_of(whole_received(arguments), arguments->recvcounts, arguments->rdispls, arguments->recvtypes, i);
 }
 
 // ---- this rank's contribution
@@ -104,22 +92,17 @@ static uint64_t pack_contribution(const struct collective *collective) {
     switch (arguments->verb) {
         case BARRIER: segments = 0; break;
         case BCAST:
-            block_of_rank = (struct block){arguments->recvbuf, arguments->recvcount, datatype_of(arguments->recvtype)};
+            block_of_rank = whole_received(arguments);
             segments = is_root(collective);
             break;
         case GATHER:
         case GATHERV:
             segments =
                 takes_part(collective) && !(collective->communicator->remote && is_root(collective)) && !in_place;
-            block_of_rank =
-                (struct block){(char *)arguments->sendbuf, arguments->sendcount, datatype_of(arguments->sendtype)};
+            block_of_rank = whole_sent(arguments);
             break;
         case ALLGATHER:
-        case ALLGATHERV:
-            block_of_rank = in_place ? received_block(arguments, rank)
-                                     : (struct block){(char *)arguments->sendbuf, arguments->sendcount,
-                                                      datatype_of(arguments->sendtype)};
-            break;
+        case ALLGATHERV: block_of_rank = in_place ? received_block(arguments, rank) : whole_sent(arguments); break;
         case SCATTER:
         case SCATTERV: segments = is_root(collective) ? peer_count : 0; break;
         case ALLTOALL:
@@ -156,8 +139,8 @@ static const struct part *part_from(const struct collective *collective, int pee
     return offset == 0 ? NULL : online_at(world, offset);
 }
 
-// Take a segment of a peer's part into a block; an error where it does not fit. Nothing is done without a block: then
-// only whether it is there is told.
+// Unpack a segment of a peer's part into a block, or only check that the part is there (`copies` false). Segments that
+// are too long set `error`.
 struct reader {
     struct collective *collective;
     bool copies, is_there;
@@ -185,15 +168,13 @@ static void read_all(struct reader *reader) {
     const int peer_count = peers(collective->communicator)->size, rank = collective->communicator->rank;
     const bool is_inter = collective->communicator->remote != NULL;
     switch (arguments->verb) {
-        case BARRIER:  // ranks that share memory really have to wait for each other
+        case BARRIER:  // with windows, ranks must really wait for each other
             for (int i = 0; world->has_windows && i < peer_count; i++)
                 if (part_from(collective, i, is_inter) == NULL) reader->is_there = false;
             break;
         case BCAST:
             if (takes_part(collective) && !is_root(collective))
-                read_segment(
-                    reader, arguments->root, 0,
-                    (struct block){arguments->recvbuf, arguments->recvcount, datatype_of(arguments->recvtype)});
+                read_segment(reader, arguments->root, 0, whole_received(arguments));
             break;
         case GATHER:
         case GATHERV:
@@ -204,9 +185,7 @@ static void read_all(struct reader *reader) {
         case SCATTER:
         case SCATTERV:
             if (takes_part(collective) && !(is_inter && is_root(collective)) && arguments->recvbuf != MPI_IN_PLACE)
-                read_segment(
-                    reader, arguments->root, rank,
-                    (struct block){arguments->recvbuf, arguments->recvcount, datatype_of(arguments->recvtype)});
+                read_segment(reader, arguments->root, rank, whole_received(arguments));
             break;
         case ALLGATHER:
         case ALLGATHERV:
@@ -221,7 +200,7 @@ static void read_all(struct reader *reader) {
     }
 }
 
-// The elements from `first` on of the parts of ranks up to `last`, combined in the order of ranks.
+// Reduce the elements from `first` on over ranks 0 to `last`, in rank order.
 static void combine(struct reader *reader, int last, MPI_Count first, MPI_Count count, void *result) {
     struct collective *collective = reader->collective;
     const struct arguments *arguments = &collective->arguments;
@@ -232,7 +211,7 @@ static void combine(struct reader *reader, int last, MPI_Count first, MPI_Count 
     for (int i = 0; reader->is_there && i <= last; i++) reader->is_there = part_from(collective, i, is_inter) != NULL;
     if (!reader->copies || !reader->is_there) return;
     struct operation *operation = operation_of(arguments->op);
-    // What all get is worked out by the first of them; calls of the program's own functions are each rank's.
+    // The first rank reduces for all; with a user operation each rank does, as it has to call the function.
     uint64_t *const shared =
         arguments->verb == ALLREDUCE && !is_inter && is_built_in(arguments->op) ? result_of(collective->call) : NULL;
     if (shared != NULL && *shared != 0) {
@@ -302,7 +281,7 @@ static void list_bytes(int64_t *to, const MPI_Count *counts, const MPI_Datatype 
     for (int i = 0; i < size; i++) to[i] = bytes_of(counts[i], types ? types[i] : type);
 }
 
-// The call with what libraries look at, and nothing else, so that calls alike are expanded once.
+// The call with only those fields that matter to its algorithm, so that equal calls are expanded once.
 static uint64_t describe_call(const struct collective *collective) {
     const struct arguments *arguments = &collective->arguments;
     const enum verb verb = arguments->verb;
@@ -358,15 +337,15 @@ static int check_arguments(const struct arguments *arguments, const struct commu
         if (arguments->recvcount < 0) return MPI_ERR_COUNT;
     }
     if (arguments->verb == BCAST && datatype_of(arguments->recvtype) == NULL) return MPI_ERR_TYPE;
-    const bool is_whole =
-        arguments->root == communicator->rank || arguments->root == MPI_ROOT;  // one end of a gather or scatter
+    const bool is_whole = arguments->root == communicator->rank ||
+                          arguments->root == MPI_ROOT;  // has the whole buffer of a gather or scatter
     const bool sends = arguments->sendbuf != MPI_IN_PLACE && (arguments->verb != SCATTER || is_whole);
     const bool receives = arguments->recvbuf != MPI_IN_PLACE && (arguments->verb != GATHER || is_whole);
     return (sends && arguments->sendcount < 0) || (receives && arguments->recvcount < 0) ? MPI_ERR_COUNT : MPI_SUCCESS;
 }
 
-// Non-blocking and persistent ones have an order of their own, as their order among blocking ones may differ from rank
-// to rank.
+// Non-blocking and persistent collectives are numbered apart, as their order among blocking ones may differ between
+// ranks; persistent ones when they are made, as their starts may come in any order.
 struct collective *new_collective(const struct arguments *arguments, bool has_request) {
     struct collective *collective = allocate_zeroed(1, sizeof *collective);
     collective->arguments = *arguments;
@@ -375,9 +354,6 @@ struct collective *new_collective(const struct arguments *arguments, bool has_re
     keep_communicator(collective->communicator);
     return collective;
 }
-
-// Persistent collectives get their numbers in the order in which they are made, as their starts may come in any order.
-void start_again(struct collective *collective) { collective->start++; }
 
 static void start(struct collective *collective) {
     const struct arguments *arguments = &collective->arguments;
@@ -397,8 +373,7 @@ static void act_now(const struct collective *collective) {
     act_on(collective->communicator, collective->call, describe_call(collective));
 }
 
-// What comes from a root is waited for in the simulator's order: until then more roots have gone on, so that there are
-// fewer turns.
+// For data of a root, give the turn to the simulator: meanwhile roots run ahead, which saves turns.
 static void await_parts(const struct collective *collective) {
     const enum verb verb = collective->arguments.verb;
     const bool is_from_root = verb == BCAST || verb == SCATTER || verb == SCATTERV;
@@ -437,7 +412,7 @@ int call_collective(const struct arguments *arguments) {
 // ---- non-blocking and persistent
 
 static void begin_pending(struct collective *collective) {
-    if (is_ahead()) yield();  // else others would see the part before its time
+    if (is_ahead()) yield();  // else others would see the data too early
     start(collective);
     begin_batch();
     act_now(collective);
@@ -494,20 +469,13 @@ void copy_arguments(struct collective *collective, size_t sent, size_t received)
     collective->operation = reduces(arguments->verb) ? keep_operation(arguments->op) : NULL;
 }
 
-uint32_t sequence_number(const struct collective *collective) { return collective->number; }
-uint32_t start_number(const struct collective *collective) { return collective->start; }
-const struct arguments *arguments_of(const struct collective *collective) { return &collective->arguments; }
-uint64_t call_of(const struct collective *collective) { return collective->call; }
-struct communicator *communicator_of_collective(const struct collective *collective) {
-    return collective->communicator;
-}
-
 // ---- collectives as requests
 
 static int restart(struct request *request) {
+    struct collective *collective = request->state;
     request->is_active = true;
-    start_again(request->state);
-    begin_pending(request->state);
+    collective->start++;
+    begin_pending(collective);
     return MPI_SUCCESS;
 }
 

@@ -1,6 +1,7 @@
 // Collective calls: their arguments, and what is done with a call.
 #pragma once
 
+#include "online/datatypes/reductions.h"
 #include "online/messages/requests.h"
 
 enum verb {
@@ -54,20 +55,29 @@ struct block {  // of a buffer, for or from another rank
     struct datatype *type;
 };
 
+struct collective {
+    struct arguments arguments;
+    struct communicator *communicator;
+    uint64_t call;
+    uint32_t number, start;  // of the communicator's calls; how often a persistent one has been started
+    MPI_Count *counts[2];    // copies of arrays, which the program may change
+    MPI_Aint *displacements[2];
+    MPI_Datatype *types[2];
+    struct datatype **datatypes;  // until the end, as the program may free them
+    size_t datatype_count;
+    struct operation *operation;
+    uint64_t batch;  // of operations that have not been waited for
+    int error;
+};
+
 struct collective *new_collective(const struct arguments *arguments, bool has_request);
+void free_collective(struct collective *collective);
 // Take copies of the arrays, which the program may change or free after the call.
 void copy_arguments(struct collective *collective, size_t sent, size_t received);
-const struct arguments *arguments_of(const struct collective *collective);
-struct communicator *communicator_of_collective(const struct collective *collective);
-uint64_t call_of(const struct collective *collective);
-void start_again(struct collective *collective);
-uint32_t start_number(const struct collective *collective);
-uint32_t sequence_number(const struct collective *collective);
 struct block sent_block(const struct arguments *arguments, int peer);
 struct block received_block(const struct arguments *arguments, int peer);
+struct block whole_sent(const struct arguments *arguments);  // of sendbuf, with the single count
 
 // Collectives of neighbours (neighbors.c).
-void free_collective(struct collective *collective);
-
 int neighbor_collective(const struct arguments *arguments);
 int request_neighbor_collective(const struct arguments *arguments, MPI_Request *request, bool is_persistent);

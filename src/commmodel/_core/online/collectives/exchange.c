@@ -22,7 +22,7 @@ struct shared_call {
     uint64_t parts[];
 };
 
-// Members of the group that has the first rank come first.
+// Position among the ranks of both groups; the group with the lower first rank comes first.
 int position_of(const struct communicator *communicator, int peer, bool is_remote) {
     if (communicator->remote == NULL) return peer;
     const bool first = communicator->group->ranks[0] < communicator->remote->ranks[0];
@@ -161,7 +161,7 @@ void act_on(struct communicator *communicator, uint64_t shared, uint64_t call) {
     act_collective(call_tag(shared), call);
 }
 
-// The context and the first of the numbers of the communicators that a call makes: its first rank makes them for all.
+// Context and first number of the communicators that a call creates; the first rank to call allocates them for all.
 void make_numbers(uint64_t offset, int count, int numbers[2]) {
     struct shared_call *call = online_at(world, offset);
     if (call->numbers[0] == 0) {

@@ -36,9 +36,7 @@ static void post(const struct arguments *arguments, struct communicator *communi
     for (int i = 0; i < out; i++) {
         const int edge = topology->kind == MPI_CART ? i ^ 1 : i;
         const struct block block =
-            is_one_for_all(arguments->verb)
-                ? (struct block){(char *)arguments->sendbuf, arguments->sendcount, datatype_of(arguments->sendtype)}
-                : sent_block(arguments, edge);
+            is_one_for_all(arguments->verb) ? whole_sent(arguments) : sent_block(arguments, edge);
         parts[in + i] = message(&sends, communicator, topology->destinations[edge], tag, block);
     }
     leave_call(call);
@@ -66,9 +64,7 @@ int neighbor_collective(const struct arguments *arguments) {
 
 static int start_neighbors(struct request *request) {
     struct collective *collective = request->state;
-    start_again(collective);
-    post(arguments_of(collective), communicator_of_collective(collective), sequence_number(collective),
-         start_number(collective), request);
+    post(&collective->arguments, collective->communicator, collective->number, ++collective->start, request);
     return MPI_SUCCESS;
 }
 

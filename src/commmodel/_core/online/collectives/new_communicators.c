@@ -25,7 +25,7 @@ static void all_of(struct communicator *communicator, const char *name, int numb
     free(contributions);
 }
 
-// Begin a sum of all ranks: the new communicator is there at once, its request completes when all ranks have called.
+// Start an allreduce: the communicator can be used at once, its request completes when all ranks have called.
 static void request_numbers(const char *name, MPI_Comm comm, MPI_Request *request, int numbers[2]) {
     static int64_t addend, sum;
     const struct arguments arguments = {.name = name,
@@ -37,7 +37,7 @@ static void request_numbers(const char *name, MPI_Comm comm, MPI_Request *reques
                                         .op = MPI_SUM,
                                         .comm = comm};
     begin_collective(&arguments, request);
-    make_numbers(call_of(request_of(*request)->state), 1, numbers);
+    make_numbers(((const struct collective *)request_of(*request)->state)->call, 1, numbers);
 }
 
 // `request`: NULL where all ranks are waited for.
@@ -117,7 +117,7 @@ static int split(const char *name, struct communicator *communicator, int color,
         if (remote != NULL) remote_group = members_of_color(contributions, size, color, !side, remote);
     }
     if (group != NULL && (remote == NULL || remote_group->size > 0)) {
-        int first = 0;  // the first of this color: its place is the number of the new communicator
+        int first = 0;  // first rank of this color: its position numbers the new communicator
         while (contributions[first].color != color) first++;
         *newcomm = build_communicator(communicator, group, remote_group, numbers[0], numbers[1] + first);
     } else {
@@ -141,7 +141,7 @@ static bool has_several_hosts(const struct group *group) {
     return false;
 }
 
-// Whether an info names what ranks of a host share: of a machine's parts, the platform knows hosts only.
+// Whether an info asks for ranks of one host: the platform knows no smaller parts of a machine.
 static bool names_host(MPI_Info info) {
     char resource[32] = "";
     int is_named = 0;
@@ -172,7 +172,8 @@ EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group handle, MPI_Comm *newcomm) {
     struct group *group = group_of(handle);
     if (group == NULL) return fail(communicator, MPI_ERR_GROUP);
     const int position = rank_in(group, my_rank);
-    if (communicator->remote == NULL) {  // groups may be several, without common ranks: the first rank names a group
+    if (communicator->remote ==
+        NULL) {  // the call may create several disjoint groups: the first rank identifies a group
         for (int i = 0; i < group->size; i++)
             if (rank_in(communicator->group, group->ranks[i]) == NONE) return fail(communicator, MPI_ERR_GROUP);
     }

@@ -176,7 +176,7 @@ struct division {
 static int by_size(const void *first, const void *second) { return *(const int *)first - *(const int *)second; }
 
 static void list_divisors(struct division *division, int number) {
-    division->divisors = allocate(sizeof(int) * 4096);  // no number of 32 bits has more
+    division->divisors = allocate(sizeof(int) * 4096);  // more than any 32-bit number has
     division->divisor_count = 0;
     for (int factor = 1; (long)factor * factor <= number; factor++) {
         if (number % factor != 0) continue;
@@ -186,7 +186,7 @@ static void list_divisors(struct division *division, int number) {
     qsort(division->divisors, (size_t)division->divisor_count, sizeof(int), by_size);
 }
 
-// Try all dimensions from a place on, whose product is `left`.
+// Try all factors for the dimensions from `position` on, whose product is `rest`.
 static void divide(struct division *division, int position, int rest) {
     int *const dimensions = division->dimensions;
     const int largest = position == 0 ? rest : dimensions[position - 1], rest_count = division->count - position - 1;

@@ -22,7 +22,7 @@ static bool are_alike(const struct run *first, const struct run *second) {
     return first->length == second->length && first->unit == second->unit && first->form == second->form;
 }
 
-// Let the last run be repeats of the one before, where it goes on with its stride.
+// Merge the last run into the one before if it continues its stride.
 static void fold(struct datatype *type) {
     if (type->run_count < 2) return;
     struct run *before = &type->runs[type->run_count - 2], *last = before + 1;
@@ -58,7 +58,7 @@ static void add_run(struct builder *builder, MPI_Aint offset, struct run run) {
     type->runs[type->run_count++] = run;
 }
 
-// Bounds that a datatype marks, as MPI_LB, MPI_UB and resized ones do, are above all others.
+// Explicit bounds (MPI_LB, MPI_UB, resized types) override those of the data.
 static void set_bounds(struct builder *builder, MPI_Aint offset, MPI_Count count, const struct datatype *element) {
     struct datatype *type = builder->type;
     const MPI_Count last = offset + (count - 1) * element->extent;
@@ -84,7 +84,7 @@ static void mark_bounds(struct builder *builder, MPI_Aint lower, MPI_Aint upper)
     builder->type->marks_lower = builder->type->marks_upper = true;
 }
 
-// What `count` elements of a type have but for where they lie.
+// The properties of `count` elements of a type that do not depend on their offsets.
 static void add_elements(struct builder *builder, MPI_Count count, const struct datatype *element) {
     struct datatype *type = builder->type;
     if (element->alignment > type->alignment) type->alignment = element->alignment;

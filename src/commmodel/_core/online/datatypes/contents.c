@@ -45,7 +45,7 @@ void free_contents(struct contents *contents) {
     free(contents);
 }
 
-// Whether a number does not fit into an int: then all of them are told as large counts.
+// Whether any number exceeds an int: then all are returned as large counts.
 static bool is_large(const struct contents *contents) {
     bool large = false;
     for (MPI_Count i = 0; contents != NULL && i < contents->number_count; i++)

@@ -3,7 +3,7 @@
 #include "online/objects/errors.h"
 #include "online/runtime/allocation.h"
 
-// The indices that a place in a dimension of the grid has, in rising order; returns how many, NONE where it is wrong.
+// Indices of one grid coordinate, ascending. Returns how many, NONE if an argument is invalid.
 static MPI_Count list_indices(MPI_Count size, int distribution, int argument, int grid_sizes, int position,
                               MPI_Count *indices) {
     const bool is_default = argument == MPI_DISTRIBUTE_DFLT_DARG;
@@ -24,18 +24,18 @@ static MPI_Count list_indices(MPI_Count size, int distribution, int argument, in
     return count;
 }
 
-// The offset of each element of the part, in elements of the array; NULL where an argument is wrong.
+// Offsets of the elements of this part, in elements of the array; NULL if an argument is invalid.
 static MPI_Count *offsets(int rank, int dimensions, const MPI_Count sizes[], const int distributions[],
                           const int arguments[], const int grid_sizes[], int order, MPI_Count *count) {
     MPI_Count *result = allocate_zeroed(1, sizeof(MPI_Count));
     MPI_Count unit = 1;
     *count = 1;
-    int *grid = allocate(sizeof(int) * (size_t)dimensions);  // this rank's place, always in the order of C
+    int *grid = allocate(sizeof(int) * (size_t)dimensions);  // this rank's coordinates, in row-major order
     for (int i = dimensions - 1; i >= 0; i--) {
         grid[i] = rank % grid_sizes[i];
         rank /= grid_sizes[i];
     }
-    // From the dimension that changes fastest on: each index of a slower one repeats what there is so far.
+    // From the fastest dimension to the slowest: each index of a slower one repeats the offsets so far.
     for (int step = 0; step < dimensions; step++) {
         const int i = order == MPI_ORDER_C ? dimensions - 1 - step : step;
         MPI_Count *indices = allocate(sizeof(MPI_Count) * (size_t)(sizes[i] + 1));

@@ -18,7 +18,7 @@ struct datatype *datatype_of(MPI_Datatype handle) {
 
 void keep_datatype(struct datatype *type) { type->references++; }
 
-// What is used still keeps its number, which an operation of the program may be given.
+// Freed numbers are reused only once nothing refers to them: a user operation may still get the type.
 void drop_datatype(struct datatype *type) {
     if (type->is_basic || --type->references > 0) return;
     drop_handle(DATATYPE, type->handle);
@@ -218,16 +218,12 @@ EXPORT int MPI_Type_size_c(MPI_Datatype handle, MPI_Count *size) {
     *size = type->size;
     return MPI_SUCCESS;
 }
-EXPORT int MPI_Type_size_x(MPI_Datatype handle, MPI_Count *size) { return MPI_Type_size_c(handle, size); }
 
 EXPORT int MPI_Type_get_extent_c(MPI_Datatype handle, MPI_Count *lb, MPI_Count *extent) {
     TYPE_OR_FAIL(type, handle);
     *lb = type->lower;
     *extent = type->extent;
     return MPI_SUCCESS;
-}
-EXPORT int MPI_Type_get_extent_x(MPI_Datatype handle, MPI_Count *lb, MPI_Count *extent) {
-    return MPI_Type_get_extent_c(handle, lb, extent);
 }
 EXPORT int MPI_Type_get_extent(MPI_Datatype handle, MPI_Aint *lb, MPI_Aint *extent) {
     return MPI_Type_get_extent_c(handle, (MPI_Count *)lb, (MPI_Count *)extent);
@@ -238,9 +234,6 @@ EXPORT int MPI_Type_get_true_extent_c(MPI_Datatype handle, MPI_Count *lb, MPI_Co
     *lb = type->true_lower;
     *extent = type->true_extent;
     return MPI_SUCCESS;
-}
-EXPORT int MPI_Type_get_true_extent_x(MPI_Datatype handle, MPI_Count *lb, MPI_Count *extent) {
-    return MPI_Type_get_true_extent_c(handle, lb, extent);
 }
 EXPORT int MPI_Type_get_true_extent(MPI_Datatype handle, MPI_Aint *lb, MPI_Aint *extent) {
     return MPI_Type_get_true_extent_c(handle, (MPI_Count *)lb, (MPI_Count *)extent);

@@ -43,7 +43,7 @@ static inline bool is_dense(const struct datatype *type) {
 }
 MPI_Count pack(const void *buffer, MPI_Count count, const struct datatype *type, void *packed);  // bytes
 MPI_Count unpack(void *buffer, MPI_Count count, const struct datatype *type, const void *packed,
-                 MPI_Count bytes);  // at most so many; returns how many
+                 MPI_Count bytes);  // at most `bytes`; returns how many were unpacked
 MPI_Count elements_in(const struct datatype *type, MPI_Count bytes);
 MPI_Count bytes_in_elements(const struct datatype *type, MPI_Count elements);
 

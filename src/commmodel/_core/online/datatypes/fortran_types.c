@@ -31,7 +31,7 @@ struct parametrized {
     MPI_Datatype handle;
 };
 
-// A type that exists from now on and is never freed: like a basic one, but it tells how it was made.
+// A permanent type: like a basic one, but its envelope names its precision and range.
 static int parametrized(int combiner, int number_count, const MPI_Count numbers[2], MPI_Datatype like,
                         MPI_Datatype *newtype) {
     static struct parametrized *list;
@@ -62,7 +62,7 @@ EXPORT int MPI_Type_create_f90_integer(int r, MPI_Datatype *newtype) {
     return fail_world(MPI_ERR_ARG);
 }
 
-// Which of single, double and quadruple precision; NONE where there is none.
+// 0, 1 or 2 for single, double or quadruple precision; NONE if none suffices.
 static int precision(int p, int r) {
     if (p <= 6 && r <= 37) return 0;
     if (p <= 15 && r <= 307) return 1;

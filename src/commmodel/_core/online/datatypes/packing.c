@@ -1,4 +1,4 @@
-// Data of datatypes copied from and to where they lie one after the other.
+// Packing and unpacking: copies between typed buffers and contiguous data.
 #include "online/datatypes/datatypes.h"
 #include "online/objects/communicators.h"
 #include "online/runtime/allocation.h"
@@ -124,7 +124,7 @@ static void reverse(char *to, const char *from, int size) {
     for (int i = 0; i < size; i++) to[i] = from[size - 1 - i];
 }
 
-// A part of an element; numbers that are shorter outside lose their upper bytes there.
+// Convert one unit of an element; external32 drops the upper bytes of longer numbers.
 static void write_part(char *to, const char *from, int size, enum form form) {
 #if __LDBL_MANT_DIG__ == 64
     if (form == QUADRUPLE) {
@@ -151,7 +151,7 @@ static void read_part(char *to, const char *from, int size, int inner_size, enum
     memset(to + size, is_negative ? 0xff : 0, (size_t)(inner_size - size));
 }
 
-// Between elements as they are here and as they are outside, both one after the other.
+// Convert contiguous elements between the native form and external32.
 static void convert(char *inner, char *outer, MPI_Count count, const struct datatype *type, bool writes) {
     for (MPI_Count i = 0; i < count; i++) {
         for (MPI_Count j = 0; j < type->run_count; j++) {

@@ -9,7 +9,7 @@
 
 typedef int combine(const void *left, void *right, MPI_Count count, const struct datatype *type);
 
-// As MPICH's Fortran bindings give it from version 5 on: with a state of its own, and what frees that.
+// Passed by the Fortran bindings of MPICH 5 and newer: a function with a state, and the destructor of that.
 typedef void function_with_state(void *, void *, MPI_Count, MPI_Datatype, void *);
 typedef void destructor(void *);
 
@@ -32,7 +32,7 @@ struct operation *keep_operation(MPI_Op handle) {
     return operation;
 }
 
-// What is used still keeps its number.
+// Freed numbers are reused only once nothing refers to them.
 void drop_operation(struct operation *operation) {
     if (operation->built_in != NULL || --operation->references > 0) return;
     drop_handle(OPERATION, operation->handle);

@@ -11,5 +11,5 @@ void make_basic_operations(void);
 bool has_type(const struct operation *operation, const struct datatype *type);
 bool is_commutative(const struct operation *operation);
 bool is_built_in(MPI_Op handle);
-// right := left op right, for packed elements; an error where the operation has not that type.
+// right := left op right, for packed elements; MPI_ERR_OP if the operation does not support the type.
 int reduce(struct operation *operation, const void *left, void *right, MPI_Count count, struct datatype *type);

@@ -119,7 +119,7 @@ int take_data(struct request *request, MPI_Status *status) {
         set_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
         return MPI_SUCCESS;
     }
-    if (!has_message(request)) abort_all(2, "a fault of the simulation: rank %d has received nothing", my_rank);
+    if (!has_message(request)) abort_all(2, "internal error: rank %d completes a receive that has no message", my_rank);
     const struct message *message = online_at(world, request->message);
     const MPI_Count room = volume(request->count, request->type);
     const MPI_Count bytes = message->bytes < room ? message->bytes : room;
@@ -391,7 +391,7 @@ static const struct message *message_at(uint64_t offset) { return online_at(worl
 // The status of a message that is still there.
 static void tell_probed(struct communicator *communicator, int source, int tag, MPI_Status *status) {
     const uint64_t offset = first_message(source, tag);
-    if (offset == 0) abort_all(2, "a fault of the simulation: rank %d has probed nothing", my_rank);
+    if (offset == 0) abort_all(2, "internal error: rank %d has probed a message that is not there", my_rank);
     set_status(status, rank_in(peers(communicator), source), tag & LARGEST_TAG, message_at(offset)->bytes);
 }
 

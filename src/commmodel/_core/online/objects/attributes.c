@@ -62,7 +62,7 @@ EXPORT void MPII_Keyval_set_proxy(int handle, copy_proxy *copy, delete_proxy *de
 int free_keyval(int *handle) {
     struct keyval *keyval = object_of(KEYVAL, *handle);
     if (keyval == NULL) return fail_world(MPI_ERR_KEYVAL);
-    if (!keyval->is_freed) {  // callbacks may free it, too, as long as attributes hold it
+    if (!keyval->is_freed) {  // a callback may free it, too; attributes still hold it
         keyval->is_freed = true;
         drop(*handle, keyval);
     }
@@ -146,7 +146,7 @@ int set_attribute(int object, struct attribute **attributes, int handle, void *v
     return MPI_SUCCESS;
 }
 
-// A number that Fortran has set is C's by its address; of a pointer that C has set, Fortran gets the address.
+// C gets the address of an integer that Fortran has set; Fortran gets the value of a pointer that C has set.
 int get_attribute(struct attribute **attributes, int handle, void *value, int *flag, enum value_type type) {
     if (object_of(KEYVAL, handle) == NULL) return MPI_ERR_KEYVAL;
     struct attribute *attribute = *find(attributes, handle);
@@ -187,13 +187,3 @@ static bool find_predefined(const struct communicator *communicator, int keyval,
 
 ATTRIBUTE_FUNCTIONS(Comm, MPI_Comm, COMMUNICATOR, communicator, communicator_of, fail_world(MPI_ERR_COMM),
                     find_predefined, fail)
-
-EXPORT int MPI_Keyval_create(MPI_Copy_function *copy, MPI_Delete_function *delete, int *keyval, void *state) {
-    return create_keyval(COMMUNICATOR, (attribute_copier *)copy, (attribute_deleter *)delete, keyval, state);
-}
-EXPORT int MPI_Keyval_free(int *keyval) { return free_keyval(keyval); }
-EXPORT int MPI_Attr_put(MPI_Comm comm, int keyval, void *value) { return MPI_Comm_set_attr(comm, keyval, value); }
-EXPORT int MPI_Attr_get(MPI_Comm comm, int keyval, void *value, int *flag) {
-    return MPI_Comm_get_attr(comm, keyval, value, flag);
-}
-EXPORT int MPI_Attr_delete(MPI_Comm comm, int keyval) { return MPI_Comm_delete_attr(comm, keyval); }

@@ -95,30 +95,16 @@ EXPORT int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group) {
     return MPI_SUCCESS;
 }
 
-static int similarity(const struct group *first, const struct group *second) {
-    if (first->size != second->size) return MPI_UNEQUAL;
-    bool is_congruent = true;
-    for (int i = 0; i < first->size; i++) {
-        if (rank_in(second, first->ranks[i]) == NONE) return MPI_UNEQUAL;
-        is_congruent &= first->ranks[i] == second->ranks[i];
-    }
-    return is_congruent ? MPI_CONGRUENT : MPI_SIMILAR;
-}
-
 EXPORT int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result) {
     COMMUNICATOR_OR_FAIL(first, comm1);
     COMMUNICATOR_OR_FAIL(second, comm2);
-    if (comm1 == comm2) {
-        *result = MPI_IDENT;
-        return MPI_SUCCESS;
-    }
     *result = MPI_UNEQUAL;
     if ((first->remote == NULL) != (second->remote == NULL)) return MPI_SUCCESS;
-    *result = similarity(first->group, second->group);
-    if (first->remote != NULL && *result != MPI_UNEQUAL) {
-        const int of_remote = similarity(first->remote, second->remote);
-        *result = of_remote == MPI_UNEQUAL || of_remote == MPI_SIMILAR ? of_remote : *result;
-    }
+    const int of_local = compare_groups(first->group, second->group);
+    const int of_remote = first->remote == NULL ? MPI_IDENT : compare_groups(first->remote, second->remote);
+    if (of_local != MPI_UNEQUAL && of_remote != MPI_UNEQUAL)
+        *result = of_local == MPI_SIMILAR || of_remote == MPI_SIMILAR ? MPI_SIMILAR : MPI_CONGRUENT;
+    if (comm1 == comm2) *result = MPI_IDENT;
     return MPI_SUCCESS;
 }
 
@@ -135,7 +121,6 @@ EXPORT int MPI_Comm_free(MPI_Comm *comm) {
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;
 }
-EXPORT int MPI_Comm_disconnect(MPI_Comm *comm) { return MPI_Comm_free(comm); }
 
 EXPORT int MPI_Comm_get_parent(MPI_Comm *parent) {
     *parent = MPI_COMM_NULL;

@@ -7,7 +7,7 @@
 struct topology;
 struct attribute;
 
-struct buffered {  // a send that may not be over
+struct buffered {  // a send that may be incomplete
     int name;
     MPI_Count bytes;
 };
@@ -23,8 +23,8 @@ struct communicator {
     MPI_Comm handle;
     int context, number, rank, references;
     struct group *group, *remote;  // remote: of an intercommunicator
-    uint32_t collectives;          // calls so far, blocking ones
-    uint32_t request_count;        // the others
+    uint32_t collectives;          // blocking calls so far
+    uint32_t request_count;        // non-blocking and persistent ones
     bool defined;                  // whether the simulator knows its ranks
     bool is_of_session;            // made of a group
     struct topology *topology;

@@ -7,7 +7,7 @@
 #include "online/runtime/calls.h"
 #include "online/runtime/turns.h"
 
-// As MPICH's Fortran bindings give them from version 5 on: with a state of its own, and what frees that.
+// Passed by the Fortran bindings of MPICH 5 and newer: a function with a state, and the destructor of that.
 typedef void handler_with_state(int, int, void *);
 typedef void file_handler_with_state(MPI_File, int, void *);
 typedef void destructor(void *);
@@ -127,7 +127,7 @@ EXPORT int MPI_Add_error_string(int errorcode, const char *string) {
     return MPI_SUCCESS;
 }
 
-// What has words or codes of its own cannot be removed.
+// A class with codes, and what has an error string, cannot be removed.
 static int remove_text(int code, bool is_class) {
     struct text *text = text_of(code);
     if (text == NULL || (text->class == code) != is_class || text->words[0] != 0) return fail_world(MPI_ERR_ARG);

@@ -84,17 +84,20 @@ EXPORT int MPI_Group_translate_ranks(MPI_Group handle1, int n, const int ranks1[
     return MPI_SUCCESS;
 }
 
+int compare_groups(const struct group *first, const struct group *second) {
+    if (first->size != second->size) return MPI_UNEQUAL;
+    bool is_identical = true;
+    for (int i = 0; i < first->size; i++) {
+        if (rank_in(second, first->ranks[i]) == NONE) return MPI_UNEQUAL;
+        is_identical &= first->ranks[i] == second->ranks[i];
+    }
+    return is_identical ? MPI_IDENT : MPI_SIMILAR;
+}
+
 EXPORT int MPI_Group_compare(MPI_Group handle1, MPI_Group handle2, int *result) {
     GROUP_OR_FAIL(first, handle1);
     GROUP_OR_FAIL(second, handle2);
-    *result = MPI_UNEQUAL;
-    if (first->size != second->size) return MPI_SUCCESS;
-    bool is_identical = true;
-    for (int i = 0; i < first->size; i++) {
-        if (rank_in(second, first->ranks[i]) == NONE) return MPI_SUCCESS;
-        is_identical &= first->ranks[i] == second->ranks[i];
-    }
-    *result = is_identical ? MPI_IDENT : MPI_SIMILAR;
+    *result = compare_groups(first, second);
     return MPI_SUCCESS;
 }
 

@@ -1,4 +1,4 @@
-// Objects by the numbers that programs have of them, as the ABI of MPICH has them: integers.
+// Handles: integers in the ranges of MPICH's ABI.
 #include "online/objects/handles.h"
 
 #include "online/runtime/allocation.h"

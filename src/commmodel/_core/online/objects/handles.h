@@ -1,4 +1,4 @@
-// Objects by the numbers that programs have of them.
+// Handles: the integers by which programs name objects.
 #pragma once
 
 #include "online/online.h"

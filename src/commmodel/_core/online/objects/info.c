@@ -53,7 +53,7 @@ static MPI_Info copy_entries(MPI_Info handle, const char *prefix) {
 
 MPI_Info copy_info(MPI_Info handle) { return copy_entries(handle, ""); }
 
-// Those for communicators that a library may know: it forgets others.
+// Hints for communicators; unknown keys are dropped.
 MPI_Info copy_hints(MPI_Info handle) { return copy_entries(handle, "mpi_"); }
 
 void free_info(MPI_Info *handle) {

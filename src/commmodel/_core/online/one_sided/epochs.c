@@ -1,7 +1,7 @@
 // Epochs of windows: fences, locks, and those that two groups agree on.
 //
-// Data have moved when a call returns; what an epoch's end waits for is the simulator's word that they are there. Its
-// messages are empty: a lock is a request and its answer, a lock that another rank holds comes with its release.
+// Data have moved when a call returns; the end of an epoch waits for simulated time alone. Synchronisation is by empty
+// messages: a lock takes a request and an answer; a lock held by another rank is granted by its release.
 #include "online/one_sided/windows.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
@@ -85,7 +85,7 @@ static void acquire(struct window *window, int target, int type) {
     yield();
 }
 
-// Give a lock back, and to those who wait for it.
+// Release a lock and grant it to waiting ranks.
 static void release(struct window *window, int target) {
     struct member *member = &window->shared->members[target];
     member->holders = member->holders == ALONE ? 0 : member->holders - 1;
@@ -99,7 +99,7 @@ static void release(struct window *window, int target) {
     }
 }
 
-// A fence that nothing has followed begins no epoch.
+// A fence without operations after it opens no epoch.
 static bool leaves_fence(struct window *window) {
     if (window->is_fenced && window->open_count > 0) return false;
     window->is_fenced = false;
@@ -188,7 +188,7 @@ EXPORT int MPI_Win_flush_local(int rank, MPI_Win win) {
 EXPORT int MPI_Win_flush_all(MPI_Win win) { return flush("MPI_Win_flush_all", win, NONE); }
 EXPORT int MPI_Win_flush_local_all(MPI_Win win) { return flush("MPI_Win_flush_local_all", win, NONE); }
 
-// Memory is one; a loop until another rank has stored something there takes time.
+// Memory is shared, so nothing is copied; a loop that polls for a store of another rank takes time.
 EXPORT int MPI_Win_sync(MPI_Win win) {
     WINDOW_OR_FAIL(window, win);
     (void)window;

@@ -1,5 +1,5 @@
-// Memory of other ranks. Shared memory is read directly; other memory is copied by its own rank while that waits for
-// its turn, which needs no permission of the system.
+// Memory of other ranks. Shared memory is accessed directly; private memory is copied by its owner while that waits for
+// its turn, so that no permission of the system is needed.
 #include "online/one_sided/windows.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/turns.h"
@@ -60,7 +60,7 @@ static void ask(int rank, uint64_t task) {
     }
 }
 
-// An address of a rank as one of ours; NULL where it is that rank's alone.
+// Translate an address of another rank; NULL if that memory is private.
 static void *reachable(int rank, uint64_t mapping, uint64_t address) {
     if (rank == my_rank) return (void *)address;
     const bool is_shared = address >= mapping && address < mapping + ONLINE_MEMORY;

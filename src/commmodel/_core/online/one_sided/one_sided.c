@@ -1,5 +1,5 @@
-// One-sided operations. Their data move when they are called; their time is that of a message that its target takes no
-// part in, to be waited for at the end of the epoch or by a request.
+// One-sided operations. Data move at the call; the time is that of a message without part of the target, and is waited
+// for at the end of the epoch or by a request.
 #include "online/datatypes/reductions.h"
 #include "online/messages/requests.h"
 #include "online/one_sided/windows.h"
@@ -26,7 +26,7 @@ static MPI_Count end_of(MPI_Count count, const struct datatype *type) {
     return (type->extent > 0 ? (count - 1) * type->extent : 0) + type->true_lower + type->true_extent;
 }
 
-// Whether all of it is attached: in one region, or in several that lie side by side.
+// Whether the whole range is attached, in one region or several adjacent ones.
 static bool is_attached_memory(const struct member *member, uint64_t address, MPI_Count length) {
     const uint64_t end = address + (uint64_t)length;
     for (uint64_t offset = member->regions; offset != 0 && address < end;) {
@@ -70,7 +70,7 @@ static void transfer(const struct access *access, int code, MPI_Count bytes, int
     open_transfer(access->window, *name, access->target);
 }
 
-// The predefined datatype of which one consists: accumulates combine its elements.
+// The predefined type that a datatype is made of: accumulates combine elements of it.
 static const struct datatype *basic_of(const struct datatype *type) {
     return type->is_basic ? type : datatype_of(type->basic);
 }
@@ -108,7 +108,7 @@ static int operate(const char *call, struct access *access, MPI_Aint displacemen
                          combines ? target_data : origin_data);
         }
         free(origin_data);
-        const MPI_Count small = 16;  // travels with the request for the answer
+        const MPI_Count small = 16;  // travels with the request
         if (changes && !(result && bytes <= small)) transfer(access, PUT, bytes, &name);
         if (result) transfer(access, GET, bytes, &name);
         leave();

@@ -1,4 +1,4 @@
-// Windows: what their parts share. What all ranks of a window know of it lies in shared memory.
+// Windows. What all ranks know of a window lies in shared memory.
 #pragma once
 
 #include "online/datatypes/datatypes.h"
@@ -10,7 +10,7 @@ struct member {        // of a window, what its rank has exposed
     uint64_t mapping;  // where that rank has the shared memory
     MPI_Aint size, unit;
     uint64_t regions;  // attached ones
-    int32_t holders;   // of its lock: how many share it, ALONE for a single one
+    int32_t holders;   // of the lock: number of shared holders, or ALONE
     uint64_t first_waiter, last_waiter;
 };
 
@@ -43,7 +43,7 @@ struct window {
     MPI_Info info;
     char name[MPI_MAX_OBJECT_NAME];
     // Epochs.
-    bool is_fenced;      // since a fence, until the next that says so
+    bool is_fenced;      // between fences
     bool is_all_locked;  // by MPI_Win_lock_all
     char *locks;         // of each target
     int lock_count;
@@ -71,7 +71,7 @@ static inline int member_rank(const struct window *window, int target) {
 bool has_access(const struct window *window, int target);
 bool has_epoch(const struct window *window);
 void open_transfer(struct window *window, int name, int target);
-void settle(void);  // until the simulator has carried out all so far: what follows is in the order of its time
+void settle(void);  // wait until the simulator has executed all operations so far
 
 // ---- memory.c: memory of any rank
 

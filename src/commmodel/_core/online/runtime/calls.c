@@ -27,11 +27,6 @@ void leave(void) {
     leave_turn();
 }
 
-int leave_with(int error) {
-    leave();
-    return error;
-}
-
 _Noreturn void missing(const char *name) {
     if (is_attached()) this_rank->call_site = call_site(name);
     abort_all(2, "%s is not simulated yet", name);

@@ -7,7 +7,10 @@ extern const char *call_name;  // current or last MPI function
 
 void enter(const char *name);  // at the beginning of each call that takes simulated time
 void leave(void);
-int leave_with(int error);                 // leave, with the result of the call
+static inline int leave_with(int error) {
+    leave();
+    return error;
+}
 _Noreturn void missing(const char *name);  // a function that is not simulated
 
 struct thread_call {  // that a thread is in

@@ -1,4 +1,4 @@
-// Notes what a program does that simulated time knows nothing of: other clocks, threads, libraries with threads.
+// Detects what simulated time does not cover: other clocks, threads, threaded libraries.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@ static bool is_executable_python(void) { return dlsym(RTLD_DEFAULT, "Py_IsInitia
 
 static bool has_to_look(void) { return is_attached() && world->clock[0] == 0 && this_rank->state == ONLINE_ALIVE; }
 
-// Whether MPI has begun, so that it is noted.
+// Whether MPI is initialised: before that nothing is noted.
 EXPORT int commmodel_note_clock(const char *site) {
     if (has_to_look()) snprintf(world->clock, sizeof world->clock, "%s", site);
     return is_attached();
@@ -24,7 +24,7 @@ EXPORT void commmodel_note_blas(void) {
     if (is_attached()) world->blas = 1;
 }
 
-// Whether it is the program that reads a clock, or a library in its name. Python says itself who does.
+// Whether the program itself reads the clock, not a library. For Python, the interpreter tells.
 static void look_at(const char *function, const void *caller) {
     static const char *const LIBRARIES[] = {"libstdc++", "libgomp", "libgfortran"};
     static int is_python = -1;
@@ -69,7 +69,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
     return next(thread, attributes, start, argument);
 }
 
-// At the end of a program: whether it has loaded what could have more threads.
+// At the end of a program: whether it has loaded a BLAS or OpenMP, which may have threads.
 void look_for_blas(void) {
     static const char *const LIBRARIES[] = {"blas", "libmkl", "libgomp", "libiomp", "libomp"};
     FILE *maps = is_executable_python() ? NULL : fopen("/proc/self/maps", "r");

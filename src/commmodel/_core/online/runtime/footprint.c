@@ -1,8 +1,8 @@
-// What a rank takes of the machine's memory: noted by the first ranks, from which that of all is estimated.
+// Memory use of a rank: measured on the first ranks, and extrapolated to all.
 #include "online/runtime/notes.h"
 #include "online/runtime/turns.h"
 
-// The sum of a field, in bytes, over all parts of a file of /proc but those of the memory that ranks share.
+// Sum of a field of a file of /proc in bytes, without the memory that ranks share.
 static uint64_t sum_of(const char *path, const char *field) {
     FILE *file = fopen(path, "r");
     if (file == NULL) return 0;

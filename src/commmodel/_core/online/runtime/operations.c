@@ -59,7 +59,7 @@ static void act_at(int code, int peer, int tag, uint64_t offset) {
 
 void act_collective(int tag, uint64_t call) { act_at(ONLINE_COLLECTIVE, 0, tag, call); }
 
-// Before all of its collectives, in a batch or not.
+// Directly into the ring: the definition precedes all collectives of the communicator, also those in a batch.
 void define_communicator(uint64_t call) {
     put_in_ring((struct online_operation){ONLINE_COLLECTIVE, 0, NONE, NONE, {.offset = call}});
 }
@@ -114,8 +114,8 @@ void ask_done(int count, const int *names, bool *done) {
     online_free(world, at);
 }
 
-// The first poll that finds nothing takes no time; those after it wait for a change, but not for ever, as something
-// else than messages may end the loop.
+// The first unsuccessful poll takes no time; later ones wait for an event, up to a limit that grows, as the loop may
+// end for another reason than a message.
 void before_poll(void) {
     if (pause_seconds == 0.0) return;
     progress();

@@ -1,4 +1,4 @@
-// Computation that takes as long as in a recording of the same program: so long before each of its calls.
+// Replays the computation times of a recording of the same program, call by call.
 #include "online/runtime/charges.h"
 
 enum { CACHED = 256, NOT_COMPARED = -1 };

@@ -18,16 +18,16 @@
 
 #define ONLINE_MEMORY (1ull << 38)  // reserved addresses; what is not touched takes no memory
 #define ONLINE_MAGIC 0x636f6d6d6d6f6401ull
-#define ONLINE_RING 512     // operations of a rank that the simulator has yet to carry out
+#define ONLINE_RING 512     // operations of a rank that the simulator has not executed yet
 #define ONLINE_BUCKETS 256  // of a rank's channels
 #define ONLINE_CONTEXTS 2048
 #define ONLINE_COLLECTIVE 100  // code: a collective whose call stands at `offset`
 #define ONLINE_BATCH 101       // code: wait for the batch that stands at `offset`
-#define ONLINE_BESIDE 102      // code: begin all batches beside what the rank does
+#define ONLINE_BESIDE 102      // code: begin all pending batches concurrently with the rank's own operations
 #define ONLINE_CLASSES 40
 #define ONLINE_NAME 128
-#define ONLINE_KEPT (1ull << 27)  // bytes of large blocks that keep their memory while they are free
-#define ONLINE_MEASURED 2         // ranks whose memory is looked at: the first may hold more than the others
+#define ONLINE_KEPT (1ull << 27)  // bytes of large free blocks whose pages are kept
+#define ONLINE_MEASURED 2         // ranks whose memory use is measured: the first may hold more than the others
 
 enum online_state { ONLINE_UNBORN, ONLINE_ALIVE, ONLINE_FINALIZED, ONLINE_ABORTED };
 enum online_question { ONLINE_NOTHING, ONLINE_DONE, ONLINE_MESSAGE };
@@ -90,10 +90,10 @@ struct online_rank {
     uint32_t calls;                    // of MPI that take time, so far
     uint64_t call_site;                // of the last of them: a text, as of `call_sites`
     uint32_t head, tail;               // of the ring: the rank adds at the head
-    int32_t is_ahead;                  // has got its turn from another rank, so that its operations are not over yet
-    int32_t missing;                   // messages, all of which it waits for
+    int32_t is_ahead;                  // its turn came from another rank: simulated time lags behind its operations
+    int32_t missing;                   // messages that it still waits for
     int32_t open_receives;             // receives matched by the rank, not by the simulator
-    int32_t takes_any_tag;             // the only open receive is one of any tag
+    int32_t takes_any_tag;             // the only open receive has MPI_ANY_TAG
     int32_t next_ready, next_waiting;  // ranks in lists, from 1 on
     // A question to the simulator, answered when the rank gets its turn.
     int32_t question;
@@ -106,8 +106,8 @@ struct online_rank {
     int32_t report_count, report_room;
     uint64_t buckets[ONLINE_BUCKETS];  // channels, by source and tag
     uint64_t recorded;                 // computation
-    uint64_t memory;                   // bytes that it shares with none, of the first ranks
-    uint64_t task;                     // of another rank, in memory that it alone has (memory.c)
+    uint64_t memory;                   // private bytes, of the first ranks
+    uint64_t task;                     // copy that another rank asks for, in this rank's private memory (memory.c)
     char host[ONLINE_NAME];
     int32_t host_number;
     struct online_operation ring[ONLINE_RING];
@@ -125,22 +125,22 @@ struct online_world {
     double now;                       // simulated time of the rank that has the turn
     double compute_factor;            // simulated seconds of a second of computation
     uint64_t heap, free_blocks[ONLINE_CLASSES];
-    uint64_t kept_bytes;                 // bytes of large free blocks that have their memory still
+    uint64_t kept_bytes;                 // bytes of large free blocks whose pages are kept
     int32_t contexts[ONLINE_CONTEXTS];   // how many ranks use each
     int32_t communicators;               // numbers given so far
     uint64_t instances[ONLINE_BUCKETS];  // open collective calls, by communicator and number
     uint64_t group_calls;                // open calls of new_communicators.c
     uint32_t next_call_tag;              // below FIRST_CALL_TAG
-    int32_t has_used_all_tags;           // so that they begin again
+    int32_t has_used_all_tags;           // they are reused from the first on
     uint64_t partitioned_tags;           // list of partitioned.c
     uint64_t keyvals;
     uint64_t samples, folded;  // lists of samples.c
     uint64_t recorded_names;   // of calls, ONLINE_NAME bytes each; 0: computation is measured
     int32_t recorded_name_count;
     int32_t threads, blas;  // whether a rank has started a thread, and may have more in its BLAS
-    char clock[256];        // which one that is not simulated a rank has read, and where, as `call_sites`; else empty
-    uint64_t windows;       // what ranks share of each
-    int32_t has_windows;    // since one has been made
+    char clock[256];   // a clock that is not simulated and that a rank has read, and where, as `call_sites`; else empty
+    uint64_t windows;  // what ranks share of each
+    int32_t has_windows;  // since one has been made
     char error[256];
     struct online_rank rank[];
 };
@@ -160,8 +160,8 @@ static inline void online_wake(int32_t *turn) {
     syscall(SYS_futex, turn, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-// Wait for a turn, and take it; 0 where it did not come within so many nanoseconds (negative: no end). All share one
-// processor: to spin would keep it from the process whose turn it is.
+// Wait for a turn, and take it; 0 if it did not come within `nanoseconds` (negative: no limit). Does not spin: the
+// process that has the turn may need this processor.
 static inline int online_wait(int32_t *turn, long nanoseconds) {
     struct timespec limit = {nanoseconds / 1000000000, nanoseconds % 1000000000};
     if (!__atomic_load_n(turn, __ATOMIC_ACQUIRE)) {

@@ -30,7 +30,7 @@ static inline uint64_t online_allocate(struct online_world *world, uint64_t size
     return offset + sizeof(struct online_block);
 }
 
-// A block that is about to be filled. A read fault maps up to 16 pages that exist already, a write fault one.
+// A block that is about to be filled. Touch it by reads: a read fault maps up to 16 existing pages, a write fault one.
 static inline void *online_at_filled(struct online_world *world, uint64_t offset, uint64_t size) {
     volatile const char *const at = (const char *)online_at(world, offset);
     for (uint64_t i = 0; i < size; i += 1 << 16) (void)at[i];

@@ -1,7 +1,7 @@
 // Several threads of a rank that call MPI: one of them at a time, and while one waits the others go on.
 //
-// A rank has one order of operations, so a thread does not wait in it: it asks whether it is done, and lets simulated
-// time go on where no other thread can do anything before, as each of them waits in MPI too, or sleeps.
+// A rank has one sequence of operations, so a thread does not block it: it polls for completion, and lets simulated
+// time advance only when every other thread waits in MPI or sleeps.
 #define _GNU_SOURCE
 #include "online/runtime/threads.h"
 
@@ -14,14 +14,14 @@
 #include "online/runtime/turns.h"
 
 enum { MOST = 256 };                      // threads that wait at once
-static const double LONGEST_SLEEP = 1.0;  // s; a thread that sleeps for longer is taken for one that waits
+static const double LONGEST_SLEEP = 1.0;  // s; a thread that sleeps longer counts as waiting
 
 static struct {
     pid_t thread;
     uint64_t change;
 } waiters[MOST];
 static int waiter_count;
-static uint64_t changes;  // of what a thread that waits asks for: since then it has to ask again
+static uint64_t changes;  // so far; a waiting thread polls again after each
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static bool may_be_several, are_several;
 static _Thread_local bool has_turn;
@@ -67,7 +67,7 @@ static bool sleeps_for_a_time(pid_t thread) {
     return call == SYS_clock_nanosleep || call == SYS_nanosleep || (call == SYS_futex && arguments[3] != 0);
 }
 
-// Whether a thread, which is not in MPI, can do nothing before another one does.
+// Whether a thread outside MPI is blocked until another thread acts.
 static bool sleeps(pid_t thread, bool is_late) {
     char line[512];
     if (!read_line(thread, "stat", line, sizeof line)) return true;  // it has ended

@@ -3,7 +3,7 @@
 
 #include "online/online.h"
 
-void allow_threads(bool are_allowed);  // to call MPI at once
+void allow_threads(bool are_allowed);  // support MPI_THREAD_MULTIPLE
 void note_thread(void);
 bool has_threads(void);  // that may call MPI at once
 void note_change(void);  // in the rank's operations, for which a thread may wait

@@ -32,12 +32,12 @@ void attach(void) {
     const char *setting = getenv("COMMMODEL_ONLINE");
     int descriptor;
     if (setting == NULL || sscanf(setting, "%d:%d", &descriptor, &my_rank) != 2) {
-        fprintf(stderr, "commmodel: a program of a simulation was started outside it\n");
+        fprintf(stderr, "commmodel: this program has the simulator's MPI library: start it with commmodel simulate\n");
         _exit(3);
     }
     world = mmap(NULL, ONLINE_MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
     if (world == MAP_FAILED || world->magic != ONLINE_MAGIC) {
-        fprintf(stderr, "commmodel: rank %d has not the memory of its simulation\n", my_rank);
+        fprintf(stderr, "commmodel: rank %d cannot map the memory of its simulation\n", my_rank);
         _exit(3);
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -54,10 +54,10 @@ void attach(void) {
 
 void check_process(const char *call) {
     if (!is_rank) abort_all(1, "commmodel: %s before MPI_Init", call);
-    if (is_forked) abort_all(2, "commmodel: %s in a process that a rank has forked", call);
+    if (is_forked) abort_all(2, "commmodel: %s in a forked process: only the rank itself may call MPI", call);
 }
 
-// Ends with the process that has started this one, before MPI begins already.
+// End with the parent process, even before MPI is initialised.
 __attribute__((constructor)) static void end_with_parent(void) {
     if (getenv("COMMMODEL_ONLINE") != NULL) prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
@@ -79,7 +79,7 @@ _Noreturn void abort_all(int code, const char *format, ...) {
     for (;;) pause();
 }
 
-// A rank whose data have come has the next turn, else the simulator.
+// The next turn goes to a rank whose data have come, else to the simulator.
 void pass_turn(void) {
     const int32_t next = world->first_ready;
     if (next == 0) {
@@ -93,7 +93,7 @@ void pass_turn(void) {
     online_wake(&rank->turn);
 }
 
-// Not where ranks share memory: there the order of what they do is that of simulated time.
+// Not with windows: ranks that share memory must act in the order of simulated time.
 void make_ready(int rank) {
     if (world->has_windows) return;
     world->rank[rank].next_ready = 0;

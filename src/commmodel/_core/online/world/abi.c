@@ -1,4 +1,4 @@
-// What a program may ask of the library's ABI, which is that of MPICH and not the standard one.
+// Queries of the ABI: it is MPICH's, not the standard one.
 #include "online/objects/info.h"
 
 EXPORT int MPI_Abi_get_version(int *abi_major, int *abi_minor) {

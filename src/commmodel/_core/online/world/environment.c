@@ -26,7 +26,8 @@ static void finish(void) {
 
 void prepare_library(void) {
     if (is_attached()) {
-        if (this_rank->state == ONLINE_FINALIZED) abort_all(1, "rank %d begins MPI again after its end", my_rank);
+        if (this_rank->state == ONLINE_FINALIZED)
+            abort_all(1, "rank %d initialises MPI again after MPI_Finalize", my_rank);
         return;
     }
     turn_hooks = (struct turn_hooks){take_reports, serve};

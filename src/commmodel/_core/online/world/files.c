@@ -1,4 +1,4 @@
-// Files: they are opened and closed, so that programs that only hold one run on; reading and writing is not simulated.
+// Files can be opened and closed; reading and writing is not simulated.
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -118,5 +118,3 @@ EXPORT int MPI_File_call_errhandler(MPI_File file, int errorcode) {
 
 EXPORT MPI_Fint MPI_File_c2f(MPI_File file) { return file ? file->handle : 0; }
 EXPORT MPI_File MPI_File_f2c(MPI_Fint handle) { return handle ? object_of(FILES, handle) : MPI_FILE_NULL; }
-EXPORT int MPI_File_toint(MPI_File file) { return MPI_File_c2f(file); }
-EXPORT MPI_File MPI_File_fromint(int handle) { return MPI_File_f2c(handle); }

@@ -1,4 +1,4 @@
-// Sessions: a program's ranks by names of process sets, beside or in place of MPI_Init.
+// Sessions and their process sets, beside or in place of MPI_Init.
 #include "online/objects/families.h"
 #include "online/objects/handles.h"
 #include "online/runtime/allocation.h"
