@@ -14,8 +14,8 @@ import commmodel
 from commmodel import cli
 
 BASE = {
-    "arguments", "documents", "errors", "files", "frames", "interruption", "lazy", "sites", "spellings", "streams",
-    "units", "statistics", "values",
+    "arguments", "documents", "errors", "files", "frames", "interruption", "lazy", "plugins", "sites", "spellings",
+    "streams", "units", "statistics", "values",
 }  # fmt: skip
 """Anything may import these."""
 MAY_IMPORT = {
@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "frames": {"errors", "units"},
     "interruption": set(),
     "lazy": set(),
+    "plugins": {"errors"},
     "sites": set(),
     "spellings": set(),
     "streams": {"errors"},

@@ -26,6 +26,7 @@ INTERNAL = {
     "frames",
     "interruption",
     "lazy",
+    "plugins",
     "pytest_plugin",
     "sites",
     "spellings",

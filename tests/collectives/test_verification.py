@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from commmodel.collectives import ALGORITHMS, Problem, algorithm
 from commmodel.collectives.algorithms.blocks import piece_sizes
 from commmodel.collectives.schedule import Access, Round
-from commmodel.collectives.verification import ScheduleError, verify
+from commmodel.collectives.verification import ScheduleError, verify_rounds
 from commmodel.errors import InputError
 
 EVERY = [(operation, name) for operation, entry in ALGORITHMS.items() for name in entry if not entry[name].stages]
@@ -53,7 +53,7 @@ def without(rounds_given, index):
 
 def wrong(operation, rounds, problem):
     try:
-        verify(operation, rounds, problem)
+        verify_rounds(operation, rounds, problem)
     except ScheduleError:
         return True
     return False
@@ -77,7 +77,7 @@ def superfluous(operation, name, rounds, number, index):
 @pytest.mark.parametrize(("operation", "name"), EVERY)
 def test_a_message_that_is_missing_is_noticed(operation, name):
     rounds, problem = rounds_of(operation, name)
-    verify(operation, rounds, problem)
+    verify_rounds(operation, rounds, problem)
     value = 0
     for number, index in every_message(rounds):
         spoilt = [*rounds[:number], without(rounds[number], index), *rounds[number + 1 :]]
@@ -98,7 +98,7 @@ def test_a_message_of_a_byte_too_much_is_noticed(operation, name):
         with pytest.raises(
             ScheduleError, match=rf"round {number}: {entry.sender[index]} -> {entry.receiver[index]}: .*bytes"
         ):
-            verify(operation, spoilt, problem)
+            verify_rounds(operation, spoilt, problem)
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,9 @@ def test_what_is_combined_twice_is_noticed(operation, name):
             with pytest.raises(
                 ScheduleError, match=rf"round {number + 1}: \d+ -> \d+: block \d+ has the data of \d.* already"
             ):
-                verify(operation, [*rounds[: number + 1], entry, *rounds[number + 1 :]], problem)
+                verify_rounds(operation, [*rounds[: number + 1], entry, *rounds[number + 1 :]], problem)
     with pytest.raises(ScheduleError, match=r"already|not of"):
-        verify(operation, [rounds[0], *rounds], problem)
+        verify_rounds(operation, [rounds[0], *rounds], problem)
 
 
 @pytest.mark.parametrize(("operation", "name"), [entry for entry in EVERY if entry[0] in COMBINING])
@@ -148,7 +148,7 @@ def test_combined_bytes_that_are_not_those_received_are_noticed(operation, name)
         if entry.combine:
             spoilt = [*rounds[:number], replace(entry, reduced=entry.reduced - 1), *rounds[number + 1 :]]
             with pytest.raises(ScheduleError, match=rf"round {number}: process \d combines \d+ bytes, but it got \d+"):
-                verify(operation, spoilt, problem)
+                verify_rounds(operation, spoilt, problem)
 
 
 @pytest.mark.parametrize(("operation", "name"), [entry for entry in EVERY if entry[0] in COMBINING])
@@ -199,7 +199,7 @@ NOBODY = np.empty(0, dtype=np.int64)
 )
 def test_the_message_says_where_it_is_wrong(rounds, message):
     with pytest.raises(ScheduleError) as raised:
-        verify("bcast", rounds, TWO)
+        verify_rounds("bcast", rounds, TWO)
     assert message in str(raised.value)
 
 
@@ -210,11 +210,11 @@ def test_data_sent_in_a_round_are_those_from_before_it():
     count = len({0, 3, 6, 9} | {0, 5, 9}) - 1
     spoilt = replace(at_once, blocks=lambda _: range(count))
     with pytest.raises(ScheduleError, match="round 0: 1 -> 2: the sender does not hold block 0"):
-        verify("bcast", [spoilt], problem)
+        verify_rounds("bcast", [spoilt], problem)
     one_by_one = [
         Round(np.array([rank]), np.array([rank + 1]), np.array([9]), lambda _: range(count)) for rank in range(2)
     ]
-    verify("bcast", one_by_one, problem)
+    verify_rounds("bcast", one_by_one, problem)
 
 
 def test_rounds_in_another_order_are_noticed():
@@ -232,7 +232,7 @@ def test_an_operation_that_there_is_not_is_refused():
     with pytest.raises(
         InputError, match=r"'broadcast' is no collective operation: did you mean bcast\? Choose one of barrier, bcast"
     ):
-        verify("broadcast", [], TWO)
+        verify_rounds("broadcast", [], TWO)
 
 
 def test_memory_is_read_of_processes_that_are_known_to_have_begun():
@@ -242,13 +242,13 @@ def test_memory_is_read_of_processes_that_are_known_to_have_begun():
         np.array([0, 1]), np.array([1, 0]), np.zeros(2, np.int64), is_control=True,
         accesses=lambda: [Access(0, 1, block, block), Access(1, 0, (0,), (0,))],
     )  # fmt: skip
-    verify("allgather", [exchange], problem)
+    verify_rounds("allgather", [exchange], problem)
     with pytest.raises(ScheduleError, match="round 0: 0 reads the memory of 1, which may not have begun"):
-        verify("allgather", [replace(exchange, sender=np.array([0, 0]), receiver=np.array([1, 1]))], problem)
+        verify_rounds("allgather", [replace(exchange, sender=np.array([0, 0]), receiver=np.array([1, 1]))], problem)
     with pytest.raises(ScheduleError, match="round 0: 1 -> 0: the sender does not hold block 0"):
-        verify("allgather", [replace(exchange, accesses=lambda: [Access(0, 1, (0,), (0,))])], problem)
+        verify_rounds("allgather", [replace(exchange, accesses=lambda: [Access(0, 1, (0,), (0,))])], problem)
     with pytest.raises(ScheduleError, match="round 0: 0 -> 1: 8 bytes, but its blocks have 0"):
-        verify("allgather", [replace(exchange, size=np.array([8, 8]), is_control=False)], problem)
+        verify_rounds("allgather", [replace(exchange, size=np.array([8, 8]), is_control=False)], problem)
 
 
 def test_what_is_combined_from_memory_is_counted_and_counted_once():
@@ -259,8 +259,8 @@ def test_what_is_combined_from_memory_is_counted_and_counted_once():
     added = Round(
         reducer=rank, reduced=size, accesses=lambda: [Access(1, 0, ids, ids, True), Access(0, 1, ids, ids, True)]
     )
-    verify("allreduce", [result, added], problem)
+    verify_rounds("allreduce", [result, added], problem)
     with pytest.raises(ScheduleError, match="round 1: process 1 combines 7 bytes, but it got 8"):
-        verify("allreduce", [result, replace(added, reduced=np.array([8, 7]))], problem)
+        verify_rounds("allreduce", [result, replace(added, reduced=np.array([8, 7]))], problem)
     with pytest.raises(ScheduleError, match="round 2: 0 -> 1: block 0 has the data of 0, 1 already"):
-        verify("allreduce", [result, added, added], problem)
+        verify_rounds("allreduce", [result, added, added], problem)

@@ -49,6 +49,7 @@ UNIQUE = {
     "RecordedActions": "reads a recording piece by piece",
     "RecordedComputation": "reads a recording piece by piece",
     "Recording": "reads a recording piece by piece",
+    "Round": "holds functions of an algorithm",
     "SampledBlock": "part of a running program",
     "Scaling": "a fixture",
     "Scenario": "holds what makes the program",

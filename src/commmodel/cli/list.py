@@ -86,7 +86,7 @@ def _algorithms() -> list[Row]:
     return [
         {"name": f"{operation} {name}", "operation": operation, "algorithm": name, "summary": summary(operation, name)}
         for operation, names in ALGORITHMS.items()
-        for name in names
+        for name in names.loaded()
     ]
 
 

@@ -5,7 +5,7 @@ send it, waits for all of it, and then copies or combines what it got. It enters
 no process waits for others than those it exchanges messages with, so processes may be in different rounds. Everything
 is an array over the messages of the round, so that a schedule of a million messages is built in a moment.
 
-What moves is named by blocks (`commmodel.collectives.algorithms.blocks`), so that `verify` can run a schedule on
+What moves is named by blocks (`commmodel.collectives.algorithms.blocks`), so that `verify_rounds` can run a schedule on
 symbols and see whether the right data arrive. An algorithm is a function from a `Problem` to rounds. Main entry:
 `build`, in `commmodel.collectives`.
 """
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from commmodel.arguments import enough_memory, whole
 from commmodel.collectives.operation import ELEMENT_SIZE, OPERATORS, Operator
 from commmodel.errors import InputError, choice_of
-from commmodel.values import Value
+from commmodel.values import OneLine, Value
 
 Integers = NDArray[np.int64]
 NONE: Integers = np.empty(0, dtype=np.int64)
@@ -99,7 +99,7 @@ class Access(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Round:
+class Round(OneLine):
     """Messages between two waits, and the memory work after them."""
 
     sender: Integers = field(default_factory=lambda: NONE)

@@ -1,4 +1,6 @@
-"""Verification of schedules: whether the right data arrive, by running them on symbols. Main entry: `verify`.
+"""Verification of schedules: whether the right data arrive, by running them on symbols.
+
+Main entries: `verify` for an algorithm, `verify_rounds` for the rounds of one problem.
 
 Every process holds blocks (`commmodel.collectives.algorithms.blocks` names them), and of each the set of processes
 whose data are in it. A message carries what its sender held before the round. Afterwards every process must hold what
@@ -11,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from commmodel.collectives.algorithms.blocks import piece_sizes
+from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Problem, Round
 from commmodel.errors import InputError
@@ -23,7 +26,42 @@ class ScheduleError(InputError):
     """A schedule that does not implement its operation; names round, sender, receiver and block."""
 
 
-def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
+def verify(operation: str, algorithm: str, processes: int, message_size: int | None = None) -> None:
+    """Run an algorithm on symbolic blocks, for several roots and sizes; raise `ScheduleError` at the first error.
+
+    Parameters
+    ----------
+    operation, algorithm : str
+        Words of `commmodel.collectives.ALGORITHMS`.
+    processes : int
+        P.
+    message_size : int, optional
+        n in bytes; by default 0, 1, and sizes that P divides and does not divide, whole and in segments.
+
+    Raises
+    ------
+    InputError
+        There is no such algorithm, or not for so many processes.
+    ScheduleError
+        As of `verify_rounds`; it begins with the problem.
+
+    Examples
+    --------
+    >>> verify("allreduce", "ring", 6)
+    """
+    make, has_root = algorithm_of(operation, algorithm), operation_of(operation).has_root
+    sizes = [(0, None), (1, None), (8 * processes, None), (8 * processes + 3, 8)]
+    for root in sorted({0, processes // 2, processes - 1} if has_root else {0}):
+        for size, segment_size in sizes if message_size is None else [(message_size, None)]:
+            problem = Problem(processes, size, root, segment_size)
+            try:
+                verify_rounds(operation, make(problem), problem)
+            except ScheduleError as error:
+                title = f"{operation} {algorithm}, {processes} processes, {size} bytes"
+                raise ScheduleError(f"{title}{f', root {root}' * has_root}: {error}") from None
+
+
+def verify_rounds(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
     """Run rounds on symbolic blocks; raise `ScheduleError` at the first error.
 
     Local copies are not followed, since a block is named by what it is and not by where it lies.
@@ -48,8 +86,8 @@ def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
         should.
 
     >>> from commmodel.collectives.algorithms.broadcast import chain
-    >>> verify("bcast", chain(Problem(3, 8)), Problem(3, 8))
-    >>> verify("bcast", list(chain(Problem(3, 8)))[1:], Problem(3, 8))
+    >>> verify_rounds("bcast", chain(Problem(3, 8)), Problem(3, 8))
+    >>> verify_rounds("bcast", list(chain(Problem(3, 8)))[1:], Problem(3, 8))
     Traceback (most recent call last):
     commmodel.collectives.verification.ScheduleError: round 0: 1 -> 2: the sender does not hold block 0
     """

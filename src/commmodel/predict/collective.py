@@ -447,7 +447,7 @@ def algorithms(
     _check(machine, operation, problem, path, model)
     predictions = []
     problems: list[InputError] = []
-    for name in ALGORITHMS[operation]:
+    for name in ALGORITHMS[operation].loaded():
         try:
             levels = selection.with_levels(_selector(machine, None), operation, name, problem)
             predictions.append(_predicted(_task(machine, operation, name, levels, path), model, "fastest"))

@@ -108,11 +108,20 @@ def vector_round(
     receiver: Integers,
     low: Integers | int,
     high: Integers | int,
+    *,
     combine: bool = False,
 ) -> Round:
     """Return a round in which each message carries the bytes from `low` up to `high` of the vector.
 
-    A receiver that combines gets one message at most.
+    Parameters
+    ----------
+    problem : Problem
+    sender, receiver : array of int64, shape (messages,)
+        Ranks.
+    low, high : array of int64 or int
+        Bytes at which the vector is cut: multiples of ⌈n / P⌉ or of the segment size, or n.
+    combine : bool
+        Whether a receiver combines them with what it has; it then gets one message at most.
 
     >>> one = vector_round(Problem(2, 10), np.array([0]), np.array([1]), 5, 10)
     >>> one.size.tolist(), list(one.blocks(0))
@@ -143,11 +152,20 @@ def block_round(
     receiver: Integers,
     first: Integers,
     count: Integers | int = 1,
+    *,
     combine: bool = False,
 ) -> Round:
     """Return a round in which each message carries `count` blocks of n bytes, those of rank `first` and following.
 
-    Behind rank P - 1 comes rank 0. A receiver that combines gets one message at most.
+    Parameters
+    ----------
+    problem : Problem
+    sender, receiver : array of int64, shape (messages,)
+        Ranks.
+    first, count : array of int64 or int
+        The blocks of each message; behind rank P - 1 comes rank 0.
+    combine : bool
+        Whether a receiver combines them with what it has; it then gets one message at most.
 
     >>> one = block_round(Problem(4, 10), np.array([0]), np.array([1]), np.array([3]), 2)
     >>> one.size.tolist(), list(one.blocks(0))

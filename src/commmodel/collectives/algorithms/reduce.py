@@ -154,4 +154,4 @@ def hypercube_round(problem: Problem, fold: Fold, exchange: BlockExchange, combi
     sender = from_root(problem, fold.process(exchange.sender))
     receiver = from_root(problem, fold.process(exchange.receiver))
     low, high = (border(problem.message_size, fold.power, block) for block in (exchange.first, exchange.last))
-    return vector_round(problem, sender, receiver, low, high, combine)
+    return vector_round(problem, sender, receiver, low, high, combine=combine)

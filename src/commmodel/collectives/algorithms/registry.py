@@ -1,15 +1,17 @@
 """The table of algorithms, which the modules beside this one fill. Main entries: `algorithm` and `build`.
 
-A new algorithm is a function from a `Problem` to `Round`s under `register` in the module of its operation: that is all.
+A new algorithm is a function from a `Problem` to `Round`s under `register`: here in the module of its operation, or in
+another program, or in a module that a distribution names as an entry point of ``commmodel.algorithms``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from commmodel.collectives.operation import SCHEDULED, ScheduledName, operation
+from commmodel.collectives.operation import SCHEDULED, ScheduledName
+from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Problem, Round, Schedule, Scheduler, flatten
-from commmodel.errors import InputError, choice_of
+from commmodel.plugins import Parts
 from commmodel.values import Value
 
 
@@ -44,7 +46,9 @@ class Algorithm(Value):
         return self.scheduler(problem)
 
 
-ALGORITHMS: dict[str, dict[str, Algorithm]] = {name: {} for name in SCHEDULED}
+ALGORITHMS: dict[str, Parts[Algorithm]] = {
+    name: Parts(f"{name} has no algorithm", "commmodel.algorithms") for name in SCHEDULED
+}
 """Operation -> name -> algorithm."""
 
 
@@ -56,10 +60,37 @@ def register(
     all_pairs_at_once: bool = False,
     stages: tuple[Stage, ...] = (),
 ) -> Callable[[Scheduler], Scheduler]:
-    """Enter the function below into `ALGORITHMS`; its docstring's first line is the summary in the documentation."""
+    """Return a decorator that makes a function from a `Problem` to rounds an algorithm of an operation.
+
+    It is known everywhere by its name; the first line of its docstring is its summary.
+
+    Parameters
+    ----------
+    operation, name : str
+        A word of `OPERATIONS`, and the algorithm's own.
+    needs, all_pairs_at_once, stages
+        As of `Algorithm`.
+
+    Raises
+    ------
+    InputError
+        Where there is no such operation, or another module has an algorithm of this name.
+
+    Examples
+    --------
+    >>> def by_the_root(problem):  # or as a decorator: @register("bcast", "by-the-root")
+    ...     '''The root sends to every process.'''
+    ...     return algorithm("bcast", "linear")(problem)
+    >>> _ = register("bcast", "by-the-root")(by_the_root)
+    >>> build("bcast", "by-the-root", Problem(8, 1024)).messages, summary("bcast", "by-the-root")
+    (7, 'The root sends to every process.')
+    >>> _ = ALGORITHMS["bcast"].pop("by-the-root")
+    """
+    algorithms = ALGORITHMS[operation_of(operation).name]
 
     def enter(scheduler: Scheduler) -> Scheduler:
-        ALGORITHMS[operation][name] = Algorithm(operation, name, scheduler, needs or {}, all_pairs_at_once, stages)
+        part = Algorithm(operation, name, scheduler, needs or {}, all_pairs_at_once, stages)
+        algorithms.add(name, part, scheduler)
         return scheduler
 
     return enter
@@ -78,10 +109,7 @@ def algorithm(operation_name: str, name: str) -> Algorithm:
     InputError
         Naming the algorithms that exist.
     """
-    algorithms = ALGORITHMS[operation(operation_name).name]
-    if name not in algorithms:
-        raise InputError(f"{operation_name} has no algorithm {name!r}: {choice_of(name, algorithms)}")
-    return algorithms[name]
+    return ALGORITHMS[operation_of(operation_name).name][name]
 
 
 def build(operation_name: str, name: str, problem: Problem) -> Schedule:

@@ -172,7 +172,7 @@ def check(path: Path, rules: Sequence[SelectionRule], where: str) -> None:
     """Raise where a rule names an algorithm that its operation lacks, or contradicts itself."""
     for index, rule in enumerate(rules):
         algorithms = ALGORITHMS[rule.operation]
-        if rule.algorithm not in algorithms and rule.algorithm != DEFAULT and not rule.algorithm.startswith(UNKNOWN):
+        if rule.algorithm != DEFAULT and not rule.algorithm.startswith(UNKNOWN) and rule.algorithm not in algorithms:
             problem = f"{rule.operation} has no algorithm {rule.algorithm!r}: {choice_of(rule.algorithm, algorithms)}"
             raise DamagedFileError(path, f"field {where}[{index}].algorithm", problem)
         if (rule.processes_from or 1) > (rule.processes_upto or rule.processes_from or 1):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from commmodel.collectives.algorithms.registry import ALGORITHMS
+from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
 from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.schedule import Problem
 from commmodel.collectives.settings import CollectiveSettings
@@ -117,8 +117,8 @@ def collective(
     title += name + ("" if chooser == "given" else f", as {chooser} picks") + _times(rounds)
     facts = {"operation": operation, "message_size": message_size, "algorithm": name, "chosen_by": chooser}
     title = title[:1].upper() + title[1:]
-    forms = ALGORITHMS.get(operation, {})
-    is_in_levels = algorithm in forms and bool(forms[algorithm].stages) and problem.nodes is None
+    form = None if algorithm is None or is_smpi else algorithm_of(operation, algorithm)
+    is_in_levels = form is not None and bool(form.stages) and problem.nodes is None
     again = partial(collective, place, operation, problem, algorithm=algorithm, rounds=rounds)
     return Workload(count, title, program, facts, on_hosts=on_hosts(chosen_settings, again, is_in_levels))
 

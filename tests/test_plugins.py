@@ -1,0 +1,127 @@
+"""Parts of one's own: the examples of the guide, in a script and as plugins, and plugins that are damaged."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from support.paths import ROOT
+
+from commmodel.errors import InputError
+from commmodel.plugins import Parts
+
+EXAMPLES = ROOT / "docs/examples/extend"
+GUIDE = ROOT / "docs/howto/extend.md"
+
+
+def distribution(folder, group, module, text=None):
+    """Install a module, an example of the guide or a text, as a distribution that names it as an entry point."""
+    if text is None:
+        shutil.copy(EXAMPLES / f"{module}.py", folder)
+    else:
+        (folder / f"{module}.py").write_text(text)
+    about = folder / f"{module}-1.5.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.5\n")
+    (about / "entry_points.txt").write_text(f"[commmodel.{group}]\n{module} = {module}\n")
+
+
+def python(folder, *words):
+    """Run Python with a folder of distributions."""
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, *words]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": path}
+    )
+
+
+def printed(folder, *words):
+    """Return what a program that ends well prints."""
+    done = python(folder, *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def command(folder, words):
+    return python(folder, "-m", "commmodel", *words.split())
+
+
+def test_the_guide_shows_every_example_as_it_is_and_each_is_short():
+    examples = [path for path in EXAMPLES.iterdir() if path.is_file()]
+    assert examples
+    for path in examples:
+        assert f"{{literalinclude}} ../examples/extend/{path.name}\n" in GUIDE.read_text(), path.name
+        assert len(path.read_text().splitlines()) <= 30, path.name
+
+
+def test_an_algorithm_of_a_script_is_verified_built_simulated_and_predicted():
+    text = (
+        "import shifted\n"
+        "from commmodel import collectives, predict, simulate\n"
+        "for p in 1, 2, 5, 8: collectives.verify('allgather', 'shifted', p)\n"
+        "problem = collectives.Problem(8, 1024)\n"
+        "print(collectives.build('allgather', 'shifted', problem).messages)\n"
+        "print(simulate.collective('allgather', 1024, 8, on='graphene', algorithm='shifted').messages)\n"
+        "place = simulate.scenario.machine_of_parameters('L=2500ns,o=1500ns,g=1us,G=6ps')\n"
+        "print(predict.collective(place, 'allgather', problem, algorithm='shifted').messages)"
+    )
+    assert printed(EXAMPLES, "-c", text).split() == ["56"] * 3
+
+
+def test_an_algorithm_of_a_distribution_is_found_where_its_name_is_typed_or_all_are_listed(tmp_path):
+    distribution(tmp_path, "algorithms", "shifted")
+    done = command(tmp_path, "simulate graphene allgather -p 8 -n 1KiB --algorithm shifted --json")
+    assert (done.returncode, json.loads(done.stdout)["messages"]) == (0, 56), done.stderr
+    done = command(tmp_path, "predict L=2500ns,o=1500ns,g=1us,G=6ps allgather -p 8 -n 1KiB --algorithm shifted --json")
+    assert (done.returncode, json.loads(done.stdout)["algorithm"]) == (0, "shifted"), done.stderr
+    rows = json.loads(command(tmp_path, "list algorithms --json").stdout)["algorithms"]
+    summaries = {row["name"]: row["summary"] for row in rows}
+    assert summaries["allgather shifted"] == "In round i process r sends its own block to r + i, for P − 1 rounds."
+
+
+def test_an_algorithm_that_loses_a_block_is_not_verified():
+    text = (EXAMPLES / "shifted.py").read_text().replace("range(1, ", "range(2, ")
+    done = python(
+        EXAMPLES, "-c", f"{text}\nfrom commmodel.collectives import verify\nverify('allgather', 'shifted', 3)"
+    )
+    assert done.stderr.splitlines()[-1] == (
+        "commmodel.collectives.verification.ScheduleError: allgather shifted, 3 processes, 0 bytes: at the end: "
+        "process 0, block 2: has the data of nobody, not of 2"
+    )
+
+
+def test_entry_points_are_left_alone_where_every_name_is_known(tmp_path):
+    distribution(tmp_path, "algorithms", "broken", "raise OSError('no such device')")
+    assert command(tmp_path, "simulate graphene allgather -p 8 -n 1KiB --algorithm ring").returncode == 0
+    assert command(tmp_path, "predict L=2500ns,o=1500ns,g=1us,G=6ps bcast -p 8 -n 1KiB").returncode == 0
+
+
+@pytest.mark.parametrize("words", ["list algorithms", "simulate graphene allgather -p 8 -n 1 --algorithm shfted"])
+def test_a_damaged_distribution_is_named_in_one_line(tmp_path, words):
+    distribution(tmp_path, "algorithms", "broken", "raise OSError('no such device')")
+    done = command(tmp_path, words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "commmodel: broken 1.5: entry point broken of commmodel.algorithms fails: OSError: no such device: repair or "
+        "uninstall broken\n"
+    )
+
+
+def test_a_name_is_taken_once_but_a_module_may_register_it_again():
+    def first():
+        pass
+
+    def second():
+        pass
+
+    second.__module__ = "elsewhere"
+    parts = Parts("unknown colour", "commmodel.nosuch", {"red": 1})
+    parts.add("mauve", 1, first)
+    parts.add("mauve", 2, first)
+    assert parts["mauve"] == 2
+    with pytest.raises(InputError, match=f"'mauve' is a name of {__name__} already: choose another one"):
+        parts.add("mauve", 3, second)
+    with pytest.raises(InputError, match="'red' is a name of commmodel already"):
+        parts.add("red", 3, second)
