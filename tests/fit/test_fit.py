@@ -284,3 +284,13 @@ def test_blue_waters_gives_the_published_fit():
     values = [model.alpha.value, model.R_N.value, model.R_C.value, model.quality.relative_error_sum]
     assert values == pytest.approx([4.0e-6, 6.61e9, 3.76e9, 47.8], rel=3e-3)
     assert change_points(data) == [(256, 512), (4096, 8192)]
+
+
+def test_seed_and_confidence_come_before_those_of_the_settings():
+    measured = measurements(*protocol_change(8192))
+    settings = FitSettings(samples=40, seed=3, confidence=0.8)
+    assert fit_machine(measured, settings=FitSettings(samples=40)) == fit_machine(
+        measured, settings=settings, seed=1, confidence=0.95
+    )
+    with pytest.raises(InputError, match="confidence"):
+        fit_machine(measured, confidence=95)

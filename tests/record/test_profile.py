@@ -2,6 +2,7 @@
 
 import pytest
 from support.logs import end, new_logs, write
+from support.paths import ROOT
 
 from commmodel import record
 
@@ -261,3 +262,12 @@ def test_clocks_that_drift_are_made_one(tmp_path):
         log.clock(int(100 * rate), 100.0 + first)
     profile = profiled(tmp_path, logs)
     assert [rank.waiting for rank in profile.ranks] == pytest.approx([1, 0])
+
+
+def test_methods_of_a_recording_are_the_functions():
+    recording = record.load(ROOT / "tests/frozen/recording-1")
+    assert recording.profile() == record.profile(recording)
+    assert recording.matrix() == record.matrix(recording)
+    rows = recording.profile().to_frame()
+    assert list(rows["place"]) == [site.place for site in recording.profile().sites]
+    assert rows["seconds"].is_monotonic_decreasing

@@ -11,7 +11,7 @@ records what was measured and the errors.
 from collections.abc import Sequence, Set
 from dataclasses import replace
 from importlib.metadata import version
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
@@ -55,6 +55,8 @@ def fit_machine(
     settings: FitSettings | None = None,
     results: Sequence[str] = (),
     mode: SendMode = "blocking",
+    seed: int | None = None,
+    confidence: float | None = None,
 ) -> Machine:
     """Fit every model to each protocol of each path, and recommend one of them.
 
@@ -68,11 +70,13 @@ def fit_machine(
     limits : sequence of int, optional
         Largest message of each protocol but the last, in bytes, instead of what is measured.
     settings : FitSettings, optional
-        Confidence, number of bootstrap samples and seed.
+        Confidence, number of bootstrap samples, seed and loss.
     results : sequence of str, optional
         Names of the files, for the machine's origin.
     mode : {"blocking", "non-blocking"}
         Which records of loggp and plogp to fit.
+    seed, confidence : optional
+        Of the bootstrap and of all intervals, in place of those of the settings.
 
     Raises
     ------
@@ -86,7 +90,10 @@ def fit_machine(
     postal model is fitted to one pair, as a ping-pong would, the others to all numbers of pairs. Configurations that
     were measured very often are pooled first (`commmodel.results.pool`).
     """
-    settings = settings or FitSettings()
+    changes: dict[str, Any] = {"seed": seed, "confidence": confidence}
+    settings = replace(
+        settings or FitSettings(), **{name: value for name, value in changes.items() if value is not None}
+    )
     measurements = _comparable(measurements, mode)
     limits = None if limits is None else _checked_limits(limits)
     segments, tables = _fit_paths(measurements, limits, settings, mode)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -24,6 +24,10 @@ from commmodel.record.calls import CALLS, FINGERPRINTS
 from commmodel.record.clocks import ClockComparison, rank_clock
 from commmodel.record.communicators import Communicator, LocalCommunicator, Runs, View, unify
 from commmodel.sites import Site, resolve
+
+if TYPE_CHECKING:
+    from commmodel.record.matrices import Matrix
+    from commmodel.record.profiles import Profile
 
 HEADER = struct.Struct("<8sIIIIdQqIIQ")
 MAGIC = b"CMRECORD"
@@ -218,6 +222,21 @@ class Recording:
     def ranks(self) -> tuple[int, ...]:
         """Ranks whose log there is."""
         return tuple(self._paths)
+
+    def profile(self) -> "Profile":
+        """Return where the program's communication time goes: `commmodel.record.profile`.
+
+        Its `communication_sites` are the call sites, the costliest first.
+        """
+        from commmodel import record
+
+        return record.profile(self)
+
+    def matrix(self) -> "Matrix":
+        """Return who sends how much to whom: `commmodel.record.matrix`."""
+        from commmodel import record
+
+        return record.matrix(self)
 
     @cached_property
     def _logs(self) -> dict[int, _Log]:

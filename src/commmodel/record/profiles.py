@@ -22,12 +22,13 @@ could take the same message, the two may be exchanged.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from commmodel._core.common.codes import Share
+from commmodel.frames import Tabular, frame
 from commmodel.record.calls import CALLS
 from commmodel.record.communicators import names
 from commmodel.record.files import Recording
@@ -35,6 +36,9 @@ from commmodel.record.matching import analyse
 from commmodel.record.matrices import Matrix, matrix_of
 from commmodel.record.roles import REASONS, is_communication
 from commmodel.values import Value
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["CallProfile", "CommunicatorProfile", "Profile", "RankProfile", "SiteProfile", "SizeProfile", "profile"]
 
@@ -117,7 +121,7 @@ class SizeProfile(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class Profile(Value, msgspec.Struct, frozen=True):
+class Profile(Tabular, Value, msgspec.Struct, frozen=True):
     """What a program's communication costs."""
 
     seconds: float
@@ -151,6 +155,11 @@ class Profile(Value, msgspec.Struct, frozen=True):
         fields = {name: getattr(self, name) for name in self.__struct_fields__ if name != "matrix"}
         result: dict[str, Any] = msgspec.to_builtins(fields)
         return result | {"matrix": self.matrix.to_dict()}
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return the call sites as a pandas DataFrame, the costliest first; `MissingPackageError` without pandas."""
+        names = [name for name in SiteProfile.__struct_fields__ if name != "reasons"]
+        return frame({name: [getattr(site, name) for site in self.sites] for name in names})
 
 
 def profile(recording: Recording) -> Profile:

@@ -8,7 +8,7 @@ and `predict_at` predicts at a scale.
 from typing import TYPE_CHECKING
 
 from commmodel.lazy import attributes
-from commmodel.scaling.checking import CheckResult, MemoryLimit, check
+from commmodel.scaling.checking import CheckResult, MemoryLimit, check, check_values
 from commmodel.scaling.collected import CollectedSeries, collect
 from commmodel.scaling.difference import Difference, Differences, JointVerdict, differences
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline, load, published
@@ -33,7 +33,7 @@ else:
 __all__ = [
     "STATISTICS", "BrokenRule", "CheckResult", "CheckSettings", "CollectedSeries", "Difference", "Differences",
     "Expectation", "Expectations", "Fits", "FunctionRule", "Growth", "Guideline", "JointVerdict", "Judgement",
-    "MemoryLimit", "Model", "ScalePrediction", "Series", "SurfaceModel", "Verdict", "Violation", "check", "collect",
-    "differences", "fit", "fit_surface", "fit_term", "judge", "largest_scale", "load", "model", "parse_growth",
-    "parse_rule", "predict_at", "published", "reduce", "series_over",
+    "MemoryLimit", "Model", "ScalePrediction", "Series", "SurfaceModel", "Verdict", "Violation", "check",
+    "check_values", "collect", "differences", "fit", "fit_surface", "fit_term", "judge", "largest_scale", "load",
+    "model", "parse_growth", "parse_rule", "predict_at", "published", "reduce", "series_over",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Check of measurements against expectations, rules and earlier measurements. Main entry: `check`.
+"""Check of measurements against expectations, rules and earlier measurements. Main entries: `check` and `check_values`.
 
 Source: Shudler and others (2015), Section 2.4 and Table 2. A rule or a slowdown counts where it is beyond what
 measurements scatter; a verdict is that of all models which the data cannot tell apart.
@@ -9,7 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from commmodel.arguments import finite
+import numpy as np
+from numpy.typing import ArrayLike
+
+from commmodel.arguments import finite, numbers
 from commmodel.errors import InputError
 from commmodel.results import Measurements
 from commmodel.results.configurations import Function
@@ -19,12 +22,12 @@ from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline
 from commmodel.scaling.few_launches import confirmed, scatter_of
 from commmodel.scaling.fitting import FEWEST_SCALES
-from commmodel.scaling.growth import ONE, Growth
+from commmodel.scaling.growth import ONE, Growth, parse_growth
 from commmodel.scaling.guidelines import BrokenRule, broken_guidelines
 from commmodel.scaling.limits import ScalePrediction, largest_scale, predict_at
 from commmodel.scaling.permutation import FEWEST_PLAIN
 from commmodel.scaling.search_space import judged_space
-from commmodel.scaling.series import Key, Series, series_over
+from commmodel.scaling.series import Array, Key, Series, series_over
 from commmodel.scaling.settings import CheckSettings, model
 from commmodel.scaling.verdict import Judgement, Verdict, judge_models
 from commmodel.values import Value
@@ -263,6 +266,66 @@ def check(
         (*notes, *missing, *untested, *compared),
         values,
     )
+
+
+def check_values(
+    scales: ArrayLike,
+    values: Sequence[float] | Sequence[Sequence[float]] | Array,
+    expectation: str | Growth,
+    *,
+    metric: str = "time",
+    over: str = "p",
+    at: float | None = None,
+    memory: MemoryLimit | None = None,
+    settings: CheckSettings | None = None,
+) -> CheckedSeries:
+    """Check that values grow as expected over some scales.
+
+    Parameters
+    ----------
+    scales : array_like
+        Values of the parameter, three or more, each ≥ 1.
+    values : array_like
+        At each scale one value, or a row of repetitions.
+    expectation : str or Growth
+        Such as ``"p log p"``, of the parameter.
+    metric : str
+        ``time`` in seconds, ``memory`` in bytes, or another one, without a unit.
+    over : str
+        Name of the parameter.
+    at, memory, settings
+        As of `check`; memory is that of values in bytes.
+
+    Raises
+    ------
+    InputError
+        Where the scales show no growth, values do not belong to them, or an option is none.
+
+    Examples
+    --------
+    >>> p = [2, 4, 8, 16, 32, 64]
+    >>> checked = check_values(p, [1e6 * n for n in p], "log p", metric="memory", memory=MemoryLimit(2**30))
+    >>> checked.verdict, checked.judgement.divergence.text("p"), round(checked.room.scale)
+    ('mismatch', 'p / log p', 1074)
+    """
+    settings = settings or CheckSettings()
+    settings.check()
+    if at is not None:
+        finite("target scale", at, 1)
+    growth = parse_growth(expectation, over) if isinstance(expectation, str) else expectation
+    rows = [np.atleast_1d(numbers("values", row)) for row in (values if np.iterable(values) else [values])]
+    points, count = numbers("scales", scales).ravel(), len(rows)
+    if points.size != count or count < FEWEST_SCALES:
+        raise InputError(
+            f"{points.size} scales, {count} values: give as many of both, at {FEWEST_SCALES} scales or more"
+        )
+    order = np.argsort(points, kind="stable")
+    unit = "B" if "memory" in metric else "s" if "time" in metric else "1"
+    samples = tuple(rows[place][None] for place in order)
+    series = Series("values", metric, unit, over, (), tuple(points[order].tolist()), samples)
+    expected = Expectation(series.name, growth, metric, over)
+    task = _CheckTask({series.key: series}, {}, (over,), [expected], [], {}, settings)
+    return _with_limits(_rows(task)[0][0], at, memory, settings.confidence)
 
 
 def _broken(task: _CheckTask, rows: Iterable[CheckedSeries], at: float | None) -> tuple[list[BrokenRule], list[str]]:
