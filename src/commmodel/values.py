@@ -1,5 +1,6 @@
 """Structs that are compared, hashed and shown by their content, of arrays too. Main entries: `Value`, `OneLine`."""
 
+import sys
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields
 from typing import Any
@@ -24,6 +25,11 @@ class OneLine:
 
     def __repr__(self) -> str:
         return one_line(self)
+
+    def _repr_html_(self) -> str | None:
+        """Return what `commmodel.report` shows of it, for notebooks."""
+        html: str | None = sys.modules["commmodel"].report.notebook.html(self)
+        return html
 
 
 class Value(OneLine):

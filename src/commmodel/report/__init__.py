@@ -13,6 +13,7 @@ from commmodel.errors import MissingPackageError
 from commmodel.lazy import attributes
 
 if TYPE_CHECKING:
+    from commmodel.report import notebook as notebook
     from commmodel.report.overlap.validation_page import write_validation
     from commmodel.report.page import render, write_html
     from commmodel.report.prediction.comparison_page import write_comparison

@@ -10,7 +10,7 @@ from commmodel.frames import Tabular
 from commmodel.results.configurations import BenchOptions, Bytes, Configuration, Count, HugePages, MessagePath, Seconds
 from commmodel.results.words import configuration_words
 from commmodel.statistics import Summary, summarise
-from commmodel.values import Value
+from commmodel.values import OneLine, Value
 
 ThreadLevel = Literal["single", "funneled", "serialized", "multiple"]
 """What threads of a process may do, as MPI_Init_thread names it: MPI_Init gives ``single``."""
@@ -179,7 +179,7 @@ class Launch(Struct, frozen=True):
         return f"Launch({self.header.created}, {library}, {hosts} host(s), {len(self.records)} records)"
 
 
-class Measurements(Tabular, Struct, frozen=True):
+class Measurements(Tabular, OneLine, Struct, frozen=True):
     """All launches of one or several files, in order."""
 
     launches: tuple[Launch, ...]

@@ -60,7 +60,7 @@ def render(
     return render_page(
         name,
         f"Timeline: {name}",
-        "Simulated run" if summaries else "Recorded run",
+        "Simulated run" if summaries or all(timeline.is_simulated for timeline in timelines) else "Recorded run",
         [Section("Results", tuple(tables))],
         [f"model {summary.name}" if summary.result else f"measured: {summary.name}" for summary in summaries],
         "gantt.html",

@@ -41,6 +41,8 @@ class Timeline(Value):
     """Of `commmodel.simulate.result.INTERVAL`, in the order of ranks, and of times for each rank."""
     transfers: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MESSAGE))
     """Of `commmodel.simulate.result.MESSAGE`, in the order in which they were posted; empty where not known."""
+    is_simulated: bool = field(default=False, compare=False)
+    """Whether a simulation has made it, as far as is known."""
 
     def __post_init__(self) -> None:
         rows, sent = self.intervals, self.transfers
@@ -59,7 +61,7 @@ class Timeline(Value):
             Title.
         """
         rows = np.concatenate([result.intervals, _hanging(result)]) if result.blocked else result.intervals
-        return cls(name or result.model, result.ends.size, rows, result.transfers)
+        return cls(name or result.model, result.ends.size, rows, result.transfers, is_simulated=True)
 
     def __repr__(self) -> str:
         """Return the name and the numbers of ranks, intervals and messages."""
