@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.formats.lines import Text, first_line, launch, record, shown
+from commmodel.formats.lines import Text, TextLine, first_line, launch, shown
 from commmodel.results import Configuration, Measurements, Record
 from commmodel.results.configurations import MessagePath, Pairs, PingPong, Stream
 from commmodel.units import parse_counts, parse_rate, parse_size, parse_time
@@ -48,15 +48,15 @@ def recognise(lines: Sequence[str]) -> int:
     return number if "message_size" in [word.lower() for word in _words(line, _separator(line))] else 0
 
 
-def _columns(text: Text, number: int, words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+def _columns(line: TextLine, words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     names = [word.lower() for word in words]
     if twice := [name for name in _COLUMNS if names.count(name) > 1]:
-        raise text.damaged(number, f"column {twice[0]} is there twice; remove one")
+        raise line.damaged(f"column {twice[0]} is there twice; remove one")
     if "message_size" not in names or ("seconds" in names) == ("bandwidth" in names):
         problem = "a header must name message_size and one of seconds and bandwidth, like message_size,seconds,pairs"
-        raise text.damaged(number, problem)
+        raise line.damaged(problem)
     unknown = [name for name in names if name not in _COLUMNS]
-    notes = (text.note(number, f"columns left out, as they are none of ours: {', '.join(unknown)}"),) if unknown else ()
+    notes = (line.note(f"columns left out, as they are none of ours: {', '.join(unknown)}"),) if unknown else ()
     return names, notes
 
 
@@ -67,7 +67,7 @@ def _pairs(word: str) -> int:
     return counts[0]
 
 
-def _record(text: Text, number: int, values: dict[str, str]) -> Record | None:
+def _record(line: TextLine, values: dict[str, str]) -> Record | None:
     """Return a row as a record; None for a bandwidth without bytes."""
     size = parse_size(values["message_size"])
     pairs = _pairs(values.get("pairs") or "1")
@@ -87,7 +87,7 @@ def _record(text: Text, number: int, values: dict[str, str]) -> Record | None:
         if rate == 0:
             raise InputError("a bandwidth must not be 0")
         seconds = pairs * size / rate
-    return record(text, number, _KERNELS[kernel](size, pairs, _PATHS[path]), seconds)
+    return line.record(_KERNELS[kernel](size, pairs, _PATHS[path]), seconds)
 
 
 def parse(text: Text) -> Measurements:
@@ -97,26 +97,24 @@ def parse(text: Text) -> Measurements:
     names: list[str] = []
     notes: tuple[str, ...] = ()
     records = []
-    for number, line in enumerate(text.lines[top - 1 :], start=top):
-        if not line or line[0] == "#":
+    for line in text.numbered(top):
+        if not line.content or line.content[0] == "#":
             continue
         try:
-            words = _words(line, separator)
+            words = _words(line.content, separator)
         except csv.Error as error:
-            raise text.damaged(number, f"{error}; restore the line") from None
+            raise line.damaged(f"{error}; restore the line") from None
         if not names:
-            names, notes = _columns(text, number, words)
+            names, notes = _columns(line, words)
             continue
         if len(words) != len(names):
-            raise text.damaged(number, f"{len(words)} columns, but the header names {len(names)}; restore the line")
+            raise line.damaged(f"{len(words)} columns, but the header names {len(names)}; restore the line")
         try:
-            row = _record(
-                text, number, {name: word for name, word in zip(names, words, strict=True) if name in _COLUMNS}
-            )
+            row = _record(line, {name: word for name, word in zip(names, words, strict=True) if name in _COLUMNS})
         except DamagedFileError:
             raise
         except InputError as error:
-            raise text.damaged(number, f"{error}; correct the line") from None
+            raise line.damaged(f"{error}; correct the line") from None
         if row is not None:
             records.append(row)
     launches = (launch("CSV", ("csv",), records, versions={"csv": "unknown"}),) if records else ()

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal
 
-from commmodel.formats.lines import Text, first_line, launch, measurable, real, shown, whole
+from commmodel.formats.lines import Text, TextLine, first_line, launch, shown
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import RandomPing, RandomPingPong
 
@@ -19,8 +19,8 @@ _CALLS: dict[str, Literal["send", "isend", "receive"]] = {
 }  # fmt: skip
 _ROW = re.compile(rf"({'|'.join(_CALLS)})\s*,\s*\d+\s*,[^,]+,[^,]+")
 _FIELDS = 4
-_Row = tuple[int, str, int, float]
-"""Number of the line, call, bytes, seconds."""
+_Row = tuple[TextLine, str, int, float]
+"""The line, call, bytes, seconds."""
 
 
 def recognise(lines: Sequence[str]) -> int:
@@ -29,39 +29,39 @@ def recognise(lines: Sequence[str]) -> int:
     return first if first and _ROW.fullmatch(lines[first - 1]) else 0
 
 
-def _row(text: Text, number: int, line: str) -> _Row:
-    words = [word.strip() for word in line.split(",")]
+def _row(line: TextLine) -> _Row:
+    words = [word.strip() for word in line.content.split(",")]
     if len(words) != _FIELDS:
-        raise text.damaged(number, f"{len(words)} fields instead of call, bytes, start, duration; restore the line")
+        raise line.damaged(f"{len(words)} fields instead of call, bytes, start, duration; restore the line")
     if words[0] not in _CALLS:
-        raise text.damaged(number, f"the call {shown(words[0])} is none of {', '.join(_CALLS)}; remove the line")
-    size = whole(text, number, words[1], "bytes")
-    real(text, number, words[2], "start")
-    return number, words[0], size, measurable(text, number, real(text, number, words[3], "duration"), "duration")
+        raise line.damaged(f"the call {shown(words[0])} is none of {', '.join(_CALLS)}; remove the line")
+    size = line.whole(words[1], "bytes")
+    line.real(words[2], "start")
+    return line, words[0], size, line.measurable(line.real(words[3], "duration"), "duration")
 
 
-def _round_trips(text: Text, rows: Sequence[_Row]) -> list[tuple[int, float]]:
+def _round_trips(rows: Sequence[_Row]) -> list[tuple[int, float]]:
     """Return size and seconds of each half round trip of a file with alternating sends and receives."""
     pairs = []
     for sent, received in zip(rows[::2], rows[1::2], strict=False):
         if (sent[1], received[1]) != ("MPI_Send", "MPI_Recv") or sent[2] != received[2]:
             wrong = received if sent[1] == "MPI_Send" else sent
             problem = "sends and receives of one size must take turns in a ping-pong; restore the missing line"
-            raise text.damaged(wrong[0], problem)
+            raise wrong[0].damaged(problem)
         pairs.append((sent[2], (sent[3] + received[3]) / 2))
     return pairs
 
 
 def parse(text: Text) -> Measurements:
     """Return a ping-pong, or times inside calls."""
-    rows = [_row(text, number, line) for number, line in enumerate(text.lines, 1) if line and line[0] != "#"]
+    rows = [_row(line) for line in text.numbered() if line.content and line.content[0] != "#"]
     calls: dict[str, list[_Row]] = defaultdict(list)
     for row in rows:
         calls[row[1]].append(row)
     records: list[Record] = []
     pings = [_CALLS[call] for call in calls]
     if {"MPI_Send", "MPI_Recv"} <= calls.keys():
-        halves = [pair for pair in _round_trips(text, rows) if pair[1] > 0]
+        halves = [pair for pair in _round_trips(rows) if pair[1] > 0]
         sizes = tuple(size for size, _ in halves)
         if sizes:
             records.append(Record(RandomPingPong(sizes, "any"), "s", tuple(seconds for _, seconds in halves)))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from commmodel.formats.lines import Text, launch, shown
+from commmodel.formats.lines import TextLine, launch, shown
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Function
 
@@ -59,21 +59,24 @@ def written_metric(metric: str, unit: Unit) -> str:
 class FunctionRecords:
     """Values of a file, by call path, metric and point, in the order in which they first appear."""
 
-    def __init__(self, text: Text) -> None:
-        """Gather the content of `text`."""
-        self._text = text
+    def __init__(self) -> None:
+        """Begin without values."""
         self._samples: dict[tuple[str, str, tuple[tuple[str, float], ...]], list[float]] = {}
         self._names: dict[tuple[str, Unit], str] = {}
 
     def add(
-        self, number: int, callpath: str, metric: str, parameters: Sequence[tuple[str, float]], values: Iterable[float]
+        self,
+        line: TextLine,
+        callpath: str,
+        metric: str,
+        parameters: Sequence[tuple[str, float]],
+        values: Iterable[float],
     ) -> None:
         """Add the values of a line; repeated points are further repetitions."""
         metric_unit = metric_and_unit(metric)
         if self._names.setdefault(metric_unit, metric) != metric:
             other = self._names[metric_unit]
-            problem = f"metric {shown(metric)} is {shown(other)} written otherwise: give both one name"
-            raise self._text.damaged(number, problem)
+            raise line.damaged(f"metric {shown(metric)} is {shown(other)} written otherwise: give both one name")
         self._samples.setdefault((callpath, metric, tuple(parameters)), []).extend(values)
 
     def measurements(self, notes: Sequence[str] = ()) -> Measurements:

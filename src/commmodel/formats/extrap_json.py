@@ -18,7 +18,7 @@ from commmodel.documents import decode_json
 from commmodel.errors import DamagedFileError
 from commmodel.formats.extrap import DEFAULT_METRIC, ROOT, FunctionRecords
 from commmodel.formats.interchange import SampleTable
-from commmodel.formats.lines import Text, measurable, shown
+from commmodel.formats.lines import Text, TextLine, shown
 from commmodel.results import Measurements
 
 _DECODER = msgspec.json.Decoder()
@@ -35,78 +35,73 @@ def recognise(lines: Sequence[str]) -> int:
     return number if line.startswith("{") and _PARAMETERS.search(line) and not _OURS.search(line) else 0
 
 
-def _decoded(text: Text, number: int, line: str) -> dict[str, Any]:
+def _decoded(line: TextLine) -> dict[str, Any]:
     try:
-        fields = decode_json(text.path, line.encode(), _DECODER, f"line {number}")
+        fields = decode_json(line.text.path, line.content.encode(), _DECODER, f"line {line.number}")
     except DamagedFileError:
-        if _NO_NUMBER.search(line):
-            raise text.damaged(number, "NaN or Infinity is no measured value: remove the line") from None
+        if _NO_NUMBER.search(line.content):
+            raise line.damaged("NaN or Infinity is no measured value: remove the line") from None
         raise
     if not isinstance(fields, dict):
-        raise text.damaged(number, 'no object like {"params": {"p": 4}, "value": 1.5}; restore or delete this line')
+        raise line.damaged('no object like {"params": {"p": 4}, "value": 1.5}; restore or delete this line')
     return fields
 
 
-def _number(text: Text, number: int, value: object, name: str) -> float:
+def _number(line: TextLine, value: object, name: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             number_ = float(value)
         except OverflowError:
             number_ = math.inf
         if 0 <= number_ < math.inf:
-            return measurable(text, number, number_ + 0.0, name)  # no -0.0
-    problem = f"{name}: {shown(str(value))} is no finite number from 0 up; correct or remove the line"
-    raise text.damaged(number, problem)
+            return line.measurable(number_ + 0.0, name)  # no -0.0
+    raise line.damaged(f"{name}: {shown(str(value))} is no finite number from 0 up; correct or remove the line")
 
 
-def _word(text: Text, number: int, fields: dict[str, Any], key: str, default: str) -> str:
+def _word(line: TextLine, fields: dict[str, Any], key: str, default: str) -> str:
     word = fields.get(key, default)
     if not isinstance(word, str) or not word.strip():
-        raise text.damaged(number, f"{key}: {shown(str(word))} is no name; give a text, or leave {key} out")
+        raise line.damaged(f"{key}: {shown(str(word))} is no name; give a text, or leave {key} out")
     return word
 
 
-def _parameters(text: Text, number: int, fields: dict[str, Any], names: Sequence[str]) -> list[tuple[str, float]]:
+def _parameters(line: TextLine, fields: dict[str, Any], names: Sequence[str]) -> list[tuple[str, float]]:
     """Return the point of a line in the order of the first line's names."""
     values = fields.get("params")
     if not isinstance(values, dict) or not values:
-        raise text.damaged(number, 'no "params" with a parameter in it, like {"p": 4}; restore the line')
+        raise line.damaged('no "params" with a parameter in it, like {"p": 4}; restore the line')
     for name in names or values:
         if name not in values:
-            raise text.damaged(number, f"parameter {shown(name)} of the lines before is missing; add its value")
+            raise line.damaged(f"parameter {shown(name)} of the lines before is missing; add its value")
     for name in values:
         if not name.strip() or (names and name not in names):
-            raise text.damaged(
-                number, f"parameter {shown(name)} is not in the lines before; remove it, or add it there"
-            )
-    return [(name, _number(text, number, values[name], f"parameter {name}")) for name in names or values]
+            raise line.damaged(f"parameter {shown(name)} is not in the lines before; remove it, or add it there")
+    return [(name, _number(line, values[name], f"parameter {name}")) for name in names or values]
 
 
-def _values(text: Text, number: int, fields: dict[str, Any]) -> list[float]:
+def _values(line: TextLine, fields: dict[str, Any]) -> list[float]:
     if "value" not in fields:
-        raise text.damaged(number, 'no "value"; restore the line')
+        raise line.damaged('no "value"; restore the line')
     value = fields["value"]
     if value == []:
-        raise text.damaged(number, "value: an empty list; give the measured values, or remove the line")
-    return [_number(text, number, item, "value") for item in (value if isinstance(value, list) else [value])]
+        raise line.damaged("value: an empty list; give the measured values, or remove the line")
+    return [_number(line, item, "value") for item in (value if isinstance(value, list) else [value])]
 
 
 def parse(text: Text) -> Measurements:
     """Return the lines of a file as one launch."""
-    gathered, names, notes = FunctionRecords(text), list[str](), []
-    for number, line in enumerate(text.lines, start=1):
-        if not line:
+    gathered, names, notes = FunctionRecords(), list[str](), []
+    for line in text.numbered():
+        if not line.content:
             continue
-        entry = _decoded(text, number, line)
+        entry = _decoded(line)
         if unknown := sorted(entry.keys() - _KEYS):
-            notes.append(
-                text.note(number, f"left out, as the format has no such field: {', '.join(map(shown, unknown))}")
-            )
-        parameters = _parameters(text, number, entry, names)
+            notes.append(line.note(f"left out, as the format has no such field: {', '.join(map(shown, unknown))}"))
+        parameters = _parameters(line, entry, names)
         names = [name for name, _ in parameters]
-        callpath = _word(text, number, entry, "callpath", ROOT)
-        metric = _word(text, number, entry, "metric", DEFAULT_METRIC)
-        gathered.add(number, callpath, metric, parameters, _values(text, number, entry))
+        callpath = _word(line, entry, "callpath", ROOT)
+        metric = _word(line, entry, "metric", DEFAULT_METRIC)
+        gathered.add(line, callpath, metric, parameters, _values(line, entry))
     return gathered.measurements(notes)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from commmodel.formats.lines import Text, launch, real, record, shown, whole
+from commmodel.formats.lines import Text, TextLine, launch, shown
 from commmodel.results import Host, Launch, Measurements, Record
 from commmodel.results.configurations import Pairs, PingPong
 
@@ -43,49 +43,45 @@ def recognise(lines: Sequence[str]) -> int:
     return next(numbers, 0)
 
 
-def _open(text: Text, number: int, name: str, part: str, notes: list[str]) -> _BenchmarkTable:
+def _open(line: TextLine, name: str, part: str, notes: list[str]) -> _BenchmarkTable:
     is_read = part == "MPI-1" and name in {"PingPong", "Multi-PingPong"}
     if not is_read:
         origin = "" if part == "MPI-1" else f" of IMB's part {part}"
-        notes.append(
-            text.note(number, f"the benchmark {shown(name)}{origin} is left out: only PingPong of MPI-1 is read")
-        )
+        notes.append(line.note(f"the benchmark {shown(name)}{origin} is left out: only PingPong of MPI-1 is read"))
     return _BenchmarkTable(is_read)
 
 
-def _set_groups(text: Text, number: int, match: re.Match[str], table: _BenchmarkTable, notes: list[str]) -> None:
-    if whole(text, number, match["size"], "processes of a group", 1) != 2:
-        notes.append(text.note(number, "PingPong in groups of other than two processes is left out"))
+def _set_groups(line: TextLine, match: re.Match[str], table: _BenchmarkTable, notes: list[str]) -> None:
+    if line.whole(match["size"], "processes of a group", 1) != 2:
+        notes.append(line.note("PingPong in groups of other than two processes is left out"))
         table.is_read = False
-    table.multi, table.pairs = True, whole(text, number, match["groups"], "groups", 1)
+    table.multi, table.pairs = True, line.whole(match["groups"], "groups", 1)
 
 
-def _set_columns(text: Text, number: int, line: str, table: _BenchmarkTable) -> None:
-    table.columns = tuple(word.lstrip("#").lower() for word in line.split())
+def _set_columns(line: TextLine, table: _BenchmarkTable) -> None:
+    table.columns = tuple(word.lstrip("#").lower() for word in line.content.split())
     if "bytes" not in table.columns or not set(_TIMES) & set(table.columns):
-        raise text.damaged(number, f"no columns #bytes and t[usec] in {shown(line)}; restore the line")
+        raise line.damaged(f"no columns #bytes and t[usec] in {shown(line.content)}; restore the line")
 
 
-def _row(text: Text, number: int, line: str, table: _BenchmarkTable, notes: list[str]) -> None:
-    words = line.split()
+def _row(line: TextLine, table: _BenchmarkTable, notes: list[str]) -> None:
+    words = line.content.split()
     if not table.columns:
-        problem = f"{shown(line)} stands before the table's header '#bytes ...'; restore or remove it"
-        raise text.damaged(number, problem)
-    if _GAVE_UP.search(line):
-        notes.append(text.note(number, f"left out, as IMB gave up on it: {shown(line)}"))
+        raise line.damaged(f"{shown(line.content)} stands before the table's header '#bytes ...'; restore or remove it")
+    if _GAVE_UP.search(line.content):
+        notes.append(line.note(f"left out, as IMB gave up on it: {shown(line.content)}"))
         return
     values = dict(zip(table.columns, words, strict=False))
-    size = whole(text, number, values.get("bytes", ""), "#bytes")
+    size = line.whole(values.get("bytes", ""), "#bytes")
     if len(words) != len(table.columns):
-        problem = f"{len(words)} columns, but the table's header names {len(table.columns)}; restore the line"
-        raise text.damaged(number, problem)
+        raise line.damaged(f"{len(words)} columns, but the table's header names {len(table.columns)}; restore the line")
     name = next(name for name in _TIMES if name in values)
-    seconds = real(text, number, values[name], name) / US
+    seconds = line.real(values[name], name) / US
     if seconds == 0:
-        notes.append(text.note(number, f"{size} B is left out: its time is 0, below the clock's resolution"))
+        notes.append(line.note(f"{size} B is left out: its time is 0, below the clock's resolution"))
         return
     configuration = Pairs(size, table.pairs, "any", 1) if table.multi else PingPong(size, "any")
-    row = record(text, number, configuration, seconds)
+    row = line.record(configuration, seconds)
     # The groups' rows of one size follow each other: keep the slowest.
     if "group" in table.columns and table.records and table.records[-1].configuration == configuration:
         row = max(row, table.records.pop(), key=lambda record: record.samples)
@@ -119,27 +115,27 @@ def parse(text: Text) -> Measurements:
     about: dict[str, str] = {}
     notes: list[str] = []
     reading: _BenchmarkTable | None = None
-    for number, line in enumerate(text.lines, start=1):
-        if banner := _BANNER.fullmatch(line):  # a further run in the same file
+    for line in text.numbered():
+        if banner := _BANNER.fullmatch(line.content):  # a further run in the same file
             about, reading = banner.groupdict(), None
-        elif match := _BENCHMARK.fullmatch(line):
-            reading = _open(text, number, match["name"], about.get("part", "MPI-1"), notes)
+        elif match := _BENCHMARK.fullmatch(line.content):
+            reading = _open(line, match["name"], about.get("part", "MPI-1"), notes)
             tables.append((reading, about))
         elif reading is None:
-            if match := _ABOUT.fullmatch(line):
+            if match := _ABOUT.fullmatch(line.content):
                 about[match["name"]] = match["value"]
-        elif not reading.is_read or not line:
+        elif not reading.is_read or not line.content:
             continue
-        elif match := _GROUPS.fullmatch(line):
-            _set_groups(text, number, match, reading, notes)
-        elif match := _PROCESSES.fullmatch(line):
-            if not reading.multi and whole(text, number, match["count"], "#processes", 1) != 2:
-                notes.append(text.note(number, "PingPong of other than two processes is left out"))
+        elif match := _GROUPS.fullmatch(line.content):
+            _set_groups(line, match, reading, notes)
+        elif match := _PROCESSES.fullmatch(line.content):
+            if not reading.multi and line.whole(match["count"], "#processes", 1) != 2:
+                notes.append(line.note("PingPong of other than two processes is left out"))
                 reading.is_read = False
-        elif "#repetitions" in line:
-            _set_columns(text, number, line, reading)
-        elif not line.startswith("#"):
-            _row(text, number, line, reading, notes)
+        elif "#repetitions" in line.content:
+            _set_columns(line, reading)
+        elif not line.content.startswith("#"):
+            _row(line, reading, notes)
     return Measurements(
         tuple(_close(table, settings) for table, settings in tables if table.is_read and table.records), tuple(notes)
     )

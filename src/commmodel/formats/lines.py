@@ -1,13 +1,13 @@
 """Common parts of the readers of other suites' output: lines, numbers, and launches.
 
 Every refusal is a `DamagedFileError` that names file and line. Nothing here knows a format. Main entries: `read_lines`,
-`whole`, `real` and `launch`.
+`TextLine` and `launch`.
 """
 
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +35,11 @@ class Text:
     path: Path
     lines: tuple[str, ...]
 
+    def numbered(self, first: int = 1) -> "Iterator[TextLine]":
+        """Yield the lines, from one on."""
+        for number, content in enumerate(self.lines[first - 1 :], start=first):
+            yield TextLine(self, number, content)
+
     def damaged(self, number: int, problem: str) -> DamagedFileError:
         """Return the error for a line; lines are counted from 1."""
         return DamagedFileError(self.path, f"line {number}", problem)
@@ -42,6 +47,50 @@ class Text:
     def note(self, number: int, text: str) -> str:
         """Return a note on a line that was interpreted."""
         return f"{self.path}: line {number}: {text}"
+
+
+@dataclass(frozen=True)
+class TextLine:
+    """A line of a text."""
+
+    text: Text
+    number: int
+    """Counted from 1."""
+    content: str
+
+    def damaged(self, problem: str) -> DamagedFileError:
+        """Return the error for the line."""
+        return self.text.damaged(self.number, problem)
+
+    def note(self, remark: str) -> str:
+        """Return a note on the line, which was interpreted."""
+        return self.text.note(self.number, remark)
+
+    def whole(self, word: str, name: str, least: int = 0) -> int:
+        """Return an integer in the line; `name` is for error messages."""
+        if not _WHOLE.fullmatch(word) or int(word) < least:
+            raise self.damaged(f"{name}: {shown(word)} is no whole number from {least} up; restore or remove the line")
+        return int(word)
+
+    def real(self, word: str, name: str) -> float:
+        """Return a finite number ≥ 0 in the line; `name` is for error messages."""
+        value = float(word) if _REAL.fullmatch(word) else math.nan
+        if not 0 <= value < math.inf:
+            raise self.damaged(f"{name}: {shown(word)} is no finite number from 0 up; restore or remove the line")
+        return value
+
+    def measurable(self, value: float, name: str) -> float:
+        """Return a plausible measured value; raise for any other."""
+        if not is_measurable(value):
+            raise self.damaged(f"{name}: nobody measured {value!r}; correct or remove the line")
+        return value
+
+    def record(self, configuration: Configuration, seconds: float) -> Record:
+        """Return a table row as a record with one sample (the suite's mean or median)."""
+        if not 0 < seconds < math.inf:
+            raise self.damaged(f"a message of {seconds} s: a time must lie between 0 and infinity; remove the line")
+        self.measurable(seconds, "the time of a message")
+        return Record(configuration, "s", (seconds,))
 
 
 def first_line(lines: Sequence[str]) -> int:
@@ -79,38 +128,6 @@ def read_lines(path: str | os.PathLike[str], largest: int = LARGEST_FILE, longes
             problem = f"{len(line)} characters long: no line of a benchmark's output; remove it"
             raise DamagedFileError(path, f"line {number}", problem)
     return Text(path, lines)
-
-
-def whole(text: Text, number: int, word: str, name: str, least: int = 0) -> int:
-    """Return an integer in a line; `name` is for error messages."""
-    if not _WHOLE.fullmatch(word) or int(word) < least:
-        raise text.damaged(
-            number, f"{name}: {shown(word)} is no whole number from {least} up; restore or remove the line"
-        )
-    return int(word)
-
-
-def real(text: Text, number: int, word: str, name: str) -> float:
-    """Return a finite number ≥ 0 in a line; `name` is for error messages."""
-    value = float(word) if _REAL.fullmatch(word) else math.nan
-    if not 0 <= value < math.inf:
-        raise text.damaged(number, f"{name}: {shown(word)} is no finite number from 0 up; restore or remove the line")
-    return value
-
-
-def measurable(text: Text, number: int, value: float, name: str) -> float:
-    """Return a plausible measured value; raise for any other."""
-    if not is_measurable(value):
-        raise text.damaged(number, f"{name}: nobody measured {value!r}; correct or remove the line")
-    return value
-
-
-def record(text: Text, number: int, configuration: Configuration, seconds: float) -> Record:
-    """Return a table row as a record with one sample (the suite's mean or median)."""
-    if not 0 < seconds < math.inf:
-        raise text.damaged(number, f"a message of {seconds} s: a time must lie between 0 and infinity; remove the line")
-    measurable(text, number, seconds, "the time of a message")
-    return Record(configuration, "s", (seconds,))
 
 
 def launch(

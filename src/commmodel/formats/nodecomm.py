@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from commmodel.formats.lines import Text, launch, real, record, shown, whole
+from commmodel.formats.lines import Text, TextLine, launch, shown
 from commmodel.results import Launch, Measurements, Record
 from commmodel.results.configurations import Pairs
 
@@ -42,30 +42,29 @@ def recognise(lines: Sequence[str]) -> int:
     return next(numbers, 0)
 
 
-def _set_ranks(text: Text, number: int, match: re.Match[str], table: _NodePairTable) -> None:
+def _set_ranks(line: TextLine, match: re.Match[str], table: _NodePairTable) -> None:
     words = match["ranks"].replace(",", " ").split()
-    ranks = tuple(whole(text, number, word, f"rank of a {match['side']}") for word in words)
+    ranks = tuple(line.whole(word, f"rank of a {match['side']}") for word in words)
     if match["side"] == "partner" and len(ranks) != len(table.ranks.get("master", ())):
         masters = len(table.ranks.get("master", ()))
-        raise text.damaged(number, f"{len(ranks)} partners of {masters} masters; restore both lines")
+        raise line.damaged(f"{len(ranks)} partners of {masters} masters; restore both lines")
     table.ranks[match["side"]] = ranks
     table.columns = len(ranks)
 
 
-def _row(text: Text, number: int, line: str, table: _NodePairTable, notes: list[str]) -> None:
-    words = line.split()
-    size = INTEGER * whole(text, number, words[0], "message size in integers")
+def _row(line: TextLine, table: _NodePairTable, notes: list[str]) -> None:
+    words = line.content.split()
+    size = INTEGER * line.whole(words[0], "message size in integers")
     if not table.columns:
-        raise text.damaged(number, "a row stands before the lines master and partner; restore them")
+        raise line.damaged("a row stands before the lines master and partner; restore them")
     if len(words) - 1 != table.columns:
-        problem = f"{len(words) - 1} times for {table.columns} pairs; restore the line"
-        raise text.damaged(number, problem)
+        raise line.damaged(f"{len(words) - 1} times for {table.columns} pairs; restore the line")
     for pairs, word in enumerate(words[1:], start=1):
-        seconds = real(text, number, word, f"round-trip time of {pairs} pairs") / ROUND_TRIP
+        seconds = line.real(word, f"round-trip time of {pairs} pairs") / ROUND_TRIP
         if seconds == 0:
-            notes.append(text.note(number, f"{size} B on {pairs} pairs is left out: its time is 0"))
+            notes.append(line.note(f"{size} B on {pairs} pairs is left out: its time is 0"))
         else:
-            table.records.append(record(text, number, Pairs(size, pairs, "any", 1), seconds))
+            table.records.append(line.record(Pairs(size, pairs, "any", 1), seconds))
 
 
 def _close(table: _NodePairTable) -> Launch:
@@ -77,15 +76,15 @@ def parse(text: Text) -> Measurements:
     """Return the measurements, a launch per table."""
     tables: list[_NodePairTable] = []
     notes: list[str] = []
-    for number, line in enumerate(text.lines, start=1):
-        if title := _TITLE.fullmatch(line):
+    for line in text.numbered():
+        if title := _TITLE.fullmatch(line.content):
             tables.append(_NodePairTable(title["test"] == "Pingpong"))
             if not tables[-1].is_read:
-                notes.append(text.note(number, f"the test {shown(title['test'])} is left out: only Pingpong is read"))
-        elif not tables or not tables[-1].is_read or not line:
+                notes.append(line.note(f"the test {shown(title['test'])} is left out: only Pingpong is read"))
+        elif not tables or not tables[-1].is_read or not line.content:
             continue  # what a launcher or a job script wrote before, and tables that are not taken
-        elif match := _PARTNERS.fullmatch(line):
-            _set_ranks(text, number, match, tables[-1])
-        elif not line.startswith("#"):
-            _row(text, number, line, tables[-1], notes)
+        elif match := _PARTNERS.fullmatch(line.content):
+            _set_ranks(line, match, tables[-1])
+        elif not line.content.startswith("#"):
+            _row(line, tables[-1], notes)
     return Measurements(tuple(_close(table) for table in tables if table.records), tuple(notes))

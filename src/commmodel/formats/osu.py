@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from commmodel.formats.lines import Text, launch, real, record, shown, whole
+from commmodel.formats.lines import Text, TextLine, launch, shown
 from commmodel.results import Launch, Measurements, Record
 from commmodel.results.configurations import PingPong, Stream
 
@@ -56,71 +56,66 @@ def recognise(lines: Sequence[str]) -> int:
     return next(titles, 0)
 
 
-def _open(text: Text, number: int, title: re.Match[str], notes: list[str]) -> _Test:
+def _open(line: TextLine, title: re.Match[str], notes: list[str]) -> _Test:
     kind = _KIND.fullmatch(title["name"])
     program = _TESTS.get(kind["test"], "") if kind else ""
     if not program:
-        notes.append(
-            text.note(number, f"the test {shown(title['name'])} is left out: it is none of ping-pong or stream")
-        )
+        notes.append(line.note(f"the test {shown(title['name'])} is left out: it is none of ping-pong or stream"))
     return _Test(program, title["version"] or "")
 
 
-def _set_columns(text: Text, number: int, line: str, test: _Test, notes: list[str]) -> None:
-    columns = tuple(_COLUMN.findall(line.lstrip("# ")))
+def _set_columns(line: TextLine, test: _Test, notes: list[str]) -> None:
+    columns = tuple(_COLUMN.findall(line.content.lstrip("# ")))
     if _TRANSMITTED in columns:
-        notes.append(text.note(number, f"a table of derived datatypes is left out: run {test.program} without -D"))
+        notes.append(line.note(f"a table of derived datatypes is left out: run {test.program} without -D"))
         test.program = ""
         return
     heading = "Latency" if test.program == "osu_latency" else "Bandwidth"
     medians = [name for name in columns if _MEDIAN.fullmatch(name)]
     if medians and test.program == "osu_mbw_mr":
-        notes.append(
-            text.note(number, f"{test.program}: the mean is taken, as percentiles are of the first pair alone")
-        )
+        notes.append(line.note(f"{test.program}: the mean is taken, as percentiles are of the first pair alone"))
         medians = []
     # Messages a second have six digits where MB/s of small messages have two.
     means = [name for name in columns if name == "Messages/s"]
     means += [name for name in columns if heading in name and not name.startswith(("Min", "Max"))]
     means += [name for name in columns if name == "MB/s" and heading == "Bandwidth"]
     if not medians + means:
-        raise text.damaged(number, f"no column of {test.program} among {shown(' '.join(columns))}; restore the line")
+        raise line.damaged(f"no column of {test.program} among {shown(' '.join(columns))}; restore the line")
     if medians:
-        notes.append(text.note(number, f"{test.program}: the median, {medians[0]}, is taken, not the mean"))
+        notes.append(line.note(f"{test.program}: the median, {medians[0]}, is taken, not the mean"))
     test.columns, test.column = columns, (medians + means)[0]
 
 
-def _set_pairs(text: Text, number: int, setting: re.Match[str], test: _Test, notes: list[str]) -> None:
-    test.pairs = whole(text, number, setting["pairs"], "pairs", 1)
+def _set_pairs(line: TextLine, setting: re.Match[str], test: _Test, notes: list[str]) -> None:
+    test.pairs = line.whole(setting["pairs"], "pairs", 1)
     if setting["window"] == "varied":
-        notes.append(text.note(number, "a table of varied windows is left out: run osu_mbw_mr without -V"))
+        notes.append(line.note("a table of varied windows is left out: run osu_mbw_mr without -V"))
         test.program = ""
         return
-    test.window = whole(text, number, setting["window"], "window size", 1)
+    test.window = line.whole(setting["window"], "window size", 1)
 
 
-def _row(text: Text, number: int, line: str, test: _Test, notes: list[str]) -> None:
-    words = line.split()
+def _row(line: TextLine, test: _Test, notes: list[str]) -> None:
+    words = line.content.split()
     if not test.columns:
-        raise text.damaged(number, f"{shown(line)} stands before the table's header '# Size ...'; restore or remove it")
-    size = whole(text, number, words[0], "Size")
+        raise line.damaged(f"{shown(line.content)} stands before the table's header '# Size ...'; restore or remove it")
+    size = line.whole(words[0], "Size")
     if len(words) != len(test.columns):
-        problem = f"{len(words)} columns, but the table's header names {len(test.columns)}; restore the line"
-        raise text.damaged(number, problem)
+        raise line.damaged(f"{len(words)} columns, but the table's header names {len(test.columns)}; restore the line")
     values = dict(zip(test.columns, words, strict=True))
     if values.get("Validation", "Pass").lower() != "pass":
-        notes.append(text.note(number, f"{size} B is left out: its data arrived wrong (Validation)"))
+        notes.append(line.note(f"{size} B is left out: its data arrived wrong (Validation)"))
         return
-    value = real(text, number, values[test.column], test.column)
+    value = line.real(values[test.column], test.column)
     if value == 0 or (size == 0 and test.program != "osu_latency"):
         if size:
-            notes.append(text.note(number, f"{size} B is left out: {test.column} is 0, too few digits were printed"))
+            notes.append(line.note(f"{size} B is left out: {test.column} is 0, too few digits were printed"))
         return
     if test.program == "osu_latency":
-        test.records.append(record(text, number, PingPong(size, "any"), value / US))
+        test.records.append(line.record(PingPong(size, "any"), value / US))
         return
     seconds = test.pairs / value if test.column == "Messages/s" else test.pairs * size / (value * MB)
-    test.records.append(record(text, number, Stream(size, test.pairs, "any", test.window, buffers="one"), seconds))
+    test.records.append(line.record(Stream(size, test.pairs, "any", test.window, buffers="one"), seconds))
 
 
 def _close(test: _Test) -> Launch:
@@ -133,15 +128,15 @@ def parse(text: Text) -> Measurements:
     """Return the results of the tests, a launch per test."""
     tests: list[_Test] = []
     notes: list[str] = []
-    for number, line in enumerate(text.lines, start=1):
-        if title := _TITLE.fullmatch(line):
-            tests.append(_open(text, number, title, notes))
-        elif not tests or not tests[-1].program or not line:
+    for line in text.numbered():
+        if title := _TITLE.fullmatch(line.content):
+            tests.append(_open(line, title, notes))
+        elif not tests or not tests[-1].program or not line.content:
             continue  # what a launcher or a job script wrote before, and tables that are not taken
-        elif setting := _SETTING.fullmatch(line):
-            _set_pairs(text, number, setting, tests[-1], notes)
-        elif re.match(r"#\s*Size\b", line):
-            _set_columns(text, number, line, tests[-1], notes)
-        elif not line.startswith("#"):
-            _row(text, number, line, tests[-1], notes)
+        elif setting := _SETTING.fullmatch(line.content):
+            _set_pairs(line, setting, tests[-1], notes)
+        elif re.match(r"#\s*Size\b", line.content):
+            _set_columns(line, tests[-1], notes)
+        elif not line.content.startswith("#"):
+            _row(line, tests[-1], notes)
     return Measurements(tuple(_close(test) for test in tests if test.records), tuple(notes))
