@@ -310,6 +310,7 @@ DAMAGES = {
     "gap missing": (loggp("G = 1e-9"), "field segments[0].loggp: ", "field g"),
     "latency in bytes": (loggp('g = "1B"'), "field segments[0].loggp.g: ", "unknown unit 'B'"),
     "memory copy negative": ("memory_copy = -1\n" + postal(), "field memory_copy: -1.0 is not"),
+    "memory copy of 400 digits": (f"memory_copy = 1{'0' * 400}\n" + postal(), "field memory_copy: number out of range"),
     "table no list": ("plogp = 3\n" + postal(), "field plogp: expected array"),
     "table without L": (plogp(L=""), "field plogp[0]: ", "field L"),
     "table with a wrong L": (plogp(L='"1B"'), "field plogp[0].L: ", "unknown unit 'B'"),

@@ -28,22 +28,25 @@ _TABLES = {"overlap": {"overhead", "progress"}, "bandwidth": {"byte_time", "fast
 def _parameter(path: Path, where: str, name: str, entry: Any) -> dict[str, Any]:
     """Return the table of a parameter that may stand as number, text or table."""
     unit = _UNITS[name]
-    match entry:
-        case bool():
-            pass
-        case int() | float():
-            return {"value": float(entry), "unit": unit}
-        case str():
-            return {"value": quantity(path, where, entry, unit), "unit": unit}
-        case dict():
-            if entry.get("unit", unit) != unit:
-                problem = f"field unit: expected {unit!r}, got {type_or_text(entry['unit'])}"
-                raise DamagedFileError(path, where, problem)
-            return {"unit": unit} | {
-                key: float(value) if type(value) is int else quantity(path, f"{where}.{key}", value, unit)
-                for key, value in entry.items()
-                if key != "unit"
-            }
+    try:
+        match entry:
+            case bool():
+                pass
+            case int() | float():
+                return {"value": float(entry), "unit": unit}
+            case str():
+                return {"value": quantity(path, where, entry, unit), "unit": unit}
+            case dict():
+                if entry.get("unit", unit) != unit:
+                    problem = f"field unit: expected {unit!r}, got {type_or_text(entry['unit'])}"
+                    raise DamagedFileError(path, where, problem)
+                return {"unit": unit} | {
+                    key: float(value) if type(value) is int else quantity(path, f"{where}.{key}", value, unit)
+                    for key, value in entry.items()
+                    if key != "unit"
+                }
+    except OverflowError:
+        raise DamagedFileError(path, where, "number out of range") from None
     problem = f"expected a number of {unit}, a text with a unit or a table, got {type(entry).__name__}"
     raise DamagedFileError(path, where, problem)
 
@@ -68,11 +71,7 @@ def _check_shape(path: Path, where: str, entry: Any) -> None:
 
 def _normalise_parameters(path: Path, where: str, table: dict[str, Any], names: Set[str]) -> None:
     for name in sorted(table.keys() & names):
-        place = f"{where}.{name}"
-        try:
-            table[name] = _parameter(path, place, name, table[name])
-        except OverflowError:
-            raise DamagedFileError(path, place, "number out of range") from None
+        table[name] = _parameter(path, f"{where}.{name}", name, table[name])
 
 
 def _normalise_limit(path: Path, where: str, table: dict[str, Any]) -> None:
@@ -88,12 +87,7 @@ def _normalise(path: Path, content: Any) -> None:
     selectors.normalise(path, content.get("selection"), "selection")
     for list_name in ("plogp", "overlap"):
         for index, row in _rows(content, list_name):
-            if "L" in row:
-                where = f"field {list_name}[{index}].L"
-                try:
-                    row["L"] = _parameter(path, where, "L", row["L"])
-                except OverflowError:
-                    raise DamagedFileError(path, where, "number out of range") from None
+            _normalise_parameters(path, f"field {list_name}[{index}]", row, {"L"})
     for index, row in _rows(content, "hybrid"):
         for place, part in [("", row), *((f".modes[{number}]", mode) for number, mode in _rows(row, "modes"))]:
             _normalise_parameters(path, f"field hybrid[{index}]{place}", part, hybrid.HYBRID_UNITS.keys())
@@ -102,14 +96,11 @@ def _normalise(path: Path, content: Any) -> None:
         for index, row in _rows(content, list_name):
             for name in names & row.keys():
                 _check_shape(path, f"field {list_name}[{index}].{name}", row[name])
-    segments = content.get("segments")
-    for index, segment in enumerate(segments if isinstance(segments, list) else ()):
+    for index, segment in _rows(content, "segments"):
         for model in MODELS:
-            table: Any = segment.get(model) if isinstance(segment, dict) else None
-            if isinstance(table, dict):
-                _normalise_parameters(path, f"field segments[{index}].{model}", table, UNITS.keys())
-        if isinstance(segment, dict):
-            _normalise_limit(path, f"field segments[{index}].limit", segment)
+            if isinstance(segment.get(model), dict):
+                _normalise_parameters(path, f"field segments[{index}].{model}", segment[model], UNITS.keys())
+        _normalise_limit(path, f"field segments[{index}].limit", segment)
 
 
 def _parameters(machine: Machine) -> Iterator[tuple[str, str, Parameter]]:
@@ -176,19 +167,17 @@ def _check_times(path: Path, where: str, times: MeasuredTimes) -> None:
 def _check_profiles(path: Path, machine: Machine) -> None:
     """Raise where two profiles describe the same, or a share exceeds 1."""
     for index, profile in enumerate(machine.overlap):
-        where = f"field overlap[{index}]"
-        if (profile.path, profile.operation) in {(other.path, other.operation) for other in machine.overlap[:index]}:
-            problem = f"a second profile of path {profile.path!r} and operation {profile.operation!r}"
-            raise DamagedFileError(path, where, problem)
         shares = () if profile.progress is None else chain.from_iterable(profile.progress.values)
         if wrong := [share for share in shares if share > 1]:
-            raise DamagedFileError(path, f"{where}.progress", f"{wrong[0]} is no share: it lies between 0 and 1")
-    for index, rates in enumerate(machine.bandwidth):
-        if (rates.pattern, rates.direction) in {
-            (other.pattern, other.direction) for other in machine.bandwidth[:index]
-        }:
-            problem = f"a second profile of pattern {rates.pattern!r} and direction {rates.direction!r}"
-            raise DamagedFileError(path, f"field bandwidth[{index}]", problem)
+            raise DamagedFileError(
+                path, f"field overlap[{index}].progress", f"{wrong[0]} is no share: it lies between 0 and 1"
+            )
+    for list_name, first, second in (("overlap", "path", "operation"), ("bandwidth", "pattern", "direction")):
+        profiles = getattr(machine, list_name)
+        kinds = [f"{first} {getattr(row, first)!r} and {second} {getattr(row, second)!r}" for row in profiles]
+        for index, kind in enumerate(kinds):
+            if kind in kinds[:index]:
+                raise DamagedFileError(path, f"field {list_name}[{index}]", f"a second profile of {kind}")
 
 
 def _check(path: Path, machine: Machine) -> None:
