@@ -219,25 +219,18 @@ EXPORT int MPI_Type_size_c(MPI_Datatype handle, MPI_Count *size) {
     return MPI_SUCCESS;
 }
 
-EXPORT int MPI_Type_get_extent_c(MPI_Datatype handle, MPI_Count *lb, MPI_Count *extent) {
-    TYPE_OR_FAIL(type, handle);
-    *lb = type->lower;
-    *extent = type->extent;
-    return MPI_SUCCESS;
-}
-EXPORT int MPI_Type_get_extent(MPI_Datatype handle, MPI_Aint *lb, MPI_Aint *extent) {
-    return MPI_Type_get_extent_c(handle, (MPI_Count *)lb, (MPI_Count *)extent);
-}
-
-EXPORT int MPI_Type_get_true_extent_c(MPI_Datatype handle, MPI_Count *lb, MPI_Count *extent) {
-    TYPE_OR_FAIL(type, handle);
-    *lb = type->true_lower;
-    *extent = type->true_extent;
-    return MPI_SUCCESS;
-}
-EXPORT int MPI_Type_get_true_extent(MPI_Datatype handle, MPI_Aint *lb, MPI_Aint *extent) {
-    return MPI_Type_get_true_extent_c(handle, (MPI_Count *)lb, (MPI_Count *)extent);
-}
+#define EXTENT_FUNCTIONS(name, first, length)                                                 \
+    EXPORT int MPI_Type_get_##name##_c(MPI_Datatype handle, MPI_Count *lb, MPI_Count *size) { \
+        TYPE_OR_FAIL(type, handle);                                                           \
+        *lb = type->first;                                                                    \
+        *size = type->length;                                                                 \
+        return MPI_SUCCESS;                                                                   \
+    }                                                                                         \
+    EXPORT int MPI_Type_get_##name(MPI_Datatype handle, MPI_Aint *lb, MPI_Aint *size) {       \
+        return MPI_Type_get_##name##_c(handle, (MPI_Count *)lb, (MPI_Count *)size);           \
+    }
+EXTENT_FUNCTIONS(extent, lower, extent)
+EXTENT_FUNCTIONS(true_extent, true_lower, true_extent)
 
 NAME_FUNCTIONS(Type, MPI_Datatype, MPI_DATATYPE_NULL, datatype, datatype_of, fail_world(MPI_ERR_TYPE))
 

@@ -133,9 +133,8 @@ struct online_world {
     uint32_t next_call_tag;              // below FIRST_CALL_TAG
     int32_t has_used_all_tags;           // they are reused from the first on
     uint64_t partitioned_tags;           // list of partitioned.c
-    uint64_t keyvals;
-    uint64_t samples, folded;  // lists of samples.c
-    uint64_t recorded_names;   // of calls, ONLINE_NAME bytes each; 0: computation is measured
+    uint64_t samples, folded;            // lists of samples.c
+    uint64_t recorded_names;             // of calls, ONLINE_NAME bytes each; 0: computation is measured
     int32_t recorded_name_count;
     int32_t threads, blas;  // whether a rank has started a thread, and may have more in its BLAS
     char clock[256];   // a clock that is not simulated and that a rank has read, and where, as `call_sites`; else empty
