@@ -79,3 +79,4 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish():
     gc.freeze()  # or each collection of garbage would go through thousands of tests
+    gc.set_threshold(20_000)

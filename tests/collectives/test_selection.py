@@ -132,7 +132,8 @@ def test_every_published_selector_has_an_algorithm_that_works_for_everything(nam
 
 def test_no_rule_of_a_published_selector_is_out_of_reach():
     for name in published():
-        rules = load(name).rules
+        selector = load(name)
+        rules = selector.rules
         for operation in SCHEDULED:
             rows = [rule for rule in rules if rule.operation == operation]
             edges = {0, 10**9} | {edge + entry for rule in rows for edge in [rule.upto or 0] for entry in (0, 1)}
@@ -140,14 +141,14 @@ def test_no_rule_of_a_published_selector_is_out_of_reach():
                 count + entry for rule in rows for count in [rule.processes_upto or 1] for entry in (-1, 0, 1)
             }
             totals = [rule.total_upto for rule in rows if rule.total_upto is not None]
-            cases = [(size, count) for size, count in product(edges, counts) if count > 0]
-            cases += [
+            cases = {(size, count) for size, count in product(edges, counts) if count > 0}
+            cases |= {
                 (total // count + entry, count) for total, count, entry in product(totals, counts, (0, 1)) if count > 0
-            ]
+            }
             calls = product((None, Nodes(2)), (1, 8, 1 << 30), [("predefined", False)])
             result = product([None], [8], [("commutative", False), ("non-commutative", False), ("predefined", True)])
             used = {
-                select_for(load(name), operation, Problem(count, size, 0, None, nodes, element_size, *call))
+                select_for(selector, operation, Problem(count, size, 0, None, nodes, element_size, *call))
                 for (size, count), (nodes, element_size, call) in product(cases, [*calls, *result])
             }
             assert used == set(rows), (name, operation)

@@ -190,29 +190,37 @@ def test_every_formula_has_its_promise():
     assert set(CLAIMS) == set(PAIRS)
 
 
+# Made once, as hypothesis looks at each new strategy for longer than at what is drawn from it.
+PROCESSES = {
+    "pairwise-xor": st.sampled_from([1, 2, 4, 8, 16]),
+    "neighbor-exchange": st.integers(1, 10).map(lambda half: 2 * half),
+}
+ANY_PROCESSES = st.integers(1, 20) | st.sampled_from([2, 4, 7, 8, 16])
+BYTES = st.tuples(st.just(False), st.integers(0, 300)) | st.tuples(st.just(True), st.integers(1, 60))
+"""Whether they are those of a part of P, and how many."""
+SEGMENTS, POSITIVE, OPTIONAL = st.integers(20, 400), st.floats(1e-3, 10), st.just(0.0) | st.floats(1e-6, 0.1)
+KINDS_OF_GAP = st.sampled_from(["any", "overhead", "at most a round trip"])
+
+
 @st.composite
 def cases(draw, operation, name):
-    processes = st.integers(1, 20)
-    if name == "pairwise-xor":
-        processes = st.sampled_from([1, 2, 4, 8, 16])
-    elif name == "neighbor-exchange":
-        processes = st.integers(1, 10).map(lambda half: 2 * half)
-    P = draw(processes | st.sampled_from([2, 4, 7, 8, 16]) if name != "neighbor-exchange" else processes)
-    if name == "pairwise-xor" and not power_of_two(P):
-        P = 8
-    m = 0 if operation == "barrier" else draw(st.integers(0, 300) | st.integers(1, 60).map(lambda part: P * part))
-    seconds = st.floats(1e-3, 10)
-    L, o, g = draw(seconds), draw(seconds), draw(seconds)
-    g = draw(st.sampled_from([g, o, min(g, L + 2 * o)]))
-    G, memory_copy, reduction = (draw(st.just(0.0) | st.floats(1e-6, 0.1)) for _ in range(3))
-    return Case(P, m, draw(st.integers(20, 400)), L, o, g, G, memory_copy, reduction)
+    P = draw(PROCESSES.get(name, ANY_PROCESSES))
+    of_a_part, m = (False, 0) if operation == "barrier" else draw(BYTES)
+    L, o, g = draw(POSITIVE), draw(POSITIVE), draw(POSITIVE)
+    g = {"any": g, "overhead": o, "at most a round trip": min(g, L + 2 * o)}[draw(KINDS_OF_GAP)]
+    G, memory_copy, reduction = draw(OPTIONAL), draw(OPTIONAL), draw(OPTIONAL)
+    return Case(P, m * P if of_a_part else m, draw(SEGMENTS), L, o, g, G, memory_copy, reduction)
+
+
+EVERY_CASE = {pair: cases(*pair) for pair in SCHEDULED}
+MORE, FACTORS = st.floats(0, 5), st.floats(1e-9, 1e3)
 
 
 @pytest.mark.parametrize(("operation", "name"), SCHEDULED)
 @settings(max_examples=80)
 @given(st.data())
 def test_a_formula_keeps_what_it_promises_of_the_schedule(operation, name, data):
-    case = data.draw(cases(operation, name))
+    case = data.draw(EVERY_CASE[operation, name])
     segmented = CLOSED_FORMS[operation][name].takes_segment_size
     problem = Problem(case.P, case.m, segment_size=case.s if segmented else None)
     formula = closed(operation, name, problem, *case.machine)
@@ -239,12 +247,12 @@ def test_a_formula_keeps_what_it_promises_of_the_schedule(operation, name, data)
 @settings(max_examples=20)
 @given(st.data())
 def test_times_grow_with_each_parameter_while_no_send_waits_for_its_port(operation, name, data):
-    case = data.draw(cases(operation, name))
+    case = data.draw(EVERY_CASE[operation, name])
     L, o, g, *rest = case.machine
     machine = [L, o, min(g, o), 0.0, *rest[1:]]
     problem = Problem(case.P, case.m)
     before = evaluated(operation, name, problem, *machine)
-    more = data.draw(st.floats(0, 5))
+    more = data.draw(MORE)
     for grown in (0, 1, 4, 5):
         larger = [number + more * (place == grown) for place, number in enumerate(machine)]
         assert evaluated(operation, name, problem, *larger) >= before * (1 - 1e-12)
@@ -256,11 +264,11 @@ def test_times_grow_with_each_parameter_while_no_send_waits_for_its_port(operati
 @settings(max_examples=40)
 @given(st.data())
 def test_formulas_grow_with_each_parameter_and_scale_with_the_unit_of_time(operation, name, data):
-    case = data.draw(cases(operation, name))
+    case = data.draw(EVERY_CASE[operation, name])
     problem, machine = Problem(case.P, case.m), list(case.machine)
     before = closed(operation, name, problem, *machine)
     assert before >= 0
-    more, factor = data.draw(st.floats(0, 5)), data.draw(st.floats(1e-9, 1e3))
+    more, factor = data.draw(MORE), data.draw(FACTORS)
     for grown in range(len(machine)):
         larger = [number + more * (place == grown) for place, number in enumerate(machine)]
         assert closed(operation, name, problem, *larger) >= before * (1 - 1e-12)
