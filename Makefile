@@ -124,13 +124,15 @@ test-mpi: $(VENV)/.test-ready
 
 # Ranks of one host need no network, which takes Open MPI's MPI_Init a second to set up.
 test-launched test-ranks: export OMPI_MCA_btl := self,sm
-# Tests that start ranks of their own, one after the other; of simulated programs, most with MPICH alone, whose ABI they have.
+# Tests that start ranks of their own, one after the other, or need one. Of simulated programs, most run with MPICH alone, whose
+# ABI they have.
 test-launched: $(VENV)/.test-ready
 	$(BIN)/python -m pytest $(UNIT_TESTS) -m "mpi$(if $(filter openmpi,$(MPI)), and not simulated)"
+	$(MPIEXEC) -n 1 $(BIN)/python -m pytest tests/mpi -m "parallel[1]"
 
 # Tests on several ranks, which each of them collects.
 test-ranks: $(VENV)/.test-ready
-	for ranks in 1 2 4; do $(MPIEXEC) -n $$ranks $(BIN)/python -m pytest tests/mpi -m "parallel[$$ranks]" || exit 1; done
+	for ranks in 2 4; do $(MPIEXEC) -n $$ranks $(BIN)/python -m pytest tests/mpi -m "parallel[$$ranks]" || exit 1; done
 
 # Seconds for each reader; a finding is kept in fuzz/found.
 FUZZ_SECONDS ?= 30

@@ -53,8 +53,8 @@ def used(number):
     return sum(map(int, (path / "stat").read_text().rpartition(")")[2].split()[11:13])) + sum(map(used, started))
 
 
-def work(process, seconds=1.2):
-    """Wait until a program has used so much processor time, four times that of its start."""
+def work(process, seconds=0.9):
+    """Wait until a program has used so much processor time, three times that of its start."""
     while used(process.pid) < seconds * os.sysconf("SC_CLK_TCK"):
         time.sleep(0.02)
 

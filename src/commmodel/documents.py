@@ -8,6 +8,7 @@ A reader of a format takes `read_toml`, `check_format`, `convert` and its own ch
 import os
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -186,8 +187,12 @@ def quantity(path: object, place: str, text: Any, unit: str) -> Any:
 
 def published(module_file: str) -> dict[str, Path]:
     """Return the files in the folder ``published`` beside a module: name -> file."""
-    files = Path(module_file).with_name("published").glob("*.toml")
-    return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
+    return {path.stem: path for path in _toml_files(Path(module_file).with_name("published"))}
+
+
+@cache
+def _toml_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.toml"), key=lambda path: path.stem)
 
 
 def locate(name_or_path: str | os.PathLike[str], files: Mapping[str, Path], alternatives: str) -> Path:
