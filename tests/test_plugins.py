@@ -125,3 +125,37 @@ def test_a_name_is_taken_once_but_a_module_may_register_it_again():
         parts.add("mauve", 3, second)
     with pytest.raises(InputError, match="'red' is a name of commmodel already"):
         parts.add("red", 3, second)
+
+
+LATENCIES = "mpirun says hello\nlatencies: bytes, microseconds\n0 1.5\n\n8 1.75\n"
+
+
+def test_a_reader_of_a_script_recognises_its_file_and_names_a_line_that_is_wrong(tmp_path):
+    (tmp_path / "right.txt").write_text(LATENCIES)
+    (tmp_path / "wrong.txt").write_text(f"{LATENCIES}16 soon\n")
+    text = (
+        "import sys; sys.path.append(sys.argv[1])\n"
+        "import latencies\n"
+        "from commmodel import formats\n"
+        "print([(r.configuration.message_size, r.samples) for r in formats.load('right.txt').records])\n"
+        "formats.load('wrong.txt')"
+    )
+    done = python(tmp_path, "-c", text, str(EXAMPLES))
+    assert done.stdout == "[(0, (1.5e-06,)), (8, (1.75e-06,))]\n"
+    assert done.stderr.splitlines()[-1] == (
+        "commmodel.errors.DamagedFileError: wrong.txt: line 6: microseconds: 'soon' is no finite number from 0 up; "
+        "restore or remove the line"
+    )
+
+
+def test_a_reader_of_a_distribution_serves_commands_and_is_listed(tmp_path):
+    distribution(tmp_path, "formats", "latencies")
+    rows = "".join(f"{1 << i} {1 + 1e-4 * (1 << i)}\n" for i in range(16))
+    (tmp_path / "results.txt").write_text(LATENCIES.partition("0 1.5")[0] + rows)
+    for words in ("fit results.txt -o machine.toml", "fit results.txt --format latencies -o again.toml"):
+        done = command(tmp_path, words)
+        assert done.returncode == 0, done.stderr
+    rows = json.loads(command(tmp_path, "list formats --json").stdout)["formats"]
+    assert {row["name"]: row["holds"] for row in rows}["latencies"] == "a table below 'latencies: bytes, microseconds'"
+    done = command(tmp_path, "fit results.txt --format latencis -o third.toml")
+    assert done.stderr.startswith("commmodel: unknown format 'latencis': did you mean latencies? Choose one of osu, ")

@@ -90,7 +90,7 @@ def makers() -> dict[str, Callable[[Path], Any]]:
             *(library.load(FROZEN / "selector-1.toml"), library.load("mpich"), smpi_collectives.Selection("ompi")),
         ],
         "fit": lambda _: [fit.FitSettings(), fit.fit_machine(report_samples.measurements(report_samples.records()))],
-        "formats": lambda _: formats.REGISTRY,
+        "formats": lambda _: [formats.REGISTRY, *formats.Text(Path("r.txt"), ("8 B",)).numbered()],
         "machine": lambda _: of_machine(),
         "models": lambda _: models.collectives.CLOSED_FORMS,
         "optimize": lambda _: of_optimize(),

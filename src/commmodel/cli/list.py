@@ -99,7 +99,8 @@ def _kernels() -> list[Row]:
 def _formats() -> list[Row]:
     from commmodel import formats
 
-    holds_of = {name: reader.holds for name, reader in formats.REGISTRY.items()} | {formats.OURS: "results.jsonl"}
+    readers = formats.REGISTRY.loaded()
+    holds_of = {name: reader.holds for name, reader in readers.items()} | {formats.OURS: "results.jsonl"}
     return [{"name": name, "written": name in formats.WRITTEN, "holds": holds} for name, holds in holds_of.items()]
 
 

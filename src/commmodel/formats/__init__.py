@@ -2,7 +2,7 @@
 
 One module for each format, with two functions: ``recognise`` says where a text shows that it is of this format, and
 ``parse`` turns the text into `commmodel.results.Measurements`. A file is known by what stands in it, never by its
-name. A new format is one module and one row in `REGISTRY`. Main entries: `load`,
+name. A new format is one module and one row in `REGISTRY`, or elsewhere a call of `register`. Main entries: `load`,
 `load_all` and `dump`.
 """
 
@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 from commmodel import results
 from commmodel.documents import read_bytes
-from commmodel.errors import DamagedFileError, InputError, choice_of
+from commmodel.errors import DamagedFileError
 from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, nodecomm, osu
-from commmodel.formats.lines import Text, read_lines
+from commmodel.formats.lines import Text, TextLine, launch, read_lines
 from commmodel.formats.writing import WRITTEN, dump
+from commmodel.plugins import Parts
 from commmodel.results import Measurements
 
-__all__ = ["NAMES", "REGISTRY", "WRITTEN", "Format", "dump", "load", "load_all"]
+__all__ = ["REGISTRY", "WRITTEN", "Format", "Text", "TextLine", "dump", "launch", "load", "load_all", "register"]
 
 
 class Format(NamedTuple):
@@ -33,7 +34,7 @@ class Format(NamedTuple):
     """What of it is read, for messages."""
 
 
-REGISTRY: dict[str, Format] = {
+_BUILT_IN = {
     "osu": Format(osu.recognise, osu.parse, "a table of osu_latency, osu_bw or osu_mbw_mr"),
     "imb": Format(imb.recognise, imb.parse, "a table of PingPong"),
     "nodecomm": Format(nodecomm.recognise, nodecomm.parse, "a table 'Pingpong for'"),
@@ -47,8 +48,30 @@ INTERCHANGE = ("extrap-json", "extrap-text")
 LARGEST_INTERCHANGE = 1 << 28
 """Bytes of a file and characters of a line."""
 OURS = "commmodel"
-NAMES = ("auto", *REGISTRY, OURS)
-"""What `format` may be."""
+REGISTRY: Parts[Format] = Parts("unknown format", "commmodel.formats", _BUILT_IN)
+
+
+def register(name: str, form: Format) -> None:
+    """Add a format of one's own.
+
+    Parameters
+    ----------
+    name : str
+        What `load` takes as format.
+    form : Format
+
+    Raises
+    ------
+    InputError
+        Where a format of another module has this name.
+
+    Examples
+    --------
+    >>> register("silent", Format(lambda lines: 0, lambda text: Measurements(()), "nothing"))
+    >>> REGISTRY.pop("silent").holds
+    'nothing'
+    """
+    REGISTRY.add(name, form, form.parse)
 
 
 def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  # noqa: A002  (the option's name)
@@ -59,7 +82,7 @@ def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
     path : path
         The file.
     format : str
-        One of `NAMES`; ``auto`` recognises the file by what stands in it.
+        A name of `REGISTRY`, or ``commmodel``; ``auto`` recognises the file by what stands in it.
 
     Raises
     ------
@@ -68,8 +91,8 @@ def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
     DamagedFileError
         Naming file and line, where the file is not what its format says.
     """
-    if format not in NAMES:
-        raise InputError(f"unknown format {format!r}: {choice_of(format, NAMES)}")
+    if format not in {"auto", OURS}:
+        REGISTRY[format]
     opening = _opening(Path(path))
     if format == OURS or (format == "auto" and opening == OURS):
         return results.without_duplicates([(str(path), results.load(path))])
@@ -123,11 +146,17 @@ def _opening(path: Path) -> str:
     return next((name for name, begin in _OPENINGS.items() if begin.match(head)), "")
 
 
+def _first_lines(text: Text) -> dict[str, int]:
+    """Return the number of the first line that shows each format."""
+    return {name: line for name, reader in REGISTRY.items() if (line := reader.recognise(text.lines))}
+
+
 def _recognised(text: Text, format_name: str) -> str:
     """Return the name of the one format of a text."""
-    first_lines = {name: line for name, reader in REGISTRY.items() if (line := reader.recognise(text.lines))}
-    if format_name != "auto":
-        first_lines.setdefault(format_name, 1)
+    first_lines = _first_lines(text) if format_name == "auto" else {format_name: 1} | _first_lines(text)
+    if not first_lines:
+        REGISTRY.loaded()
+        first_lines = _first_lines(text)
     if not first_lines:
         if own_file := _OF_COMMMODEL.search("\n".join(text.lines[:100])):
             raise DamagedFileError(

@@ -16,6 +16,7 @@ from commmodel.documents import read_bytes
 from commmodel.errors import DamagedFileError
 from commmodel.results import Configuration, Header, Host, Launch, Library, Record
 from commmodel.results.configurations import MessagePath
+from commmodel.values import OneLine
 
 LARGEST_FILE = 1 << 24
 """Bytes; the output of a benchmark suite has thousands of lines, not millions."""
@@ -29,7 +30,7 @@ _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 @dataclass(frozen=True)
-class Text:
+class Text(OneLine):
     """A file's lines, without white space around them."""
 
     path: Path
@@ -50,7 +51,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class TextLine:
+class TextLine(OneLine):
     """A line of a text."""
 
     text: Text
@@ -144,6 +145,21 @@ def launch(
     """Return one table of a suite as a launch.
 
     The MPI library's name is the same for all files of a suite, as `fit` refuses to mix libraries.
+
+    Parameters
+    ----------
+    suite : str
+        Its name.
+    command : sequence of str
+        What was run, as far as the file says it.
+    records : sequence of Record
+    versions, host, created, standard, placement
+        What else the file says of the launch, as in `commmodel.results.Header`; ``standard`` is MPI's.
+
+    Examples
+    --------
+    >>> launch("OSU", ["osu_latency"], []).header.mpi.version
+    'unknown (read from OSU output)'
     """
     header = Header(
         format="commmodel-results",
