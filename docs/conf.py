@@ -35,7 +35,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     # What others define: there is no network at build time, so their inventories are not read.
     ("py:.*", r"(numpy|np|msgspec|pathlib|os|collections|argparse|mpi4py|MPI|mmap|datetime|decimal|fractions)\..*"),
-    ("py:.*", r"(pandas|matplotlib)\..*"),
+    ("py:.*", r"(pandas|matplotlib|rich)\..*|Axes|ScheduleError"),
     ("py:class", r"concurrent\.futures\..*"),
     # Types in the docstrings of attributes are words for people: "callable", "uint8 arrays".
     ("py:class", r"[a-z][a-z0-9_]*|(float64|int64|uint8|structured) array|processes \+ 1"),
@@ -46,6 +46,8 @@ nitpick_ignore_regex = [
         "py:class",
         r"commmodel\.(collectives\.schedule\.Schedule|fit\.robust\.Fit|documents\.Struct|scaling\.collected\.Samples)",
     ),
+    ("py:class", r"commmodel\.(arguments\._Array|simulate\.questions\.How|report\.sections\.MachineSection)"),
+    ("py:class", r"commmodel\.(simulate\.(summary\.RunSummary|link_load\.LinkLoad)|optimize\.validation\.Validation)"),
     ("py:class", r"commmodel\.(collectives\.call\.CollectiveCall|simulate\.work\.communicators\.Definition)"),
     ("py:class", r"commmodel\.collectives\.(schedule\.Round|algorithms\.registry\.Stage)"),
     ("py:class", r"commmodel\.simulate\.traces\.writer\..*"),

@@ -109,7 +109,7 @@ class Round(OneLine):
     blocks: Callable[[int], Sequence[int]] = lambda _: ()
     """Index of a message -> ids of the blocks that it carries, for `verify` alone."""
     into: Callable[[int], Sequence[int]] | None = None
-    """Index of a message -> ids under which the receiver puts them; None: the same. Where it is twice as long, the
+    """Index of a message -> ids under which the receiver puts them, None for the same. Where it is twice as long, the
     receiver puts everything in two places."""
     combine: bool | NDArray[np.bool_] = False
     """Whether received blocks are combined with what is there (a reduction) or replace it, for all or each message."""
@@ -120,7 +120,7 @@ class Round(OneLine):
     reduced: Integers = field(default_factory=lambda: NONE)
     """Ranks that combine what they received, each at most once, and bytes, after the messages."""
     is_control: bool = False
-    """Whether messages carry no data of the operation: processes tell each other addresses, or that they are there."""
+    """Whether messages carry no data, where processes tell each other addresses, or that they are there."""
     accesses: Callable[[], Iterable[Access]] = lambda: ()
     """-> what processes take from memory after the messages, for `verify` alone. The bytes are in `copied` of those
     that copy them."""

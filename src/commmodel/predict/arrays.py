@@ -37,8 +37,8 @@ class Predictions(Tabular, Value, Struct, frozen=True):
     """Predicted times of messages or halo exchanges; all arrays have the shape to which the arguments broadcast."""
 
     arguments: dict[str, NDArray[Any]]
-    """The arguments, broadcast: ``message_size``, ``processes``; of a halo exchange ``neighbours``, or ``neighbours``
-    with the name of each path, and ``link_volume``."""
+    """The arguments, broadcast, as ``message_size`` and ``processes``; of a halo exchange ``neighbours``, or
+    ``neighbours`` with the name of each path, and ``link_volume``."""
     time: Times
     model: NDArray[np.str_]
     """Name of the model behind each time, as in `Prediction`."""
