@@ -225,7 +225,10 @@ def import_graph():
     edges = {module: set() for module in modules}
     for path, module in names.items():
         read = cython_imports if path.suffix in {".pyx", ".pxd"} else python_imports
-        for imported, _ in read(path.read_text("utf-8"), f"commmodel.{module}"):
+        text = path.read_text("utf-8")
+        if path.name != "__init__.py":  # there names are loaded at their first use; elsewhere they are types alone
+            text = re.sub(r"\nif TYPE_CHECKING:\n(?:    .*\n|\n(?=    ))+", "\n", text)
+        for imported, _ in read(text, f"commmodel.{module}"):
             parts = imported.removeprefix("commmodel.").split(".")
             prefixes = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
             targets = (name for prefix in prefixes for name in (prefix, f"{prefix}.__init__") if name in modules)

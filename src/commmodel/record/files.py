@@ -5,6 +5,7 @@ What is damaged, cut or missing is said in `Recording.faults`; all that stands b
 
 import os
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -228,15 +229,13 @@ class Recording:
 
         Its `communication_sites` are the call sites, the costliest first.
         """
-        from commmodel import record
-
-        return record.profile(self)
+        result: Profile = sys.modules["commmodel.record"].profile(self)
+        return result
 
     def matrix(self) -> "Matrix":
         """Return who sends how much to whom: `commmodel.record.matrix`."""
-        from commmodel import record
-
-        return record.matrix(self)
+        result: Matrix = sys.modules["commmodel.record"].matrix(self)
+        return result
 
     @cached_property
     def _logs(self) -> dict[int, _Log]:
