@@ -209,3 +209,47 @@ def test_a_prediction_says_that_its_fit_is_not_trusted():
     machine = fit_machine(synthetic({1 << 12: 5.0}), settings=QUICK)
     assert any("not trusted: 1 of" in remark for remark in predict.send(machine, 1 << 10).remarks)
     assert not predict.send(fit_machine(synthetic(), settings=QUICK), 1 << 10).remarks
+
+
+def pairs_of(times_of):
+    """Return pairs records of which the time of each size and number of pairs is given, with 2 % of scatter."""
+    random = np.random.default_rng(5)
+    records = []
+    for size, pairs in product([0, *SIZES[:11].tolist()], (1, 2, 4)):
+        seconds = times_of(size, pairs) * np.exp(0.02 * random.standard_normal() + 0.001 * random.standard_normal(20))
+        records.append(Record(Pairs(size, pairs, "between-nodes"), "s", tuple(seconds.tolist())))
+    return Measurements((Launch(Header(FORMAT, 1, "", (), Library("made"), (), ()), tuple(records)),))
+
+
+def test_the_model_of_one_pair_has_an_interval_for_several_that_their_times_do_not_contradict():
+    """Four pairs take 12 % less than one, whose times scatter by 2 %."""
+    measurements = pairs_of(lambda size, pairs: (7e-6 + size / 3.6e8) * (0.88 if pairs == 4 else 1.0))
+    machine = fit_machine(measurements, settings=QUICK)
+    assert predict.send(machine, 0, processes=4).model == "postal"
+    assert tally(measurements, QUICK).contradicting == 0
+    shared, alone = (predict.send(machine, 64, processes=pairs).time for pairs in (4, 1))
+    assert shared.high / shared.low > 1.3 > alone.high / alone.low
+
+
+def test_a_model_that_is_asked_for_says_where_the_times_leave_its_line():
+    machine = fit_machine(synthetic({1 << 20: 0.65}), settings=QUICK)
+    assert predict.send(machine, 1 << 20).model == MEASURED
+    remarks = predict.send(machine, 1 << 20, model="postal").remarks
+    assert any("512 KiB to 1 MiB leave the line of this model" in remark for remark in remarks)
+    assert not predict.send(machine, 1 << 18, model="postal").remarks
+
+
+@pytest.mark.parametrize("ping_pongs", [True, False])
+def test_streams_that_leave_their_line_are_doubt_where_no_prediction_follows_them(ping_pongs):
+    def record(kernel, size, factor):
+        seconds = float(2e-6 + size / 1e10) * factor
+        configuration = PingPong(size, "same-node") if kernel is PingPong else Stream(size, 1, "same-node")
+        return Record(configuration, "s", (seconds, 1.01 * seconds, 0.99 * seconds) * 4)
+
+    records = [record(Stream, size, 1.7 if size >= 1 << 21 else 1.0) for size in SIZES[:23].tolist()]
+    records += [record(PingPong, size, 1.0) for size in SIZES[:23].tolist()] * ping_pongs
+    header = Header(FORMAT, 1, "", (), Library("made"), (), ())
+    machine = fit_machine(Measurements((Launch(header, tuple(records)),)), limits=[], settings=QUICK)
+    assert machine.segments[0].one_way.quality.trusted != ping_pongs
+    if not ping_pongs:
+        assert predict.send(machine, 1 << 22).model == MEASURED

@@ -236,7 +236,8 @@ def _fit_path(
     for number, (protocol, end) in enumerate(parts):
         part, stream_part = points_of[number], streams_of[number]
         regime, stream_regime = masks[0][number], masks[1][number]
-        on_line, on_stream_line = part.where(~regime), stream_part.where(~stream_regime)
+        on_line = part.where(~regime)
+        on_stream_line = stream_part if len(part) else stream_part.where(~stream_regime)  # else no times are kept
         one_way = fit_max_rate_model(on_stream_line, settings)
         segment = Segment(
             protocol,

@@ -113,7 +113,9 @@ def fit_loggp_model(trains: Trains, settings: FitSettings) -> LogGP | None:
         for name, column, unit in (("L", _L, "s"), ("o", _O, "s"), ("g", _GAP, "s"), ("G", _G_BYTE, "s/B"))
     }
     remarks = [*modes_remark(points), *_remarks(trains, design)]
-    return LogGP(**parameters, quality=judge(points, fit.fitted, parameters, remarks, spread=fit.spread))
+    confidence = settings.confidence
+    quality = judge(points, fit.fitted, parameters, remarks, spread=fit.spread, confidence=confidence)
+    return LogGP(**parameters, quality=quality)
 
 
 def _remarks(trains: Trains, design: Array) -> list[str]:

@@ -96,6 +96,9 @@ def _doubts(segment: Segment, entry: MeasuredPairs, message_size: float, process
                 f"the times of {first} to {last} leave the model's line: this is what was measured{of_pairs}, "
                 "interpolated between sizes; measure more sizes there"
             )
+    elif isinstance(speaking.model, MeasuredTimes) and (model in two_way(segment) or not two_way(segment)):
+        first, last = (format_size(speaking.model.sizes[place]) for place in (0, -1))
+        yield f"the times of {first} to {last} leave the line of this model: without it predictions follow them"
     elif speaking.name == model and speaking.error is not None and is_far:
         yield f"the times of {pairs} lie a factor of {math.exp(speaking.error):.1f} from this model in the mean"
     if (near := _nearest(entry.contradicting, message_size)) is not None:

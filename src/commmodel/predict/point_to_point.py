@@ -136,6 +136,8 @@ MODELS = (*(name for name in _KINDS if name not in COST_MODELS), *COST_MODELS)
 _FROM_ZERO = {"message_size", "link_volume"}
 _FALLS = 1.05
 """Times as long as a larger message: worth a word."""
+_OF_MEAN = math.sqrt(math.pi / 2)
+"""Standard deviation over mean absolute deviation, of normal numbers."""
 _KERNELS = {"postal": "pingpong", "plogp": "plogp", "loggp": "loggp", "logp": "loggp"}
 """Model -> kernel that provides its parameters, where it is not that of several pairs."""
 
@@ -208,15 +210,17 @@ def _by_table(machine: Machine, path: str) -> _Time:
 def _times(machine: Machine, segment: Segment, points: _Points) -> dict[str, _Time]:
     """Return the time by every model that has all its parameters."""
     times: dict[str, _Time] = {}
+    message_size, processes = points.example
+    chosen = choose_model(segment, processes, message_size)
     for name, kind in _KINDS.items():
         fitted = kind.parameters(segment)
         parameters = _parameters(kind, fitted)
         if parameters is not None:
-            times[name] = _of_parameters(kind, _with_unit(parameters), _scatter(fitted), machine.confidence)
+            of_others = processes > 1 and name == chosen.name == "postal"  # fitted to one pair
+            scatter = max(_scatter(fitted), _OF_MEAN * (chosen.error or 0.0) * of_others)
+            times[name] = _of_parameters(kind, _with_unit(parameters), scatter, machine.confidence)
     if plogp_table(machine, segment.path) is not None:
         times["plogp"] = _by_table(machine, segment.path)
-    message_size, processes = points.example
-    chosen = choose_model(segment, processes, message_size)
     measured = {chosen.name: partial(_as_measured, chosen.model)} if isinstance(chosen.model, MeasuredTimes) else {}
     return measured | {name: times[name] for name in MODELS if name in times}
 
