@@ -264,28 +264,20 @@ EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int sou
     return leave_with(error);
 }
 
-// A receive and a send as one request.
+// Start the receive and the send of an exchange, which become `pair`.
 static int start_exchange(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                           void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
-                          MPI_Comm comm, bool is_blocking, struct request **joint) {
-    struct request *send_request, *receive_request;
-    int error = new_message(&sends, sendbuf, sendcount, sendtype, dest, sendtag, comm, &send_request);
+                          MPI_Comm comm, bool is_blocking, struct request *pair[2]) {
+    int error = new_message(&sends, sendbuf, sendcount, sendtype, dest, sendtag, comm, &pair[1]);
     if (error != MPI_SUCCESS) return error;
-    error = new_message(&receives, recvbuf, recvcount, recvtype, source, recvtag, comm, &receive_request);
+    error = new_message(&receives, recvbuf, recvcount, recvtype, source, recvtag, comm, &pair[0]);
     if (error != MPI_SUCCESS) {
-        free_request(send_request);
+        free_request(pair[1]);
         return error;
     }
-    receive_request->is_blocking = is_blocking;
-    start_receive(receive_request);
-    start_send(send_request);
-    *joint = new_request(&joint_requests, communicator_of(comm));
-    keep_communicator((*joint)->communicator);
-    (*joint)->is_active = true;
-    (*joint)->parts = allocate(2 * sizeof *(*joint)->parts);
-    (*joint)->parts[0] = receive_request;
-    (*joint)->parts[1] = send_request;
-    (*joint)->part_count = 2;
+    pair[0]->is_blocking = is_blocking;
+    start_receive(pair[0]);
+    start_send(pair[1]);
     return MPI_SUCCESS;
 }
 
@@ -293,11 +285,12 @@ EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
                           void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
                           MPI_Comm comm, MPI_Status *status) {
     enter("MPI_Sendrecv");
-    struct request *joint;
+    struct request *pair[2];
     int error = start_exchange(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-                               recvtag, comm, !has_threads(), &joint);
+                               recvtag, comm, !has_threads(), pair);
     if (error == MPI_SUCCESS) {
-        error = wait_for(joint, status);
+        error = wait_for(pair[0], status);
+        wait_for(pair[1], MPI_STATUS_IGNORE);
         if (error != MPI_SUCCESS) error = fail(communicator_of(comm), error);
     }
     return leave_with(error);
@@ -361,10 +354,18 @@ EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
                            void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
                            MPI_Comm comm, MPI_Request *request) {
     enter("MPI_Isendrecv");
-    struct request *joint;
+    struct request *pair[2];
     const int error = start_exchange(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-                                     recvtag, comm, false, &joint);
-    if (error == MPI_SUCCESS) *request = joint->handle;
+                                     recvtag, comm, false, pair);
+    if (error == MPI_SUCCESS) {
+        struct request *joint = new_request(&joint_requests, communicator_of(comm));
+        keep_communicator(joint->communicator);
+        joint->is_active = true;
+        joint->parts = allocate(sizeof pair);
+        memcpy(joint->parts, pair, sizeof pair);
+        joint->part_count = 2;
+        *request = joint->handle;
+    }
     return leave_with(error);
 }
 
