@@ -3,7 +3,7 @@
 A result with columns derives from `Tabular`, which makes a frame of its `to_dict`; its `plot` draws on `axes_of`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -112,6 +112,18 @@ def draw(
         axis.set_major_formatter(partial(_tick, unit))
     if len(axes.lines) > 1:
         axes.legend()
+    return axes
+
+
+def bars(axes: "Axes | None", labels: Sequence[str], times: Sequence[Any]) -> "Axes":
+    """Draw times, each with ``seconds``, ``low`` and ``high``, as bars with their intervals."""
+    axes = axes_of(axes)
+    for label, time in zip(labels, times, strict=True):
+        ends = None if time.low is None else [[time.seconds - time.low], [time.high - time.seconds]]
+        axes.barh(label, time.seconds, xerr=ends)
+    axes.invert_yaxis()
+    axes.xaxis.set_major_formatter(partial(_tick, "s"))
+    axes.set_xlabel("time")
     return axes
 
 

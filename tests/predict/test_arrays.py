@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 from commmodel import machine, predict
+from commmodel.collectives import Problem
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import (
     Limit,
@@ -195,8 +197,6 @@ def test_columns_repr_and_plot_of_messages():
     assert list(answer.to_frame()["seconds"]) == answer.time.seconds.ravel().tolist()
     assert "\n" not in repr(answer)
     assert len(repr(answer)) < 100
-    from matplotlib.figure import Figure
-
     axes = answer.plot(Figure().subplots())
     assert [line.get_label() for line in axes.lines] == ["processes 1", "processes 4"]
     assert axes.lines[1].get_ydata().tolist() == answer.time.seconds[1].tolist()
@@ -206,3 +206,57 @@ def test_columns_repr_and_plot_of_messages():
 def test_times_without_an_interval_have_none_in_columns():
     answer = predict.send(machine.load("blue-waters"), [1024, 65536])
     assert answer.to_dict()["low"] == [None, None]
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 20)), min_size=1, max_size=5), st.sampled_from(["", "best"])
+)
+def test_collectives_of_arrays_have_the_bits_of_collectives_alone(points, are_best):
+    sizes, processes = map(list, zip(*points, strict=True))
+    options = {"algorithm": "best" if are_best else None}
+    answer = predict.collective(OF_TABLES, "bcast", sizes, processes, **options)
+    for place, (size, count) in enumerate(points):
+        alone = predict.collective(OF_TABLES, "bcast", Problem(count, size), **options)
+        assert predict.collective(OF_TABLES, "bcast", size, count, **options) == alone
+        ends = [getattr(answer.time, end)[place] for end in ("seconds", "low", "high")]
+        expected = [number(getattr(alone.time, end)) for end in ("seconds", "low", "high")]
+        assert np.array_equal(ends, expected, equal_nan=True)
+        assert np.array_equal(answer.closed_form[place], number(alone.closed_form), equal_nan=True)
+        for name in ("model", "algorithm", "chosen_by", "evaluation"):
+            assert getattr(answer, name)[place] == getattr(alone, name)
+
+
+def test_columns_and_plot_of_collectives():
+    answer = predict.collective(OF_TABLES, "alltoall", [8, 1024, 4096], [[4], [8]])
+    assert answer.to_dict()["processes"] == [4, 4, 4, 8, 8, 8]
+    axes = answer.plot(Figure().subplots())
+    assert [line.get_label() for line in axes.lines] == ["processes 4", "processes 8"]
+    with pytest.raises(InputError, match=r"give a commmodel\.collectives\.Problem"):
+        predict.collective(OF_TABLES, "alltoall", [8, 1024])
+    with pytest.raises(InputError, match="processes is 0"):
+        predict.collective(OF_TABLES, "alltoall", 8, [0])
+
+
+def test_a_prediction_alone_has_a_row_and_a_bar_for_each_model():
+    alone = predict.send(MEASURED, 64, processes=4)
+    columns = alone.to_dict()
+    assert columns["model"] == list(alone.models)
+    assert columns["seconds"][columns["is_used"].index(True)] == alone.time.seconds
+    axes = alone.plot(Figure().subplots())
+    assert [bar.get_width() for bar in axes.patches] == columns["seconds"]
+
+
+def test_machines_stand_side_by_side():
+    machines = {"first": MEASURED, "second": UNLIMITED}
+    answer = predict.side_by_side(machines, [64, 1024], processes=2)
+    columns = answer.to_dict()
+    assert columns["machine"] == ["first", "first", "second", "second"]
+    assert columns["seconds"][2:] == predict.send(UNLIMITED, [64, 1024], processes=2).time.seconds.tolist()
+    assert [line.get_label() for line in answer.plot(Figure().subplots()).lines] == ["first", "second"]
+    halo = predict.side_by_side(machines, 64, by=predict.halo, neighbours=6)
+    assert halo.predictions["first"] == predict.halo(MEASURED, 64, 6)
+    assert len(halo.plot(Figure().subplots()).patches) == 2
+    assert set(halo.to_dict()["machine"]) == set(machines)
+    with pytest.raises(InputError, match="machines is"):
+        predict.side_by_side({}, 8)

@@ -125,9 +125,19 @@ def of_optimize() -> list[Any]:
     costs = optimize.MessageCosts(overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
     problem = optimize.TransferProblem(volume=1 << 20, computation=500e-6)
     chosen = optimize.choose(costs, problem, optimize.Candidates())
+    many = optimize.TransferProblems(volume=np.array([1 << 20]), computation=500e-6)
     axes = optimize.SurfaceAxes(np.array([1 << 20]), np.array([1024]), np.array([4]), np.array([1e-3]))
     return [
-        *(costs, problem, optimize.Candidates(), chosen, optimize.sensitivity(costs, problem), axes),
+        *(
+            many,
+            optimize.choose(costs, many),
+            costs,
+            problem,
+            optimize.Candidates(),
+            chosen,
+            optimize.sensitivity(costs, problem),
+            axes,
+        ),
         *(optimize.RejectedCandidate(1024, 4, 1e-3), validate(html_pages._overlap(), overlapping())),
     ]
 
@@ -138,7 +148,8 @@ def of_predict() -> list[Any]:
     return [
         *(predict.send(report_samples.cluster(), 1024, processes=4), comparison, predict.summarise(comparison.rows)),
         predict.collective(with_loggp, "bcast", Problem(8, 1024)),
-        predict.send(report_samples.cluster(), [64, 1024], processes=4),
+        predict.side_by_side({"cluster": report_samples.cluster()}, [64, 1024], processes=4),
+        predict.collective(with_loggp, "bcast", [8, 1024], 8),
     ]
 
 

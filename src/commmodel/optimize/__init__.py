@@ -25,17 +25,18 @@ from commmodel.machine.model_choice import seconds
 from commmodel.models import maxrate
 
 if TYPE_CHECKING:
-    from commmodel.optimize.choice import LIMITS, Choice, RejectedCandidate, choose
+    from commmodel.optimize.choice import LIMITS, Choice, Choices, RejectedCandidate, choose
     from commmodel.optimize.parameters import MessageCosts
-    from commmodel.optimize.problem import Candidates, TransferProblem
+    from commmodel.optimize.problem import Candidates, TransferProblem, TransferProblems
     from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
     from commmodel.optimize.surfaces import SurfaceAxes, surface
 else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
-    "LIMITS", "Candidates", "Choice", "MessageCosts", "RejectedCandidate", "Sensitivity", "SurfaceAxes",
-    "TransferProblem", "choose", "communicating_processes", "misdiagnosis", "sensitivity", "surface",
+    "LIMITS", "Candidates", "Choice", "Choices", "MessageCosts", "RejectedCandidate", "Sensitivity", "SurfaceAxes",
+    "TransferProblem", "TransferProblems", "choose", "communicating_processes", "misdiagnosis", "sensitivity",
+    "surface",
 ]  # fmt: skip
 
 _ALL_BUT = 0.95

@@ -18,18 +18,33 @@ not to split.
 Main entry: `choose`.
 """
 
-from typing import Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
+from commmodel.arguments import broadcast
+from commmodel.frames import Tabular, columns, draw_over, extent
 from commmodel.machine import Machine
 from commmodel.models import overlap
 from commmodel.optimize import search
 from commmodel.optimize.parameters import MessageCosts
-from commmodel.optimize.problem import IMPLEMENTATIONS, Candidates, DecompositionSearch, Implementation, TransferProblem
+from commmodel.optimize.problem import (
+    IMPLEMENTATIONS,
+    Candidates,
+    DecompositionSearch,
+    Implementation,
+    TransferProblem,
+    TransferProblems,
+)
 from commmodel.optimize.search import SearchResult
 from commmodel.results.configurations import Pattern
-from commmodel.values import OneLine
+from commmodel.values import OneLine, Value
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LIMITS = {
     "initiation": "the overhead of all messages must fit into what the transfer takes longer than computation (Eq 2)",
@@ -86,13 +101,59 @@ class Choice(OneLine, msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was not taken although the model holds it for faster."""
 
 
+class Choices(Tabular, Value, msgspec.Struct, frozen=True):
+    """Decompositions of many transfers; all arrays have the shape to which what is to move broadcasts."""
+
+    arguments: dict[str, NDArray[Any]]
+    """``volume``, ``computation`` and ``peers``, broadcast."""
+    message_size: NDArray[np.int64]
+    """As in `Choice`, as the rest."""
+    burst: NDArray[np.int64]
+    messages: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    blocking_seconds: NDArray[np.float64]
+    hidden_fraction: NDArray[np.float64]
+    advice: NDArray[np.str_]
+    gain_seconds: NDArray[np.float64]
+    error_seconds: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return f"Choices({extent(self.seconds, 's')})"
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return a row for each choice: volume, computation and peers, then the other arrays."""
+        return columns(self.arguments) | columns({name: getattr(self, name) for name in self.__struct_fields__[1:]})
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw times with their intervals over the argument that varies most, a curve for each value of the others."""
+        return draw_over(axes, self.arguments, self)
+
+
+@overload
 def choose(
     machine: Machine | MessageCosts,
     problem: TransferProblem,
     candidates: Candidates | None = None,
     *,
     model: str = "bounded",
-) -> Choice:
+) -> Choice: ...
+@overload
+def choose(
+    machine: Machine | MessageCosts,
+    problem: TransferProblems,
+    candidates: Candidates | None = None,
+    *,
+    model: str = "bounded",
+) -> Choices: ...
+def choose(
+    machine: Machine | MessageCosts,
+    problem: TransferProblem | TransferProblems,
+    candidates: Candidates | None = None,
+    *,
+    model: str = "bounded",
+) -> Choice | Choices:
     """Return the message size and the burst with which computation hides most of a transfer.
 
     Parameters
@@ -100,8 +161,8 @@ def choose(
     machine : Machine or MessageCosts
         With profiles of overlap and bandwidth; what they lack is taken from LogGP, or from a pLogP table. Or costs:
         numbers, tables or functions in place of what the machine says, or without one.
-    problem : TransferProblem
-        Volume, computation, pattern and number of peers.
+    problem : TransferProblem or TransferProblems
+        Volume, computation, pattern and number of peers; of many transfers, arrays of them.
     candidates : Candidates, optional
         Implementation, sizes and bursts to choose from; by default pipelined ones, of powers of two.
     model : str
@@ -110,7 +171,7 @@ def choose(
 
     Returns
     -------
-    Choice
+    Choice or Choices
         The fastest decomposition; of the bounded model the whole, in blocking messages, where the fastest one's gain is
         not above its error.
 
@@ -133,7 +194,27 @@ def choose(
     >>> chosen = choose(network, TransferProblem(volume=1 << 20, computation=500e-6))
     >>> chosen.message_size, chosen.burst, chosen.messages, round(chosen.hidden_fraction, 2)
     (32768, 16, 32, 0.41)
+
+    Many at once:
+
+    >>> many = TransferProblems(volume=[1 << 18, 1 << 20], computation=[[100e-6], [500e-6]])
+    >>> choose(network, many).message_size.tolist()
+    [[16384, 16384], [16384, 32768]]
     """
+    if isinstance(problem, TransferProblems):
+        arguments, flat = broadcast({name: getattr(problem, name) for name in ("volume", "computation", "peers")})
+        rows = zip(*(column.tolist() for column in flat.values()), strict=True)
+        ask = cache(
+            lambda *row: choose(
+                machine, TransferProblem(row[0], row[1], problem.pattern, row[2]), candidates, model=model
+            )
+        )
+        choices = [ask(*row) for row in rows]
+        shape = arguments["volume"].shape
+        names = Choices.__struct_fields__[1:]
+        return Choices(
+            arguments, *(np.array([getattr(choice, name) for choice in choices]).reshape(shape) for name in names)
+        )
     solver = DecompositionSearch(machine, problem, candidates, model=model)
     result = solver.solve()
     offered = solver.grid

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from commmodel.arguments import finite, whole
+from commmodel.arguments import Numbers, finite, whole
 from commmodel.errors import InputError, choice_of
 from commmodel.machine import Machine
 from commmodel.optimize import search
@@ -21,6 +21,7 @@ from commmodel.optimize.decompositions import Decompositions, Kind, decompositio
 from commmodel.optimize.parameters import MessageCosts, problem_parameters, profile
 from commmodel.optimize.search import SearchResult
 from commmodel.results.configurations import Pattern
+from commmodel.values import Value
 
 Array = NDArray[np.float64]
 Implementation = Literal["pipelined", "tight"]
@@ -76,6 +77,15 @@ class TransferProblem(Struct, frozen=True, forbid_unknown_fields=True):
     next; interleaved: they take turns; same order: all visit the same peer at a time."""
     peers: int = 1
     """P, 1 for point-to-point."""
+
+
+class TransferProblems(Value, Struct, frozen=True, forbid_unknown_fields=True):
+    """Many transfers: a `TransferProblem` with arrays of volumes, computations and peers, which broadcast."""
+
+    volume: int | Numbers
+    computation: float | Numbers
+    pattern: str = "point-to-point"
+    peers: int | Numbers = 1
 
 
 class Candidates(Struct, frozen=True, forbid_unknown_fields=True):

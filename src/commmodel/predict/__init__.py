@@ -2,14 +2,14 @@
 
 ``point_to_point`` predicts messages and halo exchanges, ``costs`` each message of a collective, ``collective`` a
 collective; ``extrapolation`` tells what lies beyond the measurements, ``comparison`` compares measured times with
-predicted ones. Main entries: `send`, `halo`, `collective`, `algorithms` and `compare`. The comparison is loaded at its
-first use.
+predicted ones. Main entries: `send`, `halo`, `collective`, `algorithms`, `compare` and `side_by_side`. The last two are
+loaded at their first use.
 """
 
 from typing import TYPE_CHECKING
 
 from commmodel.lazy import attributes
-from commmodel.predict.arrays import Predictions, Times
+from commmodel.predict.arrays import CollectivePredictions, Predictions, Times
 from commmodel.predict.collective import (
     CollectivePrediction,
     algorithm_seconds,
@@ -23,11 +23,12 @@ from commmodel.predict.seconds import Seconds
 
 if TYPE_CHECKING:
     from commmodel.predict.comparison import ComparedTime, Comparison, ErrorSummary, compare, summarise
+    from commmodel.predict.several_machines import SideBySide, side_by_side
 else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
-    "MODELS", "CollectivePrediction", "ComparedTime", "Comparison", "ErrorSummary", "Prediction", "Predictions",
-    "Seconds", "Times", "algorithm_seconds", "algorithms", "collective", "collective_reach", "compare", "halo", "send",
-    "summarise", "with_byte_times",
+    "MODELS", "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison", "ErrorSummary",
+    "Prediction", "Predictions", "Seconds", "SideBySide", "Times", "algorithm_seconds", "algorithms", "collective",
+    "collective_reach", "compare", "halo", "send", "side_by_side", "summarise", "with_byte_times",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Predictions for arrays of sizes and processes. Main entries: `Predictions`, `Times` and `alike`."""
+"""Predictions for arrays of sizes and processes. Main entries: `Predictions`, `CollectivePredictions`."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
-from commmodel.frames import Tabular, columns, draw_over, extent
+from commmodel.frames import Tabular, bars, columns, draw_over, extent
 from commmodel.machine import Machine
 from commmodel.values import Value
 
@@ -31,6 +32,24 @@ class Times(Tabular, Value, Struct, frozen=True):
     def to_dict(self) -> dict[str, list[float | None]]:
         """Return ``seconds``, ``low`` and ``high``, the last None where there is no interval."""
         return columns({name: getattr(self, name) for name in self.__struct_fields__})
+
+
+class ByModel(Tabular):
+    """A prediction by several models."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return a row for each model: its name, whether `time` is by it, seconds, and the interval."""
+        prediction: Any = self
+        rows = [(name, name == prediction.model, *astuple(time)) for name, time in prediction.models.items()]
+        names = ("model", "is_used", "seconds", "low", "high")
+        return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the time by each model, a bar with its interval."""
+        prediction: Any = self
+        return bars(axes, [*prediction.models], [*prediction.models.values()])
 
 
 class Predictions(Tabular, Value, Struct, frozen=True):
@@ -86,6 +105,69 @@ class Predictions(Tabular, Value, Struct, frozen=True):
         2
         """
         return draw_over(axes, self.arguments, self.time)
+
+
+class CollectivePredictions(Tabular, Value, Struct, frozen=True):
+    """Predicted times of a collective operation; all arrays have the shape to which the arguments broadcast."""
+
+    arguments: dict[str, NDArray[Any]]
+    """``message_size`` and ``processes``, broadcast."""
+    time: Times
+    model: NDArray[np.str_]
+    algorithm: NDArray[np.str_]
+    chosen_by: NDArray[np.str_]
+    """As in `CollectivePrediction`, as the rest."""
+    evaluation: NDArray[np.str_]
+    closed_form: NDArray[np.float64]
+    """NaN where there is none."""
+    is_extrapolated: NDArray[np.bool_]
+    """Where a time lies beyond what was measured."""
+    extrapolates: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"CollectivePredictions({extent(self.time.seconds, 's')})"
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return a row for each time: the arguments, ``seconds``, ``low``, ``high``, and the other arrays."""
+        names = ("model", "algorithm", "chosen_by", "evaluation", "closed_form", "is_extrapolated")
+        return columns(self.arguments) | self.time.to_dict() | columns({name: getattr(self, name) for name in names})
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw times with their intervals over the argument that varies most, a curve for each value of the other."""
+        return draw_over(axes, self.arguments, self.time)
+
+
+def collected(arguments: dict[str, NDArray[Any]], predictions: Sequence[Any]) -> CollectivePredictions:
+    """Return predictions of a collective, in the order of flat arguments, as arrays of their shape."""
+    shape = arguments["message_size"].shape
+
+    def column(name: str, kind: type) -> NDArray[Any]:
+        values = [getattr(prediction, name) for prediction in predictions]
+        if kind is float:
+            values = [math.nan if value is None else value for value in values]
+        return np.array(values, dtype=kind).reshape(shape)
+
+    def lines(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(line for prediction in predictions for line in getattr(prediction, name)))
+
+    ends = np.array(
+        [[math.nan if end is None else end for end in astuple(prediction.time)] for prediction in predictions]
+    )
+    return CollectivePredictions(
+        arguments,
+        Times(*(end.reshape(shape) for end in ends.reshape(-1, 3).T)),
+        column("model", str),
+        column("algorithm", str),
+        column("chosen_by", str),
+        column("evaluation", str),
+        column("closed_form", float),
+        np.array([bool(prediction.extrapolates) for prediction in predictions], dtype=bool).reshape(shape),
+        lines("extrapolates"),
+        lines("remarks"),
+        lines("warnings"),
+    )
 
 
 def alike(machine: Machine, message_size: Places, processes: Places) -> Iterator[Places]:

@@ -11,13 +11,14 @@ alone. Sources: March 2009, Sections 3.2 and 4.2, and those of each algorithm. M
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from functools import cache
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from msgspec import Struct, structs
 
 from commmodel._core.delays.critical_path import finish_times
-from commmodel.arguments import LARGEST, finite
+from commmodel.arguments import LARGEST, Numbers, broadcast, finite, several, whole
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
 from commmodel.collectives.library import selection
@@ -28,6 +29,7 @@ from commmodel.collectives.schedule import Problem, Round, Schedule, flatten
 from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.machine import Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
+from commmodel.predict.arrays import ByModel, CollectivePredictions, collected
 from commmodel.predict.costs import MODELS, Costs, check_machine, check_path, default_model, loggp_at
 from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.nodes import exchange_remark, node_gaps, node_remarks, path_remark, schedule_costs
@@ -41,7 +43,7 @@ _MOST_ROUNDS = 1_000_000
 _MOST_FOR_ALL_MODELS = 2_000_000
 
 
-class CollectivePrediction(Value, Struct, frozen=True):
+class CollectivePrediction(ByModel, Value, Struct, frozen=True):
     """Predicted time of a collective operation, by one model and by the others."""
 
     time: Seconds
@@ -358,16 +360,53 @@ def _check(machine: Machine, operation: str, problem: Problem, path: str | None,
     check_path(machine, path)
 
 
+@overload
 def collective(
     machine: Machine,
     operation: str,
     problem: Problem,
+    processes: None = None,
     *,
     algorithm: str | None = None,
     selector: str | os.PathLike[str] | Selector | None = None,
     model: str | None = None,
     path: str | None = None,
-) -> CollectivePrediction:
+) -> CollectivePrediction: ...
+@overload
+def collective(  # type: ignore[overload-overlap]
+    machine: Machine,
+    operation: str,
+    problem: int,
+    processes: int,
+    *,
+    algorithm: str | None = None,
+    selector: str | os.PathLike[str] | Selector | None = None,
+    model: str | None = None,
+    path: str | None = None,
+) -> CollectivePrediction: ...
+@overload
+def collective(
+    machine: Machine,
+    operation: str,
+    problem: int | Numbers,
+    processes: int | Numbers,
+    *,
+    algorithm: str | None = None,
+    selector: str | os.PathLike[str] | Selector | None = None,
+    model: str | None = None,
+    path: str | None = None,
+) -> CollectivePredictions: ...
+def collective(
+    machine: Machine,
+    operation: str,
+    problem: Any,
+    processes: Any = None,
+    *,
+    algorithm: str | None = None,
+    selector: str | os.PathLike[str] | Selector | None = None,
+    model: str | None = None,
+    path: str | None = None,
+) -> CollectivePrediction | CollectivePredictions:
     """Return the time of a collective operation: until its last process has finished, all having begun at once.
 
     Above 20 million messages the closed form answers, with the parameters of a message of n bytes.
@@ -379,9 +418,11 @@ def collective(
         the time of a byte (`with_byte_times`); combining takes as long as copying where it does not know that.
     operation : str
         One that has schedules (`commmodel.collectives.operation.SCHEDULED`).
-    problem : commmodel.collectives.Problem
+    problem : commmodel.collectives.Problem, int or array_like
         Number of processes; message size; root; segment size, by default as the selector says; and nodes that
-        processes share: without them each is on a node or a socket of its own, as `path` says.
+        processes share: without them each is on a node or a socket of its own, as `path` says. Or message sizes alone.
+    processes : int or array_like, optional
+        Numbers of processes, where `problem` is message sizes; both broadcast.
     algorithm : str, optional
         Its name, or ``best`` for the fastest. Left out, it is the one that the selector picks.
     selector : str, path or Selector, optional
@@ -396,8 +437,9 @@ def collective(
 
     Returns
     -------
-    CollectivePrediction
-        Times in seconds. `low` and `high` are with all parameters at the fast and at the slow ends of their intervals.
+    CollectivePrediction or CollectivePredictions
+        Times in seconds; of arrays, arrays. `low` and `high` are with all parameters at the fast and at the slow ends
+        of their intervals.
 
     Raises
     ------
@@ -413,7 +455,28 @@ def collective(
     >>> predicted = collective(Machine("Ranger", (Segment("all", loggp=ranger),)), "barrier", Problem(256))
     >>> predicted.algorithm, predicted.model, round(1e6 * predicted.time.seconds, 3), predicted.messages
     ('dissemination', 'loggp', 26.0, 2048)
+
+    Many at once:
+
+    >>> collective(Machine("Ranger", (Segment("all", loggp=ranger),)), "bcast", [8, 1024], [[4], [16]]).to_frame().shape
+    (4, 11)
     """
+    if processes is not None:
+        numbers = {
+            "message_size": several(whole, "message_size", problem, 0),
+            "processes": several(whole, "processes", processes, 1),
+        }
+        ask = cache(
+            lambda size, count: collective(
+                machine, operation, Problem(count, size), algorithm=algorithm, selector=selector, model=model, path=path
+            )
+        )
+        if all(isinstance(number, int) for number in numbers.values()):
+            return ask(*numbers.values())
+        arguments, flat = broadcast(numbers)
+        return collected(
+            arguments, [ask(*row) for row in zip(*(column.tolist() for column in flat.values()), strict=True)]
+        )
     _check(machine, operation, problem, path, model)
     if algorithm == BEST:
         return algorithms(machine, operation, problem, model=model, path=path)[0]

@@ -19,7 +19,7 @@ from commmodel.machine import LogGP, Machine, MeasuredTimes, Parameter, Segment,
 from commmodel.machine.model_choice import Model as SeveralModel
 from commmodel.machine.parameters import UNITS
 from commmodel.models import Formula, loggp, maxrate, nodeaware, postal
-from commmodel.predict.arrays import Predictions, alike, gathered
+from commmodel.predict.arrays import ByModel, Predictions, alike, gathered
 from commmodel.predict.costs import MODELS as COST_MODELS
 from commmodel.predict.costs import check_machine, check_path, missing, plogp_table
 from commmodel.predict.extrapolation import Reach, reach_of
@@ -30,7 +30,7 @@ from commmodel.values import Value
 Model = SeveralModel | LogGP
 
 
-class Prediction(Value, Struct, frozen=True):
+class Prediction(ByModel, Value, Struct, frozen=True):
     """A predicted time, by one model and by the others."""
 
     time: Seconds
