@@ -5,11 +5,14 @@ import sys
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from support.report_samples import FULL
 
 from commmodel import frames, machine, simulate
 from commmodel.collectives import Problem
-from commmodel.errors import MissingPackageError
+from commmodel.errors import InputError, MissingPackageError
+from commmodel.results import Header, Launch, Library, Measurements, Record
+from commmodel.results.configurations import Pairs
 from commmodel.simulate import platform, work
 
 
@@ -77,3 +80,18 @@ def test_curves_have_labels_bands_and_readable_ticks():
     counts = frames.draw(None, [1, 2], {"a": low}, ("processes", ""))
     assert counts.xaxis.get_major_formatter()(2.0, 0) == "2"
     assert counts.get_legend() is None
+
+
+def test_measurements_are_drawn_with_a_curve_for_each_number_of_pairs():
+    sizes = (8, 1024, 65536)
+    records = [Record(Pairs(size, pairs, "any"), "s", (pairs * 1e-6,) * 9) for size in sizes for pairs in (1, 2)]
+    header = Header("commmodel-results", 1, "", (), Library("MPICH"), (), ())
+    axes = Measurements((Launch(header, tuple(records)),)).plot(Figure().subplots())
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "pairs, pairs 1, any",
+        "pairs, pairs 2, any",
+    ]
+    assert [line.get_ydata().tolist() for line in axes.lines] == [[1e-6] * 3, [2e-6] * 3]
+    assert [line.get_xdata().tolist() for line in axes.lines] == [[*sizes]] * 2
+    with pytest.raises(InputError, match="no times of messages to draw"):
+        Measurements((Launch(header, ()),)).plot(Figure().subplots())

@@ -1,16 +1,21 @@
 """Launches of the benchmark: environment, options, and a record for each configuration. Main entry: `Record`."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
+import numpy as np
 from msgspec import Meta, Struct
 
-from commmodel.frames import Tabular
+from commmodel.errors import InputError
+from commmodel.frames import Tabular, axes_of, draw
 from commmodel.results.configurations import BenchOptions, Bytes, Configuration, Count, HugePages, MessagePath, Seconds
 from commmodel.results.words import configuration_words
 from commmodel.statistics import Summary, summarise
 from commmodel.values import OneLine, Value
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ThreadLevel = Literal["single", "funneled", "serialized", "multiple"]
 """What threads of a process may do, as MPI_Init_thread names it: MPI_Init gives ``single``."""
@@ -223,6 +228,38 @@ class Measurements(Tabular, OneLine, Struct, frozen=True):
             *(name for name in last if name in columns),
         ]
         return {name: [row.get(name) for row in rows] for name in names}
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the median times of messages over their sizes with their intervals, a curve for all that differs else.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, optional
+            By default those of a new figure.
+
+        Raises
+        ------
+        InputError
+            Where no times of messages were measured.
+        MissingPackageError
+            Without matplotlib.
+        """
+        curves: dict[str, list[tuple[float, ...]]] = {}
+        for record in self.records:
+            fields = msgspec.to_builtins(record.configuration)
+            if record.unit == "s" and "message_size" in fields:
+                words = (value if isinstance(value, str) else f"{name} {value}" for name, value in fields.items()
+                         if value is not None and name not in ("message_size", "batch") and (name, value) != ("node_pairs", 1))  # fmt: skip
+                seconds = (record.summary.median, record.summary.low, record.summary.high)
+                curves.setdefault(", ".join(words), []).append((fields["message_size"], *seconds))
+        if not curves:
+            raise InputError("no times of messages to draw: measure pingpong, pairs, loggp, plogp or collective")
+        axes = axes_of(axes)
+        for label, rows in curves.items():
+            sizes, medians, low, high = zip(*sorted(rows), strict=True)
+            draw(axes, sizes, {label: (medians, low, high) if np.isfinite([low, high]).all() else medians})
+        axes.legend()
+        return axes
 
     def __repr__(self) -> str:
         """Return the numbers of launches and records."""
