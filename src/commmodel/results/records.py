@@ -21,6 +21,10 @@ ThreadLevel = Literal["single", "funneled", "serialized", "multiple"]
 """What threads of a process may do, as MPI_Init_thread names it: MPI_Init gives ``single``."""
 
 
+_UNSAID = {"node_pairs": 1}
+"""Fields of configurations that go without saying."""
+
+
 class Clock(Struct, frozen=True, forbid_unknown_fields=True):
     """The clock that timed a host's ranks."""
 
@@ -248,8 +252,11 @@ class Measurements(Tabular, OneLine, Struct, frozen=True):
         for record in self.records:
             fields = msgspec.to_builtins(record.configuration)
             if record.unit == "s" and "message_size" in fields:
-                words = (value if isinstance(value, str) else f"{name} {value}" for name, value in fields.items()
-                         if value is not None and name not in ("message_size", "batch") and (name, value) != ("node_pairs", 1))  # fmt: skip
+                words = (
+                    value if isinstance(value, str) else f"{name} {value}"
+                    for name, value in fields.items()
+                    if name not in {"message_size", "batch"} and value not in (None, _UNSAID.get(name))
+                )  # fmt: skip
                 seconds = (record.summary.median, record.summary.low, record.summary.high)
                 curves.setdefault(", ".join(words), []).append((fields["message_size"], *seconds))
         if not curves:
