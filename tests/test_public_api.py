@@ -100,7 +100,7 @@ def test_functions_of_programs_that_run_simulated_are_there():
 
 
 def test_every_module_of_the_reference_is_reached_from_the_package_and_is_one():
-    pages = (REFERENCE / page for page in ("python.md", "internals.md"))
+    pages = [*REFERENCE.glob("python/*.md"), REFERENCE / "internals.md"]
     modules = [name for page in pages for kind, name, _ in DIRECTIVE.findall(page.read_text()) if kind == "automodule"]
     code = (  # each in a process of its own, as one module may load another; common libraries are loaded once for all
         "import commmodel, functools, msgspec, numpy, os, rich.console, sys, tomlkit\n"
@@ -132,7 +132,7 @@ FOR_OUR_READERS = {"parse_toml", "published", "quantity", "read_bytes", "read_te
 def documented() -> dict[str, list[object]]:
     """Names in the reference of Python, and what each of them stands for."""
     listed: dict[str, list[object]] = {}
-    for page in REFERENCE.glob("*.md"):
+    for page in REFERENCE.rglob("*.md"):
         for directive, target, options in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
             module, _, name = target.rpartition(".")
             parent = import_module(module)
@@ -181,7 +181,7 @@ NEEDS_RANKS = {
 def promised() -> dict[str, Callable[..., object]]:
     """Functions and methods that the reference promises, by the names it gives them."""
     functions: dict[str, Callable[..., object]] = {}
-    for page in set(REFERENCE.glob("*.md")) - {REFERENCE / "internals.md"}:
+    for page in set(REFERENCE.rglob("*.md")) - {REFERENCE / "internals.md"}:
         for directive, target, options in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
             if directive in {"autofunction", "autoclass", "automodule"}:
                 parent, _, name = target.rpartition(".")

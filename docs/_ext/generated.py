@@ -4,19 +4,23 @@
 ``command-output``  a command of `commmodel` and what it prints, run in a copy of ``docs/examples``
 ``json-line``       a line of a file in ``docs/examples``, indented
 ``formulas``        a description of every formula of a module of `commmodel.models`
+``names``           a table of what a module of `commmodel` has, from its docstrings
 ``algorithms``      a table of all collective algorithms, from their docstrings
 ``smpi-algorithms`` the names of SMPI's algorithms that have schedules
 ``import-rule``     the table of who may import whom, from ``tests/test_imports.py``
 """
 
 import contextlib
+import inspect
 import io
 import json
+import re
 import runpy
 import shlex
 import shutil
 import tempfile
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -178,6 +182,43 @@ class ImportRule(_Table):
         return self.table(("Part", f"may import, beside {everybody}"), rows)
 
 
+class Names(_Table):
+    """``names:: commmodel.machine``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return a row for each name that the module lists, functions first."""
+        module = import_module(self.arguments[0])
+        values = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+        shown = {name: value for name, value in values.items() if inspect.isclass(value) or callable(value)}
+        order = sorted(shown, key=lambda name: (inspect.isclass(shown[name]), name.lower()))
+        rows = [(f"`{name}`", self._summary(shown[name])) for name in order]
+        return self.table(("Name", "What it is"), rows) if rows else []
+
+    def _summary(self, value: object) -> str:
+        text = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+        return text.replace("``", "`").replace("|", "\\|")
+
+
+def without_constraints(
+    _app: Sphinx, _what: str, _name: str, _object: object, _options: object, signature: str | None, result: str | None
+) -> tuple[str | None, str | None]:
+    """Return a signature with types alone, without what files may hold in a field."""
+    return _types_alone(signature), _types_alone(result)
+
+
+def _types_alone(text: str | None) -> str | None:
+    while text and (begin := re.search(r"~?(?:typing\.)?Annotated\[", text)):
+        depth, comma, place = 1, 0, begin.end()
+        while depth:
+            depth += {"[": 1, "(": 1, "{": 1, "]": -1, ")": -1, "}": -1}.get(text[place], 0)
+            comma = place if text[place] == "," and depth == 1 and not comma else comma
+            place += 1
+        text = text[: begin.start()] + text[begin.end() : comma] + text[place:]
+    return text
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
     app.add_directive("help-text", HelpText)
@@ -187,4 +228,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("algorithms", Algorithms)
     app.add_directive("smpi-algorithms", SmpiAlgorithms)
     app.add_directive("import-rule", ImportRule)
+    app.add_directive("names", Names)
+    app.connect("autodoc-process-signature", without_constraints)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
