@@ -55,3 +55,8 @@ def test_memory_has_a_scale_up_to_which_it_lasts():
 def test_what_is_no_growth_is_refused(scales, values, growth):
     with pytest.raises(InputError):
         scaling.check_values(scales, values, growth)
+
+
+def test_a_checked_list_says_in_a_line_what_it_is_what_fits_and_the_verdict():
+    checked = scaling.check_values([2, 4, 8, 16, 32], [10, 20, 40, 80, 160], "1", metric="memory")
+    assert repr(checked) == "CheckedSeries(values (memory): 1 expected, p fits, mismatch)"

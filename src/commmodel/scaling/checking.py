@@ -78,6 +78,13 @@ class CheckedSeries(Value):
     predicted: ScalePrediction | None = None
     room: Room | None = None
 
+    def __repr__(self) -> str:
+        """Return the series, what it is expected to grow as, what it grows as, and the verdict."""
+        over, judged, best = self.series.over, self.judgement, self.judgement.ensemble.best
+        growth = best.growth.text(over) if judged.ensemble.fits else "no class"
+        series = f"{self.series.name} ({self.series.metric})"
+        return f"CheckedSeries({series}: {judged.expectation.text(over)} expected, {growth} fits, {self.verdict})"
+
     @property
     def verdict(self) -> Verdict:
         """The verdict of the judgement."""

@@ -24,6 +24,7 @@ from commmodel.simulate.scenario.places import Place, Where
 from commmodel.simulate.scenario.scale import MOST_RUNS, Scale
 from commmodel.simulate.states import IDLE, SIMULATED, STATE_NAMES
 from commmodel.simulate.summary import idle_times
+from commmodel.values import OneLine
 
 __all__ = ["PredictedRun", "RankTimes", "predictions"]
 
@@ -41,7 +42,7 @@ class RankTimes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PredictedRun:
+class PredictedRun(OneLine):
     """The predicted run time of a workload on a scaled place."""
 
     place: str
