@@ -85,6 +85,13 @@ def test_calls_have_the_line_of_the_program_not_of_mpi4py(record):
         assert places == {("program.py", 4, "exchange")}
 
 
+def test_the_start_at_an_import_has_the_line_of_the_program_not_of_importlib(record):
+    _, logs = record(1, "import sys\nfrom mpi4py import MPI\n")
+    sites = {item["id"]: item for item in decode(logs[0])[1] if item["kind"] == "site"}
+    (start,) = calls(logs[0], "Init_thread")
+    assert (os.path.basename(sites[start["site"]]["file"]), sites[start["site"]]["line"]) == ("program.py", 2)
+
+
 def test_what_completes_is_recorded(record):
     _, logs = record(3, """\
         from mpi4py import MPI

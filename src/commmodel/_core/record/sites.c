@@ -106,7 +106,7 @@ void sites_prepare(void) {
 
 // The table: open addressing, never smaller.
 
-static const uint64_t SKIP = UINT64_MAX;  // a frame of mpi4py: its caller's is the place
+static const uint64_t SKIP = UINT64_MAX;  // a frame of mpi4py or of an import: its caller's is the place
 struct site {
     uintptr_t code, instruction;
     uint64_t id;  // 0: unused
@@ -235,7 +235,8 @@ static uint64_t ask_python(object state, const char *frame, int above) {
         has_python = 0;  // unexpected layout of frames: stop reading them
         return 0;
     }
-    if (strstr(file, "/mpi4py/util/") != NULL || strstr(file, "/mpi4py/futures/") != NULL) {
+    if (strstr(file, "/mpi4py/util/") != NULL || strstr(file, "/mpi4py/futures/") != NULL ||
+        strncmp(file, "<frozen ", 8) == 0) {
         insert((uintptr_t)code, instruction, SKIP);
         return SKIP;
     }
