@@ -56,6 +56,7 @@ UNIQUE = {
     "SurfaceAxes": "a tuple of what the caller has",
     "Tabular": "a base",
     "Trace": "reads a file piece by piece",
+    "Topology": "a base",
     "Transfer": "holds the buffers of a program",
     "Value": "a base",
     "Workload": "holds what makes the program",

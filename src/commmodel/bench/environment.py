@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from commmodel import plugins
 from commmodel._core.clock import processor_clock as core_clock
 from commmodel.bench import clock
 from commmodel.results import (
@@ -170,6 +171,7 @@ def _versions() -> dict[str, str]:
         "mpi4py": version("mpi4py"),
         "numpy": np.__version__,
         "python": platform.python_version(),
+        **plugins.VERSIONS,
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, get_args
 
 from commmodel.bench.kernels import REGISTRY
 from commmodel.bench.option import Option, flag_of, more_than_zero, percent, positive, seconds, sizes
-from commmodel.errors import InputError, choice_of, refuse_unknown
+from commmodel.errors import InputError, refuse_unknown
 from commmodel.results import BenchOptions
 from commmodel.results.configurations import Batch, HugePages, MessageBuffers
 from commmodel.results.records import ThreadLevel
@@ -230,7 +230,7 @@ def _default_kernels() -> str:
 
 
 def _summaries() -> str:
-    width = max(map(len, KERNELS)) + 2
+    width = max(map(len, REGISTRY)) + 2
     return "\n".join(f"  {name:{width}}{kernel.summary}" for name, kernel in REGISTRY.items())
 
 
@@ -274,11 +274,12 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 
 def parse(arguments: Sequence[str]) -> CommandLine:
     """Parse a command line; raise `InputError` for a mistake, `HelpRequest` for ``--help``."""
+    if {"-h", "--help"} & {*arguments}:
+        REGISTRY.loaded()
     typed_values = vars(_parser().parse_args(arguments))
     kernels = tuple(dict.fromkeys(typed_values.pop("kernels")))
     for name in kernels:
-        if name not in KERNELS:
-            raise InputError(f"unknown kernel {name!r}: {choice_of(name, KERNELS)}")
+        REGISTRY[name]
     typed = {name: flag_of(name) for name in typed_values} | ({"kernels": " ".join(kernels)} if kernels else {})
     values: dict[str, Any] = {"seed": secrets.randbelow(2**32)}
     if typed_values.pop("quick", False):

@@ -14,7 +14,7 @@ import msgspec
 
 from commmodel.bench import environment
 from commmodel.bench.driver import Runner, check_memory
-from commmodel.bench.kernels import buffer_bytes, check, left_out, refinements, sensible_kernels
+from commmodel.bench.kernels import REGISTRY, buffer_bytes, check, left_out, refinements, sensible_kernels
 from commmodel.bench.options import CommandLine, parse_processes
 from commmodel.bench.outlook import Outlook
 from commmodel.bench.placement import place, place_further
@@ -226,6 +226,10 @@ def _resumed(line: CommandLine, header: Header) -> tuple[BenchOptions, list[Reco
             f"now it is {THREAD_LEVEL.words(header)}: "
             f"resume it with --thread-level {level}, or start a new file with --output"
         )
+    for name in before.options.kernels:
+        if name not in REGISTRY:
+            versions = ", ".join(f"{distribution} {version}" for distribution, version in before.versions.items())
+            raise InputError(f"{line.output}: kernel {name} is not installed; it was measured with {versions}")
     changed = {name: getattr(line.options, name) for name in BenchOptions.__struct_fields__ if name in line.typed}
     for name in sorted(changed.keys() - _DURATIONS):
         if changed[name] != getattr(before.options, name):

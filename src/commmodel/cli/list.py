@@ -93,7 +93,7 @@ def _algorithms() -> list[Row]:
 def _kernels() -> list[Row]:
     from commmodel.bench.kernels import REGISTRY
 
-    return [{"name": name, "summary": kernel.summary} for name, kernel in REGISTRY.items()]
+    return [{"name": name, "summary": kernel.summary} for name, kernel in REGISTRY.loaded().items()]
 
 
 def _formats() -> list[Row]:

@@ -325,12 +325,15 @@ class Memory(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
 
 
 class Function(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="function"):
-    """A function measured by another program, and its parameters."""
+    """A function measured by another program, or by a kernel of one's own, and its parameters."""
 
     name: str
     metric: str
     parameters: tuple[tuple[str, float], ...]
     """Name and value of each, such as ``p`` and 64."""
+
+    def __getitem__(self, parameter: str) -> float:
+        return dict(self.parameters)[parameter]
 
 
 class Burst(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="burst"):

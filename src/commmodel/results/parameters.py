@@ -68,6 +68,8 @@ def columns(configuration: Configuration) -> dict[str, str]:
     >>> columns(Burst(1024, 4, "put", "same-node"))
     {'message size': '1 KiB', 'burst': '4', 'operation': 'put', 'path': 'same-node'}
     """
+    if isinstance(configuration, Function):
+        return {name: f"{value:g}" for name, value in configuration.parameters}
     return {
         name.replace("_", " "): _value_words(name, unit, getattr(configuration, name))
         for name, unit in _units(type(configuration)).items()

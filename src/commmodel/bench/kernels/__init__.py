@@ -1,7 +1,7 @@
 """The registry of benchmark kernels: every module of this folder that has ``KERNELS``. Main entry: `REGISTRY`.
 
 A kernel plans its configurations and measures one of them. A new kernel is a module here that is found by being here, a
-configuration in `commmodel.results.configurations` and a loop in ``_core/mpi``.
+configuration in `commmodel.results.configurations` and a loop in ``_core/mpi``; or elsewhere a call of `register`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from commmodel.bench.kernels.kernel import Kernel
+from commmodel.bench.kernels.kernel import NO_MESSAGES, Kernel, sampled
 from commmodel.bench.placement import FurtherNodes, Placement, node_pairs
+from commmodel.plugins import Parts
 from commmodel.results import BenchOptions, Configuration, Record
+from commmodel.results.configurations import Function
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 __all__ = [
-    "REGISTRY", "Kernel", "buffer_bytes", "check", "kernel_of", "left_out", "on_several_nodes", "participants",
-    "refinements", "sensible_kernels",
+    "NO_MESSAGES", "REGISTRY", "Kernel", "buffer_bytes", "check", "kernel_of", "left_out", "on_several_nodes",
+    "participants", "refinements", "register", "sampled", "sensible_kernels",
 ]  # fmt: skip
 
 
@@ -31,13 +33,32 @@ def _kernels() -> list[Kernel]:
     return sorted(kernels, key=lambda kernel: (kernel.by_default is None, kernel.name))
 
 
-REGISTRY: dict[str, Kernel] = {kernel.name: kernel for kernel in _kernels()}
+REGISTRY: Parts[Kernel] = Parts("unknown kernel", "commmodel.kernels", {kernel.name: kernel for kernel in _kernels()})
 _OF_CONFIGURATION = {kind: kernel for kernel in REGISTRY.values() for kind in kernel.configurations}
 
 
 def kernel_of(configuration: Configuration) -> Kernel:
     """Return the kernel that measures a configuration."""
+    if isinstance(configuration, Function):
+        return REGISTRY[configuration.name]
     return _OF_CONFIGURATION[type(configuration)]
+
+
+def register(kernel: Kernel) -> None:
+    """Add a kernel of one's own, which measures `Function` with the kernel's name.
+
+    Raises
+    ------
+    InputError
+        Where a kernel of another module has its name.
+
+    Examples
+    --------
+    >>> register(Kernel("nothing", (Function,), lambda options, placement: [], lambda session, _: None, name="nothing"))
+    >>> REGISTRY.pop("nothing").summary
+    'nothing'
+    """
+    REGISTRY.add(kernel.name, kernel, kernel.measure)
 
 
 def sensible_kernels(placement: Placement, numbers: Sequence[int] = (1,)) -> tuple[str, ...]:
@@ -75,7 +96,7 @@ def participants(configuration: Configuration, placement: Placement, further: Fu
     >>> participants(Collective("barrier", 0, 3), {})
     [0, 1, 2]
     """
-    return kernel_of(configuration).ranks(configuration, placement, further)
+    return [*kernel_of(configuration).ranks(configuration, placement, further)]
 
 
 def buffer_bytes(plan: Iterable[Configuration]) -> tuple[int, int]:

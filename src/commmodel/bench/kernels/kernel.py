@@ -135,6 +135,9 @@ class Kernel(OneLine):
         configuration -> what its smallest visit sends, for the time that a plan takes at least.
     decides : bool
         Whether it tells of which kind a model is: such kernels are measured before the others.
+    name : str
+        On the command line; empty: the tag of its first configuration. A kernel of one's own measures `Function` with
+        this name, its parameters, and as metric what it measures.
     """
 
     summary: str
@@ -142,7 +145,7 @@ class Kernel(OneLine):
     plan: Callable[[BenchOptions, Placement], list[Configuration]]
     measure: Callable[[Session, Any], Record | None]
     room: Callable[[Any], Room] = message_room
-    ranks: Callable[[Any, Placement, FurtherNodes], list[int]] = one_pair
+    ranks: Callable[[Any, Placement, FurtherNodes], Sequence[int]] = one_pair
     options: tuple[Option, ...] = ()
     by_default: Callable[[Placement, Sequence[int]], bool] | None = None
     node_pairs: Callable[[Any, NodePairs], Sequence[int]] | None = None
@@ -154,11 +157,11 @@ class Kernel(OneLine):
     visited: tuple[type[Configuration], ...] = ()
     effort: Callable[[Any], Effort] = round_trip
     decides: bool = False
+    name: str = ""
 
-    @property
-    def name(self) -> str:
-        """Name on the command line and in files."""
-        return str(self.configurations[0].__struct_config__.tag)
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", str(self.configurations[0].__struct_config__.tag))
 
 
 def sampled(session: Session, configuration: Configuration, measure: Callable[[int], Floats]) -> Record | None:

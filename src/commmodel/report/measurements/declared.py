@@ -36,11 +36,15 @@ _WITH_TABLES = (
 
 
 def declared_tables(measurements: Measurements) -> tuple[Table, ...]:
-    """Return a table for each kernel without tables of its own."""
+    """Return a table for each kernel without tables of its own, and for those that are registered from outside."""
     kernels: dict[str, list[Record]] = defaultdict(list)
-    for record in measurements.records:
-        if not isinstance(record.configuration, _WITH_TABLES):
-            kernels[kernel_name(record.configuration)].append(record)
+    for launch in measurements.launches:
+        for record in launch.records:
+            configuration = record.configuration
+            if isinstance(configuration, Function) and launch.header.options is not None:
+                kernels[f"{configuration.name}: {configuration.metric}"].append(record)
+            elif not isinstance(configuration, _WITH_TABLES):
+                kernels[kernel_name(configuration)].append(record)
     tables = []
     for kernel, records in kernels.items():
         records.sort(key=lambda record: msgspec.structs.astuple(record.configuration))

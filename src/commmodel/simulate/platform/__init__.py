@@ -12,6 +12,8 @@ from commmodel.simulate.platform import topologies
 from commmodel.simulate.platform.description import Platform
 from commmodel.simulate.platform.file import dump, dumps, load, loads, published
 from commmodel.simulate.platform.topologies import *  # noqa: F403  (its functions)
+from commmodel.simulate.platform.topologies import register
+from commmodel.simulate.platform.topology import Topology
 
 if TYPE_CHECKING:
     from commmodel.simulate.platform import topology as topology
@@ -21,5 +23,5 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = attributes(__name__)
 
-__all__ = ["Platform", "dump", "dumps", "load", "loads", "network", "published", "read_xml"]
+__all__ = ["Platform", "Topology", "dump", "dumps", "load", "loads", "network", "published", "read_xml", "register"]
 __all__ += topologies.__all__

@@ -11,10 +11,10 @@ import msgspec
 
 from commmodel import documents
 from commmodel.documents import check_format, convert, locate, parse_toml, quantity, read_bytes, read_text
-from commmodel.errors import DamagedFileError, InputError
+from commmodel.errors import DamagedFileError, InputError, choice_of
 from commmodel.files import write_text
 from commmodel.simulate.platform.description import Platform
-from commmodel.simulate.platform.topologies import Description
+from commmodel.simulate.platform.topologies import TOPOLOGIES
 from commmodel.simulate.platform.topology import Topology
 
 FORMAT, VERSION = "commmodel-platform", 1
@@ -67,7 +67,10 @@ def loads(text: str, path: str | os.PathLike[str] = "platform.toml") -> Platform
         _numbers(path, content)
     except (RecursionError, OverflowError):
         raise DamagedFileError(path, "", "a number out of range, or tables too deep") from None
-    description: Topology = convert(path, content, Description)
+    kind = str(content.get("kind"))
+    if kind not in TOPOLOGIES:
+        raise DamagedFileError(path, "field kind", f"unknown kind {kind!r}: {choice_of(kind, TOPOLOGIES)}")
+    description: Topology = convert(path, content, TOPOLOGIES[kind])
     if not description.name:
         description = msgspec.structs.replace(description, name=path.stem)
     try:

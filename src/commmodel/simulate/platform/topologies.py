@@ -9,16 +9,19 @@ butterfly).
 from collections.abc import Sequence
 from functools import partial
 from math import comb, prod
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
 from commmodel.arguments import integer
 from commmodel.errors import InputError
+from commmodel.plugins import Parts
 from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform
 from commmodel.simulate.platform.topology import Backbone, Link, Name, Options, Topology, check_sizes, make
 
 __all__ = ["cabinets", "crossbar", "dragonfly", "fat_tree", "flat", "hyperx", "torus"]
+
+_Topology = TypeVar("_Topology", bound=Topology)
 
 
 class Flat(Topology, frozen=True, tag="flat"):
@@ -453,5 +456,28 @@ def hyperx(
     return make(HyperX, sizes=tuple(sizes), nodes=nodes, bandwidth=bandwidth, latency=latency, **options)
 
 
-Description = Cabinets | Crossbar | Dragonfly | FatTree | Flat | HyperX | Torus
-"""Any topology, as a type to decode files by."""
+TOPOLOGIES: Parts[type[Topology]] = Parts(
+    "unknown kind", "commmodel.topologies",
+    {str(kind.__struct_config__.tag): kind for kind in (Cabinets, Crossbar, Dragonfly, FatTree, Flat, HyperX, Torus)},
+)  # fmt: skip
+"""What a file calls its kind -> topology."""
+
+
+def register(topology: type[_Topology]) -> type[_Topology]:
+    """Add a topology of one's own, a class derived from `Topology` with a tag, which files call their kind.
+
+    Raises
+    ------
+    InputError
+        Where a topology of another module has its tag.
+
+    Examples
+    --------
+    >>> class Cluster(Flat, frozen=True, tag="cluster"):
+    ...     pass
+    >>> register(Cluster)(hosts=4, bandwidth=125e6, latency=15e-6).build().kind
+    'cluster'
+    >>> _ = TOPOLOGIES.pop("cluster")
+    """
+    TOPOLOGIES.add(str(topology.__struct_config__.tag), topology, topology)
+    return topology
