@@ -50,7 +50,7 @@ nitpick_ignore_regex = [
     ("py:class", r"commmodel\.(simulate\.(summary\.RunSummary|link_load\.LinkLoad)|optimize\.validation\.Validation)"),
     ("py:class", r"commmodel\.(collectives\.call\.CollectiveCall|simulate\.work\.communicators\.Definition)"),
     ("py:class", r"commmodel\.collectives\.(schedule\.Round|algorithms\.registry\.Stage)"),
-    ("py:class", r"commmodel\.simulate\.traces\.writer\..*"),
+    ("py:class", r"commmodel\.simulate\.(traces\.writer\..*|platform\.topologies\.TopologyKind)"),
     ("py:class", r"commmodel\.(record\.files\.(_RecordingFile|LogHeader)|sites\.Site)"),
     ("py:class", r"commmodel\.(record\.(communicators|clocks|windows)\..*|_core\.recordings\.logs\.Clock)"),
     # Parts of aliases such as dict[str, float], which Sphinx cuts at their commas.

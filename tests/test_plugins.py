@@ -103,7 +103,7 @@ def test_entry_points_are_left_alone_where_every_name_is_known(tmp_path):
     assert command(tmp_path, "predict L=2500ns,o=1500ns,g=1us,G=6ps bcast -p 8 -n 1KiB").returncode == 0
 
 
-@pytest.mark.parametrize("words", ["list algorithms", "simulate graphene allgather -p 8 -n 1 --algorithm shfted"])
+@pytest.mark.parametrize("words", ["list algorithms", "simulate graphene allgather -p 8 -n 1 --algorithm shiftde"])
 def test_a_damaged_distribution_is_named_in_one_line(tmp_path, words):
     distribution(tmp_path, "algorithms", "broken", "raise OSError('no such device')")
     done = command(tmp_path, words)

@@ -21,7 +21,7 @@ from commmodel.simulate.platform.topology import Backbone, Link, Name, Options, 
 
 __all__ = ["cabinets", "crossbar", "dragonfly", "fat_tree", "flat", "hyperx", "torus"]
 
-_Topology = TypeVar("_Topology", bound=Topology)
+TopologyKind = TypeVar("TopologyKind", bound=Topology)
 
 
 class Flat(Topology, frozen=True, tag="flat"):
@@ -463,7 +463,7 @@ TOPOLOGIES: Parts[type[Topology]] = Parts(
 """What a file calls its kind -> topology."""
 
 
-def register(topology: type[_Topology]) -> type[_Topology]:
+def register(topology: type[TopologyKind]) -> type[TopologyKind]:
     """Add a topology of one's own, a class derived from `Topology` with a tag, which files call their kind.
 
     Raises
