@@ -14,13 +14,15 @@ import commmodel
 from commmodel import cli
 
 BASE = {
-    "arguments", "documents", "errors", "files", "frames", "interruption", "lazy", "plugins", "sites", "spellings",
-    "streams", "units", "statistics", "values",
+    "arguments", "choices", "documents", "errors", "files", "frames", "interruption", "lazy", "plugins", "signatures",
+    "sites", "spellings", "statistics", "streams", "units", "values",
 }  # fmt: skip
 """Anything may import these."""
 MAY_IMPORT = {
     "errors": set(),
     "arguments": {"errors"},
+    "choices": set(),
+    "signatures": {"arguments", "errors"},
     "documents": {"errors", "units"},
     "files": {"errors"},
     "frames": {"errors", "units"},

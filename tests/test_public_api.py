@@ -9,9 +9,9 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
+from support.promised import DIRECTIVE, MEMBERS, REFERENCE, promised
 
 import commmodel
 
@@ -21,6 +21,7 @@ INTERNAL = {
     "__main__",
     "_core",
     "arguments",
+    "choices",
     "cli",
     "files",
     "frames",
@@ -28,6 +29,7 @@ INTERNAL = {
     "lazy",
     "plugins",
     "pytest_plugin",
+    "signatures",
     "sites",
     "spellings",
     "streams",
@@ -120,10 +122,6 @@ def test_an_unknown_part_is_told():
         commmodel.nosuch  # noqa: B018
 
 
-REFERENCE = Path(__file__).parents[1] / "docs/reference"
-DIRECTIVE = re.compile(r"^\.\. (auto\w+|py:\w+):: (\S+)\n((?:   :.*\n)*)", re.MULTILINE)
-MEMBERS = re.compile(r"^   :members: *(.*)\n", re.MULTILINE)
-HIDDEN = re.compile(r":exclude-members: (.*)\n")
 FOR_OUR_READERS = {"parse_toml", "published", "quantity", "read_bytes", "read_text", "type_or_text"}
 """Names of `commmodel.documents` that the package's own readers share, and nobody is promised."""
 
@@ -175,38 +173,6 @@ NEEDS_RANKS = {
     "commmodel.record.launch", "commmodel.report.write_validation", "commmodel.sweep.interleaving.measure_in_turns",
 }  # fmt: skip
 """What starts MPI programs, or takes measurements of minutes: a doctest cannot show it, tests of ranks do."""
-
-
-@cache
-def promised() -> dict[str, Callable[..., object]]:
-    """Functions and methods that the reference promises, by the names it gives them."""
-    functions: dict[str, Callable[..., object]] = {}
-    for page in set(REFERENCE.rglob("*.md")) - {REFERENCE / "internals.md"}:
-        for directive, target, options in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
-            if directive in {"autofunction", "autoclass", "automodule"}:
-                parent, _, name = target.rpartition(".")
-                part = getattr(import_module(parent), name) if directive != "automodule" else import_module(target)
-                members, hidden = MEMBERS.search(options), HIDDEN.search(options)
-                left_out = set(hidden[1].split(", ")) if hidden else set()
-                add_promised(functions, target, part, members and members[1].split(", "), left_out)
-    return {name: function for name, function in functions.items() if function.__module__.startswith("commmodel")}
-
-
-def add_promised(
-    functions: dict[str, Callable[..., object]], target: str, part: Any, members: list[str] | None, left_out: set[str]
-) -> None:
-    if inspect.isroutine(part):
-        functions[target] = part
-    if not members:
-        return
-    if members == [""]:
-        members = list(part.__all__ if inspect.ismodule(part) else vars(part))
-    for name in set(members) - left_out:
-        value = getattr(part, name, None)
-        if inspect.isroutine(value) and not name.startswith("_") and value.__doc__:
-            functions[f"{target}.{name}"] = value
-        elif inspect.isclass(value) and inspect.ismodule(part):
-            add_promised(functions, f"{target}.{name}", value, [""], left_out)
 
 
 SPEAKS_FOR_ITSELF = re.compile(r"'?([A-Z]\w+|commmodel[\w.]+|str \| os\.PathLike\[str\])'?( \| None)?")

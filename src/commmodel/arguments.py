@@ -1,25 +1,25 @@
-"""Checks of the arguments of public functions: numbers within bounds, and numbers of ranks that fit into memory.
+"""Checks of the arguments of public functions: words, numbers within bounds, numbers of ranks that fit into memory.
 
 What is wrong is refused where it comes in, in one line that names the argument: a NaN, a text, a fraction of a byte, a
-truth value. Main entries: `whole`, `integer`, `finite`, `share`, `numbers`,
-`several` and `rank_count`.
+truth value. Main entries: `choice`, `whole`, `integer`, `finite`, `share`, `numbers`, `several` and `rank_count`; for
+all arguments of a function and all fields of a struct, by their types, `commmodel.signatures`.
 """
 
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 __all__ = [
-    "LARGEST", "MOST_RANKS", "SMALLEST", "Numbers", "broadcast", "enough_memory", "finite", "integer", "is_measurable",
-    "numbers", "occurring_ranks", "rank_count", "several", "share", "whole",
+    "LARGEST", "MOST_RANKS", "SMALLEST", "Numbers", "broadcast", "choice", "enough_memory", "finite", "integer",
+    "is_measurable", "numbers", "occurring_ranks", "rank_count", "refuse", "several", "share", "whole",
 ]  # fmt: skip
 
 
@@ -59,6 +59,31 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def refuse(name: str, value: object, mend: str) -> InputError:
+    """Return the error of an argument.
+
+    >>> print(refuse("mapping", 1.5, "give a list of hosts"))
+    mapping is 1.5: give a list of hosts
+    """
+    return InputError(f"{name} is {_shown(value)}: {mend}", name)
+
+
+def choice(name: str, value: object, words: Any) -> Any:
+    """Return a word that is one of some: of a Literal, or names.
+
+    >>> from typing import Literal
+    >>> choice("sharing", "split", Literal["split", "shared"])
+    'split'
+    >>> choice("sharing", "splt", ["split", "shared"])
+    Traceback (most recent call last):
+    commmodel.errors.InputError: sharing is 'splt': did you mean split? Choose one of split, shared
+    """
+    choices = get_args(words) or words
+    if isinstance(value, str) and value in choices:
+        return value
+    raise refuse(name, value, choice_of(f"{value}", [word or repr(word) for word in choices]))
+
+
 def _span(least: float | None, most: float | None) -> str:
     if most is None:
         return "" if least is None else f" from {least:g} up"
@@ -89,9 +114,9 @@ def whole(name: str, value: object, least: int | None = None, most: int | None =
         or not (least is None or integer >= least)
         or not (most is None or integer <= most)
     ):
-        raise InputError(f"{name} is {_shown(value)}: give a whole number{_span(least, most)}")
+        raise refuse(name, value, f"give a whole number{_span(least, most)}")
     if abs(integer) >= _TOO_LARGE and most is None:
-        raise InputError(f"{name} is {integer:.3g}: give a number below 2^63")
+        raise refuse(name, integer, "give a number below 2^63")
     return integer
 
 
@@ -105,7 +130,7 @@ def integer(name: str, value: object, least: int = 1, most: int | None = None) -
     commmodel.errors.InputError: rounds is 1.5: give a whole number from 1 up
     """
     if not isinstance(value, Integral):
-        raise InputError(f"{name} is {_shown(value)}: give a whole number{_span(least, most)}")
+        raise refuse(name, value, f"give a whole number{_span(least, most)}")
     return whole(name, value, least, most)
 
 
@@ -129,7 +154,7 @@ def finite(name: str, value: object, least: float | None = None, *, above: float
     if math.isfinite(number) and (least is None or number >= least) and (above is None or number > above):
         return number
     span = _span(least, None) if above is None else f" above {above:g}"
-    raise InputError(f"{name} is {_shown(value)}: give a finite number{span}")
+    raise refuse(name, value, f"give a finite number{span}")
 
 
 def share(name: str, value: object, least: float = 0.01, most: float = 0.999999) -> float:
@@ -143,7 +168,7 @@ def share(name: str, value: object, least: float = 0.01, most: float = 0.999999)
     """
     number = finite(name, value)
     if not least <= number <= most:
-        raise InputError(f"{name} is {number:g}: it must be between 0 and 1, from {least} to {most}, such as 0.95")
+        raise refuse(name, value, f"it must be between 0 and 1, from {least} to {most}, such as 0.95")
     return number
 
 
@@ -164,7 +189,7 @@ def numbers(name: str, values: Any) -> "NDArray[np.float64]":
             return np.empty(array.shape)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise InputError(f"{name} is {_shown(values)}: give numbers, in lists of equal length")
+    raise refuse(name, values, "give numbers, in lists of equal length")
 
 
 def several(check: Callable[..., Any], name: str, values: Any, least: float | None = None) -> Any:
@@ -241,7 +266,9 @@ def occurring_ranks(highest: int, occurring: int, mend: str = "") -> None:
     """Raise where few of the ranks below the highest occur: the highest is then probably a typing error."""
     if highest >= _FEW and (highest + 1) > _SPARSE * occurring:
         problem = f"ranks up to {highest}, but only {occurring} of these {highest + 1} ranks occur"
-        raise InputError(f"{problem}: correct it{mend or f', or say how many ranks there are (-p {highest + 1})'}")
+        raise InputError(
+            f"{problem}: correct it{mend or f', or say how many ranks there are (`processes` {highest + 1})'}"
+        )
 
 
 def _memory_left() -> float:

@@ -202,8 +202,6 @@ def locate(name_or_path: str | os.PathLike[str], files: Mapping[str, Path], alte
     Traceback (most recent call last):
     commmodel.errors.InputError: 'nosuch' is neither a file nor a published platform (graphene)
     """
-    if not isinstance(name_or_path, str | os.PathLike):
-        raise InputError(f"{name_or_path!r} is neither a name nor a path: name a file, or {alternatives}")
     name = os.fspath(name_or_path)
     if name in files:
         return files[name]

@@ -39,7 +39,11 @@ class CommModelError(Exception):
 
 
 class InputError(CommModelError, ValueError):
-    """A file or an argument is wrong."""
+    """A file or an argument is wrong; `parameter` is the argument's name, with which the message begins."""
+
+    def __init__(self, message: str = "", parameter: str = "") -> None:
+        super().__init__(message)
+        self.parameter = parameter
 
 
 class DamagedFileError(InputError):

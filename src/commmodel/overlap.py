@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.choices import Implementation
 from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.optimize import Choice
 
@@ -27,7 +28,6 @@ __all__ = ["Exchange", "Transfer", "exchange"]
 
 Array = NDArray[Any]
 Order = Literal["contiguous", "interleaved"]
-Implementation = Literal["pipelined", "tight"]
 
 _TAG = 2007
 _LARGEST = 2**31 - 1

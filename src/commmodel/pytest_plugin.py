@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pytest
 
+from commmodel.choices import Statistic
 from commmodel.errors import InputError, choice_of
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class _Expectation:
     metric: str
     repetitions: int
     seconds: float
-    statistic: str
+    statistic: Statistic
     uncertain: Literal["pass", "fail"]
 
     @property

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 
 __all__ = ["SampledBlock", "include_folder", "sampled", "shared_array"]
 
@@ -66,6 +67,7 @@ class SampledBlock:
             library.commmodel_sample_end()
 
 
+@checked
 def sampled(runs: int = 3, *, by_all: bool = False, key: Hashable = None) -> SampledBlock:
     """Return a block whose time is measured in its first runs at this line, and then taken to be their mean.
 
@@ -103,6 +105,7 @@ def sampled(runs: int = 3, *, by_all: bool = False, key: Hashable = None) -> Sam
     return SampledBlock(name if key is None else f"{name} {key!r}", runs, by_all)
 
 
+@checked
 def shared_array(shape: int | tuple[int, ...], dtype: Any = float) -> Any:
     """Return an array of zeros that all ranks share which ask for that many bytes at this line.
 

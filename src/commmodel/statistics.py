@@ -13,6 +13,8 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
+from commmodel.signatures import checked
+
 __all__ = ["Summary", "log_half_width", "median_interval", "median_ranks", "summarise"]
 
 CONFIDENCE = 0.95
@@ -93,6 +95,7 @@ def log_half_width(values: Sequence[float] | np.ndarray, confidence: float = CON
     return float(-stdtrit(logs.size - 1, (1 - confidence) / 2) * logs.std(ddof=1) / math.sqrt(logs.size))
 
 
+@checked
 def summarise(samples: Sequence[float] | np.ndarray, confidence: float = CONFIDENCE) -> Summary:
     """Return quantiles, mean and the median's interval of at least one sample.
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from commmodel.arguments import LARGEST, SMALLEST, is_measurable
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 
 __all__ = [
     "format_interval", "format_quantity", "format_rate", "format_ratio", "format_size", "format_time",
@@ -128,6 +129,7 @@ def parse_whole(text: str, least: int = 0, most: int = 10**18 - 1) -> int:
     return value
 
 
+@checked
 def parse_size(text: str) -> int:
     """Return a size in bytes.
 
@@ -150,6 +152,7 @@ def parse_size(text: str) -> int:
     return round(value)
 
 
+@checked
 def parse_time(text: str) -> float:
     """Return a time in seconds.
 
@@ -159,6 +162,7 @@ def parse_time(text: str) -> float:
     return _parse(text, "time", _TIMES, "60s, 3ms or 2.5us")
 
 
+@checked
 def parse_rate(text: str) -> float:
     """Return a rate in bytes per second; one in bits is an eighth of it.
 

@@ -199,7 +199,7 @@ def test_broken_rules_are_named_and_what_cannot_be_told_passes_unless_told(tmp_p
         (["mpi", "GOOD", "--deviation", "1"], "--deviation: 1 names no parameter: write it as p^0"),
         (["mpi", "GOOD", "--deviation", "2 p"], "--deviation: class of growth '2 p'"),
         (["mpi", "GOOD", "--deviation", "q"], "deviation q: nothing is over q"),
-        (["mpi", "GOOD", "--statistic", "mode"], "unknown statistic 'mode'"),
+        (["mpi", "GOOD", "--statistic", "mode"], "--statistic: there is no 'mode'"),
         (["mpi", "GOOD", "--confidence", "much"], "--confidence: 'much' is no share"),
         (["mpi", "GOOD", "--least=-1%"], "--least: '-1%': a share must be finite and not negative"),
         (["mpi", "GOOD", "--uncertain", "maybe"], "--uncertain: there is no"),

@@ -133,7 +133,7 @@ def test_no_half_file_is_left(results_file, tmp_path, capsys, monkeypatch):
     [
         (["-o", "OUT.jsonl"], "its suffix does not tell the format: choose with --to commmodel, extrap-json"),
         (["-o", "OUT"], "its suffix does not tell the format"),
-        (["-o", "OUT.txt", "--to", "xml"], "--to: unknown format 'xml'"),
+        (["-o", "OUT.txt", "--to", "xml"], "--to: there is no 'xml'"),
         (["-o", "OUT.txt"], "no parameter that all have and that varies: choose with --over among batch, n, p"),
         (["-o", "OUT.txt", "--over", "q"], "--over: nothing was measured over 'q': choose one of batch, n, p"),
         (["-o", "OUT.txt", "--over", "p,"], "--over: 'p,' is no list of parameters"),

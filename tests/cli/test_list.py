@@ -10,8 +10,6 @@ import pytest
 from commmodel import machine
 from commmodel.cli import _parser, main
 from commmodel.cli import list as listing
-from commmodel.cli.simulate import _PROGRAM_MODELS, _SCHEDULE_MODELS
-from commmodel.simulate import scenario
 from commmodel.simulate.platform import published
 
 
@@ -39,11 +37,6 @@ def test_lists_name_what_is_published(capsys):
     for kind, names in (("machines", machine.published()), ("platforms", published())):
         assert main(["list", kind, "--json"]) == 0
         assert [row["name"] for row in json.loads(capsys.readouterr().out)[kind]] == [*names]
-
-
-def test_models_of_the_command_are_those_of_scenarios():
-    assert _PROGRAM_MODELS == scenario.PROGRAM_MODELS
-    assert _SCHEDULE_MODELS == scenario.SCHEDULE_MODELS
 
 
 def parsers(parser):

@@ -374,7 +374,7 @@ def test_pieces_of_a_vector_are_none_of_them_empty_and_sum_to_it(problem):
             "alltoal",
             "ring",
             4,
-            "'alltoal' is no collective operation: did you mean alltoall? Choose one of barrier, bcast",
+            "operation is 'alltoal': did you mean alltoall? Choose one of barrier, bcast",
         ),
     ],
 )
@@ -386,10 +386,10 @@ def test_what_there_is_not_is_refused_with_what_to_take_instead(operation, name,
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"processes": 0}, "0 processes"),
-        ({"processes": 2, "message_size": -1}, "a message of -1 bytes"),
-        ({"processes": 2, "root": 2}, "root 2"),
-        ({"processes": 2, "segment_size": 0}, "segments of 0 bytes"),
+        ({"processes": 0}, "processes is 0"),
+        ({"processes": 2, "message_size": -1}, "message_size is -1"),
+        ({"processes": 2, "root": 2}, "root is 2"),
+        ({"processes": 2, "segment_size": 0}, "segment_size is 0"),
     ],
 )
 def test_a_problem_that_makes_no_sense_is_refused(arguments, message):
@@ -499,5 +499,5 @@ def test_two_levels_need_nodes_that_are_alike():
         build("bcast", "two-level", Problem(8, 1))
     with pytest.raises(InputError, match="8 are not 3 each"):
         build("bcast", "two-level", Problem(8, 1, nodes=Nodes(3)))
-    with pytest.raises(InputError, match="0 processes on a node"):
+    with pytest.raises(InputError, match="per_node is 0"):
         Nodes(0)

@@ -13,7 +13,7 @@ from commmodel.collectives import Nodes, Problem
 from commmodel.collectives.library import load, select
 from commmodel.collectives.library.openmpi import FALLBACKS
 from commmodel.collectives.library.selection import select_for
-from commmodel.collectives.schedule import OPERATORS
+from commmodel.collectives.operation import OPERATORS
 
 COUNTED = tomllib.loads((Path(__file__).parents[1] / "oracles" / "collective_messages.toml").read_text())["algorithms"]
 CALLS = [tuple(row[name] for name in Counted._fields[:6]) for row in COUNTED]

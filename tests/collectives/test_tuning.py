@@ -85,9 +85,9 @@ def test_what_cannot_be_tuned_is_said():
         tune(never, ["bcast"], [1], [2])
     with pytest.raises(InputError, match="a grid of 0 sizes"):
         tune(made_up, ["bcast"], [], [2])
-    with pytest.raises(InputError, match="unknown library 'lam'"):
+    with pytest.raises(InputError, match="library is 'lam'"):
         tune(made_up, ["bcast"], [1], [2], "lam")
-    with pytest.raises(InputError, match="'gossip' is no collective operation"):
+    with pytest.raises(InputError, match=r"operations.* is 'gossip'"):
         tune(made_up, ["gossip"], [1], [2])
 
 
@@ -182,7 +182,7 @@ def test_what_depends_on_nodes_only_is_refused_where_a_file_cannot_say_it():
                 dumps(Selector("mine", rules), kind)
     with pytest.raises(InputError, match="in two levels needs distribution"):
         dumps(Selector("mine", (SelectionRule("bcast", "two-level"),)), "mpich")
-    with pytest.raises(InputError, match="0 processes of a node"):
+    with pytest.raises(InputError, match="per_node is 0"):
         tune(on_nodes, ["bcast"], [1], [2], per_node=0)
 
 

@@ -230,7 +230,7 @@ def test_rounds_in_another_order_are_noticed():
 
 def test_an_operation_that_there_is_not_is_refused():
     with pytest.raises(
-        InputError, match=r"'broadcast' is no collective operation: did you mean bcast\? Choose one of barrier, bcast"
+        InputError, match=r"operation is 'broadcast': did you mean bcast\? Choose one of barrier, bcast"
     ):
         verify_rounds("broadcast", [], TWO)
 

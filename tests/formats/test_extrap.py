@@ -384,7 +384,7 @@ def test_what_cannot_be_written_is_named(tmp_path):
             [Memory("use", 2), PingPong(8, "any")],
             "extrap-json",
             None,
-            "no parameter that all have and that varies: choose with --over",
+            "no parameter that all have and that varies: choose with `over`",
         ),
         ([Memory("use", 2)], "extrap-json", ["n"], "nothing was measured over 'n': choose one of p"),
         ([Memory("use", 2), PingPong(8, "any")], "extrap-json", ["p", "n"], "over p and n together"),
@@ -392,7 +392,7 @@ def test_what_cannot_be_written_is_named(tmp_path):
         ([Function("a", "b", point(a=1, b=1, c=1, d=1, e=1))], "extrap-text", list("abcde"), "5 parameters, but"),
         ([Memory("use", 2)], "csv", None, "our CSV holds pingpong"),
         ([Memory("use", 2)], "csv", ["p"], "only Extra-P's formats have parameters"),
-        ([Memory("use", 2)], "xml", None, "unknown format 'xml': choose one of commmodel"),
+        ([Memory("use", 2)], "xml", None, "format is 'xml': choose one of commmodel"),
     ],
 )
 def test_what_cannot_be_written_at_all_is_refused_and_leaves_no_file(records, name, over, words, tmp_path):

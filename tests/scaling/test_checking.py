@@ -327,11 +327,7 @@ def test_what_could_not_be_tested_is_named():
         (measured(processes=(2, 4)), MPI, {}, "no growth over p can be seen with 2 scales"),
         (measured(), MPI, {"metric": "memory"}, "nothing was measured of metric 'memory', but time: measure"),
         (Measurements((launch(),)), MPI, {}, "nothing was measured: measure a function at three scales or more"),
-        (measured(), MPI, {"settings": CheckSettings(statistic="mode")}, "unknown statistic 'mode'"),
-        (measured(), MPI, {"settings": CheckSettings(confidence=95)}, "confidence is 95: it must be between 0 and 1"),
-        (measured(), MPI, {"settings": CheckSettings(least=-1)}, "least effect -1: it must be a share"),
-        (measured(), MPI, {"at": 0.5}, "target scale is 0.5: give a finite number from 1 up"),
-        (measured(), MPI, {"settings": CheckSettings(draws=1)}, "1 draws: too few to tell models apart"),
+        (measured(), MPI, {"at": 0.5}, "at is 0.5: give a finite number from 1 up"),
         (measured(), MPI, {"deviation": {"n": parse_growth("n")}}, "deviation n: nothing is over n: write it over p"),
         (measured(), MPI, {"deviation": {"p": Growth(power=-1)}}, "it falls, but must be 1 or grow"),
         (measured(), None, {"baseline": measured({"scan": "1"})}, "nothing was measured in both files"),
@@ -343,8 +339,16 @@ def test_what_makes_no_sense_is_one_line(measurements, expectations, options, me
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "settings", [{"statistic": "mode"}, {"confidence": 95}, {"least": -1}, {"draws": 1}, {"seed": -1}], ids=str
+)
+def test_settings_that_make_no_sense_are_refused_where_they_are_made(settings):
+    with pytest.raises(InputError, match=next(iter(settings))):
+        CheckSettings(**settings)
+
+
 def test_a_limit_of_no_processes_is_refused():
-    with pytest.raises(InputError, match="processes = 0: it must be positive"):
+    with pytest.raises(InputError, match="processes is 0"):
         MemoryLimit(1e9, processes=0)
 
 

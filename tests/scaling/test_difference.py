@@ -356,11 +356,11 @@ def test_what_differs_in_the_surroundings_is_named():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"statistic": "mode"}, "statistic 'mode'"),
-        ({"confidence": 1.0}, "confidence 1"),
-        ({"confidence": 1e-308}, "confidence 1e-308"),
-        ({"least": -0.1}, "least effect -0.1"),
-        ({"least": math.nan}, "least effect nan"),
+        ({"statistic": "mode"}, "statistic is 'mode'"),
+        ({"confidence": 1.0}, "confidence is 1"),
+        ({"confidence": 1e-308}, "confidence is 1e-308"),
+        ({"least": -0.1}, "least is -0.1"),
+        ({"least": math.nan}, "least is nan"),
     ],
 )
 def test_what_cannot_be_is_refused(changes, message):

@@ -227,7 +227,7 @@ def test_what_cannot_be_fitted_is_refused(scales, values, message):
 
 
 def test_an_unknown_criterion_or_statistic_is_refused():
-    with pytest.raises(InputError, match="choose cross-validation or residuals"):
+    with pytest.raises(InputError, match="criterion is 'luck': choose one of"):
         fit(SCALES, [SCALES], SPACE, "luck")
     with pytest.raises(InputError, match="choose one of lower half, first quartile, median"):
         reduce([[1.0]], "mode")

@@ -123,9 +123,9 @@ def test_models_leave_parameters_out():
         114,
         314,
     ]
-    with pytest.raises(InputError, match="choose one of logp, loggp, loggps, loggops"):
+    with pytest.raises(InputError, match="choose one of loggops, loggps, loggp, logp"):
         run_schedule(schedule, p, model="hybrid")
-    with pytest.raises(InputError, match="choose classic or newer"):
+    with pytest.raises(InputError, match="choose one of classic, newer"):
         run_schedule(schedule, p, rules="old")
 
 

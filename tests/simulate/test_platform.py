@@ -72,7 +72,7 @@ def test_placing_ranks():
     assert hosts.place(3, ["node-2", "node-0"]).tolist() == [2, 0, 2]
     assert hosts.place(3, np.array([1])).dtype == np.int32
     assert hosts.place(3, 1).tolist() == [0, 1, 2]
-    with pytest.raises(InputError, match="processes per node is 0"):
+    with pytest.raises(InputError, match="mapping is 0"):
         hosts.place(3, 0)
 
 
@@ -81,9 +81,9 @@ def test_placing_ranks():
     [
         (3, "block", "3 processes on 2 cores of platform 'flat': take fewer"),
         (0, "block", "processes is 0: give a whole number from 1"),
-        (2, "spread", "choose block, round-robin"),
+        (2, "spread", "choose one of block, round-robin"),
         (2, ["node-7"], "no host 'node-7'; its hosts are node-0, node-1"),
-        (2, [0, 2], "there is no host 2"),
+        (2, [0, 2], "mapping is 2: hosts are 0 to"),
         (2, [], "at least one host"),
     ],
 )
@@ -143,7 +143,7 @@ def test_what_is_no_platform(tmp_path):
         (lambda: platforms.fat_tree([2, 2], [1], [1, 1], **SPLIT), "as many numbers"),
         (lambda: platforms.fat_tree([2], [2**20], [2**20], **SPLIT), "more than 33554432 links"),
         (lambda: platforms.dragonfly(5, 2, 2, 1, **SPLIT), "take fewer groups, or more blades"),
-        (lambda: platforms.dragonfly(2, 2, 2, 1, parallel=(1, 1), **SPLIT), "three numbers"),
+        (lambda: platforms.dragonfly(2, 2, 2, 1, parallel=(1, 1), **SPLIT), "give a list of 3|three numbers"),
         (lambda: platforms.hyperx([], **SPLIT), "0 dimensions"),
         (lambda: platforms.hyperx([2**12, 2**11], **SPLIT), "their product at most"),
         (lambda: platforms.hyperx([2**14], **SPLIT), "more than 33554432 links"),

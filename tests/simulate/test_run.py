@@ -38,12 +38,12 @@ def test_a_network_without_a_platform_is_refused():
 
 @pytest.mark.parametrize("wrong", [flat(2), "loggps", None])
 def test_what_is_no_model_is_refused(wrong):
-    with pytest.raises(InputError, match=f"a {type(wrong).__name__} is no model: give a Network or a DelayModel"):
+    with pytest.raises(InputError, match=r"model is .*: give a Network or a DelayModel"):
         run(PAIR, wrong, fluid())
 
 
 def test_parameters_without_their_model_are_refused():
-    with pytest.raises(InputError, match="do not say which model: give DelayModel"):
+    with pytest.raises(InputError, match=r"model is .*: give a Network or a DelayModel"):
         run(PAIR, PARAMETERS)
 
 

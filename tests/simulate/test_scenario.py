@@ -120,7 +120,7 @@ def test_a_schedule_is_no_program(tmp_path):
     path.write_text("num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n")
     delays, schedule = place("L=4us,o=1us"), workloads.schedule(str(path))
     assert prepare(delays, schedule).model == "loggops"
-    with pytest.raises(InputError, match="runs by loggops, loggps, loggp, logp, not by fluid"):
+    with pytest.raises(InputError, match="choose one of loggops, loggps, loggp, logp"):
         prepare(delays, schedule, "fluid")
     with pytest.raises(InputError, match="is a GOAL schedule"):
         schedule.program(None, 1.0)
@@ -128,13 +128,13 @@ def test_a_schedule_is_no_program(tmp_path):
 
 def test_what_does_not_go_together_is_refused(switch):
     ring = workloads.exchange(switch, "ring", SIZE, 8)
-    with pytest.raises(InputError, match="no model of programs"):
+    with pytest.raises(InputError, match="model is "):
         prepare(switch, ring, "loggops")
     with pytest.raises(MissingParameterError, match="no hybrid section"):
         prepare(place("ranger"), ring, "fluid")
-    with pytest.raises(InputError, match="is no exchange"):
+    with pytest.raises(InputError, match="kind is "):
         workloads.exchange(switch, "star", SIZE)
-    with pytest.raises(InputError, match="is no application kernel"):
+    with pytest.raises(InputError, match="name is "):
         workloads.application(switch, "ft")
-    with pytest.raises(InputError, match="it must be above 0"):
+    with pytest.raises(InputError, match="above 0"):
         prepare(switch, ring, speed=0.0)

@@ -144,9 +144,9 @@ def test_what_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file"):
         dump(ring(1, 2), tmp_path / "file" / "folder")
-    with pytest.raises(InputError, match=r"did you mean '\.xz'"):
+    with pytest.raises(InputError, match="compression"):
         dump(ring(1, 2), tmp_path, compression=".zip")
-    with pytest.raises(InputError, match="positive"):
+    with pytest.raises(InputError, match="speed"):
         dump(ring(1, 2), tmp_path, speed=-1)
 
 

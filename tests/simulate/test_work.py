@@ -90,9 +90,9 @@ def test_calls_of_different_numbers_have_different_tags():
 @pytest.mark.parametrize(
     ("operation", "size", "problem"),
     [
-        ("shuffle", (4, 1), "no collective operation"),
-        ("bcast", (4, -1), "must not be negative"),
-        ("bcast", (0, 1), "0 processes: there must be at least one"),
+        ("shuffle", (4, 1), "operation is 'shuffle'"),
+        ("bcast", (4, -1), "message_size is -1"),
+        ("bcast", (0, 1), "processes is 0"),
         ("barrier", (4, 8), "empty"),
     ],
 )

@@ -7,12 +7,13 @@ exit code says how it ended. Main entry: `main`.
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from commmodel.cli.parsers import Parser, refuse_outputs
+from commmodel.cli.parsers import Parser, options_of, refuse_outputs
 from commmodel.errors import CommModelError
 from commmodel.interruption import ending
 from commmodel.streams import discard, guarded
@@ -40,7 +41,7 @@ def main(words: Sequence[str] | None = None) -> int:
         with guarded():
             return _run(words)
     except CommModelError as error:
-        return _fail(str(error), error.exit_code)
+        return _fail(_with_options(error, words), error.exit_code)
     except MemoryError as error:
         return _fail(f"there is not enough memory for what is asked{_because(error)}: ask for less")
     except RecursionError:
@@ -60,6 +61,16 @@ def _run(words: Sequence[str]) -> int:
     refuse_outputs(arguments)
     verb: Callable[[argparse.Namespace], int] = arguments.verb
     return verb(arguments)
+
+
+def _with_options(error: CommModelError, words: Sequence[str]) -> str:
+    """Return an error's message with options for parameters: the first word, and those in `...`."""
+    message, name = str(error), getattr(error, "parameter", "").partition("[")[0]
+    if name or "`" in message:
+        options = options_of(_parser(words))
+        first = options.get(name, name)
+        message = first + re.sub(r"`(\w+)`", lambda word: options.get(word[1], word[1]), message.removeprefix(name))
+    return message
 
 
 def _because(error: BaseException) -> str:

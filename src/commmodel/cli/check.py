@@ -3,8 +3,9 @@
 import argparse
 import math
 import os
-from typing import Any
+from typing import Any, get_args
 
+from commmodel.choices import Statistic
 from commmodel.cli.parsers import (
     add_format,
     add_output,
@@ -49,7 +50,10 @@ def add(verbs: Any) -> None:
         "--deviation", metavar="GROWTH", type=typed(_deviation),
         help="factor by which growth may differ, like p^0.5 (default: each expectation's)",
     )  # fmt: skip
-    check.add_argument("--statistic", default="lower half", help="statistic of the repetitions (default: %(default)s)")
+    check.add_argument(
+        "--statistic", choices=get_args(Statistic), default="lower half",
+        help="statistic of the repetitions (default: %(default)s)",
+    )  # fmt: skip
     check.add_argument(
         "--least", metavar="SHARE", type=share, default="5%",
         help="smallest violation or slowdown that counts (default: %(default)s)",

@@ -4,8 +4,9 @@ import argparse
 import math
 import shlex
 import sys
-from typing import Any
+from typing import Any, get_args
 
+from commmodel.choices import Statistic
 from commmodel.cli.parsers import (
     add_format,
     add_thread_level,
@@ -45,9 +46,8 @@ def add(verbs: Any) -> None:
         help="confidence of all verdicts together (default: %(default)s)",
     )  # fmt: skip
     compare.add_argument(
-        "--statistic", default="median",
-        help="of a launch's repetitions: median, lower half, first quartile, third quartile, minimum or mean (default: "
-        "%(default)s)",
+        "--statistic", choices=get_args(Statistic), default="median",
+        help="statistic of a launch's repetitions (default: %(default)s)",
     )  # fmt: skip
     compare.add_argument(
         "--only", metavar="VERDICT,...", type=choices(_CHANGES), default=_CHANGES,

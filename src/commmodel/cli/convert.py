@@ -5,10 +5,11 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from commmodel.choices import WrittenFormat
 from commmodel.cli.parsers import add_format, add_output, new_verb, note, print_json
-from commmodel.errors import InputError, choice_of
+from commmodel.errors import InputError
 
 
 def add(verbs: Any) -> None:
@@ -31,8 +32,7 @@ def add(verbs: Any) -> None:
         required=True,
     )  # fmt: skip
     convert.add_argument(
-        "--to", metavar="FORMAT",
-        help="commmodel, extrap-json, extrap-text or csv (default: by the suffix .txt or .csv of the output)",
+        "--to", choices=get_args(WrittenFormat), help="format to write (default: by the output's suffix .txt or .csv)",
     )  # fmt: skip
     convert.add_argument(
         "--over",
@@ -41,13 +41,11 @@ def add(verbs: Any) -> None:
     )
 
 
-def _target(output: Path, name: str | None) -> str:
+def _target(output: Path, name: WrittenFormat | None) -> WrittenFormat:
     """Return the format to write."""
     from commmodel import formats
 
-    suffixes = {".csv": "csv", ".txt": "extrap-text"}
-    if name is not None and name not in formats.WRITTEN:
-        raise InputError(f"--to: unknown format {name!r}: {choice_of(name, formats.WRITTEN)}")
+    suffixes: dict[str, WrittenFormat] = {".csv": "csv", ".txt": "extrap-text"}
     if name is None and output.suffix not in suffixes:
         problem = f"{output}: its suffix does not tell the format: choose with --to {', '.join(formats.WRITTEN)}"
         problem += "; traces are not converted but replayed: commmodel simulate WHERE replay"

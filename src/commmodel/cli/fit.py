@@ -2,8 +2,9 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from commmodel.choices import Loss, SendMode
 from commmodel.cli.parsers import (
     add_format,
     add_output,
@@ -40,11 +41,11 @@ def add(verbs: Any) -> None:
         help="protocol limits, like 500,8000 (default: as probed, or as found in the times)",
     )  # fmt: skip
     fit.add_argument(
-        "--mode", choices=("blocking", "non-blocking"), default="blocking",
+        "--mode", choices=get_args(SendMode), default="blocking",
         help="mode of the messages that LogGP and pLogP are fitted to (default: %(default)s)",
     )  # fmt: skip
     fit.add_argument(
-        "--loss", choices=("robust", "paper"), default="robust",
+        "--loss", choices=get_args(Loss), default="robust",
         help="loss to minimise: robust to disturbed records, or the squares of Gropp 2016 (default: %(default)s)",
     )  # fmt: skip
     fit.add_argument(

@@ -1,8 +1,9 @@
 """The verb ``optimize``: into which messages and bursts to cut a transfer so that computation hides it."""
 
 import argparse
-from typing import Any
+from typing import Any, get_args
 
+from commmodel.choices import BurstRule, Grid, Implementation, MessageOperation, OverlapModel, PairDirection, Pattern
 from commmodel.cli.parsers import (
     add_machine,
     add_output,
@@ -25,11 +26,8 @@ from commmodel.cli.parsers import (
 )
 from commmodel.errors import InputError
 
-_PATTERNS = (
-    "point-to-point", "multiple-end-points-contiguous", "multiple-end-points-interleaved", "end-point-congestion",
-    "all-to-all-same-order", "all-to-all-contiguous", "all-to-all-interleaved",
-)  # fmt: skip
-_IMPLEMENTATIONS = ("pipelined", "tight")
+_PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
+_IMPLEMENTATIONS: tuple[Implementation, ...] = get_args(Implementation)
 _OF_COSTS = (
     "path", "operation", "direction", "overhead", "latency", "byte_time", "progress", "queue_depth",
     "outstanding_volume",
@@ -61,12 +59,16 @@ def add(verbs: Any) -> None:
     problem.add_argument(
         "--peers", metavar="N", type=whole(1), help="peers of a process; all to all: processes that take part"
     )
-    problem.add_argument("--implementation", help="pipelined, tight, or any, the faster of both (default: any)")
-    problem.add_argument("--operation", help="two-sided, put or get (default: two-sided)")
+    problem.add_argument(
+        "--implementation", choices=(*_IMPLEMENTATIONS, "any"), help="any: the faster of both (default: any)"
+    )
+    problem.add_argument(
+        "--operation", choices=get_args(MessageOperation), help="operation that moves data (default: two-sided)"
+    )
     offered = optimize.add_argument_group("what may be chosen")
     offered.add_argument(
-        "--grid",
-        help="powers-of-two, or fine: four sizes for each of these, all bursts (default: powers-of-two)",
+        "--grid", choices=get_args(Grid),
+        help="sizes and bursts; fine: four sizes for each power of two, all bursts (default: powers-of-two)",
     )  # fmt: skip
     offered.add_argument(
         "--sizes",
@@ -75,12 +77,14 @@ def add(verbs: Any) -> None:
     )
     offered.add_argument("--bursts", metavar="N,...", type=counts, help="bursts: 1,2,4 (default: a grid)")
     offered.add_argument(
-        "--rule", help="equations, or measured: the best rule measured for all to all (default: equations)"
+        "--rule",
+        choices=get_args(BurstRule),
+        help="measured: the best rule measured for all to all (default: equations)",
     )
     optimize.add_argument(
-        "--model",
-        help="bounded by what one processor and one port need, or paper: its equations alone (default: bounded)",
-    )
+        "--model", choices=get_args(OverlapModel),
+        help="bounded by what one processor and one port need, or the paper's equations alone (default: bounded)",
+    )  # fmt: skip
     network = optimize.add_argument_group("the network (default: as the machine says)")
     network.add_argument(
         "--overhead", metavar="TIME", type=duration, help="overhead o of a message, both ends together, like 2us"
@@ -94,7 +98,9 @@ def add(verbs: Any) -> None:
         "--queue-depth", metavar="N", type=whole(2), help="number of messages at which the network's queue is full"
     )
     network.add_argument("--outstanding-volume", metavar="SIZE", type=size, help="largest number of bytes of a burst")
-    network.add_argument("--direction", help="direction of the bandwidth: both-ways or one-way (default: both-ways)")
+    network.add_argument(
+        "--direction", choices=get_args(PairDirection), help="direction of the bandwidth (default: both-ways)"
+    )
     network.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
     optimize.add_argument(
         "--sensitivity", action="store_true", default=None, help="say how wrong the computation's time may be"
@@ -130,7 +136,7 @@ def _choose(arguments: argparse.Namespace) -> int:
     warnings = warn_of(machine)
     costs = optimize.MessageCosts(machine, **_typed_options(arguments, _OF_COSTS))
     is_any = arguments.implementation in {None, "any"}
-    model = arguments.model or "bounded"
+    model: OverlapModel = arguments.model or "bounded"
     ranked = []
     for pattern in patterns:
         problem = _problem(arguments, pattern, compared=len(patterns) > 1)
@@ -174,7 +180,7 @@ def _extrapolates(machine: Any, offers: Any, problem: Any, path: str | None) -> 
     return collective_reach(machine, processes, largest, path)
 
 
-def _patterns(arguments: argparse.Namespace) -> tuple[str, ...]:
+def _patterns(arguments: argparse.Namespace) -> tuple[Pattern, ...]:
     if arguments.all_patterns:
         if arguments.patterns is not None:
             raise InputError("--patterns and --all-patterns both say which: leave one out")
@@ -182,7 +188,7 @@ def _patterns(arguments: argparse.Namespace) -> tuple[str, ...]:
     return arguments.patterns or _PATTERNS[:1]
 
 
-def _problem(arguments: argparse.Namespace, pattern: str, *, compared: bool) -> Any:
+def _problem(arguments: argparse.Namespace, pattern: Pattern, *, compared: bool) -> Any:
     """Return the problem of a pattern; point-to-point, compared with others, goes without their number of peers."""
     from commmodel.optimize import TransferProblem
 

@@ -134,6 +134,18 @@ class Parser(argparse.ArgumentParser):
         )
 
 
+def options_of(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """Return parameter -> option or operand of a parser and of its verbs."""
+    options: dict[str, str] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for verb in action.choices.values():
+                options |= options_of(verb)
+        else:
+            options[action.dest] = next(iter(action.option_strings), str(action.metavar or action.dest))
+    return options
+
+
 def _is_option(word: str, spelling: str) -> bool:
     """Whether a word is an option, with its value attached or not.
 

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cache, partial
-from typing import Any
+from typing import Any, get_args
 
+from commmodel.choices import Application, ProgramModel, ScheduleModel, ScheduleRules
 from commmodel.cli import what_if
 from commmodel.cli.parsers import (
     CALL_OPTIONS,
@@ -36,16 +37,12 @@ from commmodel.cli.parsers import (
 from commmodel.errors import InputError, MissingPackageError
 
 _DEADLOCK = 2
-_DELAYS = ("loggps", "loggp", "logp")
-_PROGRAM_MODELS, _SCHEDULE_MODELS = ("hybrid", "fluid", "smpi", *_DELAYS), ("loggops", *_DELAYS)
-"""Those of `commmodel.simulate.scenario`, which a help text must not load."""
 _EXCHANGES = {
     "halo": "exchange with the neighbours in a periodic grid",
     "ring": "exchange with both neighbours in a ring",
     "irregular": "each rank sends to the rank a pseudo-random distance on, in rounds",
     "pairwise": "everybody with everybody, one partner after the other",
 }
-_APPLICATIONS = ("lu", "cg")
 _WHAT = {
     "processes", "message_size", "algorithm", "root", "segment_size", "rounds", "dimensions", "problem", "iterations",
     *CALL_OPTIONS,
@@ -73,7 +70,7 @@ def add(verbs: Any) -> None:
     works = simulate.add_subparsers(dest="what", required=True, metavar="WHAT", title="what to simulate")
     kinds: dict[str, Callable[[Any, str], None]] = {
         **dict.fromkeys(SCHEDULED, _add_collective), **dict.fromkeys(_EXCHANGES, _add_exchange),
-        "exchange": _add_messages, **dict.fromkeys(_APPLICATIONS, _add_application), "replay": _add_replay,
+        "exchange": _add_messages, **dict.fromkeys(get_args(Application), _add_application), "replay": _add_replay,
         "goal": _add_schedule, "run": _add_run,
     }  # fmt: skip
     for name in simulate.typed_alone(kinds):
@@ -101,12 +98,12 @@ def _add_messages(works: Any, name: str) -> None:
 
 def _add_schedule(works: Any, name: str) -> None:
     schedule = _add(works, name, "GOAL schedule", f"{name} schedule.goal",
-                    [_models(_SCHEDULE_MODELS), _files()], where="L=2500ns,o=1500ns,g=1us,G=6ps")  # fmt: skip
+                    [_models(get_args(ScheduleModel)), _files()], where="L=2500ns,o=1500ns,g=1us,G=6ps")  # fmt: skip
     schedule.add_argument(
         "file", metavar="FILE", help="GOAL schedule: text, also compressed, or LogGOPSim's binary form"
     )
     schedule.add_argument(
-        "--rules", choices=("classic", "newer"), default="classic", help="rules of messages (default: %(default)s)"
+        "--rules", choices=get_args(ScheduleRules), default="classic", help="rules of messages (default: %(default)s)"
     )
 
 
@@ -116,7 +113,7 @@ def _add(works: Any, name: str, meaning: str, example: str, parents: Sequence[Pa
 
 def _programs() -> list[Parser]:
     """Return the options of programs."""
-    return [_ranks(), _models(_PROGRAM_MODELS), what_if.options(), _files()]
+    return [_ranks(), _models(get_args(ProgramModel)), what_if.options(), _files()]
 
 
 @cache
@@ -333,7 +330,7 @@ def _workload(arguments: argparse.Namespace, place: Any) -> Any:
         return workloads.collective(place, workload, Problem(processes, **size), **options)
     if workload in _EXCHANGES:
         return workloads.exchange(place, workload, **options)
-    if workload in _APPLICATIONS:
+    if workload in get_args(Application):
         return workloads.application(place, workload, **options)
     if workload == "replay":
         return _replay(arguments, place, options)
@@ -398,7 +395,7 @@ def _run(arguments: argparse.Namespace) -> int:
     place = _place(arguments, arguments.where)
     warn_of(place.machine)
     workload = _workload(arguments, place)
-    models = [None, *(name for name in beside if name in arguments.models)]
+    models: list[Any] = [None, *(name for name in beside if name in arguments.models)]
     scenarios = [scenario.prepare(place, workload, name, **_typed_options(arguments, _HOW)) for name in models]
     workload = scenarios[0].workload  # on the hosts of its ranks
     if len({prepared.model for prepared in scenarios}) < len(scenarios):

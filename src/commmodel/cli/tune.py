@@ -4,8 +4,9 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from commmodel.choices import CostModel, TunedLibrary
 from commmodel.cli.parsers import (
     add_byte_times,
     add_machine,
@@ -21,8 +22,6 @@ from commmodel.cli.parsers import (
     whole,
 )
 from commmodel.errors import InputError, choice_of
-
-_LIBRARIES = ("openmpi", "openmpi-6", "mpich")
 
 
 def add(verbs: Any) -> None:
@@ -46,12 +45,12 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     tune.add_argument(
         "--library",
-        choices=_LIBRARIES,
+        choices=get_args(TunedLibrary),
         required=True,
         help="MPI library to write rules for (openmpi: up to version 5)",
     )
     add_output(tune, "file of rules to write", required=True)
-    tune.add_argument("--model", help="plogp, loggp or logp (default: plogp, else loggp)")
+    tune.add_argument("--model", choices=get_args(CostModel), help="model of messages (default: plogp, else loggp)")
     tune.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
     add_byte_times(tune, tune)
 
@@ -120,7 +119,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _operations(text: str | None, library: str) -> list[str]:
+def _operations(text: str | None, library: str) -> list[Any]:
     """Return the requested operations; by default those whose algorithm the library lets a user choose."""
     from commmodel.collectives.library import mpich, openmpi
     from commmodel.collectives.operation import SCHEDULED

@@ -7,7 +7,7 @@ are MPI's, without the prefix and in lower case.
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from commmodel.errors import InputError, choice_of
+from commmodel.arguments import choice
 
 ScheduledName = Literal[
     "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter_block",
@@ -107,6 +107,4 @@ def operation(name: str) -> Operation:
     >>> operation("reduce_scatter_block").mpi_name, operation("bcast").has_root
     ('MPI_Reduce_scatter_block', True)
     """
-    if name not in SCHEDULED:
-        raise InputError(f"{name!r} is no collective operation: {choice_of(name, SCHEDULED)}")
-    return OPERATIONS[name]
+    return OPERATIONS[choice("operation", name, ScheduledName)]

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.arguments import enough_memory, whole
-from commmodel.collectives.operation import ELEMENT_SIZE, OPERATORS, Operator
-from commmodel.errors import InputError, choice_of
+from commmodel.arguments import enough_memory, refuse, whole
+from commmodel.collectives.operation import ELEMENT_SIZE, Operator, ScheduledName
+from commmodel.signatures import check_fields
 from commmodel.values import OneLine, Value
 
 Integers = NDArray[np.int64]
@@ -33,16 +33,15 @@ class Nodes(Value):
 
     per_node: int
     """k, ≥ 1. Ranks 0 to k - 1 are on the first node, the next k on the second."""
-    within: Mapping[str, str] = field(default_factory=dict)
+    within: Mapping[ScheduledName, str] = field(default_factory=dict)
     """Operation -> algorithm among the processes of a node."""
-    between: Mapping[str, str] = field(default_factory=dict)
+    between: Mapping[ScheduledName, str] = field(default_factory=dict)
     """The same among one process of each node; what they leave out is as in
     `commmodel.collectives.algorithms.two_level.USUAL`."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "per_node", whole("per_node", self.per_node))
-        if self.per_node < 1:
-            raise InputError(f"{self.per_node} processes on a node: there must be at least one")
+        check_fields(self)
+        whole("per_node", self.per_node, 1)
 
 
 @dataclass(frozen=True)
@@ -68,22 +67,12 @@ class Problem:
     """Whether data are in the receive buffer already (MPI_IN_PLACE)."""
 
     def __post_init__(self) -> None:
-        for name in ("processes", "message_size", "root", "element_size"):
-            object.__setattr__(self, name, whole(name, getattr(self, name)))
-        if self.segment_size is not None:
-            object.__setattr__(self, "segment_size", whole("segment_size", self.segment_size))
-        if self.processes < 1:
-            raise InputError(f"{self.processes} processes: there must be at least one")
-        if self.message_size < 0:
-            raise InputError(f"a message of {self.message_size} bytes: a size must not be negative")
-        if self.element_size < 1:
-            raise InputError(f"elements of {self.element_size} bytes: there must be at least one byte in each")
-        if self.operator not in OPERATORS:
-            raise InputError(f"operator {self.operator!r}: {choice_of(self.operator, OPERATORS)}")
+        check_fields(self)
+        for name, least in (("processes", 1), ("message_size", 0), ("element_size", 1), ("segment_size", 1)):
+            if (value := getattr(self, name)) is not None:
+                whole(name, value, least)
         if not 0 <= self.root < self.processes:
-            raise InputError(f"root {self.root}: the {self.processes} processes are numbered from 0")
-        if self.segment_size is not None and self.segment_size < 1:
-            raise InputError(f"segments of {self.segment_size} bytes: there must be at least one byte in each")
+            raise refuse("root", self.root, f"the {self.processes} processes are numbered from 0")
 
 
 class Access(NamedTuple):

@@ -15,6 +15,7 @@ from commmodel.collectives.library.rules import Selector
 from commmodel.collectives.library.selection import load, picker
 from commmodel.collectives.library.smpi_selection import Selection, smpi_selection
 from commmodel.collectives.schedule import Nodes, Problem
+from commmodel.signatures import check_fields
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class CollectiveSettings:
     """The host of each rank, for algorithms in two levels and rules about nodes; empty where none tell nodes apart."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("memory_copy", "reduction"):
             if getattr(self, name) is not None:
                 finite(name, getattr(self, name), 0)

@@ -17,6 +17,7 @@ from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Problem, Round
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 
 Held = dict[int, int]
 """Id of a block -> whose data are in it: bit r is set for process r."""
@@ -26,6 +27,7 @@ class ScheduleError(InputError):
     """A schedule that does not implement its operation; names round, sender, receiver and block."""
 
 
+@checked
 def verify(operation: str, algorithm: str, processes: int, message_size: int | None = None) -> None:
     """Run an algorithm on symbolic blocks, for several roots and sizes; raise `ScheduleError` at the first error.
 

@@ -11,7 +11,7 @@ records what was measured and the errors.
 from collections.abc import Sequence, Set
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -41,12 +41,14 @@ from commmodel.machine import Machine, Origin, PLogP, Segment
 from commmodel.results import Measurements, kernel_name, pool
 from commmodel.results.conditions import MESSAGE_BUFFERS, THREAD_LEVEL
 from commmodel.results.configurations import SendMode
+from commmodel.signatures import checked
 
 __all__ = ["FitSettings", "fit_machine"]
 
 _SAMPLES_OF_A_LAUNCH = 20  # of the bootstrap: of a launch alone only the parameters are taken
 
 
+@checked
 def fit_machine(
     measurements: Measurements,
     *,
@@ -94,8 +96,8 @@ def fit_machine(
     settings = replace(
         settings or FitSettings(), **{name: value for name, value in changes.items() if value is not None}
     )
-    measurements = _comparable(measurements, mode)
-    limits = None if limits is None else _checked_limits(limits)
+    measurements = _comparable(measurements)
+    limits = None if limits is None else [whole("limits", limit, 0) for limit in limits]
     segments, tables = _fit_paths(measurements, limits, settings, mode)
     machine = _with_other_kernels(measurements, segments, tables, settings, results, name)
 
@@ -106,13 +108,6 @@ def fit_machine(
     return over_launches(machine, measurements, fit_one)
 
 
-def _checked_limits(limits: Sequence[int]) -> list[int]:
-    checked = [whole("limits", limit) for limit in limits]
-    if any(limit < 0 for limit in checked):
-        raise InputError(f"limits {checked}: a size must not be negative")
-    return checked
-
-
 def _library(measurements: Measurements) -> str:
     """Return the MPI library; raise where there are several."""
     libraries = list(dict.fromkeys(launch.header.mpi.version.partition("\n")[0] for launch in measurements.launches))
@@ -121,13 +116,8 @@ def _library(measurements: Measurements) -> str:
     return libraries[0].strip() if libraries else ""
 
 
-def _comparable(measurements: Measurements, mode: SendMode) -> Measurements:
+def _comparable(measurements: Measurements) -> Measurements:
     """Return measurements pooled; raise where they are none, or were not all made under the same conditions."""
-    if not hasattr(measurements, "launches"):
-        problem = f"measurements are a {type(measurements).__name__}: give what commmodel.results.load returns"
-        raise InputError(problem)
-    if mode not in get_args(SendMode):
-        raise InputError(f"mode {mode!r}: choose {' or '.join(get_args(SendMode))}")
     measurements = pool(measurements)
     _library(measurements)
     THREAD_LEVEL.refuse_different(measurements.launches, "fit each on its own")

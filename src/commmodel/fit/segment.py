@@ -7,13 +7,13 @@ one a model.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.arguments import share, whole
-from commmodel.errors import InputError
+from commmodel.choices import Loss
 from commmodel.fit import bootstrap
 from commmodel.fit.latency_aware import LatencyAwareFit, fit_latency_aware
 from commmodel.fit.least_squares import MaxRateFit, fit_extended, fit_max_rate, fit_rate, fit_unlimited
@@ -21,6 +21,7 @@ from commmodel.fit.points import Points
 from commmodel.fit.robust import minimise
 from commmodel.fit.trust import FLAT, judge, mean_error, modes_remark, rounded
 from commmodel.machine import Extended, LatencyAware, MaxRate, Parameter, Postal, Quality
+from commmodel.signatures import check_fields
 from commmodel.units import format_rate
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Solver = Callable[[Array, Array, Array, Array], MaxRateFit]
-Loss = Literal["robust", "paper"]
 
 _LIMITING_MARGIN = 1 + 1e-9
 _NO_TIME = 1e-9  # of the measured one: what a model without latency gives no bytes
@@ -47,9 +47,10 @@ class FitSettings:
     """``robust``: the biweight of the logarithms; ``paper``: Σ rᵢ²/nᵢ of Gropp 2016."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         share("confidence", self.confidence)
-        if whole("samples", self.samples) < 20 or whole("seed", self.seed) < 0:
-            raise InputError(f"samples {self.samples}, seed {self.seed}: give 20 samples or more, and a seed from 0 up")
+        whole("samples", self.samples, 20)
+        whole("seed", self.seed, 0)
 
 
 def _rate(seconds_per_byte: Array) -> Array:

@@ -20,6 +20,7 @@ from commmodel.formats.lines import Text, TextLine, launch, read_lines
 from commmodel.formats.writing import WRITTEN, dump
 from commmodel.plugins import Parts
 from commmodel.results import Measurements
+from commmodel.signatures import checked
 
 __all__ = ["REGISTRY", "WRITTEN", "Format", "Text", "TextLine", "dump", "launch", "load", "load_all", "register"]
 
@@ -51,6 +52,7 @@ OURS = "commmodel"
 REGISTRY: Parts[Format] = Parts("unknown format", "commmodel.formats", _BUILT_IN)
 
 
+@checked
 def register(name: str, form: Format) -> None:
     """Add a format of one's own.
 
@@ -74,6 +76,7 @@ def register(name: str, form: Format) -> None:
     REGISTRY.add(name, form, form.parse)
 
 
+@checked
 def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  # noqa: A002  (the option's name)
     """Read a file of measurements, ours or another suite's.
 
@@ -164,7 +167,7 @@ def _recognised(text: Text, format_name: str) -> str:
             )
         problem = f"of no known format ({', '.join((OURS, *REGISTRY))}): name a file of one of them"
         if "," in next(iter(text.lines), ""):
-            problem += "; if it is a table, --format csv says what its header lacks"
+            problem += "; if it is a table, `format` csv says what its header lacks"
         raise DamagedFileError(text.path, "line 1", problem)
     (first, _), *candidates = sorted(first_lines.items(), key=lambda item: item[1])
     if candidates:
@@ -173,6 +176,7 @@ def _recognised(text: Text, format_name: str) -> str:
     return first
 
 
+@checked
 def load_all(paths: Iterable[str | os.PathLike[str]], format: str = "auto") -> Measurements:  # noqa: A002
     """Read several files as one. A launch that stands in several counts once.
 

@@ -127,17 +127,17 @@ def _chosen(entries: Sequence[_Entry]) -> tuple[str, ...]:
     choices = [*_choices(entries)]
     if not choices:
         names = sorted({name for entry in entries for name in entry.numbers})
-        raise InputError(f"no parameter that all have and that varies: choose with --over among {', '.join(names)}")
+        raise InputError(f"no parameter that all have and that varies: choose with `over` among {', '.join(names)}")
     return min(choices, key=lambda over: (_grouped(entries, over).incomplete, -len(over)))
 
 
 def _with_all(entries: Sequence[_Entry], over: Sequence[str], left_out: LeftOut) -> list[_Entry]:
     if not over or len(set(over)) < len(over):
-        raise InputError(f"--over: name one parameter at least, and each once, not {', '.join(over) or 'none'}")
+        raise InputError(f"`over`: name one parameter at least, and each once, not {', '.join(over) or 'none'}")
     names = {name for entry in entries for name in entry.numbers}
     for name in over:
         if name not in names:
-            raise InputError(f"--over: nothing was measured over {name!r}: {choice_of(name, sorted(names))}")
+            raise InputError(f"`over`: nothing was measured over {name!r}: {choice_of(name, sorted(names))}")
     complete = []
     for entry in entries:
         if missing := [name for name in over if name not in entry.numbers]:
@@ -145,7 +145,7 @@ def _with_all(entries: Sequence[_Entry], over: Sequence[str], left_out: LeftOut)
         else:
             complete.append(entry)
     if not complete:
-        raise InputError(f"--over: nothing was measured over {' and '.join(over)} together: name fewer")
+        raise InputError(f"`over`: nothing was measured over {' and '.join(over)} together: name fewer")
     return complete
 
 
@@ -179,7 +179,7 @@ def tabulate(measurements: Measurements, over: Sequence[str] | None, left_out: L
         if samples.keys() != grouped.points:
             left_out.add(
                 f"measured at other points of {', '.join(over)} than most others; Extra-P wants the same points"
-                " for all: write it to a file of its own, or choose others with --over",
+                " for all: write it to a file of its own, or choose others with `over`",
                 with_labels(name, fixed),
             )
         elif words is None:

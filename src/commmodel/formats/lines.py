@@ -16,6 +16,7 @@ from commmodel.documents import read_bytes
 from commmodel.errors import DamagedFileError
 from commmodel.results import Configuration, Header, Host, Launch, Library, Record
 from commmodel.results.configurations import MessagePath
+from commmodel.signatures import checked
 from commmodel.values import OneLine
 
 LARGEST_FILE = 1 << 24
@@ -131,6 +132,7 @@ def read_lines(path: str | os.PathLike[str], largest: int = LARGEST_FILE, longes
     return Text(path, lines)
 
 
+@checked
 def launch(
     suite: str,
     command: Sequence[str],

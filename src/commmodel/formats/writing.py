@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from commmodel.errors import InputError, choice_of
+from commmodel.choices import WrittenFormat
+from commmodel.errors import InputError
 from commmodel.files import write_bytes
 from commmodel.formats import csv, extrap_json, extrap_text
 from commmodel.formats.interchange import LeftOut, Row, SampleTable, tabulate
 from commmodel.results import Measurements
 from commmodel.results.file import encoded
+from commmodel.signatures import checked
 
 
 class _Content(NamedTuple):
@@ -56,10 +58,10 @@ def _interchange(
 
 def _checked_text(table: SampleTable) -> Iterator[bytes]:
     if len(table.parameters) > extrap_text.MOST_PARAMETERS:
-        raise InputError(f"--over: {len(table.parameters)} parameters, but the text format has at most 4: name fewer")
+        raise InputError(f"`over`: {len(table.parameters)} parameters, but the text format has at most 4: name fewer")
     for name in table.parameters:
         if not _is_plain(name) or " " in name or not name.isprintable():
-            raise InputError(f"--over: the text format has no parameter called {name!r}: write JSON lines")
+            raise InputError(f"`over`: the text format has no parameter called {name!r}: write JSON lines")
     return extrap_text.render(table)
 
 
@@ -72,7 +74,7 @@ def _is_plain(name: str) -> bool:
     return " ".join(name.split()) == name and name.isprintable()
 
 
-WRITTEN: dict[str, Callable[[Measurements, Sequence[str] | None], _Content]] = {
+WRITTEN: dict[WrittenFormat, Callable[[Measurements, Sequence[str] | None], _Content]] = {
     "commmodel": _commmodel,
     "extrap-json": partial(_interchange, render=extrap_json.render),
     "extrap-text": partial(_interchange, render=_checked_text, can_hold=_fits_text),
@@ -81,10 +83,11 @@ WRITTEN: dict[str, Callable[[Measurements, Sequence[str] | None], _Content]] = {
 """Formats that `dump` knows."""
 
 
+@checked
 def dump(
     measurements: Measurements,
     path: str | os.PathLike[str],
-    format: str = "commmodel",  # noqa: A002  (the option's name)
+    format: WrittenFormat = "commmodel",  # noqa: A002  (the option's name)
     over: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
     """Write measurements to a file, replacing an existing one at once.
@@ -137,10 +140,8 @@ def dump(
     [(('p', 2.0),), (('p', 4.0),)]
     >>> folder.cleanup()
     """
-    if format not in WRITTEN:
-        raise InputError(f"unknown format {format!r}: {choice_of(format, WRITTEN)}")
     if over is not None and not format.startswith("extrap"):
-        raise InputError("--over: only Extra-P's formats have parameters to choose: leave it out")
+        raise InputError("`over`: only Extra-P's formats have parameters to choose: leave it out")
     content = WRITTEN[format](measurements, over)
     write_bytes(path, content.parts)
     return content.notes

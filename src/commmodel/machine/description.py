@@ -24,6 +24,7 @@ from commmodel.machine.parameters import (
     Postal,
 )
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile
+from commmodel.signatures import checked
 from commmodel.values import Value
 
 FORMAT: Literal["commmodel-machine"] = "commmodel-machine"
@@ -42,8 +43,7 @@ class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """Smallest size known to belong to the next segment."""
 
     def __post_init__(self) -> None:
-        if whole("limit", self.value) < 0:
-            raise InputError(f"a limit of {self.value} bytes: a size must not be negative")
+        whole("value", self.value, 0)
 
 
 class MeasuredTimes(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -95,6 +95,7 @@ class MeasuredPairs(Value, Struct, frozen=True, forbid_unknown_fields=True, omit
         """Whether the measured times stand for the models at all sizes."""
         return self.times is not None and (self.times.sizes[0], self.times.sizes[-1]) == self.sizes
 
+    @checked
     def speaking(self, message_size: float | None) -> MeasuredTimes | None:
         """Return the measured times, if they stand for the models at a size; for no size, if they do at all sizes.
 
@@ -232,6 +233,7 @@ class Machine(Tabular, Value, Struct, frozen=True, forbid_unknown_fields=True, o
         """The paths that the machine has segments for, in the order of the file."""
         return tuple(dict.fromkeys(segment.path for segment in self.segments))
 
+    @checked
     def segment(self, message_size: float, path: str | None = None) -> Segment:
         """Return the segment that holds for a message of so many bytes.
 
@@ -290,6 +292,7 @@ class Machine(Tabular, Value, Struct, frozen=True, forbid_unknown_fields=True, o
         is_openmpi = self.origin is not None and "open mpi" in self.origin.mpi.lower()
         return self.selector or ("openmpi" if is_openmpi else "mpich")
 
+    @checked
     def algorithm_selector(self, name: str = "") -> selectors.Selector:
         """Return the selector of collective algorithms: the machine's own rules, then those of a library.
 
@@ -346,6 +349,7 @@ class Machine(Tabular, Value, Struct, frozen=True, forbid_unknown_fields=True, o
             )
         return chosen_model
 
+    @checked
     def max_rate(self, message_size: float, path: str | None = None) -> MaxRate:
         """Return the max-rate parameters for a message of so many bytes, with R_N.
 

@@ -18,6 +18,7 @@ from commmodel.machine import hybrid
 from commmodel.machine.description import FORMAT, VERSION, Machine, MeasuredPairs, MeasuredTimes
 from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, UNITS, Parameter, PLogP
 from commmodel.machine.tables import ParameterTable
+from commmodel.signatures import checked
 
 _UNITS = UNITS | hybrid.HYBRID_UNITS
 _OF_THE_MACHINE = {"queue_search", "link_contention", "memory_copy", "reduction"}
@@ -219,6 +220,7 @@ def published() -> dict[str, Path]:
     return documents.published(__file__)
 
 
+@checked
 def load(name_or_path: str | os.PathLike[str]) -> Machine:
     """Read a machine file, or the published machine of that name.
 
@@ -248,6 +250,7 @@ def load(name_or_path: str | os.PathLike[str]) -> Machine:
     return machine
 
 
+@checked
 def dumps(machine: Machine) -> str:
     """Return the text of a machine file."""
     import tomlkit
@@ -290,6 +293,7 @@ def dumps(machine: Machine) -> str:
     return tomlkit.dumps(fill(document, head | body))
 
 
+@checked
 def dump(machine: Machine, path: str | os.PathLike[str]) -> None:
     """Write a machine file, replacing one that is there."""
     write_text(path, dumps(machine))

@@ -23,6 +23,7 @@ from commmodel.machine import (
 )
 from commmodel.machine.model_choice import seconds
 from commmodel.models import maxrate
+from commmodel.signatures import checked
 
 if TYPE_CHECKING:
     from commmodel.optimize.choice import LIMITS, Choice, Choices, RejectedCandidate, choose
@@ -43,6 +44,7 @@ _ALL_BUT = 0.95
 """Share of the highest rate that is as good as all of it."""
 
 
+@checked
 def communicating_processes(machine: Machine, message_size: float, path: str | None = None) -> int:
     """Return how many processes of a node should communicate at once to saturate its bandwidth.
 

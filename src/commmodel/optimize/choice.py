@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.arguments import broadcast
+from commmodel.choices import Implementation, OverlapModel
 from commmodel.frames import Tabular, columns, draw_over, extent
 from commmodel.machine import Machine
 from commmodel.models import overlap
@@ -35,7 +36,6 @@ from commmodel.optimize.problem import (
     IMPLEMENTATIONS,
     Candidates,
     DecompositionSearch,
-    Implementation,
     TransferProblem,
     TransferProblems,
 )
@@ -45,6 +45,7 @@ from commmodel.values import OneLine, Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+from commmodel.signatures import checked
 
 LIMITS = {
     "initiation": "the overhead of all messages must fit into what the transfer takes longer than computation (Eq 2)",
@@ -137,7 +138,7 @@ def choose(
     problem: TransferProblem,
     candidates: Candidates | None = None,
     *,
-    model: str = "bounded",
+    model: OverlapModel = "bounded",
 ) -> Choice: ...
 @overload
 def choose(
@@ -145,14 +146,15 @@ def choose(
     problem: TransferProblems,
     candidates: Candidates | None = None,
     *,
-    model: str = "bounded",
+    model: OverlapModel = "bounded",
 ) -> Choices: ...
+@checked
 def choose(
     machine: Machine | MessageCosts,
     problem: TransferProblem | TransferProblems,
     candidates: Candidates | None = None,
     *,
-    model: str = "bounded",
+    model: OverlapModel = "bounded",
 ) -> Choice | Choices:
     """Return the message size and the burst with which computation hides most of a transfer.
 

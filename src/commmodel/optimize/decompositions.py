@@ -3,15 +3,14 @@
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.arguments import integer
+from commmodel.choices import Grid
 from commmodel.errors import InputError
-
-Kind = Literal["powers-of-two", "fine"]
 
 MOST_MESSAGES, LONGEST_BURST = 8192, 64
 """The decompositions that the paper tried: Iancu 2007, Section 3."""
@@ -32,7 +31,7 @@ class Decompositions(NamedTuple):
 
 
 def decompositions(
-    volume: int, largest: int, kind: Kind, queue_depth: int | None, sizes: Sequence[int] | None,
+    volume: int, largest: int, kind: Grid, queue_depth: int | None, sizes: Sequence[int] | None,
     bursts: Sequence[int] | None,
 ) -> Decompositions:  # fmt: skip
     """Return the candidates for `volume` bytes, in messages of at most `largest` or of given sizes and bursts."""
@@ -58,7 +57,7 @@ def decompositions(
 
 
 @lru_cache(maxsize=256)
-def _of_grid(volume: int, largest: int, kind: Kind, longest: int) -> Decompositions:
+def _of_grid(volume: int, largest: int, kind: Grid, longest: int) -> Decompositions:
     ladder = _ladder(kind)
     first, beyond = ladder.searchsorted((math.ceil(volume / MOST_MESSAGES), largest))
     sizes = np.empty(beyond - first + 1)
@@ -68,13 +67,13 @@ def _of_grid(volume: int, largest: int, kind: Kind, longest: int) -> Decompositi
 
 
 @lru_cache(maxsize=2)
-def _ladder(kind: Kind) -> NDArray[np.float64]:
+def _ladder(kind: Grid) -> NDArray[np.float64]:
     steps = 4 if kind == "fine" else 1
     return np.array(sorted(set(np.round(2.0 ** (np.arange(53 * steps) / steps)).tolist())))  # np.unique loads np.ma
 
 
 @lru_cache(maxsize=64)
-def _bursts(kind: Kind, longest: int) -> NDArray[np.float64]:
+def _bursts(kind: Grid, longest: int) -> NDArray[np.float64]:
     bursts = {2**step for step in range(longest.bit_length())}
     if kind == "fine":
         bursts |= set(range(1, LONGEST_BURST + 1))

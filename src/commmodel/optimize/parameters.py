@@ -14,10 +14,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.choices import MessageOperation, PairDirection
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, Parameter, ParameterTable, PLogP
 from commmodel.optimize.search import interpolate, look_up
 from commmodel.optimize.smoothing import steady_costs, steady_shares
+from commmodel.signatures import check_fields
 
 Array = NDArray[np.float64]
 CostValue = float | Callable[[int, int], float] | ParameterTable | None
@@ -46,8 +48,8 @@ class Conditions(NamedTuple):
     """Of what a machine is conditions, beside sizes and bursts."""
 
     path: str | None = None
-    operation: str = "two-sided"
-    direction: str = "both-ways"
+    operation: MessageOperation = "two-sided"
+    direction: PairDirection = "both-ways"
     profile: str = ""
     """Of bandwidth: nearest-neighbour or cross; empty for two processes alone."""
 
@@ -63,9 +65,9 @@ class MessageCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Not needed where overhead, latency and byte time are given."""
     path: str | None = None
     """Of the machine; ``between-nodes`` where it has that and nothing else is said."""
-    operation: str = "two-sided"
+    operation: MessageOperation = "two-sided"
     """``two-sided``, ``put`` or ``get``, whose profile of overlap is used."""
-    direction: str = "both-ways"
+    direction: PairDirection = "both-ways"
     """Direction of the bandwidth, ``both-ways`` where both sides send at once, or ``one-way``."""
     overhead: CostValue = None
     """o of both ends, or o(S, b), or a `Table`; in place of the machine's, as all that follow."""
@@ -80,14 +82,13 @@ class MessageCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     outstanding_volume: float | None = None
     """Bytes of a burst at most."""
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @classmethod
     def of(cls, machine_or_costs: "Machine | MessageCosts") -> "MessageCosts":
         """Return the costs, which may be those of a machine alone."""
-        costs = cls(machine_or_costs) if isinstance(machine_or_costs, Machine) else machine_or_costs
-        if not isinstance(costs, cls) or not (costs.machine is None or isinstance(costs.machine, Machine)):
-            wrong = costs.machine if isinstance(costs, cls) else costs
-            raise InputError(f"machine is {wrong!r}: give what commmodel.machine.load or load returns, or MessageCosts")
-        return costs
+        return cls(machine_or_costs) if isinstance(machine_or_costs, Machine) else machine_or_costs
 
 
 class _IdentityKey:

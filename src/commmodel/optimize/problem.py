@@ -14,33 +14,24 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from commmodel.arguments import Numbers, finite, whole
-from commmodel.errors import InputError, choice_of
+from commmodel.choices import BurstRule, Grid, Implementation, OverlapModel, Pattern
+from commmodel.errors import InputError
 from commmodel.machine import Machine
 from commmodel.optimize import search
-from commmodel.optimize.decompositions import Decompositions, Kind, decompositions
+from commmodel.optimize.decompositions import Decompositions, decompositions
 from commmodel.optimize.parameters import MessageCosts, problem_parameters, profile
 from commmodel.optimize.search import SearchResult
-from commmodel.results.configurations import Pattern
+from commmodel.signatures import check_fields
 from commmodel.values import Value
 
 Array = NDArray[np.float64]
-Implementation = Literal["pipelined", "tight"]
-Operation = Literal["two-sided", "put", "get"]
-Direction = Literal["both-ways", "one-way"]
-Rule = Literal["equations", "measured"]
-Model = Literal["bounded", "paper"]
 
 _BOUNDS = {None: search.EITHER, "communication": search.COMMUNICATION, "computation": search.COMPUTATION}
 """Whose formulas are used: those of the case at hand, or of one case whatever it is."""
 IMPLEMENTATIONS: tuple[Implementation, ...] = get_args(Implementation)
 """By their codes in `commmodel.optimize.search`."""
 _CODES = {"pipelined": (search.PIPELINED,) * 2, "tight": (search.TIGHT,) * 2, "any": (search.PIPELINED, search.TIGHT)}
-MODELS = {"bounded": search.BOUNDED, "paper": search.PAPER}
-_CHOICES = {
-    "pattern": get_args(Pattern), "implementation": tuple(_CODES), "grid": get_args(Kind),
-    "operation": get_args(Operation), "direction": get_args(Direction), "rule": get_args(Rule),
-    "model": get_args(Model),
-}  # fmt: skip
+MODELS: dict[OverlapModel, int] = {"bounded": search.BOUNDED, "paper": search.PAPER}
 _ADDED = {
     "end-point-congestion": search.CONGESTED,
     "all-to-all-same-order": search.CONGESTED,
@@ -70,7 +61,7 @@ class TransferProblem(Struct, frozen=True, forbid_unknown_fields=True):
     """t_V, seconds of computation on these bytes. Or a function from the bytes of one message to the seconds of
     computation on it, which may know of caches: t_V is then the sum over the messages, and may differ from size to
     size."""
-    pattern: str = "point-to-point"
+    pattern: Pattern = "point-to-point"
     """``point-to-point``; ``multiple-end-points-contiguous`` and ``-interleaved`` (one with `peers` others);
     ``end-point-congestion`` (`peers` with the same one); ``all-to-all-same-order``, ``-contiguous`` and
     ``-interleaved`` (among `peers`, in messages of at most V / (P - 1)). Contiguous: each peer is finished before the
@@ -78,22 +69,25 @@ class TransferProblem(Struct, frozen=True, forbid_unknown_fields=True):
     peers: int = 1
     """P, 1 for point-to-point."""
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 class TransferProblems(Value, Struct, frozen=True, forbid_unknown_fields=True):
     """Many transfers: a `TransferProblem` with arrays of volumes, computations and peers, which broadcast."""
 
     volume: int | Numbers
     computation: float | Numbers
-    pattern: str = "point-to-point"
+    pattern: Pattern = "point-to-point"
     peers: int | Numbers = 1
 
 
 class Candidates(Struct, frozen=True, forbid_unknown_fields=True):
     """Decompositions to choose from."""
 
-    implementation: str = "pipelined"
+    implementation: Literal[Implementation, "any"] = "pipelined"
     """``pipelined`` (ask for the next burst, then compute), ``tight`` (compute, then ask for it) or ``any``."""
-    grid: str = "powers-of-two"
+    grid: Grid = "powers-of-two"
     """``powers-of-two`` has sizes, the largest possible among them, with at most 8192 messages, and bursts up to 64 or
     the queue depth; ``fine`` has four sizes for each of these, and all bursts up to 64."""
     sizes: Sequence[int] | None = None
@@ -101,9 +95,12 @@ class Candidates(Struct, frozen=True, forbid_unknown_fields=True):
     are left out."""
     bursts: Sequence[int] | None = None
     """Only these in place of the grid's."""
-    rule: str = "equations"
+    rule: BurstRule = "equations"
     """``equations``, or for all-to-all patterns ``measured``, what the paper measured to be best: bursts of 2 where
     computation takes at least 3/4 of the transfer, else what is best with several end points."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class Shape(NamedTuple):
@@ -132,12 +129,6 @@ def shape(pattern: str, volume: int, peers: int) -> Shape:
     return Shape(added, visits, visits, math.ceil(volume / max(1, peers - 1)), profile_name)
 
 
-def one_of(name: str, value: str) -> None:
-    """Raise where a pattern, implementation, grid, operation, direction or rule does not exist."""
-    if value not in _CHOICES[name]:
-        raise InputError(f"there is no {name} {value!r}: {choice_of(value, _CHOICES[name])}")
-
-
 def check_peers(pattern: str, peers: int) -> None:
     """Raise where a pattern is impossible with so many peers."""
     whole("peers", peers, 1)
@@ -157,20 +148,12 @@ class DecompositionSearch:
         problem: TransferProblem,
         candidates: Candidates | None = None,
         *,
-        model: str = "bounded",
+        model: OverlapModel = "bounded",
     ) -> None:
-        if not isinstance(problem, TransferProblem):
-            raise InputError(f"problem is {problem!r}: give a TransferProblem of volume and computation")
         candidates = candidates or Candidates()
         costs = MessageCosts.of(machine_or_costs)
-        self.pattern: Pattern = problem.pattern  # type: ignore[assignment]  # checked below
+        self.pattern = problem.pattern
         self.peers = problem.peers
-        for name, value in (
-            ("pattern", problem.pattern), ("implementation", candidates.implementation), ("grid", candidates.grid),
-            ("operation", costs.operation), ("direction", costs.direction), ("rule", candidates.rule), ("model", model),
-        ):  # fmt: skip
-            one_of(name, value)
-        kind: Kind = candidates.grid  # type: ignore[assignment]
         self._check_numbers(problem.volume, costs.queue_depth, costs.outstanding_volume)
         self.volume = int(problem.volume)
         self.shape = shape(self.pattern, self.volume, self.peers)
@@ -183,7 +166,7 @@ class DecompositionSearch:
         self.queue_depth = math.inf if queue_depth is None else float(queue_depth)
         self.outstanding_volume = math.inf if outstanding is None else float(outstanding)
         self.grid = decompositions(
-            self.volume, self.shape.largest, kind, queue_depth, candidates.sizes, candidates.bursts
+            self.volume, self.shape.largest, candidates.grid, queue_depth, candidates.sizes, candidates.bursts
         )
         self.parameters = problem_parameters(costs, self.shape.profile, self.grid.sizes, self.grid.bursts, self.peers)
         self.model = MODELS[model]

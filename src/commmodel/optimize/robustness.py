@@ -7,10 +7,12 @@ import math
 
 import msgspec
 
+from commmodel.choices import OverlapModel
 from commmodel.machine import Machine
 from commmodel.models import overlap
 from commmodel.optimize.parameters import MessageCosts
 from commmodel.optimize.problem import Candidates, DecompositionSearch, TransferProblem
+from commmodel.signatures import checked
 
 _FURTHEST = 128.0
 """Factor up to which `sensitivity` looks."""
@@ -29,12 +31,13 @@ class Sensitivity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The choice changes where the truth is so many times the estimate."""
 
 
+@checked
 def sensitivity(
     machine: Machine | MessageCosts,
     problem: TransferProblem,
     candidates: Candidates | None = None,
     *,
-    model: str = "bounded",
+    model: OverlapModel = "bounded",
 ) -> Sensitivity:
     """Return the factors of the computation time between which the choice stays the same.
 
@@ -81,12 +84,13 @@ def sensitivity(
     return Sensitivity(overestimate=changes(-1), underestimate=changes(1))
 
 
+@checked
 def misdiagnosis(
     machine: Machine | MessageCosts,
     problem: TransferProblem,
     candidates: Candidates | None = None,
     *,
-    model: str = "bounded",
+    model: OverlapModel = "bounded",
 ) -> float:
     """Return the performance loss of the choice for a mistaken kind of problem.
 

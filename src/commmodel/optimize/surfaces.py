@@ -7,11 +7,14 @@ from msgspec.structs import replace
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import numbers
-from commmodel.errors import InputError, choice_of
+from commmodel.choices import Implementation, OverlapModel
+from commmodel.errors import InputError
 from commmodel.machine import Machine
 from commmodel.optimize import search
 from commmodel.optimize.parameters import MessageCosts, problem_parameters
-from commmodel.optimize.problem import IMPLEMENTATIONS, MODELS, check_peers, one_of, shape
+from commmodel.optimize.problem import IMPLEMENTATIONS, MODELS, check_peers, shape
+from commmodel.results.configurations import Pattern
+from commmodel.signatures import checked
 
 Array = NDArray[np.float64]
 
@@ -29,14 +32,15 @@ class SurfaceAxes(NamedTuple):
     """t_V in seconds."""
 
 
+@checked
 def surface(
     machine: Machine | MessageCosts,
     axes: SurfaceAxes,
     *,
-    pattern: str = "point-to-point",
-    implementation: str = "pipelined",
+    pattern: Pattern = "point-to-point",
+    implementation: Implementation = "pipelined",
     peers: int = 1,
-    model: str = "bounded",
+    model: OverlapModel = "bounded",
     out: Array | None = None,
 ) -> Array:
     """Return the time of every decomposition of every problem, in seconds.
@@ -78,12 +82,8 @@ def surface(
     >>> times.shape, times[0, 0, 1, 0] < times[0, 0, 0, 0]
     ((1, 1, 2, 1), np.True_)
     """
-    if implementation not in IMPLEMENTATIONS:
-        raise InputError(f"there is no implementation {implementation!r}: {choice_of(implementation, IMPLEMENTATIONS)}")
     costs = MessageCosts.of(machine)
     V, S, b, t = (_axis(name, axis, int(name != "computations")) for name, axis in SurfaceAxes(*axes)._asdict().items())
-    one_of("pattern", pattern)
-    one_of("model", model)
     check_peers(pattern, peers)
     shapes = [shape(pattern, int(volume), peers) for volume in V]
     first = shapes[0]

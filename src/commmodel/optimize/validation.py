@@ -10,11 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from statistics import median
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 import numpy as np
 
+from commmodel.choices import OverlapModel
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine
 from commmodel.models import overlap
@@ -338,7 +339,7 @@ class _Chosen(NamedTuple):
     advice: Literal["split", "do not split"]
 
 
-def _choice(sweep: Sweep, blocking: Timed, machine: Machine, computation: float, model: str) -> _Chosen:
+def _choice(sweep: Sweep, blocking: Timed, machine: Machine, computation: float, model: OverlapModel) -> _Chosen:
     """Return the model's choice among the measured decompositions and the blocking version.
 
     Size by size, as not every burst was measured with every size; of equally fast ones the largest size, as `choose`.
@@ -347,8 +348,9 @@ def _choice(sweep: Sweep, blocking: Timed, machine: Machine, computation: float,
     peers = {"point-to-point": 1}.get(
         sweep.pattern, sweep.processes if sweep.pattern.startswith("all-to-all") else sweep.processes - 1
     )
-    costs = MessageCosts(machine, None if sweep.path == "any" else sweep.path, sweep.operation)
-    problem = TransferProblem(sweep.volume, computation / peers if several else computation, sweep.pattern, peers)
+    costs = MessageCosts(machine, None if sweep.path == "any" else sweep.path, cast(Any, sweep.operation))
+    pattern: Any = sweep.pattern
+    problem = TransferProblem(sweep.volume, computation / peers if several else computation, pattern, peers)
     measured = {(timed.message_size, timed.burst): timed for timed in sweep.decompositions}
     least = math.inf
     chosen: _Chosen | None = None
@@ -356,7 +358,7 @@ def _choice(sweep: Sweep, blocking: Timed, machine: Machine, computation: float,
     for size in sorted({timed.message_size for timed in sweep.decompositions}, reverse=True):
         try:
             bursts = tuple(timed.burst for timed in sweep.decompositions if timed.message_size == size)
-            candidates = Candidates(sweep.template, sizes=(size,), bursts=bursts)
+            candidates = Candidates(cast(Any, sweep.template), sizes=(size,), bursts=bursts)
             choice = choose(costs, problem, candidates, model=model)
         except InputError as error:  # messages of this size keep no constraint: others may
             refused = error
@@ -372,7 +374,7 @@ def _choice(sweep: Sweep, blocking: Timed, machine: Machine, computation: float,
     return chosen
 
 
-def _judged(sweep: Sweep, blocking: Timed, computation: float, machine: Machine, model: str) -> Case:
+def _judged(sweep: Sweep, blocking: Timed, computation: float, machine: Machine, model: OverlapModel) -> Case:
     least = _fastest(sweep).seconds
 
     def loss(seconds: float) -> float:
@@ -448,7 +450,7 @@ def _why_not(sweep: Sweep) -> str:
     return ""
 
 
-def validate(measurements: Measurements, machine: Machine, model: str = "bounded") -> Validation:
+def validate(measurements: Measurements, machine: Machine, model: OverlapModel = "bounded") -> Validation:
     """Compare the model's choices with the best measured decompositions.
 
     Parameters

@@ -18,7 +18,8 @@ import numpy as np
 from msgspec import Struct, structs
 
 from commmodel._core.delays.critical_path import finish_times
-from commmodel.arguments import LARGEST, Numbers, broadcast, finite, several, whole
+from commmodel.arguments import LARGEST, Numbers, broadcast, finite, refuse, several, whole
+from commmodel.choices import CostModel
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
 from commmodel.collectives.library import selection
@@ -26,14 +27,15 @@ from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.operation import OPERATIONS
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Problem, Round, Schedule, flatten
-from commmodel.errors import InputError, MissingParameterError, choice_of
+from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
 from commmodel.predict.arrays import ByModel, CollectivePredictions, collected
-from commmodel.predict.costs import MODELS, Costs, check_machine, check_path, default_model, loggp_at
+from commmodel.predict.costs import MODELS, Costs, check_path, default_model, loggp_at
 from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.nodes import exchange_remark, node_gaps, node_remarks, path_remark, schedule_costs
 from commmodel.predict.seconds import End, Seconds, value_at
+from commmodel.signatures import checked
 from commmodel.values import Value
 
 BEST = "best"
@@ -102,7 +104,7 @@ class _Task(NamedTuple):
     def per_node(self) -> int | None:
         return None if self.problem.nodes is None else self.problem.nodes.per_node
 
-    def costs(self, schedule: Schedule, model: str, end: End = "value") -> Costs:
+    def costs(self, schedule: Schedule, model: CostModel, end: End = "value") -> Costs:
         return schedule_costs(self.machine, model, schedule, self.per_node, self.path, end)
 
     def every_size(self, schedule: Schedule) -> Schedule:
@@ -132,7 +134,7 @@ def _schedule(task: _Task) -> Schedule | None:
     return flatten(processes, rounds)
 
 
-def _by_schedule(task: _Task, schedule: Schedule, model: str, end: End) -> float:
+def _by_schedule(task: _Task, schedule: Schedule, model: CostModel, end: End) -> float:
     """Return the time at which the last process finishes."""
     costs = task.costs(schedule, model, end)
     copying, combining = task.work(end)
@@ -158,7 +160,7 @@ def _by_schedule(task: _Task, schedule: Schedule, model: str, end: End) -> float
     return float(finished.max())
 
 
-def _by_formula(task: _Task, model: str, largest: int, end: End) -> float | None:
+def _by_formula(task: _Task, model: CostModel, largest: int, end: End) -> float | None:
     """Return the closed form's time, with the parameters for the largest message; None without a closed form."""
     form = CLOSED_FORMS.get(task.operation, {}).get(task.algorithm)
     if form is None or task.is_empty or model == "plogp" or (task.per_node is not None and task.path is None):
@@ -179,21 +181,21 @@ def _with_ends(value: float, low: float, high: float) -> Seconds:
     return Seconds(value) if low == value == high else Seconds(value, min(low, value), max(high, value))
 
 
-def _timed(task: _Task, schedule: Schedule, model: str) -> Seconds:
+def _timed(task: _Task, schedule: Schedule, model: CostModel) -> Seconds:
     value, low, high = (_by_schedule(task, schedule, model, end) for end in ("value", "low", "high"))
     return _with_ends(value, low, high)
 
 
-def _has_intervals(task: _Task, model: str, schedule: Schedule) -> bool:
+def _has_intervals(task: _Task, model: CostModel, schedule: Schedule) -> bool:
     value, low, high = (task.costs(schedule, model, end) for end in ("value", "low", "high"))
     alike = all(np.array_equal(costs, other) for ends in (low, high) for costs, other in zip(value, ends, strict=True))
     return not alike or len({task.work(end) for end in ("value", "low", "high")}) > 1
 
 
-def _models(task: _Task, schedule: Schedule, model: str) -> dict[str, Seconds]:
+def _models(task: _Task, schedule: Schedule, model: CostModel) -> dict[str, Seconds]:
     """Return the time by the given model and, unless the schedule is large, by the others."""
     sizes = task.every_size(schedule)
-    times = {}
+    times: dict[str, Seconds] = {}
     for name in MODELS:
         if name != model and schedule.messages > _MOST_FOR_ALL_MODELS:
             continue
@@ -260,7 +262,7 @@ def _remarks(task: _Task, copied: bool, reduced: bool) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _doubts(task: _Task, model: str) -> tuple[str, ...]:
+def _doubts(task: _Task, model: CostModel) -> tuple[str, ...]:
     """Return a remark where the LogGP parameters in use are not trusted."""
     paths = {task.path} if task.path is not None else {*task.machine.paths}
     used = (segment.loggp for segment in task.machine.segments if segment.path in paths)
@@ -270,7 +272,7 @@ def _doubts(task: _Task, model: str) -> tuple[str, ...]:
     return ("some of the LogGP parameters are not trusted: commmodel report says which, and why",)
 
 
-def _predicted(task: _Task, model: str | None, chosen_by: str) -> CollectivePrediction:
+def _predicted(task: _Task, model: CostModel | None, chosen_by: str) -> CollectivePrediction:
     """Return the prediction of one algorithm: by schedule, or by closed form where the schedule is too large."""
     schedule = _schedule(task)
     problem = task.problem
@@ -345,18 +347,15 @@ def chosen_rule(
     return rule.algorithm, rule.segment_size, selection.picker(library, operation, problem)
 
 
-def _check(machine: Machine, operation: str, problem: Problem, path: str | None, model: str | None) -> None:
+def _check(machine: Machine, operation: str, problem: Problem, path: str | None) -> None:
     """Raise where a prediction is impossible."""
-    check_machine(machine)
     if not isinstance(problem, Problem):
-        raise InputError(f"problem is {problem!r}: give a commmodel.collectives.Problem")
+        raise refuse("problem", problem, "give a commmodel.collectives.Problem")
     described = operation_of(operation)
     if problem.message_size and not described.has_size:
         raise InputError(f"a barrier of {problem.message_size} bytes: it carries nothing, leave the size out")
     if problem.root and not described.has_root:
         raise InputError(f"{operation} has no root: leave it out")
-    if model is not None and model not in MODELS:
-        raise InputError(f"{model!r} is no model of collectives: {choice_of(model, MODELS)}")
     check_path(machine, path)
 
 
@@ -369,7 +368,7 @@ def collective(
     *,
     algorithm: str | None = None,
     selector: str | os.PathLike[str] | Selector | None = None,
-    model: str | None = None,
+    model: CostModel | None = None,
     path: str | None = None,
 ) -> CollectivePrediction: ...
 @overload
@@ -381,7 +380,7 @@ def collective(  # type: ignore[overload-overlap]
     *,
     algorithm: str | None = None,
     selector: str | os.PathLike[str] | Selector | None = None,
-    model: str | None = None,
+    model: CostModel | None = None,
     path: str | None = None,
 ) -> CollectivePrediction: ...
 @overload
@@ -393,9 +392,10 @@ def collective(
     *,
     algorithm: str | None = None,
     selector: str | os.PathLike[str] | Selector | None = None,
-    model: str | None = None,
+    model: CostModel | None = None,
     path: str | None = None,
 ) -> CollectivePredictions: ...
+@checked
 def collective(
     machine: Machine,
     operation: str,
@@ -404,7 +404,7 @@ def collective(
     *,
     algorithm: str | None = None,
     selector: str | os.PathLike[str] | Selector | None = None,
-    model: str | None = None,
+    model: CostModel | None = None,
     path: str | None = None,
 ) -> CollectivePrediction | CollectivePredictions:
     """Return the time of a collective operation: until its last process has finished, all having begun at once.
@@ -477,7 +477,7 @@ def collective(
         return collected(
             arguments, [ask(*row) for row in zip(*(column.tolist() for column in flat.values()), strict=True)]
         )
-    _check(machine, operation, problem, path, model)
+    _check(machine, operation, problem, path)
     if algorithm == BEST:
         return algorithms(machine, operation, problem, model=model, path=path)[0]
     chosen_by = "given"
@@ -491,8 +491,9 @@ def collective(
     return _predicted(task._replace(is_empty=is_empty), model, chosen_by)
 
 
+@checked
 def algorithms(
-    machine: Machine, operation: str, problem: Problem, *, model: str | None = None, path: str | None = None
+    machine: Machine, operation: str, problem: Problem, *, model: CostModel | None = None, path: str | None = None
 ) -> list[CollectivePrediction]:
     """Return the predictions of all applicable algorithms, fastest first.
 
@@ -507,7 +508,7 @@ def algorithms(
     >>> ranked[0].algorithm
     'bruck'
     """
-    _check(machine, operation, problem, path, model)
+    _check(machine, operation, problem, path)
     predictions = []
     problems: list[InputError] = []
     for name in ALGORITHMS[operation].loaded():
@@ -527,7 +528,7 @@ def algorithm_seconds(
     algorithm: str,
     problem: Problem,
     *,
-    model: str | None = None,
+    model: CostModel | None = None,
     path: str | None = None,
 ) -> float:
     """Return the time of an algorithm by one model, without interval: fast, for large grids.

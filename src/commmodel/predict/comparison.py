@@ -10,22 +10,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
+from commmodel.choices import CostModel, MessageModel
 from commmodel.collectives.library.selection import Selector
-from commmodel.collectives.operation import SCHEDULED
+from commmodel.collectives.operation import SCHEDULED, ScheduledName
 from commmodel.collectives.schedule import Problem
-from commmodel.errors import InputError, MissingParameterError, choice_of
+from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine
 from commmodel.predict.collective import collective
 from commmodel.predict.costs import MODELS as COST_MODELS
-from commmodel.predict.point_to_point import MODELS, send
+from commmodel.predict.point_to_point import send
 from commmodel.predict.seconds import Seconds
 from commmodel.results import Header, Measurements, Record
 from commmodel.results.conditions import remarks
 from commmodel.results.configurations import Collective, PingPong
+from commmodel.signatures import checked
 from commmodel.values import Value, one_line
 
 SEND = "send"
@@ -47,10 +49,12 @@ class ComparedTime(Value, Struct, frozen=True):
     predicted: dict[str, Seconds]
     """By name of the model."""
 
+    @checked
     def relative_error(self, model: str) -> float:
         """Return T_model / T − 1."""
         return self.predicted[model].seconds / self.measured.seconds - 1
 
+    @checked
     def absolute_error(self, model: str) -> float:
         """Return T_model − T, seconds."""
         return self.predicted[model].seconds - self.measured.seconds
@@ -108,7 +112,7 @@ def _measured(record: Record) -> Seconds:
     return Seconds(summary.median)
 
 
-def _first_that_speaks(predict: Callable[[str | None], ComparedTime], models: Sequence[str] | None) -> ComparedTime:
+def _first_that_speaks(predict: Callable[[Any], ComparedTime], models: Sequence[str] | None) -> ComparedTime:
     """Return a prediction by the first applicable model; it holds the others as well."""
     missing: MissingParameterError | None = None
     for model in models or (None, "logp"):
@@ -130,12 +134,13 @@ def _unmodelled(configuration: Collective) -> str:
     return "" if configuration.mode == "blocking" else f"no model is of {configuration.mode} collectives"
 
 
+@checked
 def compare(
     machine: Machine,
     measurements: Measurements,
     *,
-    operation: str | None = None,
-    models: Sequence[str] | None = None,
+    operation: Literal["send", ScheduledName] | None = None,
+    models: Sequence[MessageModel] | None = None,
     algorithm: str | None = None,
     selector: str | os.PathLike[str] | Selector | None = None,
     segment_size: int | None = None,
@@ -181,11 +186,6 @@ def compare(
     >>> round(found.rows[0].relative_error("loggp"), 2)
     3.0
     """
-    if operation is not None and operation not in (SEND, *SCHEDULED):
-        raise InputError(f"{operation!r} cannot be compared: {choice_of(operation, (SEND, *SCHEDULED))}")
-    for name in models or ():
-        if name not in MODELS:
-            raise InputError(f"{name!r} is no model: {choice_of(name, MODELS)}")
     of_collectives = None if models is None else [name for name in models if name in COST_MODELS]
     rows: list[ComparedTime] = []
     left_out: Counter[str] = Counter()
@@ -194,7 +194,7 @@ def compare(
         where = path or _path_of(header, call.processes, machine)
         problem = Problem(call.processes, call.message_size, segment_size=segment_size)
 
-        def by(model: str | None) -> ComparedTime:
+        def by(model: CostModel | None) -> ComparedTime:
             predicted = collective(
                 machine, call.operation, problem, algorithm=algorithm, selector=selector, model=model, path=where
             )
@@ -205,7 +205,7 @@ def compare(
         return _first_that_speaks(by, of_collectives)
 
     def message_row(message: PingPong, measured: Seconds) -> ComparedTime:
-        def by(model: str | None) -> ComparedTime:
+        def by(model: MessageModel | None) -> ComparedTime:
             times = send(machine, message.message_size, path=message.path, model=model).models
             shown = _only(times, models, (*COST_MODELS, "postal"))
             return ComparedTime(SEND, message.message_size, 2, "", message.path, measured, shown)
@@ -254,6 +254,7 @@ def _means(errors: Iterable[tuple[int, float]]) -> dict[int, float]:
     return {key: fmean(error for _, error in group) for key, group in by_key}
 
 
+@checked
 def summarise(rows: Iterable[ComparedTime]) -> list[ErrorSummary]:
     """Return the errors of each model for each operation, in the order of the rows.
 

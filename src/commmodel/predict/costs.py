@@ -26,6 +26,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arguments import choice
+from commmodel.choices import CostModel
 from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.machine import LogGP, Machine, Parameter, PLogP, Segment
 from commmodel.predict.seconds import End, value_at
@@ -33,7 +35,7 @@ from commmodel.results.configurations import MessagePath
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-MODELS = ("plogp", "loggp", "logp")
+MODELS: tuple[CostModel, ...] = get_args(CostModel)
 """Names of the models that know what a message costs its sender, its receiver and the network."""
 _COLUMNS = ("o_s", "o_r", "g")
 _WHOLE_TRANSFER = 0.7  # share of it that a receive takes which had to wait for it, as in `fit.mode_limits`
@@ -46,12 +48,6 @@ class Costs(NamedTuple):
     receive_overhead: Floats
     gap: Floats
     transit: Floats
-
-
-def check_machine(machine: Machine) -> None:
-    """Raise where something else stands for a machine, such as the name of a file."""
-    if not isinstance(machine, Machine):
-        raise InputError(f"machine is {machine!r}: give what commmodel.machine.load returns")
 
 
 def check_path(machine: Machine, path: str | None) -> None:
@@ -96,12 +92,12 @@ def loggp_at(machine: Machine, message_size: float, path: str | None = None, *, 
     if segment.loggp is None:
         raise missing(machine, segment, "it has no LogGP parameters", "loggp")
     if segment.loggp.G is None and needs_G and message_size > 1:
-        problem = "LogGP's G is missing (--model logp leaves a byte's time out)"
+        problem = "LogGP's G is missing (`model` logp leaves a byte's time out)"
         raise missing(machine, segment, problem, "loggp")
     return segment.loggp
 
 
-def default_model(machine: Machine, path: str | None = None) -> str:
+def default_model(machine: Machine, path: str | None = None) -> CostModel:
     """Return ``plogp`` where the machine has a table of the path, else ``loggp``."""
     return "loggp" if plogp_table(machine, path) is None else "plogp"
 
@@ -164,7 +160,7 @@ def awaited_from(table: PLogP) -> int | None:
 
 
 def message_costs(
-    machine: Machine, model: str, path: str | None = None, end: End = "value"
+    machine: Machine, model: CostModel, path: str | None = None, end: End = "value"
 ) -> Callable[[Integers], Costs]:
     """Return a function from message sizes (int64 array of bytes, shape (messages,)) to costs by one of `MODELS`.
 
@@ -177,8 +173,7 @@ def message_costs(
     >>> costs(np.array([0, 1001])).gap
     array([3.e-06, 4.e-06])
     """
-    if model not in MODELS:
-        raise InputError(f"{model!r} is no model of collectives: {choice_of(model, MODELS)}")
+    choice("model", model, CostModel)
     check_path(machine, path)
     if model != "plogp":
         return partial(_of_segments, machine, model, path, end)

@@ -7,6 +7,7 @@ keeps a port of each of its nodes busy for m / R_N. Main entries: `schedule_cost
 
 import numpy as np
 
+from commmodel.choices import CostModel
 from commmodel.collectives.schedule import Schedule
 from commmodel.machine import Machine, Segment
 from commmodel.machine.hybrid import answers_wait
@@ -85,7 +86,12 @@ def exchange_remark(machine: Machine, schedule: Schedule, per_node: int | None, 
 
 
 def schedule_costs(
-    machine: Machine, model: str, schedule: Schedule, per_node: int | None, path: str | None = None, end: End = "value"
+    machine: Machine,
+    model: CostModel,
+    schedule: Schedule,
+    per_node: int | None,
+    path: str | None = None,
+    end: End = "value",
 ) -> Costs:
     """Return the costs of a schedule's messages, by model and end as `commmodel.predict.costs.message_costs`.
 
@@ -101,7 +107,7 @@ def schedule_costs(
     return Costs(*columns)
 
 
-def node_gaps(machine: Machine, model: str, schedule: Schedule, per_node: int) -> tuple[Integers, Floats]:
+def node_gaps(machine: Machine, model: CostModel, schedule: Schedule, per_node: int) -> tuple[Integers, Floats]:
     """Return the node of each process, and the time that each message keeps the ports of two nodes busy.
 
     Both are empty where the node's rate is not known or does not limit, and under LogP, where a byte takes no time.

@@ -8,22 +8,24 @@ and pLogP, March 2009, Section 3.2.
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, get_args, overload
 
 import numpy as np
 from msgspec import Struct
 
 from commmodel.arguments import Numbers, broadcast, finite, several, whole
-from commmodel.errors import InputError, MissingParameterError, choice_of
+from commmodel.choices import MessageModel
+from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import LogGP, Machine, MeasuredTimes, Parameter, Segment, choose_model
 from commmodel.machine.model_choice import Model as SeveralModel
 from commmodel.machine.parameters import UNITS
 from commmodel.models import Formula, loggp, maxrate, nodeaware, postal
 from commmodel.predict.arrays import ByModel, Predictions, alike, gathered
 from commmodel.predict.costs import MODELS as COST_MODELS
-from commmodel.predict.costs import check_machine, check_path, missing, plogp_table
+from commmodel.predict.costs import check_path, missing, plogp_table
 from commmodel.predict.extrapolation import Reach, reach_of
 from commmodel.predict.seconds import End, Seconds, at_ends, elementwise, value_at, with_scatter
+from commmodel.signatures import checked
 from commmodel.units import format_size, format_time
 from commmodel.values import Value
 
@@ -119,7 +121,7 @@ class _Kind(NamedTuple):
     """In the order of the formula's last arguments."""
 
 
-_KINDS = {
+_KINDS: dict[MessageModel, _Kind] = {
     "extended": _Kind(lambda segment: segment.extended, maxrate.extended_time, ("alpha", "R_N", "R_Cb", "R_Ci")),
     "max-rate": _Kind(lambda segment: segment.max_rate, maxrate.time, ("alpha", "R_N", "R_C")),
     "latency-aware": _Kind(lambda segment: segment.latency_aware, maxrate.latency_aware_time, ("alpha", "R_N", "R_C")),
@@ -131,8 +133,7 @@ _KINDS = {
     "logp": _Kind(lambda segment: segment.loggp, lambda _size, _, *fitted: loggp.logp_time(*fitted), ("L", "o")),
 }
 _ENDS: tuple[End, ...] = ("value", "low", "high")
-MODELS = (*(name for name in _KINDS if name not in COST_MODELS), *COST_MODELS)
-"""Names of the models, the richest first; the one-way model is that of streams, the last three are those of trains."""
+MODELS: tuple[MessageModel, ...] = get_args(MessageModel)
 _FROM_ZERO = {"message_size", "link_volume"}
 _FALLS = 1.05
 """Times as long as a larger message: worth a word."""
@@ -248,12 +249,12 @@ def _scatter(model: Model | None) -> float:
     return model.quality.scatter if model is not None and model.quality is not None else 0.0
 
 
-def _chosen(machine: Machine, segment: Segment, names: Collection[str], points: _Points, model: str | None) -> str:
+def _chosen(
+    machine: Machine, segment: Segment, names: Collection[str], points: _Points, model: MessageModel | None
+) -> str:
     """Return the given model, or the recommended one; LogP only where it is given."""
     message_size, processes = points.example
     if model is not None:
-        if model not in MODELS:
-            raise InputError(f"{model!r} is no model: {choice_of(model, MODELS)}")
         if model not in names:
             problem = f"the {model} model or a parameter of it is missing"
             raise missing(machine, segment, problem, _KERNELS.get(model, "pairs on at least 4 ranks"))
@@ -265,17 +266,22 @@ def _chosen(machine: Machine, segment: Segment, names: Collection[str], points: 
     if processes > 1:
         ignoring = able[0] if able else "postal"
         problem = (
-            f"R_N is missing, so it says nothing about {processes} processes at once (--model {ignoring} ignores that)"
+            f"R_N is missing, so it says nothing about {processes} processes at once (`model` {ignoring} ignores that)"
         )
         raise missing(machine, segment, problem, "pairs on at least 4 ranks")
     if not able:
-        raise missing(machine, segment, "LogGP's G is missing (--model logp leaves a byte's time out)", "loggp")
+        raise missing(machine, segment, "LogGP's G is missing (`model` logp leaves a byte's time out)", "loggp")
     return able[0]
 
 
 @overload
 def send(  # type: ignore[overload-overlap]
-    machine: Machine, message_size: float, *, processes: int = 1, path: str | None = None, model: str | None = None
+    machine: Machine,
+    message_size: float,
+    *,
+    processes: int = 1,
+    path: str | None = None,
+    model: MessageModel | None = None,
 ) -> Prediction: ...
 @overload
 def send(
@@ -284,10 +290,16 @@ def send(
     *,
     processes: int | Numbers = 1,
     path: str | None = None,
-    model: str | None = None,
+    model: MessageModel | None = None,
 ) -> Predictions: ...
+@checked
 def send(
-    machine: Machine, message_size: Any, *, processes: Any = 1, path: str | None = None, model: str | None = None
+    machine: Machine,
+    message_size: Any,
+    *,
+    processes: Any = 1,
+    path: str | None = None,
+    model: MessageModel | None = None,
 ) -> Prediction | Predictions:
     """Return the time of one message while `processes` processes of the node send one each.
 
@@ -333,7 +345,6 @@ def send(
     >>> send(load("blue-waters"), [1024, 1 << 20], processes=16).time.seconds.round(7)
     array([1.7200e-05, 3.0704e-03])
     """
-    check_machine(machine)
     return _answer(machine, {"message_size": message_size, "processes": processes}, {"": path or ""}, model)
 
 
@@ -345,7 +356,7 @@ def halo(  # type: ignore[overload-overlap]
     *,
     processes: int = 1,
     path: str | None = None,
-    model: str | None = None,
+    model: MessageModel | None = None,
     link_volume: float | None = None,
 ) -> Prediction: ...
 @overload
@@ -356,9 +367,10 @@ def halo(
     *,
     processes: int | Numbers = 1,
     path: str | None = None,
-    model: str | None = None,
+    model: MessageModel | None = None,
     link_volume: float | Numbers | None = None,
 ) -> Predictions: ...
+@checked
 def halo(
     machine: Machine,
     message_size: Any,
@@ -366,7 +378,7 @@ def halo(
     *,
     processes: Any = 1,
     path: str | None = None,
-    model: str | None = None,
+    model: MessageModel | None = None,
     link_volume: Any = None,
 ) -> Prediction | Predictions:
     """Return the time in which each of `processes` processes of a node sends a message to each of its neighbours.
@@ -412,7 +424,6 @@ def halo(
         raise InputError(f"path {path!r} and per-path neighbours exclude each other: name every path in neighbours")
     if per_path is not None and not per_path:
         raise InputError("a halo exchange with no neighbours: there must be at least one")
-    check_machine(machine)
     if link_volume is not None and machine.link_contention is None:
         raise MissingParameterError(
             f"machine {machine.name!r} has no link_contention: add it to the machine file, or leave the link volume out"
@@ -424,7 +435,7 @@ def halo(
 
 
 def _answer(
-    machine: Machine, arguments: Mapping[str, Any], paths: Mapping[str, str], model: str | None
+    machine: Machine, arguments: Mapping[str, Any], paths: Mapping[str, str], model: MessageModel | None
 ) -> Prediction | Predictions:
     """Return the prediction for the given numbers, or the predictions for arrays of them.
 
@@ -458,7 +469,7 @@ def _beside(machine: Machine, messages: Any, link_volume: Any) -> list[Seconds |
     ]
 
 
-def _on_path(machine: Machine, points: _Points, path: str, model: str | None) -> _OnPath:
+def _on_path(machine: Machine, points: _Points, path: str, model: MessageModel | None) -> _OnPath:
     check_path(machine, path)
     message_size, processes = points.example
     segment = machine.segment(message_size, path)
@@ -499,7 +510,7 @@ def _falls(machine: Machine, path: str, message_size: float, processes: int, tim
 
 
 def _predicted(
-    machine: Machine, arguments: Mapping[str, Any], paths: Mapping[str, str], model: str | None
+    machine: Machine, arguments: Mapping[str, Any], paths: Mapping[str, str], model: MessageModel | None
 ) -> Prediction:
     """Return the prediction of the messages on each path, plus what is added to all models.
 

@@ -9,6 +9,7 @@ from commmodel.errors import InputError
 from commmodel.frames import Tabular, axes_of, bars, draw_over
 from commmodel.machine import Machine
 from commmodel.predict.point_to_point import send
+from commmodel.signatures import checked
 from commmodel.values import Value
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class SideBySide(Tabular, Value, Struct, frozen=True):
         return axes_of(axes)
 
 
+@checked
 def side_by_side(
     machines: Mapping[str, Machine], *arguments: Any, by: Callable[..., Any] = send, **options: Any
 ) -> SideBySide:

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from commmodel.errors import InputError
 from commmodel.record.calls import CALLS
 from commmodel.record.files import CallBlock, Recording
+from commmodel.signatures import checked
 from commmodel.simulate.online import RecordedComputation
 
 _GROUPS = {"point-to-point", "completion", "probe", "collective", "neighbourhood"}
@@ -53,6 +54,7 @@ class _Intervals:
         return numbers[at], np.diff(total[at], prepend=0.0)
 
 
+@checked
 def computation(recording: Recording) -> RecordedComputation:
     """Return how long each rank of a recording has computed before each of its calls.
 

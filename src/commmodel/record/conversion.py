@@ -8,10 +8,12 @@ from commmodel.errors import InputError
 from commmodel.record.actions import RecordedActions
 from commmodel.record.files import Recording
 from commmodel.record.timelines import timeline
+from commmodel.signatures import checked
 from commmodel.simulate import goal, traces
 from commmodel.simulate.timeline import WRITERS
 
 
+@checked
 def convert(recording: Recording, output: str | os.PathLike[str]) -> Counter[str]:
     """Write a recording in the format that the name of the output tells.
 

@@ -13,6 +13,7 @@ from commmodel.errors import CommModelError, InputError
 from commmodel.record.actions import RecordedActions
 from commmodel.record.calls import CALLS
 from commmodel.record.files import Recording
+from commmodel.signatures import checked
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.run import run
 
@@ -48,6 +49,7 @@ class Efficiency:
         return asdict(self)
 
 
+@checked
 def efficiency(recording: Recording, most_calls: int = _MOST_CALLS) -> Efficiency:
     """Return the parallel efficiency of a recorded run, with a replay on an ideal network.
 

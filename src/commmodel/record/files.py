@@ -24,6 +24,7 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.record.calls import CALLS, FINGERPRINTS
 from commmodel.record.clocks import ClockComparison, rank_clock
 from commmodel.record.communicators import Communicator, LocalCommunicator, Runs, View, unify
+from commmodel.signatures import checked
 from commmodel.sites import Site, resolve
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def is_recording(path: str | os.PathLike[str]) -> bool:
     return folder.is_dir() and ((folder / "recording.json").exists() or any(folder.glob("rank-*.log")))
 
 
+@checked
 def load(folder: str | os.PathLike[str]) -> "Recording":
     """Return the recording in a folder; its logs are read when they are needed.
 
@@ -316,10 +318,12 @@ class Recording:
         """Return the number in `sites` of each site of a rank's log."""
         return self._site_numbers[1][rank]
 
+    @checked
     def texts(self, rank: int) -> dict[str, str]:
         """Return what a rank has noted: host, library, ..."""
         return self._logs[rank].texts
 
+    @checked
     def clock(self, rank: int) -> Clock:
         """Return a rank's clock, whose seconds are those of rank 0's."""
         log = self._logs[rank]
@@ -331,11 +335,13 @@ class Recording:
         """Return the number of calls that a rank has logged."""
         return self._logs[rank].calls
 
+    @checked
     def interval(self, rank: int) -> tuple[float, float]:
         """Return when a rank's log begins and ends, in seconds of rank 0's clock."""
         clock = self.clock(rank)
         return clock.seconds(0.0), clock.seconds(self._logs[rank].last_tick)
 
+    @checked
     def events(self, rank: int, most: int = _MOST_CALLS) -> Iterator[CallBlock]:
         """Yield the calls of a rank in blocks of at most so many; no more than one block is in memory.
 

@@ -22,6 +22,7 @@ from typing import NoReturn
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError, ProgramError
 from commmodel.files import unwritable, write_text
 from commmodel.record import mpi4py_library
+from commmodel.signatures import checked
 
 FORMAT, VERSION = "commmodel-recording", 1
 _LIBRARIES = Path(__file__).parents[1] / "_core/record"
@@ -42,6 +43,7 @@ def rank(environment: Mapping[str, str] = os.environ) -> int:
     return next((int(word) for word in values if word.isdecimal()), 0)
 
 
+@checked
 def launch(command: Sequence[str], folder: str | os.PathLike[str] = "recording", *, force: bool = False) -> NoReturn:
     """Become a program whose calls of MPI are recorded; to be called on every rank.
 

@@ -11,6 +11,7 @@ from commmodel.errors import InputError
 from commmodel.frames import Tabular
 from commmodel.record.files import Recording
 from commmodel.record.matching import analyse
+from commmodel.signatures import checked
 from commmodel.values import Value
 
 __all__ = ["Matrix", "matrix"]
@@ -55,6 +56,7 @@ def matrix_of(processes: int, analysis: Analysis) -> Matrix:
     return Matrix(processes, source, destination, messages, sizes)
 
 
+@checked
 def matrix(recording: Recording) -> Matrix:
     """Return the messages and bytes that ranks have sent to each other.
 

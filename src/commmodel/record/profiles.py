@@ -35,6 +35,7 @@ from commmodel.record.files import Recording
 from commmodel.record.matching import analyse
 from commmodel.record.matrices import Matrix, matrix_of
 from commmodel.record.roles import REASONS, is_communication
+from commmodel.signatures import checked
 from commmodel.values import Value
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ class Profile(Tabular, Value, msgspec.Struct, frozen=True):
         return frame({name: [getattr(site, name) for site in self.sites] for name in names})
 
 
+@checked
 def profile(recording: Recording) -> Profile:
     """Return where a recorded program's communication time goes."""
     analysis = analyse(recording)

@@ -8,11 +8,13 @@ from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.record.actions import RecordedActions
 from commmodel.record.files import Recording
+from commmodel.signatures import checked
 from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario import Place, Workload
 from commmodel.simulate.scenario.workloads import on_hosts
 
 
+@checked
 def workload(
     place: Place,
     recording: Recording,
@@ -41,8 +43,8 @@ def workload(
     """
     if processes not in (None, recording.processes):
         raise InputError(
-            f"{recording.folder} has {recording.processes} processes, and so has its replay: leave -p out; for "
-            f"{processes}, record the program again: mpiexec -n {processes} commmodel record ... (few cores will do)"
+            f"{recording.folder} has {recording.processes} processes, and so has its replay: leave `processes` out; "
+            f"for {processes}, record the program again: mpiexec -n {processes} commmodel record ..."
         )
     if not finite("faster", faster, 0) > 0:
         raise InputError("processors 0 times faster: give a factor above 0")

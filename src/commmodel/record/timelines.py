@@ -12,6 +12,7 @@ from commmodel.record.calls import CALLS
 from commmodel.record.files import CallBlock, Recording
 from commmodel.record.matching import analyse
 from commmodel.record.roles import kinds
+from commmodel.signatures import checked
 from commmodel.simulate.result import INTERVAL, MESSAGE
 from commmodel.simulate.timeline.record import Timeline
 
@@ -37,6 +38,7 @@ def _states() -> NDArray[np.int32]:
 _STATES = _states()
 
 
+@checked
 def timeline(recording: Recording, name: str = "") -> Timeline:
     """Return the timeline of a recording: what ranks were in, as `commmodel.simulate.states` has it, and messages.
 

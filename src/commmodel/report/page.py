@@ -24,6 +24,7 @@ from commmodel.results.conditions import remarks as condition_remarks
 from commmodel.results.conditions import touched_words
 from commmodel.results.pooling import TABLED
 from commmodel.scaling.overview import Overview, overview
+from commmodel.signatures import checked
 
 
 def _subtitle(measurements: Measurements) -> list[str]:
@@ -107,6 +108,7 @@ def _environment(measurements: Measurements) -> list[Section]:
     return [Section("Environment", tuple(blocks)), Section("How to do it again", (words, CodeBlock(commands)))]
 
 
+@checked
 def render(measurements: Measurements, machine: Machine | None, name: str, scaling: Overview | None = None) -> str:
     """Return the report as HTML.
 
@@ -148,6 +150,7 @@ def _name(measurements: Measurements, machine: Machine | None) -> str:
     return ", ".join(list(hosts)[:2]) or "MPI measurements"
 
 
+@checked
 def write_html(
     path: str | os.PathLike[str], measurements: Measurements, machine: Machine | None, scaling: Overview | None = None
 ) -> None:

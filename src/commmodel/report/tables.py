@@ -11,13 +11,16 @@ from commmodel.report.kit.tables import text
 from commmodel.report.measurements.environment import command_line, environment_rows
 from commmodel.report.sections import MachineSection, measured_sections, parameter_section
 from commmodel.results import Header, Measurements
+from commmodel.signatures import checked
 
 
+@checked
 def machine_table(machine: Machine) -> MachineSection:
     """Return the parameters of a machine and the remarks on its fits; minor remarks are only counted."""
     return parameter_section(machine)
 
 
+@checked
 def measurements_table(measurements: Measurements, machine: Machine | None = None) -> Group:
     """Return times of one pair, rates of pairs and streams and eager limits of each path, then what has no path.
 
@@ -28,6 +31,7 @@ def measurements_table(measurements: Measurements, machine: Machine | None = Non
     return Group(*measured_sections(measurements, machine))
 
 
+@checked
 def environment_table(header: Header) -> RichTable:
     """Return the environment of a launch: MPI library, hosts, clock, binding and warnings."""
     table = RichTable(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
+from commmodel.choices import MessageOperation, Pattern, SendMode
 from commmodel.collectives.operation import OPERATIONS, CollectiveName
 from commmodel.units import parse_sizes
 from commmodel.values import OneLine
@@ -34,10 +35,6 @@ HugePages = Literal["never", "always", "system"]
 MessageBuffers = Literal["touched", "untouched"]
 """Whether ranks write a message before they send it and read it when it has arrived, as programs do, or never, as in
 most other suites: caches then hold what no other process has changed."""
-MessageOperation = Literal["two-sided", "put", "get"]
-"""MPI_Isend and MPI_Irecv, or one-sided operations with a passive target."""
-SendMode = Literal["blocking", "non-blocking"]
-"""MPI_Send and MPI_Recv, or MPI_Isend and MPI_Irecv: a single one with its MPI_Wait, several with one MPI_Waitall."""
 CollectiveMode = Literal["blocking", "non-blocking", "overlapped"]
 """What a process does until the operation is done: `Collective.mode` says more."""
 Start = Literal["barrier", "fixed-window", "round-time"]
@@ -51,12 +48,6 @@ Template = Literal["blocking", "communication", "tight", "loose", "pipelined"]
 """Figure 6 of Iancu 2007: A one message after the other; B a burst, then its computation; C a burst, whose messages are
 computed on as they come; D a burst, during which the data of the one before are computed on; E as C, but the next
 burst is begun before the computation on this one."""
-Pattern = Literal[
-    "point-to-point", "multiple-end-points-contiguous", "multiple-end-points-interleaved", "end-point-congestion",
-    "all-to-all-same-order", "all-to-all-contiguous", "all-to-all-interleaved",
-]  # fmt: skip
-"""Who communicates with whom, in which order (Iancu 2007, Section 2.2). With several peers, each is finished before
-the next (contiguous), or they take turns (interleaved)."""
 StreamBuffers = Literal["one", "each"]
 """Where the messages of a window arrive: all in one buffer, which stays in the cache, as OSU's tests do unless told
 otherwise; or each in a buffer of its own, as MPI demands of pending receives, and so as programs do."""

@@ -20,6 +20,7 @@ from commmodel.results.configurations import Configuration, RandomPing, RandomPi
 from commmodel.results.launches import whole_launches, without_duplicates
 from commmodel.results.records import Header, Launch, Measurements, Record
 from commmodel.results.visits import join_visits
+from commmodel.signatures import checked
 
 FORMAT: Literal["commmodel-results"] = "commmodel-results"
 VERSION = 1
@@ -88,6 +89,7 @@ class _Lines:
             raise InputError(f"{self._path}: {error.strerror}") from None
 
 
+@checked
 def load(path: str | os.PathLike[str]) -> Measurements:
     """Read a results file.
 
@@ -163,6 +165,7 @@ def _check_record(path: Path, number: int, record: Record) -> None:
             raise DamagedFileError(path, f"line {number}", problem)
 
 
+@checked
 def load_all(paths: Iterable[str | os.PathLike[str]]) -> Measurements:
     """Read several results files as one; a launch that stands in several of them counts once (`distinct`)."""
     return without_duplicates([(str(path), load(path)) for path in paths])
@@ -175,6 +178,7 @@ def encoded(measurements: Measurements) -> Iterator[bytes]:
             yield msgspec.json.encode(line) + b"\n"
 
 
+@checked
 def dump(measurements: Measurements, path: str | os.PathLike[str]) -> None:
     """Write a results file, replacing one that is there."""
     write_bytes(path, encoded(measurements))

@@ -16,6 +16,7 @@ from commmodel.results.configurations import (
     RandomPing,
     RandomPingPong,
 )
+from commmodel.signatures import checked
 from commmodel.units import format_size, format_time
 
 
@@ -76,6 +77,7 @@ def columns(configuration: Configuration) -> dict[str, str]:
     }
 
 
+@checked
 def describe(configuration: Configuration) -> tuple[str, str, dict[str, float | str]]:
     """Return the name, the metric (empty: `METRICS` has what the unit says) and the parameters of a configuration.
 

@@ -25,6 +25,7 @@ from commmodel.results.configurations import (
 )
 from commmodel.results.records import Launch, Measurements, Record
 from commmodel.results.visits import as_one
+from commmodel.signatures import checked
 
 MOST_REPEATS = 40
 """Records of one configuration that are kept apart."""
@@ -73,6 +74,7 @@ def _groups(measurements: Measurements, kinds: Any) -> list[int]:
     return groups
 
 
+@checked
 def pool(measurements: Measurements, most: int = MOST_REPEATS, kinds: Any = PLAIN) -> Measurements:
     """Return measurements with at most `most` records per configuration of some kinds.
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import finite, integer, share
+from commmodel.choices import Statistic
 from commmodel.scaling.fitting import (
     ROUNDED,
     Fits,
@@ -132,7 +133,7 @@ def ensemble(
     samples: Sequence[ArrayLike],
     terms: Sequence[Growth],
     *,
-    statistic: str = STATISTIC,
+    statistic: Statistic = STATISTIC,
     draws: int = 200,
     seed: int = 0,
     noise: float = 0.0,

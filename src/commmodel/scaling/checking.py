@@ -30,6 +30,7 @@ from commmodel.scaling.search_space import judged_space
 from commmodel.scaling.series import Array, Key, Series, series_over
 from commmodel.scaling.settings import CheckSettings, model
 from commmodel.scaling.verdict import Judgement, Verdict, judge_models
+from commmodel.signatures import check_fields, checked
 from commmodel.values import Value
 
 _NEEDED = ": measure a function at three scales or more, as with mpiexec -n 8 python -m commmodel.bench collective"
@@ -43,8 +44,8 @@ class MemoryLimit:
     processes: float = 1
 
     def __post_init__(self) -> None:
-        if not finite("processes", self.processes) > 0:
-            raise InputError(f"processes = {self.processes:g}: it must be positive, such as the processes of a node")
+        check_fields(self)
+        finite("processes", self.processes, above=0)
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,7 @@ def _task(
     return _CheckTask(measured, earlier, parameters, expected, guidelines, deviation, settings)
 
 
+@checked
 def check(
     measurements: Measurements,
     expectations: Expectations | None = None,
@@ -244,9 +246,8 @@ def check(
     False
     """
     settings = settings or CheckSettings()
-    settings.check()
     if at is not None:
-        finite("target scale", at, 1)
+        finite("at", at, 1)
     if expectations is None and baseline is None:
         raise InputError("nothing is expected: name a file of expectations, mpi, or a baseline")
     task = _task(measurements, expectations or Expectations(), baseline, metric, deviation or {}, settings)
@@ -275,6 +276,7 @@ def check(
     )
 
 
+@checked
 def check_values(
     scales: ArrayLike,
     values: Sequence[float] | Sequence[Sequence[float]] | Array,
@@ -316,7 +318,6 @@ def check_values(
     ('mismatch', 'p / log p', 1074)
     """
     settings = settings or CheckSettings()
-    settings.check()
     if at is not None:
         finite("target scale", at, 1)
     growth = parse_growth(expectation, over) if isinstance(expectation, str) else expectation

@@ -15,13 +15,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arguments import finite, share
+from commmodel.choices import Statistic
 from commmodel.errors import InputError
 from commmodel.results import Configuration, Launch, Measurements
 from commmodel.results.configurations import Clocks, Function, Memory, Queue
 from commmodel.scaling.collected import CollectedSeries, Samples, collect
 from commmodel.scaling.environment import changed_environment
 from commmodel.scaling.permutation import FEWEST_PLAIN, Shifts, fewest_launches, fewest_pairs, paired, unpaired
-from commmodel.scaling.samples import STATISTICS, reduce, statistic_function
+from commmodel.scaling.samples import STATISTICS, reduce
+from commmodel.signatures import checked
 from commmodel.statistics import TO_DEVIATION
 from commmodel.values import OneLine
 
@@ -160,7 +163,7 @@ class _Part(NamedTuple):
     freedom: float
 
 
-def _variance_within(launch: Array, statistic: str) -> float:
+def _variance_within(launch: Array, statistic: Statistic) -> float:
     """Return the variance of a launch's statistic as its repetitions show it; nan for a single one."""
     count = min(PIECES, len(launch))
     length = len(launch) // count
@@ -168,7 +171,7 @@ def _variance_within(launch: Array, statistic: str) -> float:
     return float(pieces.var(ddof=1)) / count if count > 1 else math.nan
 
 
-def _side(launches: Sequence[Array], unit: str, statistic: str) -> _Side:
+def _side(launches: Sequence[Array], unit: str, statistic: Statistic) -> _Side:
     values = reduce(launches, statistic)
     value, count = float(values.mean()), len(launches)
     within = [_variance_within(launch, statistic) for launch in launches if len(launch) > 1]
@@ -302,7 +305,7 @@ def _arranged(before: Sequence[Launch], after: Sequence[Launch], in_pairs: bool 
     return _Launches(len(before), len(after), pairs, order)
 
 
-def _logs(sides: Sequence[tuple[Samples, Samples]], launches: _Launches, statistic: str) -> tuple[Array, Array]:
+def _logs(sides: Sequence[tuple[Samples, Samples]], launches: _Launches, statistic: Statistic) -> tuple[Array, Array]:
     """Return logarithms of the launches' values, shape (configurations, launches), before and after; nan: missing."""
     tables = tuple(np.full((len(sides), count), math.nan) for count in (launches.before, launches.after))
     for row, pair in enumerate(sides):
@@ -408,7 +411,7 @@ def _remarks(
 def _timed_rows(
     sides: dict[Configuration, tuple[Samples, Samples]],
     launches: _Launches,
-    statistic: str,
+    statistic: Statistic,
     confidence: float,
     least: float,
 ) -> tuple[list[Difference], JointVerdict | None, list[str], int]:
@@ -461,7 +464,7 @@ def _as_ratios(logs: Sequence[float] | Array) -> tuple[float, float, float]:
 
 
 def _counted_rows(
-    sides: dict[Configuration, tuple[Samples, Samples]], statistic: str, confidence: float, least: float
+    sides: dict[Configuration, tuple[Samples, Samples]], statistic: Statistic, confidence: float, least: float
 ) -> list[Difference]:
     """Return the rows of bytes and counts, and of times that are 0."""
     pairs = []
@@ -485,11 +488,12 @@ def _counted_rows(
     return rows
 
 
+@checked
 def differences(
     before: Measurements | CollectedSeries,
     after: Measurements | CollectedSeries,
     *,
-    statistic: str = "median",
+    statistic: Statistic = "median",
     confidence: float = 0.95,
     least: float = 0.05,
     in_pairs: bool | None = None,
@@ -536,11 +540,8 @@ def differences(
     >>> row.change, row.launches, round(row.ratio, 2), round(row.low, 2), round(row.high, 2)
     ('slower', (5, 5), 1.3, 1.24, 1.36)
     """
-    statistic_function(statistic)
-    if not 0 < confidence < 1 or 1 - confidence in {0.0, 1.0}:
-        raise InputError(f"confidence {confidence:g}: it must be between 0 and 1, such as 0.95")
-    if not 0 <= least < math.inf:
-        raise InputError(f"least effect {least:g}: it must be a share from 0 up, such as 0.05")
+    share("confidence", confidence)
+    finite("least", least, 0)
     before, after = (side if isinstance(side, CollectedSeries) else collect(side) for side in (before, after))
     old, new = before.samples, after.samples
     common: dict[Configuration, tuple[Samples, Samples]] = {

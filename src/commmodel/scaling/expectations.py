@@ -17,6 +17,7 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.scaling.growth import ONE, Growth, parse_growth, parse_product
 from commmodel.scaling.rules import FunctionRule, parse_rule
 from commmodel.scaling.series import Series
+from commmodel.signatures import checked
 from commmodel.units import parse_size, parse_time
 from commmodel.values import OneLine
 
@@ -213,6 +214,7 @@ def published() -> dict[str, Path]:
     return documents.published(__file__)
 
 
+@checked
 def load(name_or_path: str | os.PathLike[str]) -> Expectations:
     """Read a file of expectations, or the published one of that name.
 

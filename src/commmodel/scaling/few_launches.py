@@ -14,6 +14,7 @@ from operator import ne
 
 import numpy as np
 
+from commmodel.choices import Statistic
 from commmodel.scaling.fitting import FEWEST_SCALES, fit
 from commmodel.scaling.permutation import FEWEST_PLAIN
 from commmodel.scaling.samples import reduce
@@ -30,7 +31,7 @@ def _has_few(series: Series) -> bool:
     return series.unit == "s" and min(map(len, series.samples)) < FEWEST_PLAIN
 
 
-def scatter_of(all_series: Iterable[Series], statistic: str) -> float:
+def scatter_of(all_series: Iterable[Series], statistic: Statistic) -> float:
     """Return how much the times of one launch or two scatter about their models, relative to themselves.
 
     It is the median over all series; 0 where none has a scale to spare.

@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from commmodel.arguments import numbers
 from commmodel.errors import InputError
 from commmodel.scaling.exact import exact_sums
-from commmodel.scaling.growth import ONE, Growth, check_growths
+from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.search_space import prior_odds
+from commmodel.signatures import checked
 from commmodel.values import Value
 
 Array = NDArray[np.float64]
@@ -70,6 +71,7 @@ class Model(Value):
         """Class of growth, the term or 1."""
         return self.term if self.coefficient else ONE
 
+    @checked
     def text(self, over: str) -> str:
         """Return the formula with its numbers."""
         if not self.coefficient:
@@ -96,6 +98,7 @@ class Fits(Value):
     def __len__(self) -> int:
         return len(self.chosen)
 
+    @checked
     def model(self, kernel: int) -> Model:
         """Return the model of one kernel."""
         return self.exact.get(kernel) or Model(
@@ -105,6 +108,7 @@ class Fits(Value):
             float(self.adjusted_r2[kernel]),
         )
 
+    @checked
     def values(self, x: float) -> Array:
         """Return the models' values at one `x`, shape (kernels,)."""
         at = np.array([float(term(x)) for term in self.terms])[self.chosen]
@@ -325,6 +329,7 @@ def _adjusted_r2(values: Array, fitted: Array) -> Array:
         return np.asarray(1 - ((values - fitted) ** 2).sum(axis=1) / (n - 2) / (total / (n - 1)))
 
 
+@checked
 def fit(
     scales: ArrayLike,
     values: ArrayLike,
@@ -370,7 +375,6 @@ def fit(
     """
     x = check_scales(scales)
     y = numbers("values", values)
-    check_growths(*terms)
     if y.ndim != 2 or y.shape[1] != x.size:
         raise InputError(f"values of shape {y.shape}: give one row for each kernel, with {x.size} values, one a scale")
     if not np.isfinite(y).all():
@@ -476,6 +480,7 @@ def misfit(scales: Array, values: Array, terms: Sequence[Growth], tolerance: Arr
     return math.sqrt(min(of_constant, float(fits.rss.min(initial=np.inf)) / (scales.size - 2)))
 
 
+@checked
 def fit_term(scales: ArrayLike, values: ArrayLike, term: Growth) -> Model:
     """Return the model with this term, even if another is better.
 
@@ -498,7 +503,6 @@ def fit_term(scales: ArrayLike, values: ArrayLike, term: Growth) -> Model:
     """
     x = check_scales(scales)
     array = numbers("values", values)
-    check_growths(term)
     if array.shape != x.shape or not np.isfinite(array).all():
         raise InputError(f"values of shape {array.shape}: give {x.size} finite numbers, one a scale")
     y, weights, (unit,) = normalised(array[None])

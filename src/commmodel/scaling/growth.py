@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import numbers
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 
 _LONGEST = 200
 _LARGEST_EXPONENT = 1000
@@ -100,6 +101,7 @@ class Growth:
                 value = value * np.log2(at) ** float(self.log)
         return np.asarray(value)
 
+    @checked
     def text(self, over: str) -> str:
         """Return the usual notation, as `parse_growth` reads it.
 
@@ -122,13 +124,6 @@ class Growth:
 
 ONE = Growth()
 """The class of constants."""
-
-
-def check_growths(*growths: object) -> None:
-    """Raise an InputError for anything but a class of growth, such as its text."""
-    for growth in growths:
-        if not isinstance(growth, Growth):
-            raise InputError(f"{growth!r} is no class of growth: make one of it with commmodel.scaling.parse_growth")
 
 
 def _plain(number: Fraction) -> str:
@@ -339,6 +334,7 @@ def parse_product(text: str) -> dict[str, Growth]:
     return _GrowthParser(text).parse()
 
 
+@checked
 def parse_growth(text: str, over: str | None = None) -> Growth:
     """Return the class of growth that `text` says.
 

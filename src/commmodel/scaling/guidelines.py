@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.choices import Statistic
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.expectations import Guideline
 from commmodel.scaling.fitting import FEWEST_SCALES
@@ -192,7 +193,7 @@ def _broken_at(group: _Group, ratio: Array, broken: NDArray[np.bool_], *, certai
     return _broken(group, "measured", scale, float(ratio[broken].max()), certain=certain)
 
 
-def _farthest(groups: Sequence[_Group], statistic: str) -> float:
+def _farthest(groups: Sequence[_Group], statistic: Statistic) -> float:
     """Return the largest distance of a launch's time from the median of its launches, as a logarithm."""
     farthest = 0.0
     for series in (series for group in groups if group.is_timed for series in group.samples.values()):

@@ -11,6 +11,7 @@ from commmodel.arguments import finite
 from commmodel.errors import InputError
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.fitting import Model
+from commmodel.signatures import checked
 
 _LARGEST = 2.0**64
 _BISECTIONS = 80
@@ -58,6 +59,7 @@ def predict_at(ensemble: Ensemble, scale: float, confidence: float = 0.95) -> Sc
     return ScalePrediction(scale, value, min(low, value), max(high, value))
 
 
+@checked
 def largest_scale(model: Model | Callable[[float], float], limit: float, processes: float = 1) -> float:
     """Return the scale up to which `processes` times the model stays within a limit: the memory wall.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from commmodel.choices import Statistic
 from commmodel.errors import InputError
 from commmodel.results import Launch, Measurements, library_name
 from commmodel.results.configurations import Collective, Function, Memory
@@ -49,7 +50,7 @@ class ModelledSeries(Value):
     library: str
     ensemble: Ensemble
     judgement: Judgement | None = None
-    statistic: str = STATISTIC
+    statistic: Statistic = STATISTIC
 
     @property
     def name(self) -> str:
@@ -140,7 +141,9 @@ def _all_series(measurements: Measurements) -> Iterator[Series]:
                 yield series
 
 
-def modelled_series(checked: CheckResult, library: str = "", statistic: str = STATISTIC) -> tuple[ModelledSeries, ...]:
+def modelled_series(
+    checked: CheckResult, library: str = "", statistic: Statistic = STATISTIC
+) -> tuple[ModelledSeries, ...]:
     """Return the series of a check, which was made with this statistic."""
     return tuple(
         ModelledSeries(row.series, library, row.judgement.ensemble, row.judgement, statistic) for row in checked.rows

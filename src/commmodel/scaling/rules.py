@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import finite, integer, numbers, share
+from commmodel.choices import Statistic
 from commmodel.errors import InputError
 from commmodel.scaling.bootstrap import MOST_DRAWS
 from commmodel.scaling.fitting import Model
-from commmodel.scaling.growth import Growth, check_growths
+from commmodel.scaling.growth import Growth
 from commmodel.scaling.samples import STATISTIC, check_samples, reduce, resample
+from commmodel.signatures import checked
 
 _PART = re.compile(r"\s*(?:(?P<factor>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*\*?\s*)?(?P<name>[^\W\d][\w.-]*)\s*")
 _DOUBLINGS = 64  # up to which multiple of the largest scale models are compared: 2^64
@@ -63,6 +65,7 @@ class Violation:
     ratio: float
 
 
+@checked
 def parse_rule(text: str) -> FunctionRule:
     """Return the rule that `text` says.
 
@@ -84,8 +87,6 @@ def parse_rule(text: str) -> FunctionRule:
     Traceback (most recent call last):
     commmodel.errors.InputError: rule 'allreduce < bcast': write it as allreduce <= reduce + bcast, with <= once
     """
-    if not isinstance(text, str):
-        raise InputError(f"rule {text!r}: write it as allreduce <= reduce + bcast")
     left, *rest = text.replace("≤", "<=").split("<=")
     if len(rest) != 1:
         raise InputError(f"rule {text!r}: write it as allreduce <= reduce + bcast, with <= once")
@@ -104,6 +105,7 @@ def _needed(rule: FunctionRule, functions: Mapping[str, object], kind: str) -> N
         raise InputError(f"rule {str(rule)!r}: no {kind} of {missing[0]}: add it, or leave the rule out")
 
 
+@checked
 def class_violation(rule: FunctionRule, classes: Mapping[str, Growth]) -> Violation | None:
     """Return the violation where the left side grows faster than all of the right; else None.
 
@@ -119,7 +121,6 @@ def class_violation(rule: FunctionRule, classes: Mapping[str, Growth]) -> Violat
     'class'
     """
     _needed(rule, classes, "class of growth")
-    check_growths(*(classes[name] for name in rule.functions))
     broken = classes[rule.left] > max(classes[name] for _, name in rule.right)
     return Violation(rule, "class", float("nan"), float("nan")) if broken else None
 
@@ -175,7 +176,7 @@ def measured_violation(
     scales: ArrayLike,
     samples: Mapping[str, Sequence[ArrayLike]],
     *,
-    statistic: str = STATISTIC,
+    statistic: Statistic = STATISTIC,
     confidence: float = 0.95,
     draws: int = 1000,
     seed: int = 0,

@@ -10,8 +10,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commmodel.arguments import numbers
-from commmodel.errors import InputError, choice_of
+from commmodel.arguments import choice, numbers
+from commmodel.choices import Statistic
+from commmodel.errors import InputError
+from commmodel.signatures import checked
 
 Array = NDArray[np.float64]
 
@@ -28,9 +30,9 @@ def _lower_half(values: ArrayLike, axis: int | None = None) -> Array:
     return np.asarray(half[0] if axis is None else half, dtype=np.float64)
 
 
-STATISTIC = "lower half"
+STATISTIC: Statistic = "lower half"
 """What repetitions are reduced to by default."""
-STATISTICS: dict[str, Callable[..., Array]] = {
+STATISTICS: dict[Statistic, Callable[..., Array]] = {
     STATISTIC: _lower_half,
     "first quartile": partial(np.quantile, q=0.25),
     "median": np.median,
@@ -43,11 +45,9 @@ _MOST_DRAWN = 1 << 21  # numbers drawn at once
 _SHARES = {"first quartile": 0.25, "median": 0.5, "minimum": 0.0, "third quartile": 0.75}
 
 
-def statistic_function(name: str) -> Callable[..., Array]:
+def statistic_function(statistic: Statistic) -> Callable[..., Array]:
     """Return one of `STATISTICS`; raise where there is no such one."""
-    if name not in STATISTICS:
-        raise InputError(f"unknown statistic {name!r}: {choice_of(name, STATISTICS)}")
-    return STATISTICS[name]
+    return STATISTICS[choice("statistic", statistic, Statistic)]
 
 
 def check_samples(scales: Array, samples: Sequence[ArrayLike]) -> list[Array]:
@@ -58,8 +58,6 @@ def check_samples(scales: Array, samples: Sequence[ArrayLike]) -> list[Array]:
     InputError
         Where scales and samples do not belong together, or a sample is no finite number.
     """
-    if not isinstance(samples, Sequence | np.ndarray) or isinstance(samples, str):
-        raise InputError(f"samples {samples!r}: give a list for each scale")
     if len(samples) != len(scales):
         raise InputError(f"samples of {len(samples)} scales, but {len(scales)} scales: give as many")
     arrays = []
@@ -76,7 +74,8 @@ def check_samples(scales: Array, samples: Sequence[ArrayLike]) -> list[Array]:
     return arrays
 
 
-def reduce(samples: Sequence[ArrayLike], statistic: str = STATISTIC) -> Array:
+@checked
+def reduce(samples: Sequence[ArrayLike], statistic: Statistic = STATISTIC) -> Array:
     """Return one value for each scale, shape (scales,).
 
     Parameters
@@ -98,8 +97,6 @@ def reduce(samples: Sequence[ArrayLike], statistic: str = STATISTIC) -> Array:
     ([2.0, 7.0], [12.0, 7.0])
     """
     of = statistic_function(statistic)
-    if not isinstance(samples, Sequence | np.ndarray) or isinstance(samples, str):
-        raise InputError(f"samples {samples!r}: give a list for each scale")
     arrays = [numbers("samples", sample) for sample in samples]
     for place, array in enumerate(arrays):
         if not array.size or not np.isfinite(array).all():
@@ -127,7 +124,7 @@ def _quantiles_of_resamples(values: Array, share: float, count: int, random: np.
     return np.asarray(lower + between * (upper - lower))
 
 
-def resample(samples: Sequence[Array], count: int, statistic: str, random: np.random.Generator) -> Array:
+def resample(samples: Sequence[Array], count: int, statistic: Statistic, random: np.random.Generator) -> Array:
     """Return a bootstrap sample over repetitions, shape (count, scales).
 
     Of several launches (`check_samples`), whole ones are drawn, since repetitions within one are alike.

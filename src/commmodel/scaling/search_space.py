@@ -9,7 +9,8 @@ from fractions import Fraction
 from itertools import product
 
 from commmodel.errors import InputError
-from commmodel.scaling.growth import ONE, Growth, check_growths
+from commmodel.scaling.growth import ONE, Growth
+from commmodel.signatures import checked
 
 __all__ = [
     "case_study_space", "default_deviation", "default_space", "deviation_limits", "drawn_odds", "judged_space",
@@ -30,12 +31,13 @@ _EXTRA_P = (
 """Exponents of x beside log^0, log^1 and log^2 x among which Extra-P 4.2.5 searches by default."""
 
 
+@checked
 def _class_of(growth: Growth) -> str:
     """Return the class of the leading factor; the lowest for a constant."""
-    check_growths(growth)
     return next((name for name in _CLASSES if getattr(growth, name)), "log")
 
 
+@checked
 def default_deviation(expectation: Growth) -> Growth:
     """Return D, the factor by which growth may differ from the expectation.
 
@@ -55,6 +57,7 @@ def default_deviation(expectation: Growth) -> Growth:
     return Growth(**{leading: abs(getattr(expectation, leading)) / 2})
 
 
+@checked
 def deviation_limits(expectation: Growth, deviation: Growth | None = None) -> tuple[Growth, Growth]:
     """Return (E / D, E · D), both allowed.
 
@@ -74,12 +77,12 @@ def deviation_limits(expectation: Growth, deviation: Growth | None = None) -> tu
     ['p^0.5', 'p^1.5']
     """
     D = default_deviation(expectation) if deviation is None else deviation
-    check_growths(expectation, D)
     if D < ONE:
         raise InputError(f"deviation {D.text('x')}: it falls, but must be 1 or grow: write its inverse")
     return expectation / D, expectation * D
 
 
+@checked
 def ticks(expectation: Growth) -> tuple[Growth, ...]:
     """Return the coarse grid: nine powers of the leading class between 1 and E², ascending.
 
@@ -107,6 +110,7 @@ def _finer(expectation: Growth) -> set[Growth]:
 
 
 @functools.lru_cache(maxsize=64)
+@checked
 def search_space(expectation: Growth) -> tuple[Growth, ...]:
     """Return the terms of the search, ascending, with a constant and the expectation.
 
@@ -174,6 +178,7 @@ def default_space() -> tuple[Growth, ...]:
 
 
 @functools.lru_cache(maxsize=64)
+@checked
 def judged_space(expectation: Growth) -> tuple[Growth, ...]:
     """Return the terms of the search for a verdict.
 
@@ -188,6 +193,7 @@ def judged_space(expectation: Growth) -> tuple[Growth, ...]:
     return tuple(sorted({*search_space(expectation), *default_space()}))
 
 
+@checked
 def prior_odds(term: Growth) -> float:
     """Return the prior odds of a term against one with integer exponents.
 
@@ -200,7 +206,6 @@ def prior_odds(term: Growth) -> float:
     >>> [prior_odds(parse_growth(text)) for text in ("x log x", "x^0.5", "x^0.25", "x log^2 x")]
     [1.0, 0.5, 0.25, 0.5]
     """
-    check_growths(term)
     likely = 1.0
     for name in _CLASSES:
         likely /= min(getattr(term, name).denominator, _LEAST_SIMPLE)

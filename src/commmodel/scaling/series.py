@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from commmodel.results import Measurements, describe
 from commmodel.results.parameters import METRICS
+from commmodel.signatures import checked
 from commmodel.values import Value
 
 Array = NDArray[np.float64]
@@ -68,6 +69,7 @@ def _thinned(launches: list[Array]) -> Array:
     return np.array([launch if len(launch) == shortest else np.quantile(launch, at) for launch in launches])
 
 
+@checked
 def series_over(measurements: Measurements, over: str = "p") -> Iterator[Series]:
     """Yield each function's measurements over a parameter, in the order in which they first appear.
 

@@ -1,16 +1,16 @@
 """Settings of a check, and the models of a series under them. Main entries: `CheckSettings` and `model`."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from commmodel.arguments import finite, integer, share
-from commmodel.errors import InputError
+from commmodel.choices import Statistic
 from commmodel.scaling.bootstrap import MOST_DRAWS, Ensemble, ensemble
 from commmodel.scaling.growth import Growth
-from commmodel.scaling.samples import STATISTIC, statistic_function
+from commmodel.scaling.samples import STATISTIC
 from commmodel.scaling.search_space import default_space
 from commmodel.scaling.series import Series
+from commmodel.signatures import check_fields, checked
 
 _FEWEST_DRAWS = 20
 
@@ -31,28 +31,21 @@ class CheckSettings:
         Share by which something must be larger to be called so.
     """
 
-    statistic: str = STATISTIC
+    statistic: Statistic = STATISTIC
     draws: int = 200
     seed: int = 0
     confidence: float = 0.95
     least: float = 0.05
 
-    def check(self) -> None:
-        """Raise where one of them cannot be.
-
-        Raises
-        ------
-        InputError
-            Naming the setting.
-        """
-        statistic_function(self.statistic)
+    def __post_init__(self) -> None:
+        check_fields(self)
         share("confidence", self.confidence)
-        if not 0 <= finite("least effect", self.least) < math.inf:
-            raise InputError(f"least effect {self.least:g}: it must be a share from 0 up, such as 0.05")
-        if integer("draws", self.draws, 1, MOST_DRAWS) < _FEWEST_DRAWS:
-            raise InputError(f"{self.draws} draws: too few to tell models apart: use 20 or more, better 200")
+        finite("least", self.least, 0)
+        integer("draws", self.draws, _FEWEST_DRAWS, MOST_DRAWS)
+        integer("seed", self.seed, 0)
 
 
+@checked
 def model(
     series: Series,
     settings: CheckSettings | None = None,

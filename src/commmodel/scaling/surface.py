@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from commmodel.arguments import numbers
 from commmodel.errors import InputError
 from commmodel.scaling.fitting import evidence, needed_evidence, normalised, search
-from commmodel.scaling.growth import ONE, Growth, check_growths
+from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.search_space import prior_odds
+from commmodel.signatures import checked
 
 Array = NDArray[np.float64]
 
@@ -44,6 +45,7 @@ class SurfaceModel:
             total = total + coefficient * first(x) * second(y)
         return total
 
+    @checked
     def text(self, first: str, second: str) -> str:
         """Return the formula with its numbers.
 
@@ -157,6 +159,7 @@ def _sums(first: Array, second: Array, values: Array, weights: Array) -> tuple[A
     return np.where(usable, errors.sum(axis=-1), np.inf), numbers
 
 
+@checked
 def fit_surface(
     x: ArrayLike, y: ArrayLike, values: ArrayLike, first: Sequence[Growth], second: Sequence[Growth]
 ) -> SurfaceModel:
@@ -190,7 +193,6 @@ def fit_surface(
     '3 + 2 log p + 5 n'
     """
     at_x, at_y, measured = (numbers(name, value) for name, value in (("x", x), ("y", y), ("values", values)))
-    check_growths(*first, *second)
     if not at_x.shape == at_y.shape == measured.shape or at_x.ndim != 1:
         raise InputError(f"shapes {at_x.shape}, {at_y.shape} and {measured.shape}: give one list each, equally long")
     if measured.size < FEWEST_POINTS:

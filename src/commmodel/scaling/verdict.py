@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commmodel.arguments import numbers
+from commmodel.choices import Statistic
 from commmodel.scaling.bootstrap import OFTEN_ENOUGH, Ensemble, ensemble
 from commmodel.scaling.fitting import FEWEST_SCALES, fit_term, misfit
-from commmodel.scaling.growth import ONE, Growth, check_growths
+from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.samples import STATISTIC
 from commmodel.scaling.search_space import default_deviation, deviation_limits, judged_space
+from commmodel.signatures import checked
 from commmodel.values import Value
 
 Verdict = Literal["match", "approximate", "mismatch", "uncertain"]
@@ -64,16 +66,17 @@ class Judgement(Value):
     beyond: float
 
 
+@checked
 def divergence(model: Growth, expectation: Growth) -> Growth:
     """Return δ = G / E (Shudler 2015, Section 2.4).
 
     >>> divergence(Growth(power=1), Growth(power=1, log=1)).text("p")
     '1 / log p'
     """
-    check_growths(model, expectation)
     return model / expectation
 
 
+@checked
 def rank(model: Growth, expectation: Growth, deviation: Growth | None = None) -> Verdict:
     """Return the order of a class of growth relative to the expected one; D by default as `default_deviation`.
 
@@ -93,7 +96,6 @@ def rank(model: Growth, expectation: Growth, deviation: Growth | None = None) ->
     ('approximate', 'mismatch')
     """
     low, high = deviation_limits(expectation, deviation)
-    check_growths(model)
     if model == expectation:
         return "match"
     return "approximate" if low <= model <= high else "mismatch"
@@ -126,6 +128,7 @@ def published_verdict(
     return "uncertain" if numbers("adjusted_r2", adjusted_r2).min(initial=math.inf) < LEAST_ADJUSTED_R2 else verdict
 
 
+@checked
 def judge(
     scales: ArrayLike,
     samples: Sequence[ArrayLike],
@@ -133,7 +136,7 @@ def judge(
     deviation: Growth | None = None,
     *,
     over: str = "p",
-    statistic: str = STATISTIC,
+    statistic: Statistic = STATISTIC,
     draws: int = 200,
     seed: int = 0,
 ) -> Judgement:

@@ -11,30 +11,29 @@ instead of streams of operations, with rules of their own, so they are not run b
 import math
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import finite
-from commmodel.errors import InputError, MissingParameterError, choice_of
+from commmodel.choices import DelayName, ScheduleModel, ScheduleRules
+from commmodel.errors import InputError, MissingParameterError
+from commmodel.signatures import check_fields, checked
 from commmodel.simulate.operations import Code, Program
-from commmodel.simulate.result import Deadlock, SimulationResult, check_deadlock, from_record
+from commmodel.simulate.result import Deadlock, SimulationResult, from_record
 
 if TYPE_CHECKING:
     from commmodel.machine import Hybrid, LogGP, Machine, Segment
     from commmodel.simulate.goal import GoalSchedule
 
 __all__ = [
-    "MODELS", "RULES", "DelayModel", "DelayParameters", "from_machine", "of_machine", "run_schedule", "simulated",
+    "MODELS", "DelayModel", "DelayParameters", "from_machine", "of_machine", "run_schedule", "simulated",
 ]  # fmt: skip
 
-MODELS = ("logp", "loggp", "loggps")
+MODELS: tuple[DelayName, ...] = get_args(DelayName)
 """Models of programs."""
-SCHEDULE_MODELS = (*MODELS, "loggops")
-RULES = ("classic", "newer")
-"""Rules for schedules."""
 _SCHEDULE_CALLS = {Code.SEND: "send", Code.RECV: "recv"}
 _MOST_PAIRS = 1 << 25
 
@@ -69,7 +68,7 @@ class DelayParameters(Struct, frozen=True, forbid_unknown_fields=True):
         for name in self.__struct_fields__:
             value = getattr(self, name)
             if not (name == "S" and value == math.inf):
-                finite(f"parameter {name} of a delay model", value, 0)
+                finite(name, value, 0)
 
 
 Lines = tuple[tuple[float, DelayParameters], ...]
@@ -88,15 +87,14 @@ class DelayModel(Struct, frozen=True, forbid_unknown_fields=True):
 
     parameters: DelayParameters
     """Of all messages, where the others do not say more."""
-    name: str = "loggps"
+    name: DelayName = "loggps"
     by_size: Lines = ()
     """Parameters of messages of up to so many bytes (s), ascending; the last hold for all above. Not of LogGPS."""
     within: Lines = ()
     """The same of messages between ranks of one host, where these are others."""
 
     def __post_init__(self) -> None:
-        if self.name not in MODELS:
-            raise InputError(f"{self.name!r} is no delay model of programs: {choice_of(self.name, MODELS)}")
+        check_fields(self)
         if self.name == "loggps" and len(self.by_size) + len(self.within) > 2:
             raise InputError("LogGPS has one set of parameters for all sizes")
 
@@ -159,12 +157,13 @@ def _rows(name: str, lines: Lines) -> NDArray[np.float64]:
     return np.array(rows)
 
 
+@checked
 def run_schedule(
     schedule: "GoalSchedule",
     parameters: DelayParameters,
     *,
-    model: str = "loggops",
-    rules: str = "classic",
+    model: ScheduleModel = "loggops",
+    rules: ScheduleRules = "classic",
     unit: float = 1e-9,
     record: bool = False,
     deadlock: Deadlock = "raise",
@@ -180,7 +179,7 @@ def run_schedule(
         ``loggops``, or ``logp``, ``loggp``, ``loggps``, which are LogGOPS with some parameters left out: per-byte
         overheads and S; G as well; per-byte overheads.
     rules : str
-        One of `RULES`: what a message needs on its arrival, and when it arrives.
+        What a message needs on its arrival, and when it arrives.
     unit : float
         Seconds of the schedule's unit of time. Parameters are taken in that unit; one within 1e-9 of an integer is that
         integer, so that sums of them are exact.
@@ -204,13 +203,7 @@ def run_schedule(
     >>> round(1e9 * run_schedule(ring, parameters).seconds)  # L + 2 o + 7 G
     5542
     """
-    check_deadlock(deadlock)
-    if model not in SCHEDULE_MODELS:
-        raise InputError(f"{model!r} is no delay model: {choice_of(model, SCHEDULE_MODELS)}")
-    if rules not in RULES:
-        raise InputError(f"{rules!r} are no rules for schedules: choose {' or '.join(RULES)}")
-    if not 0 < unit < math.inf:
-        raise InputError(f"a unit of {unit} seconds: it must be above 0")
+    finite("unit", unit, above=0)
     p = parameters
     if model == "logp":
         p = DelayParameters(p.L, p.o, p.g)
@@ -247,7 +240,7 @@ def _ticks(value: float) -> float:
     return nearest if abs(value - nearest) <= 1e-9 * max(nearest, 1.0) else value
 
 
-def of_machine(machine: "Machine", name: str, path: str | None = None) -> DelayModel:
+def of_machine(machine: "Machine", name: DelayName, path: str | None = None) -> DelayModel:
     """Return a delay model with a machine's parameters: LogP and LogGP take those of each size, as predictions do.
 
     Messages between ranks of one host take the machine's path within a node, where it has one and no path is named.
@@ -280,6 +273,7 @@ def _on_path(machine: "Machine", path: str | None) -> "list[Segment]":
     return of_path or [segment for segment in machine.segments if segment.path == "any"]
 
 
+@checked
 def from_machine(machine: "Machine", path: str | None = None) -> DelayParameters:
     """Return the parameters of a machine, from its LogGP segments, else from its hybrid model.
 

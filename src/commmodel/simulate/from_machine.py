@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commmodel.errors import MissingParameterError
 from commmodel.machine import Hybrid, Machine, Mode, Parameter
 from commmodel.machine.hybrid import answers_wait
+from commmodel.signatures import checked
 from commmodel.simulate.network import Factor, Network, Overhead
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def _values(constant: Parameter | None, per_byte: Parameter | None, other: Overh
     return Overhead(limit, constant.value, 0.0 if per_byte is None else per_byte.value)
 
 
+@checked
 def network(machine: Machine, path: str | None = None) -> Network:
     """Return the network model of a machine's path.
 
@@ -125,6 +127,7 @@ def network(machine: Machine, path: str | None = None) -> Network:
     )
 
 
+@checked
 def platform(
     machine: Machine, hosts: int, path: str | None = None, *, cores: int = 1, speed: float = 1e9
 ) -> "Platform":

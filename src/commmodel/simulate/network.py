@@ -12,6 +12,7 @@ import math
 
 from msgspec import Struct
 
+from commmodel.signatures import checked
 from commmodel.values import OneLine
 
 __all__ = ["SMPI", "Factor", "Network", "Overhead", "fluid"]
@@ -113,6 +114,7 @@ SMPI = Network(
 """What SMPI 3.32 of SimGrid has where nothing else is said. Its authors fitted it to a Gigabit Ethernet cluster."""
 
 
+@checked
 def fluid(detached_limit: float = 65536, eager_limit: float = 0.0) -> Network:
     """Return the pure fluid model: latency and shared bandwidth, no factors, no overheads (Bédaride 2013, Section V).
 

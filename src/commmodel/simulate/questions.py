@@ -11,16 +11,18 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, get_args
 
+from commmodel.choices import Application, Exchange, NASClass, ProgramModel, ScheduleModel
 from commmodel.collectives.library.rules import Selector
 from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.schedule import Problem
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, RankEndedError, choice_of
-from commmodel.simulate.result import Deadlock, SimulationResult, check_deadlock
+from commmodel.signatures import checked
+from commmodel.simulate.result import Deadlock, SimulationResult
 from commmodel.simulate.scenario import Place, Scale, Where, Workload, place, prepare, workloads
-from commmodel.simulate.scenario.preparation import Mapping
+from commmodel.simulate.scenario.preparation import Ranks
 
 if TYPE_CHECKING:
     from commmodel.record import Recording
@@ -32,8 +34,8 @@ Selecting = str | os.PathLike[str] | Selector | Selection | CollectiveSettings |
 class How(TypedDict, total=False):
     """How a workload runs on a place, beside what it is."""
 
-    model: str | None
-    mapping: Mapping
+    model: ProgramModel | ScheduleModel | None
+    mapping: Ranks | None
     hosts: int | None
     speed: float | None
     scale: Scale | None
@@ -47,6 +49,7 @@ def _settings(selector: Selecting) -> CollectiveSettings | None:
     return CollectiveSettings(selector)
 
 
+@checked
 def collective(
     operation: str,
     message_size: int | Problem = 0,
@@ -110,8 +113,9 @@ def collective(
     return _run(where, workload, how)
 
 
+@checked
 def exchange(
-    kind: str,
+    kind: str | os.PathLike[str],
     message_size: int | None = None,
     processes: int | None = None,
     *,
@@ -153,17 +157,20 @@ def exchange(
     """
     where = _place(on, how)
     if message_size is None:
-        if kind in workloads.EXCHANGES:
+        if kind in get_args(Exchange):
             raise InputError(f"message_size: give the bytes of each message of the {kind} exchange")
-        workload = workloads.messages(kind, processes, rounds=rounds)
+        workload = workloads.messages(os.fspath(kind), processes, rounds=rounds)
     else:
-        workload = workloads.exchange(where, kind, message_size, processes, dimensions=dimensions, rounds=rounds)
+        workload = workloads.exchange(
+            where, cast(Exchange, kind), message_size, processes, dimensions=dimensions, rounds=rounds
+        )
     return _run(where, workload, how)
 
 
+@checked
 def application(
-    name: str,
-    problem: str = "A",
+    name: Application,
+    problem: NASClass = "A",
     processes: int | None = None,
     *,
     on: Where | Place,
@@ -208,6 +215,7 @@ def application(
     return _run(where, workload, how)
 
 
+@checked
 def replay(
     trace: "str | os.PathLike[str] | Recording",
     *,
@@ -279,6 +287,7 @@ def _refuse_speed(speed: float | None) -> None:
         raise InputError("speed is of time-independent traces: of others, which are in seconds, give faster")
 
 
+@checked
 def command(
     words: Sequence[str],
     ranks: int | None = None,
@@ -329,6 +338,7 @@ def command(
     return _run(where, workload, how)
 
 
+@checked
 def function(
     target: Callable[..., Any],
     ranks: int | None = None,
@@ -400,11 +410,10 @@ def function(
 
 
 def _place(on: Where | Place, how: How) -> Place:
-    """Return the place; raise for what is none, and for a word of `How` that is none."""
+    """Return the place; raise for what is none, and for a name that `How` does not have."""
     for name in how:
         if name not in How.__annotations__:
             raise InputError(f"unknown argument {name}: {choice_of(name, How.__annotations__)}")
-    check_deadlock(how.get("deadlock", "raise"))
     return place(on)
 
 

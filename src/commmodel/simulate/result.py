@@ -5,13 +5,13 @@ Main entries: `SimulationResult`, and `from_record`, which makes it of an engine
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel._core.common.codes import State
-from commmodel.errors import DeadlockError, InputError, choice_of
+from commmodel.errors import DeadlockError
 from commmodel.frames import Tabular, axes_of
 from commmodel.simulate.operations import Code
 from commmodel.simulate.states import COLOURS, SIMULATED, STATE_NAMES
@@ -27,7 +27,6 @@ __all__ = [
     "BlockedRank",
     "Deadlock",
     "SimulationResult",
-    "check_deadlock",
     "from_record",
 ]
 
@@ -194,12 +193,6 @@ class SimulationResult(Tabular, Value):
         """
         spent = {state.name.lower(): self.spent[:, state].tolist() for state in SIMULATED}
         return {"rank": list(range(self.ends.size)), "end": self.ends.tolist(), **spent}
-
-
-def check_deadlock(deadlock: str) -> None:
-    """Raise where a word is none of `Deadlock`."""
-    if deadlock not in get_args(Deadlock):
-        raise InputError(f"deadlock={deadlock!r}: {choice_of(deadlock, get_args(Deadlock))}")
 
 
 _PROGRAM_CALLS = {Code.SEND: "MPI_Send", Code.RECV: "MPI_Recv", Code.WAIT: "MPI_Wait", Code.WAITALL: "MPI_Waitall",

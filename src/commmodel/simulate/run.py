@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 from commmodel.simulate import delays, flows
-from commmodel.simulate.delays import DelayModel, DelayParameters
+from commmodel.simulate.delays import DelayModel
 from commmodel.simulate.network import Network
 from commmodel.simulate.operations import Program
-from commmodel.simulate.result import Deadlock, SimulationResult, check_deadlock
+from commmodel.simulate.result import Deadlock, SimulationResult
 
 if TYPE_CHECKING:
     from commmodel.simulate.platform import Platform
 
 
+@checked
 def run(
     program: Program,
     model: Network | DelayModel,
@@ -80,19 +82,12 @@ def run(
     smpi: 2136 µs
     loggps: 830 µs
     """
-    check_deadlock(deadlock)
     if isinstance(model, DelayModel):
         if program.is_live:
             raise InputError(
                 f"a program that runs needs a model of shared links, hybrid, fluid or smpi: not {model.name}"
             )
         return delays.simulated(program, model, record, progress, hosts).or_deadlock(deadlock)
-    if isinstance(model, DelayParameters):
-        raise InputError("parameters of a delay model do not say which model: give DelayModel(parameters, 'loggps')")
-    if not isinstance(model, Network):
-        raise InputError(
-            f"a {type(model).__name__} is no model: give a Network or a DelayModel, as in run(program, model, platform)"
-        )
     if platform is None:
         raise InputError(
             f"by the model {model.name!r} messages share links: give a platform, as in run(program, model, platform)"

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.scenario.places import Place, Where
 from commmodel.simulate.scenario.scale import MOST_RUNS, Scale
@@ -70,6 +71,7 @@ class PredictedRun(OneLine):
         return {name: getattr(self, name) for name in names} | asdict(self.scale)
 
 
+@checked
 def predictions(
     question: Question,
     places: Sequence[Where | Place],

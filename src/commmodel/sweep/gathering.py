@@ -8,6 +8,7 @@ from typing import Literal
 from commmodel import results
 from commmodel.errors import InputError
 from commmodel.files import refuse_inputs, write_bytes
+from commmodel.signatures import checked
 from commmodel.sweep.plan import FILE, Job, Plan, load
 from commmodel.values import OneLine
 
@@ -55,6 +56,7 @@ def _state(folder: Path, job: Job) -> JobState:
     return JobState(job, "done" if is_over else "begun", "", records)
 
 
+@checked
 def states(folder: str | os.PathLike[str], plan: Plan | None = None) -> tuple[JobState, ...]:
     """Return the state of each job, by processes and launches.
 
@@ -75,6 +77,7 @@ class GatherResult(OneLine):
     left_out: tuple[JobState, ...]
 
 
+@checked
 def gather(folder: str | os.PathLike[str], output: str | os.PathLike[str]) -> GatherResult:
     """Join the files of all finished jobs, each launch with its header.
 

@@ -18,6 +18,7 @@ from commmodel.documents import decode_json, read_bytes
 from commmodel.errors import InputError
 from commmodel.files import write_bytes
 from commmodel.results import Launch, Measurements, load
+from commmodel.signatures import checked
 from commmodel.sweep.running import end_with_children
 
 __all__ = ["FILE", "MOST_PAIRS", "Turn", "Turns", "measure_in_turns", "turns"]
@@ -97,6 +98,7 @@ def turns(command: str, sides: Sequence[str], seed: int) -> Turns:
     return Turns(command, (sides[0], sides[1]), seed)
 
 
+@checked
 def measure_in_turns(
     plan: Turns, pairs: int, folder: str | os.PathLike[str], tell: Callable[[Turn, int], None] | None = None
 ) -> tuple[Measurements, Measurements]:

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from commmodel.documents import check_format, convert, read_toml
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
+from commmodel.signatures import checked
 
 FILE = "sweep.toml"
 FORMAT: Literal["commmodel-sweep"] = "commmodel-sweep"
@@ -96,6 +97,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
         random.Random(self.seed).shuffle(jobs)  # noqa: S311  (an order, no secret)
         return tuple(jobs)
 
+    @checked
     def command(self, processes: int) -> tuple[str, ...]:
         """Return the words that start the benchmark, without its options."""
         values = {"processes": processes}
@@ -150,6 +152,7 @@ def dump(plan: Plan, path: str | os.PathLike[str]) -> None:
     write_text(path, tomlkit.dumps(document))
 
 
+@checked
 def load(folder: str | os.PathLike[str]) -> Plan:
     """Return the plan in a sweep's folder.
 

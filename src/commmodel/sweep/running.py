@@ -13,6 +13,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 from commmodel.sweep.gathering import states
 from commmodel.sweep.plan import Job, Plan, load
 
@@ -112,6 +113,7 @@ def _claim(folder: Path) -> int:
     return lock
 
 
+@checked
 def run(
     folder: str | os.PathLike[str],
     *,

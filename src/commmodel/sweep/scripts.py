@@ -10,6 +10,7 @@ from pathlib import Path
 
 from commmodel.errors import InputError
 from commmodel.files import write_text
+from commmodel.signatures import checked
 from commmodel.sweep.plan import FILE, Job, Plan, Slurm, check, dump
 
 _OURS = ("-n", "--ntasks", "-N", "--nodes", "--ntasks-per-node", "-o", "--output", "-a", "--array", "-D", "--chdir")
@@ -79,6 +80,7 @@ def _check_slurm(slurm: Slurm) -> None:
         raise InputError(f"--slurm: {slurm.options[0]!r} is no option: write it like '--time=10 --partition=x'")
 
 
+@checked
 def make(plan: Plan, folder: str | os.PathLike[str]) -> None:
     """Write a plan and its scripts into a new or empty folder.
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from commmodel.collectives.schedule import NONE, Integers, Problem, Round
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 
 USUAL_SEGMENT = 1 << 16
 """Bytes that an algorithm in two levels sends at once where no segment size is given: Open MPI 5's."""
@@ -102,6 +103,7 @@ def piece_sizes(problem: Problem) -> list[int]:
     return sizes
 
 
+@checked
 def vector_round(
     problem: Problem,
     sender: Integers,
@@ -146,6 +148,7 @@ def _places(processes: int, size: int, segment_size: int | None) -> dict[int, in
     return {byte: number for number, byte in enumerate(_cuts(processes, size, segment_size).tolist())}
 
 
+@checked
 def block_round(
     problem: Problem,
     sender: Integers,

@@ -12,6 +12,7 @@ from commmodel.collectives.operation import SCHEDULED, ScheduledName
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Problem, Round, Schedule, Scheduler, flatten
 from commmodel.plugins import Parts
+from commmodel.signatures import checked
 from commmodel.values import Value
 
 
@@ -52,6 +53,7 @@ ALGORITHMS: dict[str, Parts[Algorithm]] = {
 """Operation -> name -> algorithm."""
 
 
+@checked
 def register(
     operation: ScheduledName,
     name: str,
@@ -96,6 +98,7 @@ def register(
     return enter
 
 
+@checked
 def algorithm(operation_name: str, name: str) -> Algorithm:
     """Return an algorithm by its operation's name and its own.
 
@@ -112,6 +115,7 @@ def algorithm(operation_name: str, name: str) -> Algorithm:
     return ALGORITHMS[operation_of(operation_name).name][name]
 
 
+@checked
 def build(operation_name: str, name: str, problem: Problem) -> Schedule:
     """Return the schedule of an algorithm.
 
@@ -128,6 +132,7 @@ def build(operation_name: str, name: str, problem: Problem) -> Schedule:
     return flatten(problem.processes, algorithm(operation_name, name)(problem))
 
 
+@checked
 def summary(operation_name: str, name: str) -> str:
     """Return one line on what an algorithm does, with its source.
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -28,13 +28,15 @@ from commmodel.collectives.schedule import Nodes, Problem
 from commmodel.documents import check_format, convert, decode_json, locate, parse_toml, quantity, read_text
 from commmodel.errors import DamagedFileError, InputError, choice_of
 from commmodel.files import write_text
+from commmodel.signatures import checked
 
 __all__ = [
     "FORMATS", "SelectionRule", "Selector", "check", "dump", "dumps", "load", "normalise", "picker", "published",
     "select", "select_for", "with_levels", "with_rules",
 ]  # fmt: skip
 
-FORMATS = ("toml", "openmpi", "openmpi-json", "openmpi-han", "mpich")
+Format = Literal["toml", "openmpi", "openmpi-json", "openmpi-han", "mpich"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 """What `dumps` writes and `load` recognises."""
 
 
@@ -48,6 +50,7 @@ def with_rules(selector: Selector, rules: Sequence[SelectionRule]) -> Selector:
     return msgspec.structs.replace(selector, rules=(*rules, *selector.rules))
 
 
+@checked
 def select(
     selector: Selector,
     operation: str,
@@ -240,6 +243,7 @@ def _published(name: str) -> Selector:
     return _read(published()[name])
 
 
+@checked
 def load(name_or_path: str | os.PathLike[str]) -> Selector:
     """Read a published selector, or a file of rules: ours, Open MPI's or MPICH's, known by what stands in it.
 
@@ -266,7 +270,8 @@ def load(name_or_path: str | os.PathLike[str]) -> Selector:
     return _published(path.stem) if path in published().values() else _read(path)
 
 
-def dumps(selector: Selector, format: str = "toml") -> str:  # noqa: A002  (the option's name)
+@checked
+def dumps(selector: Selector, format: Format = "toml") -> str:  # noqa: A002  (the option's name)
     """Return the text of a file of rules.
 
     Parameters
@@ -300,7 +305,6 @@ def dumps(selector: Selector, format: str = "toml") -> str:  # noqa: A002  (the 
             return han.dumps(selector)
         case "mpich":
             return mpich.dumps(selector, load(mpich.DEFAULT_SELECTOR))
-    raise InputError(f"unknown format {format!r} of rules: {choice_of(format, FORMATS)}")
 
 
 def _dumps(selector: Selector) -> str:
@@ -323,7 +327,8 @@ def _dumps(selector: Selector) -> str:
     return tomlkit.dumps(document)
 
 
-def dump(selector: Selector, path: str | os.PathLike[str], format: str = "toml") -> None:  # noqa: A002
+@checked
+def dump(selector: Selector, path: str | os.PathLike[str], format: Format = "toml") -> None:  # noqa: A002
     """Write a file of rules, replacing one that is there; see `dumps`.
 
     Parameters

@@ -6,11 +6,13 @@ What comes out is a `commmodel.collectives.library.selection.Selector`, which
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import structs
 
+from commmodel.arguments import integer
+from commmodel.choices import TunedLibrary
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.library import han, mpich, openmpi
@@ -24,10 +26,11 @@ from commmodel.collectives.library.rules import (
     distribution,
 )
 from commmodel.collectives.library.selection import select, with_levels
-from commmodel.collectives.operation import ELEMENT_SIZE, OPERATIONS
+from commmodel.collectives.operation import ELEMENT_SIZE, OPERATIONS, ScheduledName
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Nodes, Problem
-from commmodel.errors import InputError, choice_of
+from commmodel.errors import InputError
+from commmodel.signatures import checked
 
 __all__ = ["LIBRARIES", "Predict", "tune"]
 
@@ -37,7 +40,7 @@ Predict = Callable[..., float]
 It raises `InputError` where the algorithm cannot do it.
 """
 
-LIBRARIES = {"openmpi": "Open MPI", "openmpi-6": "Open MPI 6", "mpich": "MPICH"}
+LIBRARIES: dict[TunedLibrary, str] = {"openmpi": "Open MPI", "openmpi-6": "Open MPI 6", "mpich": "MPICH"}
 """Libraries whose files of rules `tune` can make."""
 _KINDS = (
     {"power_of_two": True, "even": True},
@@ -61,12 +64,13 @@ class _Offers(NamedTuple):
     """Name -> the condition under which the library uses another one, as there are too few elements."""
 
 
+@checked
 def tune(
     predict: Predict,
-    operations: Iterable[str],
+    operations: Iterable[ScheduledName],
     sizes: Iterable[int],
     processes: Iterable[int],
-    library: str = "",
+    library: Literal["", TunedLibrary] = "",
     per_node: int | None = None,
 ) -> Selector:
     """Return rules that pick the fastest algorithm at each point of a grid.
@@ -109,10 +113,8 @@ def tune(
     columns, counts = sorted(set(sizes)), sorted(set(processes))
     if not columns or not counts or columns[0] < 0 or counts[0] < 1:
         raise InputError(f"a grid of {len(columns)} sizes from 0 up and {len(counts)} numbers of processes from 1 up")
-    if library not in {"", *LIBRARIES}:
-        raise InputError(f"unknown library {library!r}: {choice_of(library, LIBRARIES)}")
-    if per_node is not None and per_node < 1:
-        raise InputError(f"{per_node} processes of a node: at least one")
+    if per_node is not None:
+        integer("per_node", per_node)
     rules: list[SelectionRule] = []
     for operation in dict.fromkeys(operations):
         operation_of(operation)

@@ -11,6 +11,7 @@ from commmodel.report.kit.blocks import Bullets, Figures, Section, Words, folded
 from commmodel.report.kit.pages import render_page
 from commmodel.report.overlap.validation import case_tables, cost_tables, verdicts
 from commmodel.report.overlap.validation_plots import draw
+from commmodel.signatures import checked
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
@@ -36,6 +37,7 @@ def render(name: str, validation: Validation) -> str:
     )
 
 
+@checked
 def write_validation(path: str | os.PathLike[str], name: str, validation: Validation) -> None:
     """Write the validation page, replacing an existing file.
 

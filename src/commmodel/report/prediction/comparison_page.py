@@ -9,6 +9,7 @@ from commmodel.report.kit.blocks import Bullets, Figures, Section, Words, folded
 from commmodel.report.kit.pages import render_page
 from commmodel.report.prediction.comparison import mean_tables, operation_tables, summary_table, verdicts
 from commmodel.report.prediction.comparison_plots import draw
+from commmodel.signatures import checked
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
@@ -41,6 +42,7 @@ def render(name: str, comparison: Comparison, summaries: Sequence[ErrorSummary])
     return render_page(name, f"Measured and predicted: {name}", "MPI communication, measured and predicted", sections)
 
 
+@checked
 def write_comparison(
     path: str | os.PathLike[str], name: str, comparison: Comparison, summaries: Sequence[ErrorSummary]
 ) -> None:

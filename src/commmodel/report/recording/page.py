@@ -10,6 +10,7 @@ from commmodel.report.kit.tables import Cell
 from commmodel.report.recording.findings import costly_sites, factors_table, next_commands, verdict, volume
 from commmodel.report.recording.plots import draw
 from commmodel.report.recording.tables import profile_tables
+from commmodel.signatures import checked
 from commmodel.units import format_ratio, format_time
 
 _HOW_TO_READ = (
@@ -48,6 +49,7 @@ def render(
     return render_page(name, f"Communication of {name}", "Recorded program", sections, subtitle)
 
 
+@checked
 def write_recording(
     path: str | os.PathLike[str],
     name: str,

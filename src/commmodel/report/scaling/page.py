@@ -6,6 +6,7 @@ Main entries: `scaling_section` and `write_check`.
 import os
 from collections.abc import Sequence
 
+from commmodel.choices import Statistic
 from commmodel.files import write_text
 from commmodel.report.kit.blocks import Block, Bullets, Figures, Section, Words
 from commmodel.report.kit.pages import render_page
@@ -17,6 +18,7 @@ from commmodel.results import parameter_words
 from commmodel.scaling import CheckResult
 from commmodel.scaling.overview import ModelledSeries, Overview, modelled_series
 from commmodel.scaling.samples import STATISTIC
+from commmodel.signatures import checked
 
 _NOTE = "note: "
 """Begins what can be read after the figures."""
@@ -56,13 +58,16 @@ def scaling_section(overview: Overview) -> Section:
     return Section("Scaling", tuple(blocks))
 
 
-def render_check(name: str, checked: CheckResult, statistic: str = STATISTIC) -> str:
+def render_check(name: str, checked: CheckResult, statistic: Statistic = STATISTIC) -> str:
     """Return the page of a check as HTML."""
     overview = Overview(modelled_series(checked, statistic=statistic), (("", checked),))
     return render_page(name, f"Scaling of {name}", "Does it grow as expected?", [scaling_section(overview)])
 
 
-def write_check(path: str | os.PathLike[str], name: str, checked: CheckResult, statistic: str = STATISTIC) -> None:
+@checked
+def write_check(
+    path: str | os.PathLike[str], name: str, checked: CheckResult, statistic: Statistic = STATISTIC
+) -> None:
     """Write the page of a check, replacing an existing file.
 
     Parameters

@@ -19,6 +19,7 @@ from commmodel.report.kit.blocks import Block, Section, folded
 from commmodel.report.kit.pages import render_page, template_text
 from commmodel.report.simulation.gantt import LETTERS, MOST_INTERVALS, MOST_MESSAGES, Chart, chart, shares
 from commmodel.report.simulation.tables import rank_tables, summary_tables, verdict
+from commmodel.signatures import checked
 from commmodel.simulate.link_load import COLUMNS, LinkLoad
 from commmodel.simulate.states import COLOURS, STATE_NAMES
 from commmodel.simulate.summary import RunSummary
@@ -84,6 +85,7 @@ def render(
     )  # fmt: skip
 
 
+@checked
 def write_gantt(
     path: str | os.PathLike[str],
     name: str,

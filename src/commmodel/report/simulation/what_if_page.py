@@ -14,6 +14,7 @@ from commmodel.report.kit.blocks import Bullets, Figures, Plot, Section
 from commmodel.report.kit.canvas import cycled_styles, draw_series, legend_of, new_canvas
 from commmodel.report.kit.pages import render_page
 from commmodel.report.simulation.what_if import factor_names, place_words, prediction_table, states_of, verdicts
+from commmodel.signatures import checked
 from commmodel.simulate.states import COLOURS, IDLE, STATE_NAMES
 from commmodel.simulate.what_if import PredictedRun
 from commmodel.units import format_time
@@ -83,6 +84,7 @@ def render_what_if(name: str, predictions: Sequence[PredictedRun]) -> str:
     return render_page(name, f"What if: {name}", kind, [Section("What if", blocks)])
 
 
+@checked
 def write_what_if(path: str | os.PathLike[str], name: str, predictions: Sequence[PredictedRun]) -> None:
     """Write the page; a file that is there is replaced.
 

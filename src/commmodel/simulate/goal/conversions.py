@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 
 from commmodel._core.common.codes import GoalKind as Kind
 from commmodel.collectives import Schedule as CollectiveSchedule
+from commmodel.signatures import checked
 from commmodel.simulate.goal.schedule import DEPENDENCY, GOAL_OPERATION, GoalSchedule
 from commmodel.simulate.operations import EVERY_NAMED, Code, Operations, Program
 from commmodel.simulate.work.block_streams import fresh
 
 
+@checked
 def from_collective(schedule: CollectiveSchedule, memory_copy: float = 0.0, reduction: float = 0.0) -> GoalSchedule:
     """Return a collective's messages as a schedule (`commmodel.collectives.build`).
 
@@ -92,6 +94,7 @@ def _chained(
     return GoalSchedule(joined_operations, offsets, dependencies)
 
 
+@checked
 def from_program(program: Program, *, second: float = 1e9) -> GoalSchedule:
     """Return a program as a schedule.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from commmodel.errors import InputError
 from commmodel.files import write_bytes
+from commmodel.signatures import checked
 from commmodel.simulate.goal import binary_form
 from commmodel.simulate.goal.schedule import GoalSchedule
 from commmodel.simulate.goal.text_form import parse_pieces, text
@@ -31,6 +32,7 @@ def is_schedule(path: str | os.PathLike[str]) -> bool:
     return _is_binary(place) or _BEGIN.match(next(pieces(place, 1 << 16), b"")) is not None
 
 
+@checked
 def load(path: str | os.PathLike[str]) -> GoalSchedule:
     """Read a schedule from a file: text, plain or compressed by gzip, bzip2 or xz, or LogGOPSim's binary form.
 
@@ -47,6 +49,7 @@ def load(path: str | os.PathLike[str]) -> GoalSchedule:
     return parse_pieces(path, pieces(path, _PIECE), path.name)
 
 
+@checked
 def dump(schedule: GoalSchedule, path: str | os.PathLike[str]) -> None:
     """Write a schedule, in LogGOPSim's binary form where the name ends in ``.bin``, else as text.
 

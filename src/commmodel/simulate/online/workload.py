@@ -11,6 +11,7 @@ import numpy as np
 from commmodel.arguments import finite, rank_count
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 from commmodel.simulate.online.collectives import Collectives
 from commmodel.simulate.online.computation import RecordedComputation
 from commmodel.simulate.online.live import LiveProgram, Outlets
@@ -21,6 +22,7 @@ from commmodel.simulate.scenario.workloads import on_hosts
 from commmodel.simulate.work.block_streams import NOTHING
 
 
+@checked
 def workload(
     place: Place,
     command: Sequence[str],

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel._core.routing.routes import Routing
-from commmodel.arguments import enough_memory, integer, rank_count
+from commmodel.arguments import choice, enough_memory, integer, rank_count, refuse
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 from commmodel.values import Value
 
 MOST_HOSTS = 2**22
@@ -27,6 +28,7 @@ _LINK = 220
 _LOOK = 1 << 18
 Sharing = Literal["split", "shared", "fatpipe"]
 """Each direction for itself; both directions together; each flow for itself."""
+MappingRule = Literal["block", "round-robin"]
 
 
 class LazyNames(Sequence[str]):
@@ -116,6 +118,7 @@ class Platform(Value):
         """Return the object that computes routes, the same at each call."""
         return self._routing
 
+    @checked
     def route(self, source: int, destination: int) -> list[str]:
         """Return the names of the links from one host to another.
 
@@ -138,9 +141,8 @@ class Platform(Value):
             names = ", ".join(self.host_names[:3]) + (", ..." if self.hosts > 3 else "")
             raise InputError(f"platform {self.name!r} has no host {name!r}; its hosts are {names}") from None
 
-    def place(
-        self, processes: int, mapping: str | int | Sequence[int] | Sequence[str] | NDArray[np.integer[Any]] = "block"
-    ) -> NDArray[np.int32]:
+    @checked
+    def place(self, processes: int, mapping: str | int | Sequence[int] | Sequence[str] = "block") -> NDArray[np.int32]:
         """Return the host of each rank.
 
         Parameters
@@ -174,25 +176,23 @@ class Platform(Value):
         if isinstance(mapping, int):
             return self._place_per_host(processes, mapping)
         if isinstance(mapping, str):
-            if mapping == "block":
+            if choice("mapping", mapping, MappingRule) == "block":
                 if processes > (room := int(self.cores.sum())):
                     problem = f"{processes} processes on {room} cores of platform {self.name!r}"
                     raise InputError(f"{problem}: take fewer, or the mapping round-robin")
                 ends = np.cumsum(self.cores)
                 return np.searchsorted(ends, np.arange(processes), side="right").astype(np.int32)
-            if mapping == "round-robin":
-                return (np.arange(processes) % self.hosts).astype(np.int32)
-            raise InputError(f"mapping {mapping!r}: choose block, round-robin or a list of hosts")
+            return (np.arange(processes) % self.hosts).astype(np.int32)
         if not len(mapping):
-            raise InputError("a mapping names at least one host")
+            raise refuse("mapping", mapping, "name at least one host")
         numbers = np.array([self.host(host) if isinstance(host, str) else int(host) for host in mapping], np.int64)
         if wrong := numbers[(numbers < 0) | (numbers >= self.hosts)].tolist():
-            raise InputError(f"mapping: there is no host {wrong[0]}, hosts are 0 to {self.hosts - 1}")
+            raise refuse("mapping", wrong[0], f"hosts are 0 to {self.hosts - 1}")
         return np.resize(numbers, processes).astype(np.int32)
 
     def _place_per_host(self, processes: int, per_host: int) -> NDArray[np.int32]:
         """Return the host of each rank, so many of them on each."""
-        hosts = np.arange(processes) // integer("processes per node", per_host)
+        hosts = np.arange(processes) // integer("mapping", per_host)
         if (needed := int(hosts[-1]) + 1) > self.hosts:
             problem = f"{processes} processes, {per_host} per node, are {needed} nodes; platform {self.name!r} has"
             raise InputError(f"{problem} {self.hosts}: take fewer, or more per node")
@@ -264,12 +264,13 @@ class Assembly:
         capacity: ArrayLike,
         latency: ArrayLike,
         name: Callable[[int], str],
-        sharing: str = "split",
+        sharing: Sharing = "split",
     ) -> int:
         """Add links of equal sharing; return the number of the first. A split link counts as two, up before down.
 
         capacity and latency are numbers, or arrays of shape (count,).
         """
+        choice("sharing", sharing, Sharing)
         directions = 2 if sharing == "split" else 1
         if self.links + count * directions > MOST_LINKS:
             raise InputError(f"more than {MOST_LINKS} links")

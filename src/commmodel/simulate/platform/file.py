@@ -13,6 +13,7 @@ from commmodel import documents
 from commmodel.documents import check_format, convert, locate, parse_toml, quantity, read_bytes, read_text
 from commmodel.errors import DamagedFileError, InputError, choice_of
 from commmodel.files import write_text
+from commmodel.signatures import checked
 from commmodel.simulate.platform.description import Platform
 from commmodel.simulate.platform.topologies import TOPOLOGIES
 from commmodel.simulate.platform.topology import Topology
@@ -31,6 +32,7 @@ def _numbers(path: Path, table: dict[str, Any], place: str = "") -> None:
             table[name] = quantity(path, f"field {where}", value, _UNITS[name])
 
 
+@checked
 def loads(text: str, path: str | os.PathLike[str] = "platform.toml") -> Platform:
     """Return the platform of a TOML text.
 
@@ -90,6 +92,7 @@ def published() -> dict[str, Path]:
     return documents.published(__file__)
 
 
+@checked
 def load(name_or_path: str | os.PathLike[str]) -> Platform:
     """Read a platform.
 
@@ -118,6 +121,7 @@ def load(name_or_path: str | os.PathLike[str]) -> Platform:
     return loads(read_text(path), path)
 
 
+@checked
 def dumps(platform: Platform) -> str:
     """Return the TOML text of a platform from a builder or a TOML file.
 
@@ -149,6 +153,7 @@ def dumps(platform: Platform) -> str:
     return tomlkit.dumps(document)
 
 
+@checked
 def dump(platform: Platform, path: str | os.PathLike[str]) -> None:
     """Write a platform as TOML, replacing an existing file."""
     write_text(path, dumps(platform))

@@ -16,6 +16,7 @@ import numpy as np
 from commmodel.arguments import integer
 from commmodel.errors import InputError
 from commmodel.plugins import Parts
+from commmodel.signatures import checked
 from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform
 from commmodel.simulate.platform.topology import Backbone, Link, Name, Options, Topology, check_sizes, make
 
@@ -59,6 +60,7 @@ def _star(
     }
 
 
+@checked
 def flat(
     hosts: int,
     bandwidth: float,
@@ -129,6 +131,7 @@ class Cabinets(Topology, frozen=True, tag="cabinets"):
         }
 
 
+@checked
 def cabinets(
     hosts: Sequence[int],
     bandwidth: float,
@@ -193,6 +196,7 @@ class Crossbar(Topology, frozen=True, tag="crossbar"):
         return {"kind": "table", "hosts": hosts, "points": hosts, "offsets": offsets, "links": routes}
 
 
+@checked
 def crossbar(hosts: int, bandwidth: float, latency: float, **options: Unpack[Options]) -> Platform:
     """Return a full crossbar: a link for each two hosts.
 
@@ -265,6 +269,7 @@ def _level_of(place: int, counts: Sequence[int]) -> tuple[int, int]:
     raise IndexError(place)
 
 
+@checked
 def fat_tree(
     down: Sequence[int],
     up: Sequence[int],
@@ -314,6 +319,7 @@ class Torus(Topology, frozen=True, tag="torus"):
         return self.regular_zone("torus", self.sizes, first, **self.add_host_links(assembly, hosts, name))
 
 
+@checked
 def torus(sizes: Sequence[int], bandwidth: float, latency: float, **options: Unpack[Options]) -> Platform:
     """Return a torus with dimension-ordered routes: the first dimension first, in each the shorter way round.
 
@@ -372,6 +378,7 @@ class Dragonfly(Topology, frozen=True, tag="dragonfly"):
         return self.regular_zone("dragonfly", sizes, first, as_simgrid=as_simgrid, **host_links)
 
 
+@checked
 def dragonfly(
     groups: int,
     chassis: int,
@@ -429,6 +436,7 @@ class HyperX(Topology, frozen=True, tag="hyperx"):
         return self.regular_zone("hyperx", sizes, first, **host_links)
 
 
+@checked
 def hyperx(
     sizes: Sequence[int], bandwidth: float, latency: float, *, nodes: int = 1, **options: Unpack[Options]
 ) -> Platform:
@@ -463,6 +471,7 @@ TOPOLOGIES: Parts[type[Topology]] = Parts(
 """What a file calls its kind -> topology."""
 
 
+@checked
 def register(topology: type[TopologyKind]) -> type[TopologyKind]:
     """Add a topology of one's own, a class derived from `Topology` with a tag, which files call their kind.
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.simulate.platform.description import Assembly, Platform
+from commmodel.simulate.platform.description import Assembly, Platform, Sharing
 from commmodel.simulate.platform.hierarchy import Leaf, Point, Tree, passages, shortest_routes, table_of
 from commmodel.simulate.platform.topologies import Dragonfly, FatTree, Flat, Torus
 from commmodel.simulate.platform.topology import Backbone, Link, Name
@@ -107,7 +107,7 @@ class _PlatformReader:
                 return location
         raise element.error(f"{attribute} {name!r} is no host or router of this file, or comes after this")
 
-    def add_link(self, element: Element, name: str, rate: float, time: float, sharing: str) -> tuple[int, int]:
+    def add_link(self, element: Element, name: str, rate: float, time: float, sharing: Sharing) -> tuple[int, int]:
         """Add a link, and return its numbers upwards and downwards."""
         first = self.assembly.add_links(1, rate, time, lambda _: name, sharing)
         directions = first, first + (sharing == "split")

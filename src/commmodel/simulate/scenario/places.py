@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 
 from commmodel import machine as machines
 from commmodel.arguments import rank_count
+from commmodel.choices import ProgramModel, ScheduleModel
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, choice_of, nearest
 from commmodel.machine import LogGP, Machine, Parameter, Segment
+from commmodel.signatures import checked
 from commmodel.simulate import platform as platforms
 from commmodel.simulate.delays import DelayParameters
 from commmodel.simulate.network import Network
@@ -44,7 +46,7 @@ class Place:
     """What an XML file says of SMPI's model."""
     parameters: DelayParameters | None = None
     """Of a delay model, where they are given one by one."""
-    model: str | None = None
+    model: ProgramModel | ScheduleModel | None = None
     """The model that is asked for; `default_model` holds where there is none."""
     is_smpi: bool = False
     """Whether SMPI's model holds by default."""
@@ -58,11 +60,13 @@ class Place:
         """Return a number of processes: by default one for each core of the platform."""
         count = self.cores if processes is None else processes
         if count is None:
-            raise InputError("a machine has as many hosts as you like: give the number of ranks, like -p 64")
+            raise InputError(
+                "a machine has as many hosts as you like: give the number of ranks with `processes`, like 64"
+            )
         return rank_count(count)
 
     @property
-    def default_model(self) -> str:
+    def default_model(self) -> ProgramModel:
         """Default model of programs."""
         if self.machine is not None:
             return "hybrid" if self.machine.hybrid else "loggp"
@@ -80,12 +84,13 @@ class Place:
         return self.settings if settings is None else settings.or_else(self.settings)
 
 
+@checked
 def place(
     where: "Where | Place",
     parameters: str | os.PathLike[str] | DelayParameters | Machine | None = None,
     *,
     path: str | None = None,
-    model: str | None = None,
+    model: ProgramModel | ScheduleModel | None = None,
     load_machine: Callable[[str], Machine] = machines.load,
 ) -> Place:
     """Return where to simulate.
@@ -129,12 +134,12 @@ def place(
         where = parse_parameters(where)
     if isinstance(where, DelayParameters):
         if parameters is not None:
-            raise InputError(f"--parameters: {where} are parameters already: leave it out, or name a platform")
+            raise InputError(f"`parameters`: {where} are parameters already: leave it out, or name a platform")
         parsed = Place(name, parameters=where, model=model)
     else:
         parsed = _with_parameters(where, parameters, model, load_machine)
     if path is not None and parsed.machine is None:
-        raise InputError("--path goes with a machine, and there is none: leave it out, or name one with --parameters")
+        raise InputError("`path` goes with a machine, and there is none: leave it out, or name one with `parameters`")
     return replace(parsed, path=path, model=model)
 
 
@@ -149,12 +154,12 @@ def _with_parameters(
         return place
     if parameters == _SMPI:
         if model not in (None, _SMPI):
-            raise InputError(f"--parameters smpi are of the model smpi, not of {model}: leave one out")
+            raise InputError(f"`parameters` smpi are of the model smpi, not of {model}: leave one out")
         if place.platform is None:
-            raise InputError(f"--parameters smpi needs a platform: {place.name} is a machine")
+            raise InputError(f"`parameters` smpi needs a platform: {place.name} is a machine")
         return Place(place.name, place.platform, network=place.network, is_smpi=True)
     if place.platform is None:
-        raise InputError(f"--parameters: {place.name} is a machine, which brings its own: leave it out")
+        raise InputError(f"`parameters`: {place.name} is a machine, which brings its own: leave it out")
     if isinstance(parameters, str) and are_parameters(parameters):
         parameters = parse_parameters(parameters)
     if isinstance(parameters, DelayParameters):

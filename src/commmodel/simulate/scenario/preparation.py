@@ -5,20 +5,24 @@ as cores last, else round robin; the platform's speed of a core, else 1 Gflop/s.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arguments import choice, finite, refuse
+from commmodel.choices import FlowModel, ProgramModel, ScheduleModel, ScheduleRules
 from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.machine.rates import node_rate
+from commmodel.signatures import checked
 from commmodel.simulate import delays, from_machine
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, fluid
 from commmodel.simulate.platform import Platform, flat
-from commmodel.simulate.result import Deadlock, SimulationResult, check_deadlock
+from commmodel.simulate.platform.description import MappingRule
+from commmodel.simulate.result import Deadlock, SimulationResult
 from commmodel.simulate.run import run
 from commmodel.simulate.scenario.places import EXAMPLE, Place
 from commmodel.simulate.scenario.scale import Scale
@@ -28,17 +32,16 @@ from commmodel.values import Value
 if TYPE_CHECKING:
     from commmodel.simulate.goal import GoalSchedule
 
-FLOW_MODELS = ("hybrid", "fluid", "smpi")
-PROGRAM_MODELS = (*FLOW_MODELS, *delays.MODELS[::-1])
-SCHEDULE_MODELS = ("loggops", *delays.MODELS[::-1])
+FLOW_MODELS: tuple[FlowModel, ...] = get_args(FlowModel)
+PROGRAM_MODELS: tuple[ProgramModel, ...] = get_args(ProgramModel)
+SCHEDULE_MODELS: tuple[ScheduleModel, ...] = get_args(ScheduleModel)
 _SPEED = 1e9
 """Flop/s of a core, where nothing says it."""
-_RULES = ("block", "round-robin")
 
+Ranks = MappingRule | str | os.PathLike[str] | int | Sequence[int] | Sequence[str]
+"""Where ranks are: a rule, a file of hosts, how many are on each host, or the host of each."""
 Hosts = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
-Mapping = str | int | os.PathLike[str] | None
-"""A rule, a file of hosts, or how many ranks are on each host."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Scenario(Value):
     is_default: bool = False
     """Whether nobody has asked for the model."""
 
+    @checked
     def run(
         self,
         *,
@@ -75,7 +79,6 @@ class Scenario(Value):
         DeadlockError
             If ranks wait for ever.
         """
-        check_deadlock(deadlock)
         result = self._simulate(record, progress)
         warnings = () if self.place.machine is None else self.place.machine.warnings
         notes = (*warnings, *self.notes, *self.workload.notes())
@@ -137,15 +140,16 @@ class Scenario(Value):
         return tuple(lines)
 
 
+@checked
 def prepare(
     place: Place,
     workload: Workload,
-    model: str | None = None,
+    model: ProgramModel | ScheduleModel | None = None,
     *,
-    mapping: Mapping = None,
+    mapping: Ranks | None = None,
     hosts: int | None = None,
     speed: float | None = None,
-    rules: str = delays.RULES[0],
+    rules: ScheduleRules = "classic",
     scale: Scale | None = None,
 ) -> Scenario:
     """Return a workload on a place by a model, ready to run.
@@ -157,14 +161,15 @@ def prepare(
     model : str, optional
         One of `PROGRAM_MODELS`, or of `SCHEDULE_MODELS` for a schedule; by default the place's, ``loggops`` for a
         schedule.
-    mapping : str or int, optional
-        ``block``, ``round-robin``, a file that names a host on each line, or how many ranks are on each host.
+    mapping : str, path, int or sequence, optional
+        ``block``, ``round-robin``, a file that names a host on each line, how many ranks are on each host, or the
+        number or name of each rank's host.
     hosts : int, optional
         Of a machine's switch; by default one for each rank, or as many as the mapping asks for.
     speed : float, optional
         Flop/s of a core; by default the platform's.
-    rules : str
-        Of a schedule's messages, one of `commmodel.simulate.delays.RULES`.
+    rules : {'classic', 'newer'}
+        Of a schedule's messages.
     scale : Scale, optional
         By how much the place is better than it is; not for schedules.
 
@@ -193,8 +198,7 @@ def prepare(
             raise InputError("a GOAL schedule is not scaled: give other parameters")
         return _schedule(name or "loggops", place, workload, workload.schedule, rules)
     name = name or place.default_model
-    if name not in PROGRAM_MODELS:
-        raise InputError(f"{name!r} is no model of programs: {choice_of(name, PROGRAM_MODELS)}")
+    choice("model", name, ProgramModel)
     messages, count, shared = _messages(name, place), workload.processes, name in FLOW_MODELS
     platform = _platform(name, place, count, hosts, mapping) if shared else place.platform
     if platform is not None:
@@ -215,13 +219,14 @@ def prepare(
     return Scenario(name, place, workload, platform if shared else None, ranks, simulate, is_default)
 
 
-def _schedule(name: str, place: Place, workload: Workload, schedule: "GoalSchedule", rules: str) -> Scenario:
-    if name not in SCHEDULE_MODELS:
-        raise InputError(f"a GOAL schedule runs by {', '.join(SCHEDULE_MODELS)}, not by {name}")
+def _schedule(
+    name: ProgramModel | ScheduleModel, place: Place, workload: Workload, schedule: "GoalSchedule", rules: ScheduleRules
+) -> Scenario:
+    model: ScheduleModel = choice("model", name, ScheduleModel)
     parameters = _parameters(name, place)
 
     def simulate(record: bool, _: Callable[[float, int], None] | None) -> SimulationResult:
-        return delays.run_schedule(schedule, parameters, model=name, rules=rules, record=record, deadlock="return")
+        return delays.run_schedule(schedule, parameters, model=model, rules=rules, record=record, deadlock="return")
 
     return Scenario(name, place, workload, None, None, simulate)
 
@@ -232,12 +237,12 @@ def _parameters(model: str, place: Place) -> DelayParameters:
         return place.parameters
     if place.machine is None:
         raise InputError(
-            f"the model {model} needs parameters of a machine: --parameters MACHINE, or one by one: {EXAMPLE}"
+            f"the model {model} needs parameters of a machine: give `parameters`, a machine's or one by one: {EXAMPLE}"
         )
     return delays.from_machine(place.machine, place.path)
 
 
-def _messages(model: str, place: Place) -> Network | DelayModel:
+def _messages(model: Any, place: Place) -> Network | DelayModel:
     """Return the model of messages: a network, or a delay model."""
     if model not in FLOW_MODELS:
         if place.parameters is not None or place.machine is None:
@@ -246,33 +251,33 @@ def _messages(model: str, place: Place) -> Network | DelayModel:
     if model == "smpi":
         return place.network or SMPI
     if model == "hybrid" and place.machine is None:
-        raise InputError("the model hybrid needs parameters of a machine: --parameters MACHINE")
+        raise InputError("the model hybrid needs parameters of a machine: name it with `parameters`")
     if place.machine is None or (model == "fluid" and not place.machine.hybrid):
         return fluid()
     measured = from_machine.network(place.machine, place.path)
     return measured if model == "hybrid" else fluid(measured.detached_limit, measured.eager_limit)
 
 
-def _platform(model: str, place: Place, processes: int, hosts: int | None, mapping: Mapping) -> Platform:
+def _platform(model: str, place: Place, processes: int, hosts: int | None, mapping: Ranks | None) -> Platform:
     """Return the platform of the links; that of a machine is one switch."""
     per_node = mapping if isinstance(mapping, int) else None
     if place.platform is not None:
         if hosts is not None:
-            raise InputError(f"--hosts: {place.name} is a platform, which says how many hosts it has: leave it out")
+            raise refuse("hosts", hosts, f"{place.name} is a platform, which says how many hosts it has: leave it out")
         return place.platform
     if place.machine is None:
         raise InputError(f"messages of the model {model} share links: name a platform, not only {place.name}")
     if not place.machine.hybrid:
         raise MissingParameterError(
             f"{place.name} has no hybrid section, from which a platform could be made: calibrate it (python -m "
-            "commmodel.bench), name a platform, or choose --model loggp"
+            "commmodel.bench), name a platform, or choose `model` loggp"
         )
     count = -(-processes // (per_node or 1)) if hosts is None else hosts
     cores = per_node or -(-processes // count)
     return from_machine.platform(place.machine, count, place.path, cores=cores, speed=_SPEED)
 
 
-def _nodes(processes: int, hosts: int | None, mapping: Mapping) -> Platform:
+def _nodes(processes: int, hosts: int | None, mapping: Ranks | None) -> Platform:
     """Return hosts on which ranks of a delay model lie: it knows no links."""
     per_node = mapping if isinstance(mapping, int) else None
     count = -(-processes // (per_node or 1)) if hosts is None else hosts
@@ -282,23 +287,21 @@ def _nodes(processes: int, hosts: int | None, mapping: Mapping) -> Platform:
 def _speeds(platform: Platform | None, hosts: Hosts | None, processes: int, speed: float | None) -> Floats:
     """Return the flop/s of each rank."""
     if speed is not None:
-        if not speed > 0:
-            raise InputError(f"--speed {speed}: it must be above 0")
-        return np.full(processes, speed)
+        return np.full(processes, finite("speed", speed, above=0))
     return np.full(processes, _SPEED) if platform is None else platform.speeds[hosts]
 
 
-def _hosts(platform: Platform, processes: int, mapping: Mapping) -> Hosts:
+def _hosts(platform: Platform, processes: int, mapping: Ranks | None) -> Hosts:
     """Return the host of each rank."""
     if mapping is None:
         return platform.place(processes, "block" if processes <= int(platform.cores.sum()) else "round-robin")
-    if isinstance(mapping, int) or mapping in _RULES:
-        return platform.place(processes, mapping)
+    if not isinstance(mapping, str | os.PathLike) or mapping in get_args(MappingRule):
+        return platform.place(processes, mapping)  # type: ignore[arg-type]  # no path: it is a rule
     names = _host_names(mapping)
     try:
         return platform.place(processes, names)
     except InputError as error:
-        raise InputError(f"--mapping {mapping}: {error}") from None
+        raise refuse("mapping", mapping, str(error)) from None
 
 
 def _host_names(path: str | os.PathLike[str]) -> list[str]:
@@ -308,8 +311,9 @@ def _host_names(path: str | os.PathLike[str]) -> list[str]:
             lines = [line.partition("#")[0].strip() for line in file.read(1 << 28).splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise InputError(f"--mapping {path}: neither block nor round-robin, nor a file of hosts: {why}") from None
+        problem = f"neither block nor round-robin, nor a file of hosts ({why})"
+        raise refuse("mapping", path, f"{problem}: {choice_of(str(path), get_args(MappingRule))}") from None
     names = [line.split()[0].partition(":")[0] for line in lines if line]
     if not names:
-        raise InputError(f"--mapping {path}: the file names no host: one on each line")
+        raise refuse("mapping", path, "the file names no host: one on each line")
     return names

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from msgspec.structs import replace as with_values
 
+from commmodel.arguments import finite
 from commmodel.errors import InputError, choice_of
 from commmodel.simulate.delays import DelayParameters
 from commmodel.simulate.platform import Platform
@@ -33,8 +34,7 @@ class Scale:
 
     def __post_init__(self) -> None:
         for name, factor in asdict(self).items():
-            if not 0 < factor < math.inf:
-                raise InputError(f"{name}={factor}: a factor must be above 0 and finite")
+            finite(name, factor, above=0)
 
     def __str__(self) -> str:
         """Return the factors that are not 1."""

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from commmodel.choices import Application, Exchange, NASClass
 from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
 from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.schedule import Problem
 from commmodel.collectives.settings import CollectiveSettings
-from commmodel.errors import InputError, choice_of
+from commmodel.errors import InputError
+from commmodel.signatures import checked
 from commmodel.simulate import work
 from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario.places import Place
@@ -24,12 +26,10 @@ if TYPE_CHECKING:
     from commmodel.simulate.goal import GoalSchedule
 
 __all__ = [
-    "APPLICATIONS", "EXCHANGES", "Workload", "application", "collective", "exchange", "messages", "on_hosts", "replay",
+    "Workload", "application", "collective", "exchange", "messages", "on_hosts", "replay",
     "schedule",
 ]  # fmt: skip
 
-EXCHANGES = ("halo", "ring", "irregular", "pairwise")
-APPLICATIONS = ("lu", "cg")
 """Application kernels: functions of `commmodel.simulate.work` that make their actions."""
 
 
@@ -67,6 +67,7 @@ def _times(rounds: int) -> str:
     return "" if rounds == 1 else f", {rounds} times"
 
 
+@checked
 def collective(
     place: Place,
     operation: str,
@@ -105,7 +106,7 @@ def collective(
     is_smpi = isinstance(chosen_settings.library, Selection)
     is_selected = settings is not None and bool(settings.selector) and not settings.hosts
     if algorithm is not None and is_selected and not is_smpi:
-        raise InputError("--algorithm and --selector both say how: leave one out")
+        raise InputError("`algorithm` and `selector` both say how: leave one out")
     name, _ = chosen(operation, problem, algorithm, chosen_settings)
 
     def program(_speeds: Any, _faster: float) -> Program:
@@ -132,15 +133,22 @@ def on_hosts(
     return lambda hosts: make(settings=replace(settings, hosts=hosts))
 
 
+@checked
 def exchange(
-    place: Place, kind: str, message_size: int, processes: int | None = None, *, dimensions: int = 2, rounds: int = 1
+    place: Place,
+    kind: Exchange,
+    message_size: int,
+    processes: int | None = None,
+    *,
+    dimensions: int = 2,
+    rounds: int = 1,
 ) -> Workload:
-    """Return an exchange of a kind of `EXCHANGES`.
+    """Return an exchange of messages.
 
     Parameters
     ----------
     kind : str
-        A word of `EXCHANGES`.
+        ``halo``, ``ring``, ``irregular`` or ``pairwise``.
     message_size : int
         Bytes.
     processes : int, optional
@@ -150,19 +158,12 @@ def exchange(
     rounds : int
         Exchanges.
 
-    Raises
-    ------
-    InputError
-        Naming the exchanges that exist.
-
     Examples
     --------
     >>> from commmodel.simulate.scenario import place
     >>> exchange(place("switch"), "halo", 65536).title
     'Halo exchange in 2 dimensions, 64 KiB on 64 ranks'
     """
-    if kind not in EXCHANGES:
-        raise InputError(f"{kind!r} is no exchange: {choice_of(kind, EXCHANGES)}")
     count = place.processes(processes)
 
     def program(_speeds: Any, _faster: float) -> Program:
@@ -178,6 +179,7 @@ def exchange(
     return Workload(count, title[:1].upper() + title[1:], program, {"exchange": kind, "message_size": message_size})
 
 
+@checked
 def messages(path: str, processes: int | None = None, *, rounds: int = 1) -> Workload:
     """Return an exchange of the messages that a CSV file lists.
 
@@ -195,10 +197,11 @@ def messages(path: str, processes: int | None = None, *, rounds: int = 1) -> Wor
     return Workload(listed.processes, title, lambda *_: _repeated(listed, rounds), {"exchange": path})
 
 
+@checked
 def application(
     place: Place,
-    name: str,
-    problem: str = "A",
+    name: Application,
+    problem: NASClass = "A",
     processes: int | None = None,
     *,
     iterations: int | None = None,
@@ -216,21 +219,14 @@ def application(
     iterations : int, optional
         By default those of the class.
 
-    Raises
-    ------
-    InputError
-        Naming the kernels that exist.
-
     Examples
     --------
     >>> from commmodel.simulate.scenario import place
     >>> application(place("switch"), "lu", "S", 16, iterations=1).title
     'LU, class S, on 16 ranks, 1 iteration'
     """
-    if name not in APPLICATIONS:
-        raise InputError(f"{name!r} is no application kernel: choose {' or '.join(APPLICATIONS)}")
     settings = place.settings_or(settings)
-    count, problem = place.processes(processes), problem.upper()
+    count = place.processes(processes)
     actions = (work.lu if name == "lu" else work.cg)(problem, count, iterations)
     title = f"{name.upper()}, class {problem}, on {_ranks(count)}"
     title += "" if iterations is None else f", {iterations} iteration{'s' * (iterations > 1)}"
@@ -243,6 +239,7 @@ def application(
     return Workload(count, title, program, facts, on_hosts=on_hosts(settings, again))
 
 
+@checked
 def replay(
     place: Place,
     path: str,
@@ -277,6 +274,7 @@ def replay(
     return Workload(count, title, program, facts, notes=trace.notes, on_hosts=on_hosts(settings, again))
 
 
+@checked
 def schedule(path: str) -> Workload:
     """Return a GOAL schedule.
 

@@ -25,6 +25,7 @@ from commmodel._core.common.codes import State
 from commmodel.arguments import enough_memory
 from commmodel.documents import decode_json
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.signatures import checked
 from commmodel.simulate.result import INTERVAL, MESSAGE
 from commmodel.simulate.states import STATE_NAMES
 from commmodel.simulate.timeline.record import CHUNK, Timeline, opened
@@ -114,6 +115,7 @@ def write_csv(path: str | os.PathLike[str], timeline: Timeline) -> None:
             )
 
 
+@checked
 def load(path: str | os.PathLike[str]) -> Timeline:
     """Read a measured timeline: CSV, or the Trace Event Format where the name ends in ``.json``; compressed or not.
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from commmodel._core.common.codes import State
 from commmodel.files import open_output
+from commmodel.signatures import checked
 from commmodel.simulate.result import INTERVAL, MESSAGE, BlockedRank, SimulationResult
 from commmodel.values import Value
 
@@ -50,6 +51,7 @@ class Timeline(Value):
         object.__setattr__(self, "transfers", sent[np.argsort(sent["posted"], kind="stable")])
 
     @classmethod
+    @checked
     def of(cls, result: SimulationResult, name: str = "") -> "Timeline":
         """Return the timeline of a recorded simulation.
 

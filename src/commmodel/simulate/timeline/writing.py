@@ -3,6 +3,7 @@
 import os
 
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 from commmodel.simulate.timeline.measured import write_csv
 from commmodel.simulate.timeline.paje import write_paje
 from commmodel.simulate.timeline.perfetto import write_perfetto
@@ -12,6 +13,7 @@ WRITERS = {".json": write_perfetto, ".paje": write_paje, ".trace": write_paje, "
 """Which format a file's name asks for."""
 
 
+@checked
 def dump(timeline: Timeline, path: str | os.PathLike[str]) -> None:
     """Write a timeline in the format of the file's name; an existing file is replaced.
 

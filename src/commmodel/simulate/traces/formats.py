@@ -12,6 +12,7 @@ from typing import Protocol
 
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces import chakra, liballprof, otf2
 from commmodel.simulate.traces.files import beginning, is_action, listed
@@ -100,6 +101,7 @@ def is_trace(path: str | os.PathLike[str]) -> bool:
     return False
 
 
+@checked
 def load(path: str | os.PathLike[str], processes: int | None = None) -> Trace:
     """Return a trace: of SimGrid (time-independent), or of one of `FORMATS`.
 
@@ -124,10 +126,11 @@ def load(path: str | os.PathLike[str], processes: int | None = None) -> Trace:
         return TimeIndependentTrace(place, files, processes)
     trace = FORMATS[name][1](place, files)
     if processes not in (None, trace.processes):
-        raise InputError(f"{place}: a trace of {trace.processes} processes, not of {processes}: leave -p out")
+        raise InputError(f"{place}: a trace of {trace.processes} processes, not of {processes}: leave `processes` out")
     return trace
 
 
+@checked
 def replay(
     path: str | os.PathLike[str],
     processes: int | None = None,

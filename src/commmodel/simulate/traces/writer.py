@@ -11,15 +11,18 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
-from commmodel.errors import InputError, choice_of
+from commmodel.arguments import finite
+from commmodel.errors import InputError
 from commmodel.files import open_output, write_text
+from commmodel.signatures import checked
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, EVERY_NAMED, Code, Operations, Program
 from commmodel.simulate.work.block_streams import fresh
 
 _COLLECTIVE_TAGS_FROM, _COLLECTIVE_TAGS = 900_000, 100_000  # below 10^6, the highest tag of the peer
-_OPEN: dict[str, Any] = {
+Compression = Literal["", ".gz", ".bz2", ".xz"]
+_OPEN: dict[Compression, Any] = {
     "": nullcontext,
     ".gz": lambda file: gzip.GzipFile("", "wb", fileobj=file),
     ".bz2": lambda file: bz2.BZ2File(file, "wb"),
@@ -27,6 +30,7 @@ _OPEN: dict[str, Any] = {
 }
 
 
+@runtime_checkable
 class ActionText(Protocol):
     """Ranks' actions that are text already: of an application kernel, or of a recording."""
 
@@ -38,12 +42,13 @@ class ActionText(Protocol):
         """Yield the lines of a rank."""
 
 
+@checked
 def dump(
     program: Program | ActionText,
     folder: str | os.PathLike[str],
     *,
     speed: float = 1e9,
-    compression: str = "",
+    compression: Compression = "",
 ) -> Path:
     """Write a program as a trace and return its list file, ``list.txt`` in the folder.
 
@@ -63,10 +68,7 @@ def dump(
     InputError
         Where files cannot be written, or a program waits for a request that there is not.
     """
-    if compression not in _OPEN:
-        raise InputError(f"compression {compression!r}: {choice_of(repr(compression), map(repr, _OPEN))}")
-    if not 0 < speed < float("inf"):
-        raise InputError(f"a speed of {speed} flops per second: it must be positive")
+    finite("speed", speed, above=0)
     place = Path(folder)
     text = _texts(program, speed) if isinstance(program, Program) else program.text
     try:

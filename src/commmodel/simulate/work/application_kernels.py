@@ -17,7 +17,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from commmodel.arguments import integer, rank_count
-from commmodel.errors import InputError, choice_of
+from commmodel.choices import NASClass
+from commmodel.errors import InputError
+from commmodel.signatures import checked
 from commmodel.simulate.work.actions import Actions
 
 _VARIABLES = 5
@@ -67,8 +69,6 @@ def _grid(
 
     There are as many parts in both, or twice as many in the first; `fewest` points or rows must be in each.
     """
-    if nas_class not in classes:
-        raise InputError(f"{name} has no class {nas_class!r}: {choice_of(nas_class, classes)}")
     if not 1 <= rank_count(processes) <= _MOST_PROCESSES or processes & (processes - 1):
         raise InputError(f"{name} on {processes} processes: a power of two up to {_MOST_PROCESSES} is needed")
     if iterations is not None:
@@ -100,7 +100,8 @@ def _flops(number: float) -> str:
     return f"{number:.10g}"
 
 
-def lu(nas_class: str, processes: int, iterations: int | None = None) -> Actions:
+@checked
+def lu(nas_class: NASClass, processes: int, iterations: int | None = None) -> Actions:
     """Return LU: 2-D pipelined sweeps through the planes of a cube, forward and backward.
 
     Parameters
@@ -167,7 +168,8 @@ def _face(rank: int, edges: dict[str, tuple[int, int, int]], source: str, target
     return text + wait
 
 
-def cg(nas_class: str, processes: int, iterations: int | None = None) -> Actions:
+@checked
+def cg(nas_class: NASClass, processes: int, iterations: int | None = None) -> Actions:
     """Return CG: conjugate gradients with a matrix distributed over a grid of processes.
 
     Parameters

@@ -16,6 +16,7 @@ from commmodel.collectives.operation import OPERATIONS
 from commmodel.collectives.schedule import Problem
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 from commmodel.simulate.operations import Program
 from commmodel.simulate.work.block_streams import Block, program_of
 from commmodel.simulate.work.rounds import blocks_of, collective_tag
@@ -45,12 +46,13 @@ def chosen(
         return name, problem
     if nodes is None and settings.hosts:
         raise InputError(
-            f"two levels need as many ranks on each host, one after the other: {len(settings.hosts)} ranks on "
-            f"{len(set(settings.hosts))} hosts lie otherwise: choose -p and --mapping block so that they fill hosts"
+            f"two levels need as many ranks on each host, one after the other: {len(settings.hosts)} "
+            f"ranks on {len(set(settings.hosts))} hosts lie otherwise: let `mapping` block fill hosts"
         )
     return name, with_levels(selector, operation, name, replace(problem, nodes=nodes))
 
 
+@checked
 def collective(
     operation: str,
     problem: Problem,

@@ -17,6 +17,7 @@ from commmodel._core.program.traces import arranged
 from commmodel.arguments import MOST_RANKS, integer, occurring_ranks, rank_count, whole
 from commmodel.collectives.schedule import Round
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.signatures import checked
 from commmodel.simulate.operations import OPERATION, UNNAMED, Code, Operations, Program
 from commmodel.simulate.work.block_streams import Block, program_of
 from commmodel.simulate.work.rounds import blocks_of
@@ -32,6 +33,7 @@ def _check(processes: int, message_size: float, least: int = 1) -> None:
     whole("message_size", message_size, 0)
 
 
+@checked
 def ring(message_size: int, processes: int) -> Program:
     """Return the exchange in which each rank sends n bytes to the next and receives from the one before.
 
@@ -70,6 +72,7 @@ def square_grid(processes: int, dimensions: int = 2) -> tuple[int, ...]:
     return best
 
 
+@checked
 def halo(
     message_size: int | Sequence[int],
     processes: int,
@@ -144,6 +147,7 @@ def _multiplied(number: NDArray[np.uint64] | int, factor: int) -> NDArray[np.uin
     return np.asarray(number, dtype=np.uint64) * np.uint64(factor) & np.uint64(0xFFFFFFFF)
 
 
+@checked
 def shifts(message_size: int, processes: int, rounds: int = 1) -> Program:
     """Return an irregular exchange: in each round every rank sends to the rank at a pseudo-random distance.
 
@@ -182,6 +186,7 @@ def shifts(message_size: int, processes: int, rounds: int = 1) -> Program:
     return program_of(processes, lambda: blocks_of(processes, rounds_of_exchange(), 2), name)
 
 
+@checked
 def pairwise(message_size: int, processes: int) -> Program:
     """Return the exchange of every rank with every other, one partner at a time, by MPI_Sendrecv.
 
@@ -207,6 +212,7 @@ def pairwise(message_size: int, processes: int) -> Program:
     return program_of(processes, lambda: blocks_of(processes, rounds_of_exchange(), _TAG), name)
 
 
+@checked
 def pair(message_size: int, processes: int = 2) -> Program:
     """Return a ping-pong with blocking calls: rank 0 sends n bytes to rank 1, which sends them back.
 
@@ -230,6 +236,7 @@ def pair(message_size: int, processes: int = 2) -> Program:
     return Program.from_ranks([first, second, *[empty] * (processes - 2)], f"ping-pong of {message_size} bytes")
 
 
+@checked
 def sparse(
     sender: ArrayLike, receiver: ArrayLike, size: ArrayLike, processes: int | None = None, name: str = ""
 ) -> Program:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from commmodel.arguments import integer, rank_count
 from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 from commmodel.simulate.operations import ANY, OPERATION, UNNAMED, Code, Operations, Program
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.work.block_streams import BLOCK, NOTHING, fresh
@@ -83,6 +84,7 @@ def _chained(processes: int, count: int, make: Callable[[int], Program], name: s
     return Program(NOTHING, np.zeros(processes + 1, dtype=np.int64), _Chain(processes, count, make), name)
 
 
+@checked
 def sequence(programs: Sequence[Program], name: str = "") -> Program:
     """Return the programs in sequence; a rank begins the next when it has finished its own part.
 
@@ -119,6 +121,7 @@ def sequence(programs: Sequence[Program], name: str = "") -> Program:
     return _chained(sizes.pop(), len(copies), copies.__getitem__, name)
 
 
+@checked
 def repeat(program: Program, times: int) -> Program:
     """Return the program repeated so many times.
 

@@ -1,0 +1,39 @@
+"""Words that parameters of functions and options of the command line take: a Literal each, so that a word stands once.
+
+The command line shows them before anything is loaded; what it does not show stands beside its function.
+"""
+
+from typing import Literal
+
+CostModel = Literal["plogp", "loggp", "logp"]
+"""Models that know what a message costs its sender, its receiver and the network."""
+MessageModel = Literal["extended", "max-rate", "latency-aware", "one-way", "postal", "plogp", "loggp", "logp"]
+"""Models of single messages, the richest first; the one-way model is that of streams, the last three of trains."""
+DelayName = Literal["loggps", "loggp", "logp"]
+FlowModel = Literal["hybrid", "fluid", "smpi"]
+"""Models in which messages share links."""
+ProgramModel = Literal[FlowModel, DelayName]
+ScheduleModel = Literal["loggops", DelayName]
+ScheduleRules = Literal["classic", "newer"]
+Exchange = Literal["halo", "ring", "irregular", "pairwise"]
+Application = Literal["lu", "cg"]
+NASClass = Literal["S", "W", "A", "B", "C", "D"]
+Pattern = Literal[
+    "point-to-point", "multiple-end-points-contiguous", "multiple-end-points-interleaved", "end-point-congestion",
+    "all-to-all-same-order", "all-to-all-contiguous", "all-to-all-interleaved",
+]  # fmt: skip
+"""Who communicates with whom, in which order (Iancu 2007, Section 2.2). With several peers, each is finished before
+the next (contiguous), or they take turns (interleaved)."""
+Implementation = Literal["pipelined", "tight"]
+MessageOperation = Literal["two-sided", "put", "get"]
+"""MPI_Isend and MPI_Irecv, or one-sided operations with a passive target."""
+PairDirection = Literal["both-ways", "one-way"]
+Grid = Literal["powers-of-two", "fine"]
+BurstRule = Literal["equations", "measured"]
+OverlapModel = Literal["bounded", "paper"]
+SendMode = Literal["blocking", "non-blocking"]
+"""MPI_Send and MPI_Recv, or MPI_Isend and MPI_Irecv: a single one with its MPI_Wait, several with one MPI_Waitall."""
+Loss = Literal["robust", "paper"]
+Statistic = Literal["lower half", "first quartile", "median", "minimum", "mean", "third quartile"]
+TunedLibrary = Literal["openmpi", "openmpi-6", "mpich"]
+WrittenFormat = Literal["commmodel", "extrap-json", "extrap-text", "csv"]

@@ -1,0 +1,246 @@
+"""Checks of all arguments of a function, and of all fields of a struct, by the types that they are annotated with.
+
+A Literal takes its words alone, a number is no NaN, no text and no truth value, a struct is one. What numpy and pandas
+call a number or a list becomes one. Bounds are left to `commmodel.arguments`. Main entries: `checked`, `check_fields`.
+"""
+
+import builtins
+import math
+import operator
+import sys
+from collections import ChainMap, abc
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from functools import cache, partial, wraps
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, Unpack, cast, get_args, get_origin
+
+from commmodel.arguments import choice, numbers, refuse, whole
+from commmodel.errors import InputError
+
+__all__ = ["check_fields", "checked"]
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+_Check = Callable[[str, Any], Any]
+"""Takes the name and the value of an argument; returns the value, or raises `InputError`."""
+
+
+def checked(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Let a function refuse arguments that are not of the types which it is annotated with.
+
+    >>> @checked
+    ... def scaled(sharing: Literal["split", "shared"], by: int) -> int:
+    ...     return by
+    >>> import numpy as np
+    >>> scaled("split", np.array(2))
+    2
+    >>> scaled("splt", 2)
+    Traceback (most recent call last):
+    commmodel.errors.InputError: sharing is 'splt': did you mean split? Choose one of split, shared
+    >>> scaled("split", by=None)
+    Traceback (most recent call last):
+    commmodel.errors.InputError: by is None: give a whole number
+    """
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+
+    @wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        checks = _checks_of(function)
+        values = [checks.get(name, _anything)(name, value) for name, value in zip(names, arguments, strict=False)]
+        for name, value in keywords.items():
+            keywords[name] = checks.get(name, _anything)(name, value)
+        return function(*values, *arguments[len(names) :], **keywords)
+
+    return call
+
+
+def check_fields(struct: Any) -> None:
+    """Do the same for the fields of a struct; called by its ``__post_init__``."""
+    for name, check in _checks_of(cast(Any, type(struct))).items():
+        value = getattr(struct, name)
+        if (new := check(name, value)) is not value:
+            _set(struct, name, new)
+
+
+def _set(struct: Any, name: str, value: object) -> None:
+    if hasattr(struct, "__struct_fields__"):
+        from msgspec.structs import force_setattr
+
+        force_setattr(struct, name, value)
+    else:
+        object.__setattr__(struct, name, value)
+
+
+@cache
+def _checks_of(owner: Any) -> dict[str, _Check]:
+    """Return name -> check of what a function or a class, with those it inherits from, is annotated with."""
+    checks: dict[str, _Check] = {}
+    for part in reversed(owner.__mro__) if isinstance(owner, type) else (owner,):
+        names = _Names(vars(sys.modules[part.__module__]), vars(builtins))
+        for name, annotation in getattr(part, "__annotations__", {}).items():
+            try:
+                if get_origin(annotation) is Unpack:
+                    checks |= _checks_of(get_args(annotation)[0])
+                    continue
+                checks[name] = _check(eval(annotation, {}, names) if isinstance(annotation, str) else annotation)  # noqa: S307  # our own
+            except (TypeError, AttributeError):  # what no value can be checked against
+                checks[name] = _anything
+    return checks
+
+
+class _Unloaded(type):
+    """A class that its user's module names for type checkers alone: whatever is of it is known by its name."""
+
+    def __getattr__(cls, name: str) -> "_Unloaded":
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return _Unloaded(name, (), {})
+
+    def __getitem__(cls, _: object) -> "_Unloaded":
+        return cls
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return cls.__name__ in {part.__name__ for part in type(value).__mro__}
+
+
+class _Names(ChainMap[str, Any]):
+    def __missing__(self, name: str) -> _Unloaded:
+        return _Unloaded(name, (), {})
+
+
+def _check(annotation: Any) -> _Check:
+    """Return the check of an annotation."""
+    kind, inner = get_origin(annotation) or annotation, get_args(annotation)
+    if kind is Annotated:
+        return _check(inner[0])
+    if kind is Literal:
+        return partial(choice, words=annotation)
+    if kind in (Union, UnionType):
+        words = [word for part in inner if get_origin(part) is Literal for word in get_args(part)]
+        return partial(_union, [_check(part) for part in inner], " or ".join(map(_description, inner)), words)
+    if kind in _CHECKS:
+        return _CHECKS[kind]
+    if (
+        not isinstance(kind, type)
+        or kind.__module__ == "typing"
+        or getattr(kind, "_is_runtime_protocol", True) is False
+    ):
+        return _anything
+    if kind.__module__.startswith("numpy"):  # what numpy makes arrays of is checked where it makes them
+        return _array if kind.__name__ == "ndarray" else _anything
+    if kind in _LISTS:
+        return partial(
+            _list, kind, [_check(part) for part in inner if part is not ...], kind is tuple and ... not in inner
+        )
+    if kind in (dict, Mapping, abc.MutableMapping):
+        return partial(_mapping, [_check(part) for part in inner or (Any, Any)])
+    return partial(_instance, kind)
+
+
+def _description(annotation: Any) -> str:
+    """Return what to give for an annotation."""
+    kind = get_origin(annotation) or annotation
+    if kind is Literal:
+        return " or ".join(map(str, get_args(annotation)))
+    if kind in _NAMES:
+        return _NAMES[kind]
+    if kind in _LISTS or kind is Mapping:
+        return "a mapping" if kind is Mapping else "a list"
+    return f"a {kind.__name__}" if isinstance(kind, type) else f"{annotation}"
+
+
+def _anything(_: str, value: Any) -> Any:
+    return value
+
+
+def _callable(name: str, value: Any) -> Any:
+    if callable(value):
+        return value
+    raise refuse(name, value, "give a function")
+
+
+def _instance(kind: type, name: str, value: Any) -> Any:
+    if isinstance(value, kind):
+        return value
+    raise refuse(name, value, f"give {_description(kind)}")
+
+
+def _truth(name: str, value: Any) -> bool:
+    if isinstance(value, bool) or type(value).__name__ == "bool":  # numpy's
+        return bool(value)
+    raise refuse(name, value, "give True or False")
+
+
+def _float(name: str, value: Any) -> float:
+    """Return a number that is no NaN; it may be infinite."""
+    if type(value) in (int, float) and value == value:
+        return value  # type: ignore[no-any-return]
+    no_number = isinstance(value, str | bytes | bool) or bool(getattr(value, "ndim", 0))
+    try:
+        number = math.nan if no_number else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if math.isnan(number):
+        raise refuse(name, value, "give a number")
+    return number
+
+
+def _array(name: str, value: Any) -> Any:
+    if name == "out" and not hasattr(value, "strides"):  # takes the result
+        raise refuse(name, value, "give an array")
+    if not hasattr(value, "strides"):
+        import numpy as np
+
+        floats, array = numbers(name, value), np.asarray(value)
+        return array if array.dtype.kind in "iu" else floats
+    return value
+
+
+def _list(kind: type, parts: Sequence[_Check], is_fixed: bool, name: str, value: Any) -> Any:
+    """Check a list and what it holds; an iterator, which can be gone through once alone, is left alone."""
+    if isinstance(value, str | bytes) or not hasattr(value, "__iter__") or getattr(value, "ndim", 1) == 0:
+        raise refuse(name, value, "give a list")
+    if not isinstance(value, kind):
+        value = _LISTS[kind](value.tolist() if hasattr(value, "tolist") else value)
+    if not parts or not isinstance(value, Sized):
+        return value
+    if is_fixed and len(parts) != len(value):
+        raise refuse(name, value, f"give a list of {len(parts)}")
+    before = list(cast(Any, value))
+    checks = parts if is_fixed else [parts[0]] * len(before)
+    items = [check(f"{name}[{index}]", item) for index, (check, item) in enumerate(zip(checks, before, strict=True))]
+    return value if all(map(operator.is_, items, before)) else _LISTS[kind](items)
+
+
+def _mapping(parts: Sequence[_Check], name: str, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise refuse(name, value, "give a mapping")
+    key, part = parts
+    return {key(name, word): part(f"{name}[{word!r}]", item) for word, item in value.items()}
+
+
+def _union(checks: Sequence[_Check], description: str, words: Sequence[str], name: str, value: Any) -> Any:
+    within = None
+    for check in checks:
+        try:
+            return check(name, value)
+        except InputError as error:
+            within = within or (error if error.parameter != name else None)
+    if within is None and words and isinstance(value, str):
+        choice(name, value, words)
+    raise within or refuse(name, value, f"give {description}")
+
+
+_CHECKS: dict[Any, _Check] = {
+    int: whole, float: _float, bool: _truth, Any: _anything, object: _anything, abc.Callable: _callable
+}  # fmt: skip
+_NAMES: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    str: "a text",
+    NoneType: "None",
+}
+_LISTS: dict[Any, Callable[..., Any]] = {
+    list: list, tuple: tuple, set: set, frozenset: frozenset, Sequence: list, abc.Collection: list, Iterable: list
+}  # fmt: skip
