@@ -23,6 +23,7 @@ settings.register_profile("quick", PATIENT, max_examples=30, derandomize=True)  
 settings.register_profile("thorough", PATIENT, max_examples=500)
 settings.load_profile("quick")
 
+collect_ignore = ["typed"]  # scripts for type checkers
 NO_LIBRARY = "no MPI, as the test lacks pytest.mark.mpi"
 LAUNCHERS = {"mpiexec", "mpirun", "mpicc"}
 

@@ -31,7 +31,7 @@ CALM = DelayParameters(L=1e-6, o=1e-6)
     ids=["sleeps", "sends late", "slow link", "far hosts"],
 )
 def test_links_and_programs(model, ranks, links):
-    with pytest.raises(InputError, match=r"beyond 1\.8e308"):
+    with pytest.raises(InputError, match=r"1\.8e308"):
         run(Program.from_ranks(ranks), model, links)
 
 
@@ -47,7 +47,7 @@ def test_links_and_programs(model, ranks, links):
     ids=["sleeps", "sends late", "far hosts", "wide gaps"],
 )
 def test_delay_models(name, ranks, parameters):
-    with pytest.raises(InputError, match=r"beyond 1\.8e308"):
+    with pytest.raises(InputError, match=r"1\.8e308"):
         run(Program.from_ranks(ranks), DelayModel(parameters, name))
 
 
