@@ -139,7 +139,7 @@ def test_plots_are_small_and_the_same_again(benchmark, cg, alltoalls, tmp_path):
     ("words", "message"),
     [
         (["--kernels", "mg"], "mg: choose lu or cg"),
-        (["--classes", "X"], "no class 'X'"),
+        (["--classes", "X"], "nas_class is 'X'"),
         (["--processes", "12"], "power of two"),
         (["--processes", "256"], "graphene has 144 hosts"),
         (["--processes", "eight"], "'eight' is no count"),

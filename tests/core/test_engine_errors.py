@@ -34,7 +34,7 @@ def test_a_deadlock_is_an_error_that_names_the_ranks_and_has_the_result(model):
     assert str(raised.value).endswith("and 5 more ranks")
     assert raised.value.result.seconds == 2.0
     assert [rank.rank for rank in raised.value.result.blocked] == [0, *range(2, 9)]
-    with pytest.raises(InputError, match="deadlock='retrun': did you mean return"):
+    with pytest.raises(InputError, match="deadlock is 'retrun': did you mean return"):
         run(program(*ranks), model, flat(len(ranks)), deadlock="retrun")
 
 

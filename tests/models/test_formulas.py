@@ -1,5 +1,6 @@
 """Models: published values, the limits that join one formula to another, and one definition run two ways."""
 
+import inspect
 import math
 import os
 import pickle
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from support.paths import ORACLES
 
 import commmodel
+from commmodel.errors import InputError
 from commmodel.models import REGISTRY, Formula, halo, maxrate, nodeaware, postal, surface
 
 CHECKS = [
@@ -336,7 +338,7 @@ def test_without_numba_numbers_still_work(name, monkeypatch):
     arguments = [2.0] * len(argument_names(formula))
     assert formula(*arguments) == formula.python(*arguments)
     with pytest.raises(ImportError):
-        formula(*map(np.array, arguments))
+        formula(*map(np.atleast_1d, arguments))
 
 
 SCRIPT = """
@@ -426,7 +428,7 @@ print(total(3), twice(2), twice(np.full(2, 2.0)).tolist(), twice(np.full(1_000_0
 def test_compiled_code_is_compiled_anew_where_a_formula_that_it_calls_has_changed(tmp_path):
     source, package = Path(commmodel.__file__).parent, tmp_path / "commmodel"
     shutil.copytree(source / "models", package / "models", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("__init__.py", "lazy.py", "units.py", "errors.py"):
+    for name in ("__init__.py", "arguments.py", "lazy.py", "units.py", "errors.py", "signatures.py"):
         shutil.copy(source / name, package)
     (tmp_path / "loop.py").write_text(LOOP, "utf-8")
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
@@ -448,3 +450,32 @@ def test_compiled_code_is_compiled_anew_where_a_formula_that_it_calls_has_change
 def test_formulas_are_pickled_by_name(name):
     formula = REGISTRY[name]
     assert pickle.loads(pickle.dumps(formula)) is formula  # noqa: S301, of our own making
+
+
+class Column:
+    """Numbers as pandas and xarray have them: an object that numpy makes an array of, and whose truth is no one's."""
+
+    def __init__(self, numbers):
+        self.numbers, self.ndim = numbers, 1
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.numbers, dtype)
+
+    def __iter__(self):
+        return iter(self.numbers)
+
+    def __bool__(self):
+        raise ValueError("ambiguous")
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_a_formula_takes_columns_ranges_and_keywords_in_each_place(name):
+    formula = REGISTRY[name]
+    names = [*inspect.signature(formula.python).parameters]
+    numbers = dict.fromkeys(names, 2.0)
+    for key in names:
+        expected = formula(*{**numbers, key: np.array([2.0, 3.0])}.values())
+        for column in (Column([2.0, 3.0]), range(2, 4), [2, 3]):
+            assert np.array_equal(formula(**{**numbers, key: column}), expected, equal_nan=True), key
+        with pytest.raises(InputError, match=key):
+            formula(**{**numbers, key: ["many"]})

@@ -127,7 +127,7 @@ def test_an_array_at_hand_takes_the_result():
         ({"overhead": math.inf}, "overhead must be finite"),
         ({"out": np.zeros((1, 1))}, r"out: give an array of float64 of shape \(1, 1, 1, 1\)"),
         ({"out": np.zeros((1, 1, 1, 1), dtype=np.float32)}, "out: give an array of float64"),
-        ({"out": [[[[0.0]]]]}, r"out is .*: give an array"),
+        ({"out": [[[[0.0]]]]}, r"out is .*: give"),
     ],
 )
 def test_what_makes_no_sense_is_refused(more, message):

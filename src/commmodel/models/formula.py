@@ -13,6 +13,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from commmodel.arguments import numbers
 from commmodel.models.compiled import compile_cached
 from commmodel.models.surface import Array, is_worthwhile, over_grid, takes_grid
 
@@ -42,21 +43,23 @@ class Formula:
         self.__doc__ = _with_parameters(function)
 
     @overload
-    def __call__(self, *arguments: float) -> float: ...
+    def __call__(self, *arguments: float, out: None = None, **keywords: float) -> float: ...
     @overload
-    def __call__(self, *arguments: Any, out: Array | None = None) -> Any: ...
-    def __call__(self, *arguments: Any, out: Array | None = None) -> Any:
+    def __call__(self, *arguments: Any, out: Array | None = None, **keywords: Any) -> Any: ...
+    def __call__(self, *arguments: Any, out: Array | None = None, **keywords: Any) -> Any:
         """Return a float, or where an argument is an array, an array of float64 of the broadcast shape.
 
         Give `out` where large results are made again and again: fresh memory, which the system fills with zeros
         first, can take longer than the formula.
         """
+        if keywords:
+            arguments = inspect.signature(self.python).bind(*arguments, **keywords).args
         if out is None and (
             _NUMBERS.issuperset(map(type, arguments))  # the usual case, and quick
-            or not any(isinstance(argument, np.ndarray | list | tuple) for argument in arguments)
+            or not any(hasattr(argument, "__iter__") and getattr(argument, "ndim", 1) for argument in arguments)
         ):
             return self.python(*arguments)
-        arrays = [np.asarray(argument, dtype=np.float64) for argument in arguments]
+        arrays = [*map(numbers, self.python.__code__.co_varnames, arguments)]
         shape = np.broadcast_shapes(*(array.shape for array in arrays))
         if is_worthwhile(shape) and (out is None or takes_grid(out, shape, arrays)):
             return over_grid(self, arrays, shape, out)
