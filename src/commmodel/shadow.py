@@ -67,6 +67,12 @@ class SampledBlock:
             library.commmodel_sample_end()
 
 
+def _call_site() -> str:
+    """Return file and line from which a function here is called, behind the check of its arguments."""
+    frame = sys._getframe(3)
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
 @checked
 def sampled(runs: int = 3, *, by_all: bool = False, key: Hashable = None) -> SampledBlock:
     """Return a block whose time is measured in its first runs at this line, and then taken to be their mean.
@@ -100,8 +106,7 @@ def sampled(runs: int = 3, *, by_all: bool = False, key: Hashable = None) -> Sam
     """
     if runs < 1:
         raise InputError(f"a block that is sampled {runs} times: it must run once at least")
-    frame = sys._getframe(1)
-    name = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    name = _call_site()
     return SampledBlock(name if key is None else f"{name} {key!r}", runs, by_all)
 
 
@@ -133,9 +138,7 @@ def shared_array(shape: int | tuple[int, ...], dtype: Any = float) -> Any:
     size = np.dtype(dtype).itemsize * math.prod(shape if isinstance(shape, tuple) else (shape,))
     if library is None or not size:
         return np.zeros(shape, dtype)
-    frame = sys._getframe(1)
-    site = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-    address = library.commmodel_shared_memory(site.encode("utf-8", "replace"), size)
+    address = library.commmodel_shared_memory(_call_site().encode("utf-8", "replace"), size)
     if not address:  # before MPI has begun
         return np.zeros(shape, dtype)
     return np.frombuffer((ctypes.c_char * size).from_address(address), dtype).reshape(shape)

@@ -392,8 +392,6 @@ def function(
     from commmodel.simulate import online
 
     where = _place(on, how)
-    if not callable(target):
-        raise InputError(f"{target!r} is no function: give one whose first argument is the communicator")
     with tempfile.TemporaryDirectory(prefix="commmodel-") as folder:
         online.write_call(folder, target, tuple(args), sys.path)
         words = [sys.executable, online.FUNCTION_RANK, folder]

@@ -83,7 +83,7 @@ def test_a_deadlock_names_the_lines_of_the_function():
 def test_what_cannot_be_sent_is_refused():
     with pytest.raises(InputError, match="cannot be sent to the ranks"):
         run(scaled, args=(threading.Lock(),))
-    with pytest.raises(InputError, match="'scaled' is no function"):
+    with pytest.raises(InputError, match="target is 'scaled': give a function"):
         run("scaled")
     with pytest.raises(InputError, match="processes is 0: give a whole number"):
         run(scaled, ranks=0)
