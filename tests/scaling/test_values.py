@@ -60,3 +60,10 @@ def test_what_is_no_growth_is_refused(scales, values, growth):
 def test_a_checked_list_says_in_a_line_what_it_is_what_fits_and_the_verdict():
     checked = scaling.check_values([2, 4, 8, 16, 32], [10, 20, 40, 80, 160], "1", metric="memory")
     assert repr(checked) == "CheckedSeries(values (memory): 1 expected, p fits, mismatch)"
+
+
+def test_parameters_of_a_function_may_be_a_mapping_and_wrong_ones_are_refused():
+    assert Function("f", "time", {"p": 2}) == Function("f", "time", (("p", 2.0),))
+    for wrong in ({"p": "2"}, {"p": float("nan")}, 2, (("p",),), "p"):
+        with pytest.raises(InputError, match="parameters is"):
+            Function("f", "time", wrong)

@@ -7,7 +7,9 @@ times.
 from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 
+from commmodel.arguments import finite, refuse
 from commmodel.choices import MessageOperation, Pattern, SendMode
 from commmodel.collectives.operation import OPERATIONS, CollectiveName
 from commmodel.units import parse_sizes
@@ -321,7 +323,16 @@ class Function(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kerne
     name: str
     metric: str
     parameters: tuple[tuple[str, float], ...]
-    """Name and value of each, such as ``p`` and 64."""
+    """Name and value of each, such as ``p`` and 64; a mapping becomes such pairs."""
+
+    def __post_init__(self) -> None:
+        if type(self.parameters) is tuple and all(type(pair) is tuple and len(pair) == 2 for pair in self.parameters):
+            return
+        try:
+            pairs = [(str(name), finite(name, value)) for name, value in dict(self.parameters).items()]
+        except (TypeError, ValueError):
+            raise refuse("parameters", self.parameters, "give names and numbers, like {'p': 64}") from None
+        force_setattr(self, "parameters", tuple(pairs))
 
     def __getitem__(self, parameter: str) -> float:
         return dict(self.parameters)[parameter]
