@@ -5,7 +5,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from commmodel import __version__
+from commmodel import __version__, choices
 
 for name in ("collectives", "optimize", "predict", "simulate.platform", "simulate.timeline", "simulate.work"):
     package = import_module(f"commmodel.{name}")  # Sphinx lists what is there: not names that are loaded at first use
@@ -41,6 +41,8 @@ nitpick_ignore_regex = [
     ("py:class", r"[a-z][a-z0-9_]*|(float64|int64|uint8|structured) array|processes \+ 1"),
     # One of some words, such as "match", the union of all kernels' configurations, and what is compiled.
     ("py:class", r'"[^"]*"|Configuration|CommonClock|struct types|Option|Path'),
+    # Words to choose from, which the parameter's text lists, and arrays or lists of numbers.
+    ("py:class", "Numbers|" + "|".join(name for name in vars(choices) if name[0].isupper())),
     # Types that are named in signatures only.
     (
         "py:class",

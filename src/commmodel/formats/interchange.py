@@ -179,7 +179,7 @@ def tabulate(measurements: Measurements, over: Sequence[str] | None, left_out: L
         if samples.keys() != grouped.points:
             left_out.add(
                 f"measured at other points of {', '.join(over)} than most others; Extra-P wants the same points"
-                " for all: write it to a file of its own, or choose others with `over`",
+                " for all: write it to a file of its own, or choose other parameters",
                 with_labels(name, fixed),
             )
         elif words is None:
