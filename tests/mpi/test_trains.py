@@ -58,7 +58,7 @@ def test_the_delay_lies_between_each_message_and_the_next(train):
         (8, 4, 2, 1, "4 bytes apart, cannot be sent"),
         (65, 65, 1, 1, "does not fit a buffer of 64 bytes"),
         (8, 32, 3, 1, "window of 3 messages, 32 bytes apart, does not fit a buffer of 64 bytes"),
-        (8, 8, 1, 2, "an answer of 2 bytes"),
+        (8, 8, 1, 2, "1 bytes, not 2"),
     ],
 )
 def test_a_train_that_cannot_be_is_refused_before_anything_is_sent(train, size, stride, messages, answer, problem):

@@ -158,7 +158,7 @@ def overview(measurements: Measurements, expectations: Expectations | None = Non
     measurements : Measurements
         Launches of different MPI libraries are kept apart.
     expectations : Expectations, optional
-        Of `commmodel.scaling.read_expectations`.
+        Of `commmodel.scaling.load`.
 
     Raises
     ------
