@@ -235,3 +235,28 @@ def test_a_disagreement_shows():
     assert row.trains.L.value == pytest.approx(3 * row.plogp.L.value, rel=0.01)
     assert row.points == 0
     assert row.errors == {}
+
+
+def test_a_record_that_hardly_knows_its_own_time_does_not_move_the_others():
+    """Between emulated hosts a lone message of 2 KiB now and then passed at once: six samples, 23 to 120 us."""
+    times = {
+        2048: (None, 2768.1, 2804.3, 166.0),
+        4096: (336.3, 5508.4, 5513.7, 336.6),
+        8192: (681.3, 10810.4, 10898.5, 680.8),
+        16384: (1366.0, 21943.2, 21991.0, 1368.2),
+        32768: (2734.5, 43840.5, 43863.8, 2731.1),
+    }
+    passed_at_once = (23.0, 28.0, 60.0, 67.0, 90.0, 120.0)
+    records = []
+    for size, (lone, at_once, waiting, delay) in times.items():
+        alone = (168.0,) * 30 + passed_at_once if lone is None else (lone,) * 9
+        for messages, delayed, samples in ((1, False, alone), (16, False, (at_once,) * 9), (16, True, (waiting,) * 9)):
+            records.append(
+                Record(
+                    Train(size, messages, "between-nodes", delayed, "blocking"),
+                    "s",
+                    tuple(time * 1e-6 for time in samples),
+                    delay=delay * 1e-6 if delayed else None,
+                )
+            )
+    assert fit_trains(records).G.value == pytest.approx(83.4e-9, rel=0.01)

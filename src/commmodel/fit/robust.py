@@ -145,7 +145,8 @@ def minimise(
     >>> round(float(found.fit), 2)
     1.0
     """
-    fit = solve(1 / times**2, times)
+    worth = 1 / (_LEAST_SCALE**2 + error**2)
+    fit = solve(worth / times**2, times)
     fitted = predict(fit)
     if times.size - parameters < 2:
         return Robust(fit, fitted, np.full(times.size, _LEAST_SCALE), times)
@@ -155,7 +156,7 @@ def minimise(
         nearest = np.argsort(distance, kind="stable")[:core]
         share = np.full(times.size, _OUTSIDE)
         share[nearest] = 1.0
-        fit = solve(share / (times * fitted), times)
+        fit = solve(share * worth / (times * fitted), times)
         before, fitted = fitted, predict(fit)
         distance = np.abs(np.log(times / fitted))
         if np.abs(fitted / before - 1).max() < _SETTLED:
