@@ -45,7 +45,7 @@ MAY_IMPORT = {
     "bench": {"_core", "results", "collectives", "fit"},
     "fit": {"results", "machine"},
     "predict": {"models", "collectives", "machine", "results", "_core.delays"},
-    "optimize": {"models", "machine", "results"},
+    "optimize": {"models", "machine", "results", "predict"},
     "overlap": {"optimize"},
     "simulate": {
         *("collectives", "machine"),

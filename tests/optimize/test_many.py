@@ -5,7 +5,16 @@ import pytest
 from matplotlib.figure import Figure
 
 from commmodel.errors import InputError
-from commmodel.optimize import Choices, MessageCosts, TransferProblem, TransferProblems, choose
+from commmodel.machine import LogGP, Machine, MeasuredPairs, Parameter, Segment
+from commmodel.optimize import (
+    Candidates,
+    Choices,
+    MessageCosts,
+    TransferProblem,
+    TransferProblems,
+    choose,
+    ranking,
+)
 
 NETWORK = MessageCosts(overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
 
@@ -39,3 +48,29 @@ def test_columns_and_plot_of_choices():
 def test_what_cannot_be_moved_is_refused(problems):
     with pytest.raises(InputError):
         choose(NETWORK, problems)
+
+
+def test_a_ranking_has_the_choice_of_each_problem_and_implementation_by_its_time():
+    patterns = ("multiple-end-points-contiguous", "all-to-all-interleaved")
+    problems = [TransferProblem(1 << 20, 5e-4, pattern, 4) for pattern in patterns]
+    ranked = ranking(NETWORK, problems, Candidates("any", rule="measured"))
+    assert [choice.seconds for choice in ranked] == sorted(choice.seconds for choice in ranked)
+    alone = [
+        choose(NETWORK, problem, Candidates(name, rule=rule))
+        for problem, rule in zip(problems, ("equations", "measured"), strict=True)
+        for name in ("pipelined", "tight")
+    ]
+    assert sorted(map(str, ranked)) == sorted(map(str, alone))
+    assert ranking(NETWORK, []) == []
+
+
+def test_a_choice_says_what_it_extrapolates_and_is_drawn_beside_blocking_messages():
+    loggp = LogGP(*(Parameter(value) for value in (5e-6, 1e-6, 1e-6, 1e-9)))
+    machine = Machine("m", (Segment("all", loggp=loggp, measured=(MeasuredPairs(1, (1, 512)),)),))
+    choice = choose(machine, TransferProblem(1 << 20, 5e-4), Candidates(sizes=[1024, 1 << 20]))
+    (line,) = choice.extrapolates
+    assert "512 B" in line
+    assert not choose(NETWORK, TransferProblem(1 << 20, 5e-4)).extrapolates
+    assert choice.to_frame().shape[0] == 1
+    axes = choice.plot(Figure().subplots())
+    assert [bar.get_width() for bar in axes.patches] == [choice.blocking_seconds, choice.seconds]

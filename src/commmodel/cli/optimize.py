@@ -27,14 +27,13 @@ from commmodel.cli.parsers import (
 from commmodel.errors import InputError
 
 _PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
-_IMPLEMENTATIONS: tuple[Implementation, ...] = get_args(Implementation)
 _OF_COSTS = (
     "path", "operation", "direction", "overhead", "latency", "byte_time", "progress", "queue_depth",
     "outstanding_volume",
 )  # fmt: skip
-_OF_CANDIDATES = ("grid", "sizes", "bursts")
+_OF_CANDIDATES = ("grid", "sizes", "bursts", "rule")
 _OF_CHOICES = (
-    "volume", "computation", "patterns", "all_patterns", "peers", "implementation", "rule", "sensitivity",
+    "volume", "computation", "patterns", "all_patterns", "peers", "implementation", "sensitivity",
     *_OF_COSTS, *_OF_CANDIDATES,
 )  # fmt: skip
 
@@ -60,7 +59,7 @@ def add(verbs: Any) -> None:
         "--peers", metavar="N", type=whole(1), help="peers of a process; all to all: processes that take part"
     )
     problem.add_argument(
-        "--implementation", choices=(*_IMPLEMENTATIONS, "any"), help="any: the faster of both (default: any)"
+        "--implementation", choices=(*get_args(Implementation), "any"), help="any: the faster of both (default: any)"
     )
     problem.add_argument(
         "--operation", choices=get_args(MessageOperation), help="operation that moves data (default: two-sided)"
@@ -125,6 +124,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _choose(arguments: argparse.Namespace) -> int:
     """Choose for each pattern and implementation; print all choices, the fastest first."""
+    import msgspec
+
     from commmodel import optimize
 
     patterns = _patterns(arguments)
@@ -135,49 +136,31 @@ def _choose(arguments: argparse.Namespace) -> int:
     machine = None if arguments.machine is None else known_machine(arguments.machine)
     warnings = warn_of(machine)
     costs = optimize.MessageCosts(machine, **_typed_options(arguments, _OF_COSTS))
-    is_any = arguments.implementation in {None, "any"}
+    problems = {pattern: _problem(arguments, pattern, compared=len(patterns) > 1) for pattern in patterns}
+    offered = optimize.Candidates(arguments.implementation or "any", **_typed_options(arguments, _OF_CANDIDATES))
     model: OverlapModel = arguments.model or "bounded"
-    ranked = []
-    for pattern in patterns:
-        problem = _problem(arguments, pattern, compared=len(patterns) > 1)
-        candidates = _typed_options(arguments, _OF_CANDIDATES)
-        if arguments.rule is not None and (pattern.startswith("all-to-all") or len(patterns) == 1):
-            candidates["rule"] = arguments.rule
-        for name in _IMPLEMENTATIONS if is_any else (arguments.implementation,):
-            offered = optimize.Candidates(name, **candidates)
-            ranked.append((optimize.choose(costs, problem, offered, model=model), problem, offered))
-    ranked.sort(key=lambda row: row[0].seconds)
-    best, problem, offered = ranked[0]
-    sensitivity = loss = None
+    choices = optimize.ranking(costs, [*problems.values()], offered, model=model)
+    best, sensitivity, loss = choices[0], None, None
     if arguments.sensitivity:
-        sensitivity = optimize.sensitivity(costs, problem, offered, model=model)
-        loss = optimize.misdiagnosis(costs, problem, offered, model=model)
-    offers = [choice for choice, *_ in ranked]
-    extrapolates = _extrapolates(machine, offers, problem, arguments.path)
+        rule: BurstRule = offered.rule if best.pattern.startswith("all-to-all") else "equations"
+        alone = msgspec.structs.replace(offered, implementation=best.implementation, rule=rule)
+        fastest = problems[best.pattern], alone
+        sensitivity = optimize.sensitivity(costs, *fastest, model=model)
+        loss = optimize.misdiagnosis(costs, *fastest, model=model)
+    extrapolates = [*dict.fromkeys(line for choice in choices for line in choice.extrapolates)]
     if arguments.json:
-        print_json(_as_json(offers, sensitivity, loss) | {"extrapolates": extrapolates, "warnings": warnings})
+        print_json(_as_json(choices, sensitivity, loss) | {"extrapolates": extrapolates, "warnings": warnings})
     else:
         from commmodel.report.overlap.choices import choice_lines, choices_table
 
         lines = [f"{line[:1].upper()}{line[1:]}." for line in extrapolates]
-        peers = problem.peers
+        peers = problems[best.pattern].peers
         show(
-            choices_table(arguments.volume, arguments.computation, offers, peers),
+            choices_table(arguments.volume, arguments.computation, choices, peers),
             *choice_lines(best, sensitivity, loss),
             *lines,
         )
     return 0
-
-
-def _extrapolates(machine: Any, offers: Any, problem: Any, path: str | None) -> tuple[str, ...]:
-    """Return a line on choices beyond the range of the machine's measurements; empty without any."""
-    from commmodel.predict import collective_reach
-
-    if machine is None:
-        return ()
-    largest = max(choice.message_size for choice in offers)
-    processes = problem.peers + (not problem.pattern.startswith("all-to-all"))
-    return collective_reach(machine, processes, largest, path)
 
 
 def _patterns(arguments: argparse.Namespace) -> tuple[Pattern, ...]:

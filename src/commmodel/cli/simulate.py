@@ -333,31 +333,14 @@ def _workload(arguments: argparse.Namespace, place: Any) -> Any:
     if workload in get_args(Application):
         return workloads.application(place, workload, **options)
     if workload == "replay":
-        return _replay(arguments, place, options)
+        from commmodel.simulate.questions import replayed
+
+        return replayed(place, arguments.traces, faster=arguments.faster, speed=arguments.speed, **options)
     if workload == "run":
         return _running(arguments, place, options)
     return (
         workloads.messages(arguments.file, **options) if workload == "exchange" else workloads.schedule(arguments.file)
     )
-
-
-def _replay(arguments: argparse.Namespace, place: Any, options: dict[str, Any]) -> Any:
-    """Return the workload of a recording or of traces."""
-    from commmodel import record
-    from commmodel.simulate import traces
-    from commmodel.simulate.scenario import workloads
-
-    is_recording = record.is_recording(arguments.traces)
-    if not is_recording and not traces.is_foreign(arguments.traces):
-        if arguments.faster is not None:
-            raise InputError("--faster is of traces in seconds: of time-independent ones give --speed")
-        return workloads.replay(place, arguments.traces, **options)
-    if arguments.speed is not None:
-        raise InputError("--speed is of time-independent traces: of others, which are in seconds, give --faster")
-    faster = 1.0 if arguments.faster is None else arguments.faster
-    if not is_recording:
-        return workloads.replay(place, arguments.traces, faster=faster, **options)
-    return record.workload(place, record.load(arguments.traces), faster=faster, **options)
 
 
 def _place(arguments: argparse.Namespace, where: str) -> Any:

@@ -26,7 +26,7 @@ from commmodel.models import maxrate
 from commmodel.signatures import checked
 
 if TYPE_CHECKING:
-    from commmodel.optimize.choice import LIMITS, Choice, Choices, RejectedCandidate, choose
+    from commmodel.optimize.choice import LIMITS, Choice, Choices, RejectedCandidate, choose, ranking
     from commmodel.optimize.parameters import MessageCosts
     from commmodel.optimize.problem import Candidates, TransferProblem, TransferProblems
     from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
@@ -36,8 +36,8 @@ else:
 
 __all__ = [
     "LIMITS", "Candidates", "Choice", "Choices", "MessageCosts", "RejectedCandidate", "Sensitivity", "SurfaceAxes",
-    "TransferProblem", "TransferProblems", "choose", "communicating_processes", "misdiagnosis", "sensitivity",
-    "surface",
+    "TransferProblem", "TransferProblems", "choose", "communicating_processes", "misdiagnosis", "ranking",
+    "sensitivity", "surface",
 ]  # fmt: skip
 
 _ALL_BUT = 0.95

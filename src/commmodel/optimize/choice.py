@@ -15,9 +15,10 @@ The model ``paper`` is that. In the model ``bounded`` no time is below what one 
 messages in their order, nor is a byte faster in a smaller message, and where the gain is below its error the answer is
 not to split.
 
-Main entry: `choose`.
+Main entries: `choose` and `ranking`.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 
 from commmodel.arguments import broadcast
 from commmodel.choices import Implementation, OverlapModel
-from commmodel.frames import Tabular, columns, draw_over, extent
+from commmodel.frames import Tabular, bars, columns, draw_over, extent
 from commmodel.machine import Machine
 from commmodel.models import overlap
 from commmodel.optimize import search
@@ -40,12 +41,15 @@ from commmodel.optimize.problem import (
     TransferProblems,
 )
 from commmodel.optimize.search import SearchResult
+from commmodel.predict.extrapolation import collective_reach
+from commmodel.predict.seconds import Seconds
 from commmodel.results.configurations import Pattern
+from commmodel.signatures import checked
+from commmodel.units import format_size
 from commmodel.values import OneLine, Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-from commmodel.signatures import checked
 
 LIMITS = {
     "initiation": "the overhead of all messages must fit into what the transfer takes longer than computation (Eq 2)",
@@ -65,7 +69,7 @@ class RejectedCandidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     seconds: float
 
 
-class Choice(OneLine, msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Choice(Tabular, OneLine, msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A decomposition and its predicted times; ``message_size`` is S in bytes, times are in seconds."""
 
     message_size: int
@@ -100,6 +104,17 @@ class Choice(OneLine, msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The largest share of a transfer that goes on by itself, of the message sizes offered; 1 where nobody knows."""
     rejected: RejectedCandidate | None = None
     """What was not taken although the model holds it for faster."""
+    extrapolates: tuple[str, ...] = ()
+    """What lies beyond what was measured, as far as the machine tells what was."""
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return a table of one row."""
+        return {name: [getattr(self, name)] for name in self.__struct_fields__}
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the time, with its interval, below that of blocking messages."""
+        label = f"{format_size(self.message_size)} x {self.burst}, {self.implementation}"
+        return bars(axes, ["blocking", label], [Seconds(self.blocking_seconds), self])
 
 
 class Choices(Tabular, Value, msgspec.Struct, frozen=True):
@@ -249,7 +264,59 @@ def choose(
         error_seconds=error,
         progress=float(solver.parameters.progress[0, offered.first_row :].max()),
         rejected=rejected,
+        extrapolates=_extrapolates(machine, problem, size),
     )
+
+
+@checked
+def ranking(
+    machine: Machine | MessageCosts,
+    problems: Sequence[TransferProblem],
+    candidates: Candidates | None = None,
+    *,
+    model: OverlapModel = "bounded",
+) -> list[Choice]:
+    """Return the choices for several problems, such as patterns of one transfer, the fastest first.
+
+    Parameters
+    ----------
+    machine, candidates, model
+        As of `choose`. Where any implementation is offered, there is a choice for each; the measured rule holds for the
+        patterns that have one.
+    problems : sequence of TransferProblem
+
+    Raises
+    ------
+    InputError, MissingParameterError
+        As of `choose`.
+
+    Examples
+    --------
+    >>> network = MessageCosts(overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+    >>> transfer = TransferProblem(volume=1 << 20, computation=500e-6)
+    >>> [choice.implementation for choice in ranking(network, [transfer], Candidates("any"))]
+    ['pipelined', 'tight']
+    """
+    offered = candidates or Candidates()
+    implementations = IMPLEMENTATIONS if offered.implementation == "any" else (offered.implementation,)
+    choices = []
+    for problem in problems:
+        has_rule = len(problems) == 1 or problem.pattern.startswith("all-to-all")
+        for name in implementations:
+            alone = msgspec.structs.replace(
+                offered, implementation=name, rule=offered.rule if has_rule else "equations"
+            )
+            choices.append(choose(machine, problem, alone, model=model))
+    return sorted(choices, key=lambda choice: choice.seconds)
+
+
+def _extrapolates(machine: Machine | MessageCosts, problem: TransferProblem, message_size: int) -> tuple[str, ...]:
+    """Return lines on a choice beyond the range of the machine's measurements; empty without any."""
+    costs = MessageCosts.of(machine)
+    if costs.machine is None:
+        return ()
+    processes = problem.peers + (not problem.pattern.startswith("all-to-all"))
+    return collective_reach(costs.machine, processes, message_size, costs.path)
 
 
 def _neighbours(solver: DecompositionSearch, result: SearchResult) -> tuple[tuple[int, int], ...]:

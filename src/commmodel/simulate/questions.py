@@ -6,12 +6,14 @@ alone are in `commmodel.simulate.scenario`, for those who change something betwe
 Main entries: `collective`, `exchange`, `application`, `replay`, `command`, `function`.
 """
 
+import inspect
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, Unpack, cast, get_args
 
 from commmodel.choices import Application, Exchange, NASClass, ProgramModel, ScheduleModel
 from commmodel.collectives.library.rules import Selector
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from commmodel.record import Recording
     from commmodel.simulate.online import Outlets, RecordedComputation
 
+_Parameters = ParamSpec("_Parameters")
 Selecting = str | os.PathLike[str] | Selector | Selection | CollectiveSettings | None
 
 
@@ -43,13 +46,43 @@ class How(TypedDict, total=False):
     deadlock: Deadlock
 
 
+_SHARED = {
+    "on": """on : str, path, Platform, Machine, DelayParameters or Place
+    Where: what `commmodel.simulate.scenario.place` takes.""",
+    "processes": """processes : int, optional
+    By default one for each core of the platform.""",
+    "ranks": """ranks : int, optional
+    By default one for each core of the platform.""",
+    "outlets": """computation, outlets
+    As of `commmodel.simulate.online.workload`.""",
+    "selector": """selector : str, path or CollectiveSettings, optional
+    What picks algorithms, or all settings of collectives; by default the place's.""",
+    "how": """**how
+    model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
+    `commmodel.simulate.run`.""",
+}
+"""What docstrings of questions say alike of their parameters."""
+
+
+def _question(function: Callable[_Parameters, SimulationResult]) -> Callable[_Parameters, SimulationResult]:
+    """Check the arguments of a question, and say in its docstring what is said of all questions' parameters."""
+    head, title, rest = inspect.cleandoc(function.__doc__ or "").partition("Parameters\n----------\n")
+    section, gap, behind = rest.partition("\n\n")
+    names = [*inspect.signature(function).parameters]
+    entries = [*re.split(r"\n(?=\S)", section), *(_SHARED[name] for name in names if name in _SHARED)]
+    if title:  # docstrings are there
+        entries.sort(key=lambda entry: names.index(re.findall(r"\w+", entry)[0]))
+        function.__doc__ = head + title + "\n".join(entries) + gap + behind
+    return checked(function)
+
+
 def _settings(selector: Selecting) -> CollectiveSettings | None:
     if selector is None or isinstance(selector, CollectiveSettings):
         return selector
     return CollectiveSettings(selector)
 
 
-@checked
+@_question
 def collective(
     operation: str,
     message_size: int | Problem = 0,
@@ -70,21 +103,12 @@ def collective(
         One that has schedules, like ``bcast``.
     message_size : int or Problem
         Bytes, as of `commmodel.collectives.Problem`; or such a one, which says all of the call.
-    processes : int, optional
-        By default one for each core of the platform.
-    on : str, path, Platform, Machine, DelayParameters or Place
-        Where: what `commmodel.simulate.scenario.place` takes.
     algorithm : str, optional
         By default what the selector picks.
-    selector : str, path or CollectiveSettings, optional
-        What picks algorithms, or all settings of collectives; by default the place's.
     root : int
         Rank.
     rounds : int
         Calls one after the other.
-    **how
-        model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
-        `commmodel.simulate.run`.
 
     Raises
     ------
@@ -113,7 +137,7 @@ def collective(
     return _run(where, workload, how)
 
 
-@checked
+@_question
 def exchange(
     kind: str | os.PathLike[str],
     message_size: int | None = None,
@@ -132,17 +156,10 @@ def exchange(
         What `commmodel.simulate.scenario.workloads.exchange` makes; or a CSV file with sender, receiver and bytes.
     message_size : int, optional
         Bytes of each message; none of a file.
-    processes : int, optional
-        By default one for each core of the platform.
-    on : str, path, Platform, Machine, DelayParameters or Place
-        Where: what `commmodel.simulate.scenario.place` takes.
     dimensions : int
         Of a halo's periodic grid.
     rounds : int
         Exchanges one after the other.
-    **how
-        model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
-        `commmodel.simulate.run`.
 
     Raises
     ------
@@ -167,7 +184,7 @@ def exchange(
     return _run(where, workload, how)
 
 
-@checked
+@_question
 def application(
     name: Application,
     problem: NASClass = "A",
@@ -185,17 +202,8 @@ def application(
     name : {"lu", "cg"}
     problem : str
         Problem class, S to D.
-    processes : int, optional
-        By default one for each core of the platform.
-    on : str, path, Platform, Machine, DelayParameters or Place
-        Where: what `commmodel.simulate.scenario.place` takes.
     iterations : int, optional
         By default those of the class.
-    selector : str, path or CollectiveSettings, optional
-        What picks algorithms, or all settings of collectives; by default the place's.
-    **how
-        model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
-        `commmodel.simulate.run`.
 
     Raises
     ------
@@ -215,7 +223,7 @@ def application(
     return _run(where, workload, how)
 
 
-@checked
+@_question
 def replay(
     trace: "str | os.PathLike[str] | Recording",
     *,
@@ -230,15 +238,8 @@ def replay(
     ----------
     trace : path or Recording
         Folder of a recording, or what `commmodel.simulate.traces.load` reads.
-    on : str, path, Platform, Machine, DelayParameters or Place
-        Where: what `commmodel.simulate.scenario.place` takes.
     faster : float
         How many times faster cores are than those of a recording or of traces in seconds.
-    selector : str, path or CollectiveSettings, optional
-        What picks algorithms, or all settings of collectives; by default the place's.
-    **how
-        model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
-        `commmodel.simulate.run`.
 
     Raises
     ------
@@ -269,25 +270,22 @@ def replayed(
     from commmodel import record as recordings
     from commmodel.simulate.traces import is_foreign
 
-    if isinstance(trace, recordings.Recording) or recordings.is_recording(trace):
-        recording = trace if isinstance(trace, recordings.Recording) else recordings.load(trace)
-        _refuse_speed(speed)
-        factor = 1.0 if faster is None else faster
+    path = "" if isinstance(trace, recordings.Recording) else os.fspath(trace)
+    recording = recordings.load(path) if path and recordings.is_recording(path) else trace
+    if not isinstance(recording, recordings.Recording) and not is_foreign(path):
+        if faster not in (None, 1.0):
+            raise InputError(
+                "faster is of recordings and traces in seconds: of time-independent ones give `speed`", "faster"
+            )
+    elif speed is not None:
+        raise InputError("speed is of time-independent traces: of others, which are in seconds, give `faster`", "speed")
+    factor = 1.0 if faster is None else faster
+    if isinstance(recording, recordings.Recording):
         return recordings.workload(where, recording, processes, faster=factor, settings=settings)
-    path = os.fspath(trace)
-    if is_foreign(path):
-        _refuse_speed(speed)
-    elif faster not in (None, 1.0):
-        raise InputError("faster is of recordings and traces in seconds: of time-independent ones give speed")
-    return workloads.replay(where, path, processes, faster=1.0 if faster is None else faster, settings=settings)
+    return workloads.replay(where, path, processes, faster=factor, settings=settings)
 
 
-def _refuse_speed(speed: float | None) -> None:
-    if speed is not None:
-        raise InputError("speed is of time-independent traces: of others, which are in seconds, give faster")
-
-
-@checked
+@_question
 def command(
     words: Sequence[str],
     ranks: int | None = None,
@@ -304,17 +302,6 @@ def command(
     ----------
     words : sequence of str
         The program and its arguments: one of Python, or one that is linked with MPICH's ABI.
-    ranks : int, optional
-        By default one for each core of the platform.
-    on : str, path, Platform, Machine, DelayParameters or Place
-        Where: what `commmodel.simulate.scenario.place` takes.
-    computation, outlets
-        As of `commmodel.simulate.online.workload`.
-    selector : str, path or CollectiveSettings, optional
-        What picks algorithms, or all settings of collectives; by default the place's.
-    **how
-        model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
-        `commmodel.simulate.run`.
 
     Raises
     ------
@@ -338,7 +325,7 @@ def command(
     return _run(where, workload, how)
 
 
-@checked
+@_question
 def function(
     target: Callable[..., Any],
     ranks: int | None = None,
@@ -357,19 +344,8 @@ def function(
     target : callable
         Called with the communicator of all ranks, an `mpi4py.MPI.Comm`, and then with `args`. It may be of a notebook,
         a lambda, or within another function: ranks are processes of their own, and get a copy.
-    ranks : int, optional
-        By default one for each core of the platform.
-    on : str, path, Platform, Machine, DelayParameters or Place
-        Where: what `commmodel.simulate.scenario.place` takes.
     args : sequence
         Further arguments, the same for each rank.
-    computation, outlets
-        As of `commmodel.simulate.online.workload`.
-    selector : str, path or CollectiveSettings, optional
-        What picks algorithms, or all settings of collectives; by default the place's.
-    **how
-        model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
-        `commmodel.simulate.run`.
 
     Returns
     -------
