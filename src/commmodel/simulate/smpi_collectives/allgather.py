@@ -38,20 +38,27 @@ def _posted_ring(member: Member, call: RankCall) -> None:
 
 def _neighbours(member: Member, call: RankCall) -> None:
     """Exchange with both neighbours in turn, of two blocks from the second time on."""
-    if member.processes % 2:
-        return _ring(member, call)
-    pairs = (member.at(1), member.at(-1))
-    if member.rank % 2:
-        pairs = pairs[::-1]
-    for step in range(member.processes // 2):
-        member.swap(pairs[step % 2], call.size * (2 if step else 1))
+    processes = member.processes
+    if processes % 2:
+        return (_ring_v if call.sizes else _ring)(member, call)
+    is_odd = member.rank % 2
+    pairs = (member.at(-1), member.at(1))[:: 1 if is_odd else -1]
+    first = pairs[0] if is_odd else member.rank
+    places = [first, first]
+    member.swap(pairs[0], call.block(member.rank))
+    pair = first
+    for step in range(1, processes // 2):
+        parity = step % 2
+        places[parity] = (places[parity] + (2 if parity == is_odd else -2)) % processes
+        member.swap(pairs[parity], call.block(pair) + call.block((pair + 1) % processes))
+        pair = places[parity]
     return None
 
 
 def _xor(member: Member, call: RankCall) -> None:
-    power_of_two_only(member, "allgather pair")
+    power_of_two_only(member, "allgatherv pair" if call.sizes else "allgather pair")
     for step in range(1, member.processes):
-        member.swap(member.rank ^ step, call.size)
+        member.swap(member.rank ^ step, call.block(member.rank))
 
 
 def _halving_vector(member: Member, call: RankCall) -> None:
@@ -196,33 +203,9 @@ def _gather_broadcast_v(member: Member, call: RankCall) -> None:
     member.call("bcast", RankCall((max if call.is_replayed else sum)(call.sizes), call.element))
 
 
-def _xor_v(member: Member, call: RankCall) -> None:
-    power_of_two_only(member, "allgatherv pair")
-    for step in range(1, member.processes):
-        member.swap(member.rank ^ step, call.sizes[member.rank])
-
-
 def _ring_v(member: Member, call: RankCall) -> None:
     for step in range(1, member.processes):
         member.exchange(member.at(step), call.sizes[member.rank], member.at(-step))
-
-
-def _neighbours_v(member: Member, call: RankCall) -> None:
-    processes = member.processes
-    if processes % 2:
-        return _ring_v(member, call)
-    is_odd = member.rank % 2
-    pairs = (member.at(-1), member.at(1))[:: 1 if is_odd else -1]
-    first = pairs[0] if is_odd else member.rank
-    places = [first, first]
-    member.swap(pairs[0], call.sizes[member.rank])
-    pair = first
-    for step in range(1, processes // 2):
-        parity = step % 2
-        places[parity] = (places[parity] + (2 if parity == is_odd else -2)) % processes
-        member.swap(pairs[parity], call.sizes[pair] + call.sizes[(pair + 1) % processes])
-        pair = places[parity]
-    return None
 
 
 def _bruck_v(member: Member, call: RankCall) -> None:
@@ -274,9 +257,9 @@ def _mpich_v(member: Member, call: RankCall) -> None:
 ALLGATHERV: dict[str, Algorithm] = {
     DEFAULT: _at_once_v,
     "GB": _gather_broadcast_v,
-    "pair": _xor_v,
+    "pair": _xor,
     "ring": _ring_v,
-    "ompi_neighborexchange": _neighbours_v,
+    "ompi_neighborexchange": _neighbours,
     "ompi_bruck": _bruck_v,
     "mpich": _mpich_v,
     "mpich_rdb": _mpich_doubling_v,

@@ -25,14 +25,14 @@ def _doubling(member: Member, call: RankCall) -> None:
 
 
 def _throttled(member: Member, call: RankCall) -> None:
-    """Four blocks at once, one's own by a message, too."""
-    processes = member.processes
-    if not call.size:
+    """Four blocks at once; where all have one size, one's own by a message, too."""
+    if not call.size and not call.sizes:
         return
-    for begin in range(0, processes, _THROTTLE):
-        steps = range(begin, min(begin + _THROTTLE, processes))
+    for begin in range(0, member.processes, _THROTTLE):
+        steps = [step for step in range(begin, min(begin + _THROTTLE, member.processes)) if step or not call.sizes]
         receives = [member.ireceive(member.at(step)) for step in steps]
-        member.wait(*receives, *[member.isend(member.at(-step), call.size) for step in steps])
+        targets = [member.at(-step) for step in steps]
+        member.wait(*receives, *[member.isend(other, call.block(other)) for other in targets])
 
 
 def _put(member: Member, call: RankCall) -> None:
@@ -63,17 +63,6 @@ def _put(member: Member, call: RankCall) -> None:
         member.call("barrier", RankCall())
 
 
-_Sizes = Callable[[Member, RankCall, int], int]
-
-
-def _block(_member: Member, call: RankCall, _other: int) -> int:
-    return call.size
-
-
-def _block_for(_member: Member, call: RankCall, other: int) -> int:
-    return call.sizes[other]
-
-
 def _xor(member: Member, step: int) -> tuple[int, int]:
     power_of_two_only(member, "alltoall pair")
     return member.rank ^ step, member.rank ^ step
@@ -90,7 +79,7 @@ def _xor_or_shift(member: Member, step: int) -> tuple[int, int]:
 _Partners = Callable[[Member, int], tuple[int, int]]
 
 
-def _steps(member: Member, call: RankCall, partners: _Partners, size: _Sizes, barriers: str = "") -> None:
+def _steps(member: Member, call: RankCall, partners: _Partners, barriers: str = "") -> None:
     """Exchange with one partner after the other: without barriers, after one, after one each, or after a byte each."""
     if barriers == "one":
         member.call("barrier", RankCall())
@@ -98,20 +87,16 @@ def _steps(member: Member, call: RankCall, partners: _Partners, size: _Sizes, ba
         to, source = partners(member, step)
         if barriers == "mpi":
             member.call("barrier", RankCall())
-        member.exchange(to, size(member, call, to), source)
+        member.exchange(to, call.block(to), source)
         if barriers == "light" and 0 < step < member.processes - 1:
             to, source = partners(member, step + 1)
             member.exchange(source, 1, to)
 
 
-def _family(name: str, partners: _Partners, size: _Sizes) -> dict[str, Algorithm]:
+def _family(name: str, partners: _Partners) -> dict[str, Algorithm]:
     """Return the algorithms that go pair by pair or along shifts."""
-    return {
-        name: partial(_steps, partners=partners, size=size),
-        f"{name}_light_barrier": partial(_steps, partners=partners, size=size, barriers="light"),
-        f"{name}_mpi_barrier": partial(_steps, partners=partners, size=size, barriers="mpi"),
-        f"{name}_one_barrier": partial(_steps, partners=partners, size=size, barriers="one"),
-    }
+    names = {"": name} | {barriers: f"{name}_{barriers}_barrier" for barriers in ("light", "mpi", "one")}
+    return {names[barriers]: partial(_steps, partners=partners, barriers=barriers) for barriers in names}
 
 
 def _mpich(member: Member, call: RankCall) -> None:
@@ -120,19 +105,20 @@ def _mpich(member: Member, call: RankCall) -> None:
         return _bruck(member, call)
     if call.size < 32768:
         return _throttled(member, call)
-    return _steps(member, call, _xor if member.processes % 2 else _shift, _block)
+    return _steps(member, call, _xor if member.processes % 2 else _shift)
 
 
+_PAIRS, _RINGS = _family("pair", _xor), _family("ring", _shift)
 ALLTOALL: dict[str, Algorithm] = {
     DEFAULT: by_rounds(rounds.alltoall_by_tables),
     "2dmesh": partial(over_rectangle, name="alltoall 2dmesh"),
     "3dmesh": partial(over_cube, name="alltoall 3dmesh"),
     "basic_linear": _at_once,
     "bruck": _bruck,
-    **_family("pair", _xor, _block),
+    **_PAIRS,
     "pair_rma": _put,
     "rdb": _doubling,
-    **_family("ring", _shift, _block),
+    **_RINGS,
     "mvapich2_scatter_dest": _throttled,
     "mpich": _mpich,
 }
@@ -142,23 +128,14 @@ def _at_once_v(member: Member, call: RankCall) -> None:
     member.exchange_with(member.other_ranks, call.sizes.__getitem__)
 
 
-def _throttled_v(member: Member, call: RankCall) -> None:
-    processes = member.processes
-    for begin in range(0, processes, _THROTTLE):
-        steps = [step for step in range(begin, min(begin + _THROTTLE, processes)) if step]
-        receives = [member.ireceive(member.at(step)) for step in steps]
-        targets = [member.at(-step) for step in steps]
-        member.wait(*receives, *[member.isend(other, call.sizes[other]) for other in targets])
-
-
 ALLTOALLV: dict[str, Algorithm] = {
     DEFAULT: _at_once_v,
-    "bruck": _throttled_v,
-    **_family("pair", _xor, _block_for),
-    **_family("ring", _shift, _block_for),
-    "ring": partial(_steps, partners=_xor_or_shift, size=_block_for),
+    "bruck": _throttled,
+    **_PAIRS,
+    **_RINGS,
+    "ring": partial(_steps, partners=_xor_or_shift),
     "ompi_basic_linear": _at_once_v,
-    "mpich": _throttled_v,
-    "mvapich2": partial(_steps, partners=_xor_or_shift, size=_block_for),
+    "mpich": _throttled,
+    "mvapich2": partial(_steps, partners=_xor_or_shift),
 }
 """SMPI's name -> algorithm."""

@@ -42,6 +42,10 @@ class RankCall:
         """The number of elements."""
         return self.size // self.element
 
+    def block(self, rank: int) -> int:
+        """Return the bytes of a rank's block, or of an alltoall's block for it."""
+        return self.sizes[rank] if self.sizes else self.size
+
     def elements(self, count: int) -> "RankCall":
         """Return the call for so many elements."""
         return replace(self, size=count * self.element)

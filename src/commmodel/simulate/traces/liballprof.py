@@ -313,41 +313,18 @@ class _CallWriter:
 
     def _collective(self, verb: str, call: _Call, communicator: int) -> CollectiveCall | None:
         """Return a collective; what means nothing on this rank is left out."""
-        members, arguments = self._members[communicator], call.arguments
-        rank, processes = members.index(self._actions.rank), len(members)
-        root = 0
-        if verb in ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv"):
-            root = arguments[-1]
-            if call.peer(root) is None:
-                return None
-        at_root = rank == root
-        make = partial(CollectiveCall.of, verb, root=root)
-        match verb, arguments:
-            case "barrier", []:
-                return make()
-            case (("bcast" | "reduce" | "allreduce" | "scan" | "exscan" | "reduce_scatter_block"), [count, size, *_]):
-                return make(sent=call.size(count, size), element=size)
-            case (("gather" | "scatter"), [count, size, room, of_type, _]):
-                sends, receives = (True, at_root) if verb == "gather" else (at_root, True)
-                return make(
-                    sent=call.size(count, size) if sends else 0, received=call.size(room, of_type) if receives else 0
-                )
-            case (("allgather" | "alltoall"), [count, size, room, of_type]):
-                return make(sent=call.size(count, size), received=call.size(room, of_type))
-            case "gatherv", [count, size, counts, of_type, _]:
-                from_each = call.sizes(counts, of_type, processes) if at_root else ()
-                return make(sent=call.size(count, size), received_counts=from_each)
-            case "scatterv", [counts, of_type, count, size, _]:
-                to_each = call.sizes(counts, of_type, processes) if at_root else ()
-                return make(received=call.size(count, size), sent_counts=to_each)
-            case "allgatherv", [count, size, counts, of_type]:
-                return make(sent=call.size(count, size), received_counts=call.sizes(counts, of_type, processes))
-            case "alltoallv", [sent, of_sent, received, of_received]:
-                to_each, from_each = call.sizes(sent, of_sent, processes), call.sizes(received, of_received, processes)
-                return make(sent_counts=to_each, received_counts=from_each)
-            case "reduce_scatter", [counts, of_type]:
-                return make(received_counts=call.sizes(counts, of_type, processes), element=of_type)
-        return None
+        members, arguments, fields = self._members[communicator], call.arguments, MOVED[verb].split()
+        root = arguments[-1] if "root" in fields else 0
+        if "root" in fields and call.peer(root) is None:
+            return None
+        of_root = {"gather": "received", "scatter": "sent"}.get(verb.removesuffix("v"))
+        values: dict[str, Any] = {}
+        for field, count, of_type in zip(fields, arguments[::2], arguments[1::2], strict=False):
+            values["element"] = of_type
+            if of_root is None or not field.startswith(of_root) or members[root] == self._actions.rank:
+                is_of_each = field.endswith("_counts")
+                values[field] = call.sizes(count, of_type, len(members)) if is_of_each else call.size(count, of_type)
+        return CollectiveCall.of(verb, root=root, **values)
 
     # Requests
 
