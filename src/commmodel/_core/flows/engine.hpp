@@ -432,12 +432,17 @@ class Engine final : public Answers {
             run_.link_bytes[route.uses[use].link] += costs.wire;
             run_.link_work[route.uses[use].link] += costs.work;
         }
-        if (message.sender != NONE && costs.buffered > 0.0) {
+        if (message.sender != NONE && leaves_early(message)) {
             if (costs.buffered < costs.work) return add_flow(index, route, costs.work - costs.buffered);
             release_sender(message);
         }
         if (!(costs.buffered < costs.work)) write_end(index);
         add_flow(index, route, costs.work);
+    }
+
+    // Whether its sender waits for a part of it alone: the rest is in buffers, which a message to oneself has none of.
+    bool leaves_early(const Message &message) {
+        return costs_(message.size).buffered > 0.0 && message.source != message.destination;
     }
 
     void add_flow(int32_t index, const Route &route, double work) {
@@ -455,7 +460,7 @@ class Engine final : public Answers {
     void end_flow(int32_t index) {
         Message &message = messages_[index];
         if (protocol_.one_queue) --sending_[hosts_[message.source]];
-        if (message.sender == NONE || !(costs_(message.size).buffered > 0.0)) return end_data(index);
+        if (message.sender == NONE || !leaves_early(message)) return end_data(index);
         release_sender(message);
         write_end(index);
         const Route &route = routes_(hosts_[message.source], hosts_[message.destination]);

@@ -64,11 +64,12 @@ class LiveProgram:
         self._processor.take()
         self._memory = os.memfd_create("commmodel-online", os.MFD_CLOEXEC)
         self.notes.clear()
-        self._running = Processes(self._command, self._memory, self._outlets.output)
+        self._running = Processes(self._command, self._processes, self._memory, self._outlets.output)
         self._running.explained = self._explained
         self._pump = Pump(
             self._processes, self._memory, self._running, self._collectives(), self._compute_factor, hosts
         )
+        self._running.state = self._pump.state
         self._running.watch = MemoryWatch(self._processes, self._pump.memory, self._outlets.report)
         self._running.patience = Patience(
             self._outlets.patience, self._pump.progress, self._last_call, self._outlets.report

@@ -97,21 +97,24 @@ def _environment(memory: int) -> dict[str, str]:
 
 
 class Processes:
-    """The processes of all ranks; `memory` is the descriptor of what they share.
+    """The processes of all `ranks`; `memory` is the descriptor of what they share.
 
+    A rank that returns a code after MPI_Finalize ends no other: the run ends with its code once all have ended.
     Standard output goes to `output`, else where ours does. `watch` looks at the memory before each rank begins and
     then, `patience` at the rank that has the turn.
     """
 
-    def __init__(self, command: Sequence[str], memory: int, output: IO[str] | int | None = None) -> None:
+    def __init__(self, command: Sequence[str], ranks: int, memory: int, output: IO[str] | int | None = None) -> None:
         self.watch: MemoryWatch | None = None
         self.patience: Patience | None = None
+        self.state: Callable[[int], tuple[str, int, str]] | None = None
+        """Of a rank, as `look` gets it."""
         self.explained: Callable[[int, str], str] = lambda _, words: words
         """What ranks said as they ended -> more of it."""
         self.has_one_thread: bool = all(os.environ.get(name, "1") == "1" for name in _ONE_THREAD)
         """Of BLAS and OpenMP, as the environment does not say otherwise."""
         self._command = [executable(command[0]), *command[1:]]
-        self._memory, self._output = memory, output
+        self._ranks, self._memory, self._output = ranks, memory, output
         self._environment = _environment(memory)
         self._codes: dict[int, int] = {}
         self._over: set[int] = set()  # had not finalized MPI when their end was seen, which is later than their state
@@ -189,7 +192,7 @@ class Processes:
         if self.patience is not None:
             self.patience.look(rank)
         for other, ended in self._codes.items():
-            if ended:
+            if ended and not self._may_return(other, ended):
                 raise _ended(other, ended)
         if rank in self._over:
             raise RankEndedError(
@@ -204,8 +207,17 @@ class Processes:
         while rank not in self._codes:
             select.select([self._answers], [], [], 0.1)
             self._poll()
-        if self._codes[rank]:
-            raise _ended(rank, self._codes[rank])
+        code = self._codes[rank]
+        if code and not self._may_return(rank, code):
+            raise _ended(rank, code)
+        if len(self._codes) == self._ranks:
+            for other, code in sorted(self._codes.items()):
+                if code:
+                    raise _ended(other, code)
+
+    def _may_return(self, rank: int, code: int) -> bool:
+        """Whether a rank that has ended may leave the others alone."""
+        return code > 0 and self.state is not None and self.state(rank)[0] == "finalized"
 
     def close(self) -> None:
         """End all that is left."""

@@ -6,26 +6,77 @@
 #include "online/runtime/calls.h"
 #include "online/runtime/turns.h"
 
-struct partitioned_tag {  // of a communicator's tag
-    uint64_t next;
-    int32_t context, tag, number;
+// A send and a receive that match one another, in the order in which they were made, for as long as both are there. Their
+// messages have a tag of their own, below those of windows.
+struct pair {
+    uint64_t next;  // among those that lack one of the two, or whose number is free
+    int32_t context, tag, sender, receiver, number;
+    bool has_sender, has_receiver;
+    int32_t sends, receives;  // how often they were started
+    int32_t users;
 };
 
-// They match one another alone: tags of their own, below those of windows.
-static int partitioned_tag(const struct communicator *communicator, int tag) {
-    const struct partitioned_tag *last = world->partitioned_tags ? online_at(world, world->partitioned_tags) : NULL;
-    for (uint64_t offset = world->partitioned_tags; offset != 0;) {
-        const struct partitioned_tag *entry = online_at(world, offset);
-        if (entry->context == communicator->context && entry->tag == tag) return -(3 << 20) - entry->number;
-        offset = entry->next;
+static uint64_t *lacking(const struct pair *like, bool receives) {
+    for (uint64_t *link = &world->half_pairs; *link != 0;) {
+        struct pair *pair = online_at(world, *link);
+        if (pair->context == like->context && pair->tag == like->tag && pair->sender == like->sender &&
+            pair->receiver == like->receiver && !(receives ? pair->has_receiver : pair->has_sender))
+            return link;
+        link = &pair->next;
     }
-    const int number = last == NULL ? 0 : last->number + 1;
-    if (number == 1 << 20) abort_all(2, "more than %d tags of partitioned messages", number);
-    const uint64_t offset = allocate_shared(sizeof(struct partitioned_tag), "a tag");
-    *(struct partitioned_tag *)online_at(world, offset) =
-        (struct partitioned_tag){world->partitioned_tags, communicator->context, tag, number};
-    world->partitioned_tags = offset;
-    return -(3 << 20) - number;
+    return NULL;
+}
+
+// The last of the pairs that lack one of the two.
+static uint64_t *end_of_half_pairs(void) {
+    uint64_t *link = &world->half_pairs;
+    while (*link != 0) link = &((struct pair *)online_at(world, *link))->next;
+    return link;
+}
+
+static struct pair *new_pair(const struct pair *like) {
+    uint64_t offset = world->free_pairs;
+    int32_t number = world->pair_count;
+    if (offset != 0) {
+        const struct pair *old = online_at(world, offset);
+        world->free_pairs = old->next;
+        number = old->number;
+    } else {
+        if (number == 1 << 20) abort_all(2, "more than %d partitioned messages", number);
+        offset = allocate_shared(sizeof(struct pair), "a partitioned message");
+        world->pair_count++;
+    }
+    struct pair *pair = online_at(world, offset);
+    *pair = *like;
+    pair->number = number;
+    *end_of_half_pairs() = offset;
+    return pair;
+}
+
+static struct pair *join_pair(const struct communicator *communicator, int peer, int tag, bool receives) {
+    const int other = world_rank(communicator, peer);
+    const struct pair like = {.context = communicator->context,
+                              .tag = tag,
+                              .sender = receives ? other : my_rank,
+                              .receiver = receives ? my_rank : other};
+    uint64_t *const link = lacking(&like, receives);
+    struct pair *pair;
+    if (link != NULL) {
+        pair = online_at(world, *link);
+        *link = pair->next;
+    } else {
+        pair = new_pair(&like);
+    }
+    *(receives ? &pair->has_receiver : &pair->has_sender) = true;
+    pair->users++;
+    return pair;
+}
+
+// One of the two is freed. Where both are, and all messages received, others may have the number.
+static void leave_pair(struct pair *pair) {
+    if (--pair->users > 0 || !pair->has_sender || !pair->has_receiver || pair->sends != pair->receives) return;
+    pair->next = world->free_pairs;
+    world->free_pairs = online_offset(world, pair);
 }
 
 static int prepare(const char *name, const struct request_kind *kind, void *buffer, int partitions, MPI_Count count,
@@ -44,7 +95,12 @@ static int prepare(const char *name, const struct request_kind *kind, void *buff
     request->type = type;
     request->count = count * partitions;
     request->peer = peer;
-    request->tag = partitioned_tag(communicator, tag);
+    request->tag = tag;
+    if (peer != MPI_PROC_NULL) {
+        struct pair *const pair = join_pair(communicator, peer, tag, kind->is_receive);
+        request->state = pair;
+        request->tag = -(3 << 20) - pair->number;
+    }
     request->program_tag = tag;
     request->partitions = partitions;
     *handle = request->handle;
@@ -70,10 +126,19 @@ static int start_partitioned_send(struct request *request) {
     request->ready_count = 0;
     request->ready = reallocate(request->ready, (size_t)request->partitions + 1);
     memset(request->ready, 0, (size_t)request->partitions);
+    if (request->state != NULL) ((struct pair *)request->state)->sends++;
     return request->partitions == 0 ? start_send(request) : MPI_SUCCESS;
 }
 
-static void release_partitions(struct request *request) { free(request->ready); }
+static int start_partitioned_receive(struct request *request) {
+    if (request->state != NULL) ((struct pair *)request->state)->receives++;
+    return start_receive(request);
+}
+
+static void release_partitions(struct request *request) {
+    free(request->ready);
+    if (request->state != NULL) leave_pair(request->state);
+}
 
 static void take_early(struct request *request) {
     if (!request->is_shown) take_data(request, MPI_STATUS_IGNORE);
@@ -89,12 +154,13 @@ static int finish_partitioned_receive(struct request *request, MPI_Status *statu
 
 const struct request_kind partitioned_sends = {.start = start_partitioned_send, .release = release_partitions};
 const struct request_kind partitioned_receives = {
-    .start = start_receive,
+    .start = start_partitioned_receive,
     .expect = expect_data,
     .finish = finish_partitioned_receive,
     .show = show_data,
     .tell = tell_message,
     .cancel = cancel_receive,
+    .release = release_partitions,
     .is_receive = true,
 };
 

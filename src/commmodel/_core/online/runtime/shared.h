@@ -132,7 +132,8 @@ struct online_world {
     uint64_t group_calls;                // open calls of new_communicators.c
     uint32_t next_call_tag;              // below FIRST_CALL_TAG
     int32_t has_used_all_tags;           // they are reused from the first on
-    uint64_t partitioned_tags;           // list of partitioned.c
+    uint64_t half_pairs, free_pairs;     // lists of partitioned.c
+    int32_t pair_count;                  // of them
     uint64_t samples, folded;            // lists of samples.c
     uint64_t recorded_names;             // of calls, ONLINE_NAME bytes each; 0: computation is measured
     int32_t recorded_name_count;
