@@ -1,7 +1,6 @@
 """The verb ``check``: measurements against expectations."""
 
 import argparse
-import math
 import os
 from typing import Any, get_args
 
@@ -183,17 +182,13 @@ def _as_json(checked: Any) -> dict[str, Any]:
     }
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _slower_as_json(slower: Any) -> dict[str, Any]:
     return {
         "name": slower.name,
         "metric": slower.metric,
         "over": slower.over,
         "parameters": dict(slower.fixed),
-        **{name: _finite(getattr(slower, name)) for name in ("scale", "ratio", "low", "high")},
+        **{name: getattr(slower, name) for name in ("scale", "ratio", "low", "high")},
     }
 
 
@@ -206,7 +201,7 @@ def _row_as_json(row: Any) -> dict[str, Any]:
         "name": series.name,
         "expected": judged.expectation.text(over),
         "model": best.growth.text(over),
-        "adjusted_r2": _finite(best.adjusted_r2),
+        "adjusted_r2": best.adjusted_r2,
         "divergence": judged.divergence.text(over),
         "verdict": row.verdict,
         "fits": judged.ensemble.fits,
@@ -223,9 +218,7 @@ def _row_as_json(row: Any) -> dict[str, Any]:
         "classes": {growth.text(over): share for growth, share in judged.ensemble.shares.items()},
         "source": row.source,
         "predicted": None if row.predicted is None else msgspec.to_builtins(row.predicted),
-        "room": None
-        if row.room is None
-        else {name: _finite(getattr(row.room, name)) for name in ("scale", "low", "high")},
+        "room": None if row.room is None else {name: getattr(row.room, name) for name in ("scale", "low", "high")},
     }
 
 
@@ -236,7 +229,7 @@ def _violation_as_json(broken: Any) -> dict[str, Any]:
         "metric": broken.metric,
         "over": broken.over,
         "parameters": dict(broken.fixed),
-        "scale": _finite(broken.scale),
-        "ratio": _finite(broken.ratio),
+        "scale": broken.scale,
+        "ratio": broken.ratio,
         "launches": broken.launches,
     }

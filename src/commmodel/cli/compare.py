@@ -1,7 +1,6 @@
 """The verb ``compare``: what became slower between two files of measurements, or two sides measured in turns."""
 
 import argparse
-import math
 import shlex
 import sys
 from typing import Any, get_args
@@ -122,10 +121,6 @@ def _measured(arguments: argparse.Namespace) -> Any:
         raise type(interruption)(f"the same command goes on in {shlex.quote(str(folder))}") from None
 
 
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _as_json(result: Any, rows: Any) -> dict[str, Any]:
     import msgspec
 
@@ -140,9 +135,9 @@ def _as_json(result: Any, rows: Any) -> dict[str, Any]:
                 "before": row.before,
                 "after": row.after,
                 "launches": row.launches,
-                "ratio": _number(row.ratio),
+                "ratio": row.ratio,
                 "low": row.low,
-                "high": _number(row.high),
+                "high": row.high,
                 "p_value": row.p_value,
                 "verdict": row.change,
             }
@@ -152,9 +147,9 @@ def _as_json(result: Any, rows: Any) -> dict[str, Any]:
         if result.together is None
         else {
             "configurations": result.together.configurations,
-            "ratio": _number(result.together.ratio),
+            "ratio": result.together.ratio,
             "low": result.together.low,
-            "high": _number(result.together.high),
+            "high": result.together.high,
             "p_value": result.together.p_value,
             "verdict": result.together.change,
         },

@@ -472,7 +472,7 @@ def plain_number(number: Any) -> Any:
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """Print an object as JSON; numbers may be those of numpy."""
+    """Print an object as JSON; numbers may be those of numpy. NaN and infinity, which JSON does not have, are null."""
     import msgspec
 
     print(msgspec.json.encode(value, enc_hook=plain_number).decode())
