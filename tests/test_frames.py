@@ -6,14 +6,27 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from support.paths import ROOT
 from support.report_samples import FULL
 
-from commmodel import frames, machine, simulate
+from commmodel import frames, machine, record, scaling, simulate
 from commmodel.collectives import Problem
-from commmodel.errors import InputError, MissingPackageError
+from commmodel.errors import InputError, MissingPackageError, MissingParameterError
+from commmodel.machine import Limit, LogGP, Machine, Parameter, Segment
 from commmodel.results import Header, Launch, Library, Measurements, Record
 from commmodel.results.configurations import Pairs
 from commmodel.simulate import platform, work
+from commmodel.simulate.scenario import Scale
+from commmodel.simulate.what_if import PredictedRuns, predictions
+
+
+def _ring(where, scale):
+    return simulate.exchange("ring", 65536, 4, on=where, scale=scale)
+
+
+RUNS = predictions(_ring, ["switch"], [Scale(), Scale(bandwidth=2.0)])
+SCALES = (1, 2, 4, 8, 16)
+SERIES = scaling.check_values(SCALES, [[n, 1.01 * n, 1.02 * n] for n in SCALES], "log p")
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +44,11 @@ def no_figure_stays():
         FULL,
         machine.load("blue-waters"),
         simulate.run(work.collective("alltoall", Problem(4, 8)), simulate.fluid(), platform.load("graphene")),
+        scaling.CheckResult((SERIES,)),
+        SERIES,
+        SERIES.judgement,
+        RUNS,
+        PredictedRuns(),
     ],
     ids=lambda table: type(table).__name__,
 )
@@ -95,3 +113,37 @@ def test_measurements_are_drawn_with_a_curve_for_each_number_of_pairs():
     assert [line.get_xdata().tolist() for line in axes.lines] == [[*sizes]] * 2
     with pytest.raises(InputError, match="no times of messages to draw"):
         Measurements((Launch(header, ()),)).plot(Figure().subplots())
+
+
+def test_a_machine_is_drawn_with_a_curve_for_each_path_that_has_a_model():
+    lines = machine.load("blue-waters").plot(Figure().subplots()).lines
+    assert [line.get_label() for line in lines] == [*machine.load("blue-waters").paths]
+    loggp = LogGP(Parameter(2e-6), Parameter(1e-6), Parameter(2e-6), Parameter(1e-9))
+    segments = (Segment("short", "a", Limit(1024), loggp=loggp), Segment("all", "b"))
+    (line,) = Machine("m", segments).plot(Figure().subplots()).lines
+    assert line.get_ydata()[0] == 4e-6
+    assert np.isfinite(line.get_ydata()).sum() == 11  # up to the limit
+    with pytest.raises(MissingParameterError, match="no model of a message"):
+        Machine("m", (Segment("all"),)).plot(Figure().subplots())
+
+
+def test_a_judgement_is_drawn_beside_what_was_expected():
+    axes = SERIES.plot(Figure().subplots())
+    measured, best, expected = axes.lines
+    assert measured.get_ydata().tolist() == SERIES.judgement.ensemble.values.tolist()
+    assert best.get_label() == "best model: p"
+    assert not np.allclose(expected.get_ydata(), best.get_ydata(), rtol=0.1)
+    assert axes.get_xlabel() == "p"
+
+
+def test_predicted_runs_are_rows_and_bars():
+    assert [bar.get_width() for bar in RUNS.plot(Figure().subplots()).patches] == [run.seconds for run in RUNS]
+    assert RUNS.to_dict()["bandwidth"] == [1.0, 2.0]
+    assert "\n" not in repr(RUNS)
+
+
+def test_a_profile_is_drawn_with_its_costliest_sites():
+    profile = record.profile(record.load(ROOT / "tests/frozen/recording-1"))
+    bars = profile.plot(Figure().subplots()).patches
+    sites = profile.communication_sites[:10]
+    assert sum(bar.get_width() for bar in bars) == pytest.approx(sum(site.seconds for site in sites))

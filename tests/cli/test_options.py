@@ -8,6 +8,8 @@ import pytest
 
 from commmodel.bench.options import _parser as bench_parser
 from commmodel.cli import _parser
+from commmodel.fit import FitSettings
+from commmodel.scaling import CheckSettings
 from commmodel.spellings import OLD_SPELLINGS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
@@ -51,6 +53,11 @@ def test_the_table_of_options_is_that_of_the_parsers():
     rows = ROW.findall(text)
     assert {row[0]: ({*row[1].strip().split(", ")} - {""}, {*row[2].split(", ")}) for row in rows} == declared()
     assert len(rows) == len({row[0] for row in rows}), "an option has two rows"
+
+
+def test_seeds_of_bootstraps_have_one_default():
+    defaults = {action.default for _, action in options() if "--seed" in action.option_strings}
+    assert defaults - {None, argparse.SUPPRESS} == {FitSettings().seed} == {CheckSettings().seed}
 
 
 def test_an_option_has_one_kind_of_value_or_a_list_of_it():

@@ -232,7 +232,7 @@ def test_columns_and_plot_of_collectives():
     assert answer.to_dict()["processes"] == [4, 4, 4, 8, 8, 8]
     axes = answer.plot(Figure().subplots())
     assert [line.get_label() for line in axes.lines] == ["processes 4", "processes 8"]
-    with pytest.raises(InputError, match=r"give a commmodel\.collectives\.Problem"):
+    with pytest.raises(InputError, match="processes is None"):
         predict.collective(OF_TABLES, "alltoall", [8, 1024])
     with pytest.raises(InputError, match="processes is 0"):
         predict.collective(OF_TABLES, "alltoall", 8, [0])
@@ -260,3 +260,13 @@ def test_machines_stand_side_by_side():
     assert set(halo.to_dict()["machine"]) == set(machines)
     with pytest.raises(InputError, match="machines is"):
         predict.side_by_side({}, 8)
+
+
+def test_sizes_and_processes_are_a_problem_or_numbers():
+    alone = predict.collective(OF_TABLES, "bcast", 1024, 8)
+    assert alone == predict.collective(OF_TABLES, "bcast", message_size=Problem(8, 1024))
+    assert predict.algorithms(OF_TABLES, "bcast", 1024, 8) == predict.algorithms(OF_TABLES, "bcast", Problem(8, 1024))
+    with pytest.raises(InputError, match="processes is of the Problem"):
+        predict.algorithms(OF_TABLES, "bcast", Problem(8, 1024), 8)
+    with pytest.raises(InputError, match="processes is of the Problem"):
+        predict.collective(OF_TABLES, "bcast", Problem(8, 1024), 8)

@@ -1,8 +1,9 @@
 """A machine as a list of protocol segments, with profiles and tables. Main entry: `Machine`."""
 
 import math
+import sys
 from bisect import bisect_right
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -10,7 +11,7 @@ from commmodel.arguments import finite, whole
 from commmodel.collectives.library import selection as selectors
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.frames import Tabular
+from commmodel.frames import Tabular, draw
 from commmodel.machine.hybrid import Hybrid
 from commmodel.machine.parameters import (
     MODELS,
@@ -27,9 +28,14 @@ from commmodel.machine.tables import BandwidthProfile, OverlapProfile
 from commmodel.signatures import checked
 from commmodel.values import Value
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 FORMAT: Literal["commmodel-machine"] = "commmodel-machine"
 VERSION = 1
 # History of the format: 1, first version.
+_DRAWN = tuple(1 << bits for bits in range(23))
+"""Message sizes, bytes."""
 
 
 class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -227,6 +233,37 @@ class Machine(Tabular, Value, Struct, frozen=True, forbid_unknown_fields=True, o
         ]  # fmt: skip
         names = ("path", "protocol", "limit", "model", "parameter", "value", "unit", "low", "high", "trusted")
         return {name: [row[column] for row in rows] for column, name in enumerate(names)}
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the time of a message over its size, alone on its node, a curve for each path.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, optional
+            By default those of a new figure.
+
+        Raises
+        ------
+        MissingParameterError
+            Where no segment has a model of a message.
+        MissingPackageError
+            Without matplotlib.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> hand_made = Machine("m", (Segment("all", postal=Postal(Parameter(1e-6), Parameter(1e-9))),))
+        >>> [line.get_label() for line in hand_made.plot(Figure().subplots()).lines]
+        ['any']
+        """
+        seconds = sys.modules["commmodel.machine.model_choice"].message_seconds
+        curves = {path: [seconds(self, size, path) for size in _DRAWN] for path in self.paths}
+        curves = {path: times for path, times in curves.items() if not all(map(math.isnan, times))}
+        if not curves:
+            raise MissingParameterError(
+                f"machine {self.name!r} has no model of a message: measure it with python -m commmodel.bench pingpong"
+            )
+        return draw(axes, _DRAWN, curves)
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ Predictions, plots and choices all ask here, so that they never speak by differe
 import math
 from typing import NamedTuple
 
-from commmodel.machine.description import MeasuredTimes, Segment
+from commmodel.errors import MissingParameterError
+from commmodel.machine.description import Machine, MeasuredTimes, Segment
 from commmodel.machine.parameters import Extended, LatencyAware, MaxRate, Postal
 
 Model = Postal | MaxRate | Extended | LatencyAware
@@ -91,6 +92,27 @@ def seconds(model: Model | MeasuredTimes, message_size: float, processes: int) -
         case LatencyAware():
             formula = maxrate.latency_aware_time
     return float(formula(message_size, processes, alpha, node, model.R_C.value))
+
+
+def message_seconds(machine: Machine, message_size: int, path: str) -> float:
+    """Return the time of a message alone on its node, by the model that applies, else by LogGP; NaN without either.
+
+    >>> from commmodel.machine import Parameter
+    >>> message_seconds(Machine("m", (Segment("all", postal=Postal(Parameter(1e-6), Parameter(1e-9))),)), 1000, "any")
+    2e-06
+    """
+    from commmodel.models import loggp
+
+    try:
+        segment = machine.segment(message_size, path)
+    except MissingParameterError:  # it ends at smaller messages
+        return math.nan
+    model, parameters = choose_model(segment, 1, message_size).model, segment.loggp
+    if model is not None:
+        return seconds(model, message_size, 1)
+    if parameters is None or parameters.G is None:
+        return math.nan
+    return float(loggp.time(message_size, parameters.L.value, parameters.o.value, parameters.G.value))
 
 
 def choose_model(segment: Segment, processes: int = 1, message_size: float | None = None) -> ModelChoice:

@@ -347,23 +347,30 @@ def chosen_rule(
     return rule.algorithm, rule.segment_size, selection.picker(library, operation, problem)
 
 
-def _check(machine: Machine, operation: str, problem: Problem, path: str | None) -> None:
-    """Raise where a prediction is impossible."""
-    if not isinstance(problem, Problem):
-        raise refuse("problem", problem, "give a commmodel.collectives.Problem")
+def _problem(machine: Machine, operation: str, message_size: Any, processes: int | None, path: str | None) -> Problem:
+    """Return the problem of a message size and a number of processes, or the given one; raise for an impossible one."""
+    if isinstance(message_size, Problem):
+        if processes is not None:
+            raise InputError("processes is of the Problem: leave it out beside it", "processes")
+        problem = message_size
+    elif processes is None:
+        raise refuse("processes", processes, "give a number of processes, or a commmodel.collectives.Problem")
+    else:
+        problem = Problem(processes, message_size)
     described = operation_of(operation)
     if problem.message_size and not described.has_size:
         raise InputError(f"a barrier of {problem.message_size} bytes: it carries nothing, leave the size out")
     if problem.root and not described.has_root:
         raise InputError(f"{operation} has no root: leave it out")
     check_path(machine, path)
+    return problem
 
 
 @overload
 def collective(
     machine: Machine,
     operation: str,
-    problem: Problem,
+    message_size: Problem,
     processes: None = None,
     *,
     algorithm: str | None = None,
@@ -375,7 +382,7 @@ def collective(
 def collective(  # type: ignore[overload-overlap]
     machine: Machine,
     operation: str,
-    problem: int,
+    message_size: int,
     processes: int,
     *,
     algorithm: str | None = None,
@@ -387,7 +394,7 @@ def collective(  # type: ignore[overload-overlap]
 def collective(
     machine: Machine,
     operation: str,
-    problem: int | Numbers,
+    message_size: int | Numbers,
     processes: int | Numbers,
     *,
     algorithm: str | None = None,
@@ -399,7 +406,7 @@ def collective(
 def collective(
     machine: Machine,
     operation: str,
-    problem: Any,
+    message_size: Any,
     processes: Any = None,
     *,
     algorithm: str | None = None,
@@ -418,11 +425,12 @@ def collective(
         the time of a byte (`with_byte_times`); combining takes as long as copying where it does not know that.
     operation : str
         One that has schedules (`commmodel.collectives.operation.SCHEDULED`).
-    problem : commmodel.collectives.Problem, int or array_like
-        Number of processes; message size; root; segment size, by default as the selector says; and nodes that
-        processes share: without them each is on a node or a socket of its own, as `path` says. Or message sizes alone.
+    message_size : int, array_like or Problem
+        Bytes, as of `commmodel.collectives.Problem`. Or such a one, which says all of the call: number of processes,
+        message size, root, segment size, by default as the selector says, and nodes that processes share. Without
+        nodes each process is on a node or a socket of its own, as `path` says.
     processes : int or array_like, optional
-        Numbers of processes, where `problem` is message sizes; both broadcast.
+        Numbers of processes, unless a Problem says it; message sizes and they broadcast.
     algorithm : str, optional
         Its name, or ``best`` for the fastest. Left out, it is the one that the selector picks.
     selector : str, path or Selector, optional
@@ -461,9 +469,9 @@ def collective(
     >>> collective(Machine("Ranger", (Segment("all", loggp=ranger),)), "bcast", [8, 1024], [[4], [16]]).to_frame().shape
     (4, 11)
     """
-    if processes is not None:
+    if processes is not None and not isinstance(message_size, Problem):
         numbers = {
-            "message_size": several(whole, "message_size", problem, 0),
+            "message_size": several(whole, "message_size", message_size, 0),
             "processes": several(whole, "processes", processes, 1),
         }
         ask = cache(
@@ -477,7 +485,7 @@ def collective(
         return collected(
             arguments, [ask(*row) for row in zip(*(column.tolist() for column in flat.values()), strict=True)]
         )
-    _check(machine, operation, problem, path)
+    problem = _problem(machine, operation, message_size, processes, path)
     if algorithm == BEST:
         return algorithms(machine, operation, problem, model=model, path=path)[0]
     chosen_by = "given"
@@ -493,22 +501,28 @@ def collective(
 
 @checked
 def algorithms(
-    machine: Machine, operation: str, problem: Problem, *, model: CostModel | None = None, path: str | None = None
+    machine: Machine,
+    operation: str,
+    message_size: int | Problem,
+    processes: int | None = None,
+    *,
+    model: CostModel | None = None,
+    path: str | None = None,
 ) -> list[CollectivePrediction]:
     """Return the predictions of all applicable algorithms, fastest first.
 
     Parameters
     ----------
-    machine, operation, problem, model, path
+    machine, operation, message_size, processes, model, path
         As of `collective`.
 
     >>> from commmodel.machine import LogGP, Segment
     >>> ranger = LogGP(Parameter(1.95e-6), Parameter(0.65e-6), Parameter(0.65e-6), Parameter(1e-9))
-    >>> ranked = algorithms(Machine("Ranger", (Segment("all", loggp=ranger),)), "alltoall", Problem(64, 1))
+    >>> ranked = algorithms(Machine("Ranger", (Segment("all", loggp=ranger),)), "alltoall", 1, 64)
     >>> ranked[0].algorithm
     'bruck'
     """
-    _check(machine, operation, problem, path)
+    problem = _problem(machine, operation, message_size, processes, path)
     predictions = []
     problems: list[InputError] = []
     for name in ALGORITHMS[operation].loaded():

@@ -28,7 +28,7 @@ import msgspec
 import numpy as np
 
 from commmodel._core.common.codes import Share
-from commmodel.frames import Tabular, frame
+from commmodel.frames import Tabular, axes_of, frame
 from commmodel.record.calls import CALLS
 from commmodel.record.communicators import names
 from commmodel.record.files import Recording
@@ -40,8 +40,12 @@ from commmodel.values import Value
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.axes import Axes
 
 __all__ = ["CallProfile", "CommunicatorProfile", "Profile", "RankProfile", "SiteProfile", "SizeProfile", "profile"]
+
+_MOST_DRAWN = 10
+"""Sites."""
 
 
 class CallProfile(msgspec.Struct, frozen=True):
@@ -161,6 +165,28 @@ class Profile(Tabular, Value, msgspec.Struct, frozen=True):
         """Return the call sites as a pandas DataFrame, the costliest first; `MissingPackageError` without pandas."""
         names = [name for name in SiteProfile.__struct_fields__ if name != "reasons"]
         return frame({name: [getattr(site, name) for site in self.sites] for name in names})
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw seconds of waiting and of transferring at the costliest sites of communication.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, optional
+            By default those of a new figure.
+
+        Raises
+        ------
+        MissingPackageError
+            Without matplotlib.
+        """
+        axes, sites = axes_of(axes), self.communication_sites[:_MOST_DRAWN]
+        labels, waiting = [f"{site.call}, {site.place}" for site in sites], [site.waiting for site in sites]
+        axes.barh(labels, waiting, label="waiting")
+        axes.barh(labels, [site.seconds - site.waiting for site in sites], left=waiting, label="transferring")
+        axes.invert_yaxis()
+        axes.set_xlabel("time of all ranks in s")
+        axes.legend()
+        return axes
 
 
 @checked

@@ -135,7 +135,7 @@ def ensemble(
     *,
     statistic: Statistic = STATISTIC,
     draws: int = 200,
-    seed: int = 0,
+    seed: int = 1,
     noise: float = 0.0,
 ) -> Ensemble:
     """Return the best model among the terms, and those that the data cannot distinguish from it.

@@ -7,13 +7,14 @@ measurements scatter; a verdict is that of all models which the data cannot tell
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from commmodel.arguments import finite, numbers
 from commmodel.errors import InputError
+from commmodel.frames import Tabular
 from commmodel.results import Measurements
 from commmodel.results.configurations import Function
 from commmodel.results.oversubscription import crowded_hosts
@@ -32,6 +33,9 @@ from commmodel.scaling.settings import CheckSettings, model
 from commmodel.scaling.verdict import Judgement, Verdict, judge_models
 from commmodel.signatures import check_fields, checked
 from commmodel.values import Value
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _NEEDED = ": measure a function at three scales or more, as with mpiexec -n 8 python -m commmodel.bench collective"
 
@@ -58,7 +62,7 @@ class Room:
 
 
 @dataclass(frozen=True)
-class CheckedSeries(Value):
+class CheckedSeries(Tabular, Value):
     """One series with its verdict.
 
     Attributes
@@ -86,6 +90,17 @@ class CheckedSeries(Value):
         series = f"{self.series.name} ({self.series.metric})"
         return f"CheckedSeries({series}: {judged.expectation.text(over)} expected, {growth} fits, {self.verdict})"
 
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return a row for each scale: ``name``, ``metric``, ``over``, and those of the judgement."""
+        rows = self.judgement.to_dict()
+        names = {name: [getattr(self.series, name)] * len(rows["scale"]) for name in ("name", "metric", "over")}
+        return names | rows
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw what was measured, the best model with its interval, and the expectation, as `Judgement.plot`."""
+        series = self.series
+        return self.judgement.plot(axes, over=series.over, metric=series.metric, unit=series.unit)
+
     @property
     def verdict(self) -> Verdict:
         """The verdict of the judgement."""
@@ -93,7 +108,7 @@ class CheckedSeries(Value):
 
 
 @dataclass(frozen=True)
-class CheckResult(Value):
+class CheckResult(Tabular, Value):
     """The result of a check.
 
     Attributes
@@ -117,6 +132,21 @@ class CheckResult(Value):
     slower: tuple[Slowdown, ...] = ()
     notes: tuple[str, ...] = ()
     compared: int = 0
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return a row for each series: ``name``, ``metric``, ``over``, ``parameters``, growth and verdict."""
+        columns: dict[str, list[Any]] = {}
+        for row in self.rows:
+            series, judged = row.series, row.judgement
+            cells = {
+                "name": series.name, "metric": series.metric, "over": series.over, "parameters": dict(series.fixed),
+                "expected": judged.expectation.text(series.over),
+                "model": judged.ensemble.best.growth.text(series.over),
+                "divergence": judged.divergence.text(series.over), "verdict": row.verdict, "advice": judged.advice,
+            }  # fmt: skip
+            for name, cell in cells.items():
+                columns.setdefault(name, []).append(cell)
+        return columns
 
     @property
     def holds(self) -> bool:

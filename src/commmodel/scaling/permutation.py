@@ -250,7 +250,7 @@ def _interval(values: Array, is_after: Flags, walk: _Walk | None, confidence: fl
     return difference, difference - half, difference + half
 
 
-def unpaired(logs: Array, is_after: Flags, *, in_time: bool = False, confidence: float = 0.95, seed: int = 0) -> Shifts:
+def unpaired(logs: Array, is_after: Flags, *, in_time: bool = False, confidence: float = 0.95, seed: int = 1) -> Shifts:
     """Test whether launches of two sides differ.
 
     Parameters
@@ -369,7 +369,7 @@ def walsh_interval(values: Array, confidence: float) -> tuple[float, float, floa
     return centre, float(means[left_out]), float(means[-1 - left_out])
 
 
-def paired(ratios: Array, *, confidence: float = 0.95, seed: int = 0) -> Shifts:
+def paired(ratios: Array, *, confidence: float = 0.95, seed: int = 1) -> Shifts:
     """Test whether the sides of pairs of launches differ; common effects of a pair cancel.
 
     Parameters

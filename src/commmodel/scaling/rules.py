@@ -179,7 +179,7 @@ def measured_violation(
     statistic: Statistic = STATISTIC,
     confidence: float = 0.95,
     draws: int = 1000,
-    seed: int = 0,
+    seed: int = 1,
 ) -> Violation | None:
     """Return the violation in measurements beyond their scatter; else None.
 

@@ -33,7 +33,7 @@ class CheckSettings:
 
     statistic: Statistic = STATISTIC
     draws: int = 200
-    seed: int = 0
+    seed: int = 1
     confidence: float = 0.95
     least: float = 0.05
 

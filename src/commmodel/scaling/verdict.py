@@ -8,13 +8,14 @@ rises, or falls, and no class fits is a mismatch, whatever was expected.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from commmodel.arguments import numbers
 from commmodel.choices import Statistic
+from commmodel.frames import Tabular, draw
 from commmodel.scaling.bootstrap import OFTEN_ENOUGH, Ensemble, ensemble
 from commmodel.scaling.fitting import FEWEST_SCALES, fit_term, misfit
 from commmodel.scaling.growth import ONE, Growth
@@ -22,6 +23,9 @@ from commmodel.scaling.samples import STATISTIC
 from commmodel.scaling.search_space import default_deviation, deviation_limits, judged_space
 from commmodel.signatures import checked
 from commmodel.values import Value
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Verdict = Literal["match", "approximate", "mismatch", "uncertain"]
 """Whether a model grows as expected."""
@@ -36,7 +40,7 @@ _MOST_REPETITIONS = 100  # times as many as there were
 
 
 @dataclass(frozen=True)
-class Judgement(Value):
+class Judgement(Tabular, Value):
     """The expectation, the model, and the verdict.
 
     Attributes
@@ -64,6 +68,39 @@ class Judgement(Value):
     ensemble: Ensemble
     advice: str
     beyond: float
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Return a row for each scale: ``scale``, ``value``, the best ``model`` there, and its interval."""
+        scales, best = self.ensemble.scales, self.ensemble.best(self.ensemble.scales)
+        low, high = zip(*(self.ensemble.interval(scale) for scale in scales.tolist()), strict=True)
+        return {
+            "scale": scales.tolist(), "value": self.ensemble.values.tolist(), "model": best.tolist(),
+            "low": [*low], "high": [*high],
+        }  # fmt: skip
+
+    def plot(self, axes: "Axes | None" = None, *, over: str = "p", metric: str = "time", unit: str = "s") -> "Axes":
+        """Draw what was measured, the best model with its interval, and the best of the expected class.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, optional
+            By default those of a new figure.
+        over, metric, unit : str
+            Labels of the axes, and the unit of the values: ``s``, ``B``, or ``1``.
+
+        Raises
+        ------
+        MissingPackageError
+            Without matplotlib.
+        """
+        rows, scales = self.to_dict(), self.ensemble.scales
+        expected = fit_term(scales, self.ensemble.values, self.expectation)
+        curves = {
+            "measured": rows["value"],
+            f"best model: {self.ensemble.best.growth.text(over)}": (rows["model"], rows["low"], rows["high"]),
+            f"expected: {self.expectation.text(over)}": expected(scales),
+        }
+        return draw(axes, rows["scale"], curves, (over, ""), (metric, "" if unit == "1" else unit))
 
 
 @checked
@@ -138,7 +175,7 @@ def judge(
     over: str = "p",
     statistic: Statistic = STATISTIC,
     draws: int = 200,
-    seed: int = 0,
+    seed: int = 1,
 ) -> Judgement:
     """Return the verdict on whether measurements grow as expected.
 

@@ -189,10 +189,10 @@ class SimulationResult(Tabular, Value):
         Returns
         -------
         dict of str to list
-            A row for each rank: ``rank``, ``end``, and the seconds in each state of `SIMULATED`, in small letters.
+            A row for each rank: ``rank``, ``ends``, and the seconds in each state of `SIMULATED`, in small letters.
         """
         spent = {state.name.lower(): self.spent[:, state].tolist() for state in SIMULATED}
-        return {"rank": list(range(self.ends.size)), "end": self.ends.tolist(), **spent}
+        return {"rank": list(range(self.ends.size)), "ends": self.ends.tolist(), **spent}
 
 
 _PROGRAM_CALLS = {Code.SEND: "MPI_Send", Code.RECV: "MPI_Recv", Code.WAIT: "MPI_Wait", Code.WAITALL: "MPI_Waitall",

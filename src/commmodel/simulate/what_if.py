@@ -1,5 +1,5 @@
 """Many scenarios side by side: predicted run times of scaled places. Main entries: `predictions`,
-`PredictedRun`.
+`PredictedRuns`.
 """
 
 import ctypes
@@ -12,13 +12,14 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_complet
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError
+from commmodel.frames import Tabular, axes_of, extent
 from commmodel.signatures import checked
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.scenario.places import Place, Where
@@ -27,7 +28,10 @@ from commmodel.simulate.states import IDLE, SIMULATED, STATE_NAMES
 from commmodel.simulate.summary import idle_times
 from commmodel.values import OneLine
 
-__all__ = ["PredictedRun", "RankTimes", "predictions"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["PredictedRun", "PredictedRuns", "RankTimes", "predictions"]
 
 Question = Callable[[Any, Scale], SimulationResult]
 _PR_SET_PDEATHSIG = 1
@@ -66,9 +70,43 @@ class PredictedRun(OneLine):
     """What is to be said of the run."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a row: ``pandas.DataFrame([run.to_dict() for run in predictions(...)])``."""
+        """Return a row of `PredictedRuns`."""
         names = ("place", "title", "model", "processes", "seconds", "messages", "events", "wall_seconds")
         return {name: getattr(self, name) for name in names} | asdict(self.scale)
+
+
+class PredictedRuns(Tabular, list[PredictedRun]):
+    """The list of predicted run times that `predictions` returns."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Return how many runs there are, and how long they take."""
+        return f"PredictedRuns({extent(np.array([run.seconds for run in self]), 's')})"
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return a row for each run: its place, title, model, what was counted, and the factors of its scale."""
+        rows = [run.to_dict() for run in self]
+        return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the run times as bars.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, optional
+            By default those of a new figure.
+
+        Raises
+        ------
+        MissingPackageError
+            Without matplotlib.
+        """
+        axes = axes_of(axes)
+        axes.barh([f"{run.place}, {run.scale}" for run in self], [run.seconds for run in self])
+        axes.invert_yaxis()
+        axes.set_xlabel("time in s")
+        return axes
 
 
 @checked
@@ -80,7 +118,7 @@ def predictions(
     workers: int = 1,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> list[PredictedRun]:
+) -> PredictedRuns:
     """Return the predicted run times of all places and scales, those of the first place first.
 
     Parameters
@@ -123,7 +161,7 @@ def predictions(
     if executor is not None:
         return _gathered([executor.submit(_prediction_of, sent, *run) for run in runs], tell)
     if workers == 1 or len(runs) == 1:
-        results = []
+        results = PredictedRuns()
         for run in runs:
             results.append(_prediction(question, *run))
             tell(len(results), len(runs))
@@ -132,7 +170,7 @@ def predictions(
         return _gathered([pool.submit(_prediction_of, sent, *run) for run in runs], tell)
 
 
-def _gathered(futures: "Sequence[Future[PredictedRun]]", tell: Callable[[int, int], None]) -> list[PredictedRun]:
+def _gathered(futures: "Sequence[Future[PredictedRun]]", tell: Callable[[int, int], None]) -> PredictedRuns:
     """Return the results in their order; raise the first error, and begin no more then."""
     try:
         for count, future in enumerate(as_completed(futures)):
@@ -141,7 +179,7 @@ def _gathered(futures: "Sequence[Future[PredictedRun]]", tell: Callable[[int, in
     finally:
         for future in futures:
             future.cancel()
-    return [future.result() for future in futures]
+    return PredictedRuns(future.result() for future in futures)
 
 
 @contextmanager
