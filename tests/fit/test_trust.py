@@ -1,6 +1,6 @@
 """What is trusted, what is left out, and what predictions follow where a record leaves its model."""
 
-from itertools import product
+from itertools import islice, product
 
 import msgspec
 import numpy as np
@@ -159,15 +159,15 @@ def test_nothing_made_is_trusted_that_its_data_contradict(factor, samples):
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the measurements are not beside this checkout")
 def test_nothing_measured_is_trusted_that_its_data_contradict():
     trusted, points = 0, 0
-    for source, measurements in measured_sets(SHARED):
+    for source, measurements in islice(measured_sets(SHARED), 0, None, effort(quick=2, thorough=1)):
         try:
-            row = tally(Measurements(measurements.launches[: effort(quick=3, thorough=100)]), QUICK)
+            row = tally(Measurements(measurements.launches[: effort(quick=2, thorough=100)]), QUICK)
         except CommModelError:  # no ping-pongs
             continue
         assert row.contradicting == 0, source
         trusted, points = trusted + row.trusted, points + row.points
-    assert trusted > 80
-    assert points > 3000
+    assert trusted > 40
+    assert points > 1000
 
 
 def test_streams_of_many_pairs_that_the_rate_of_few_does_not_describe_are_predicted_as_measured():
