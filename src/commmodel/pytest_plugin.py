@@ -42,6 +42,7 @@ _TIMED_REPETITIONS = 5
 _MOST_REPETITIONS = 64  # times as many as were asked for, while a verdict is uncertain
 _ATTRIBUTE = "commmodel_scaling"  # of a report: what came out, in plain types, so that it travels between processes
 _PROCESSOR, _WALL = "processor time", "wall time"
+_Uncertain = Literal["pass", "fail"]
 _UNITS: dict[str, Literal["s", "B", "1"]] = {_PROCESSOR: "s", _WALL: "s", "memory": "B"}
 _PREEMPTION = 0.1  # share of the wall time from which on other programs may have made the growth
 _WAITS = 0.5  # share of the wall time from which on processor time says little of a function
@@ -61,7 +62,7 @@ class _Expectation:
     repetitions: int
     seconds: float
     statistic: Statistic
-    uncertain: Literal["pass", "fail"]
+    uncertain: _Uncertain
 
     @property
     def label(self) -> str:
@@ -222,8 +223,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
     """Return the expectation of a mark; raise `InputError` where it is invalid."""
-    from commmodel.scaling import STATISTICS, parse_growth
+    from commmodel.arguments import choice, finite, whole
+    from commmodel.scaling import parse_growth
     from commmodel.scaling.fitting import check_scales
+    from commmodel.scaling.samples import STATISTIC
     from commmodel.scaling.search_space import deviation_limits
 
     keywords: dict[str, Any] = {**mark.kwargs}
@@ -261,18 +264,11 @@ def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
         raise InputError(f"metric {metric!r}: write 'processor time', 'wall time', or what is counted")
     metric = _WALL if metric == "time" else metric
     few = _TIMED_REPETITIONS if metric in {_PROCESSOR, _WALL} else 1
-    repetitions = few if keywords.get("repetitions") is None else keywords["repetitions"]
-    if not isinstance(repetitions, int) or repetitions < 1:
-        raise InputError(f"repetitions {repetitions!r}: write a whole number from 1 up")
-    seconds, statistic = keywords.get("seconds", 5.0), keywords.get("statistic", next(iter(STATISTICS)))
-    if not isinstance(seconds, Real) or not 0 <= float(seconds) < math.inf:
-        raise InputError(f"seconds {seconds!r}: write a number from 0 up")
-    if statistic not in STATISTICS:
-        raise InputError(f"statistic {statistic!r}: {choice_of(statistic, STATISTICS)}")
-    uncertain = keywords.get("uncertain", "pass")
-    if uncertain not in {"pass", "fail"}:
-        raise InputError(f"uncertain {uncertain!r}: write 'pass' or 'fail'")
-    return _Expectation(growth, allowed, over, at, metric, repetitions, float(seconds), statistic, uncertain)
+    repetitions = few if keywords.get("repetitions") is None else whole("repetitions", keywords["repetitions"], 1)
+    seconds = finite("seconds", keywords.get("seconds", 5.0), 0)
+    statistic = choice("statistic", keywords.get("statistic", STATISTIC), Statistic)
+    uncertain = choice("uncertain", keywords.get("uncertain", "pass"), _Uncertain)
+    return _Expectation(growth, allowed, over, at, metric, repetitions, seconds, statistic, uncertain)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
