@@ -238,8 +238,8 @@ def test_a_formula_keeps_what_it_promises_of_the_schedule(operation, name, data)
             assert formula == pytest.approx(schedule + more(case), rel=1e-12), note
         case (kind, factor):
             factor *= max(1.0, case.g / (case.L + 2 * case.o))
-            low = schedule * (1 - slack) if kind == "upper" else schedule / factor
-            high = schedule * (1 + slack) if kind == "lower" else schedule * factor
+            low = schedule * (1 - slack) / (1.0 if kind == "upper" else factor)
+            high = schedule * (1 + slack) * (1.0 if kind == "lower" else factor)
             assert low <= formula <= high, note
 
 

@@ -30,216 +30,202 @@ In the docstrings x(m) = L + 2 o + (m − 1) G is the time of a message (`commmo
 max(o, g + (m − 1) G) the time between two messages of a process, and k = ⌈log₂P⌉.
 """
 
-# ruff: noqa: ARG001  (all formulas have the same arguments)
-
 import math
+import re
+from collections.abc import Callable
 from typing import NamedTuple
 
-from commmodel.models.formula import Formula, formula
+from commmodel.models.compiled import Compiled
+from commmodel.models.formula import Formula
 
 __all__ = ["CLOSED_FORMS", "ClosedForm", "barrier_dissemination_printed"]
 
+_ARGUMENTS = ("processes", "message_size", "L", "o", "g", "G", "memory_copy", "reduction")
+_PIECES = """\
+    pieces = max(1.0, math.ceil(message_size / segment_size))
+    message_size = min(message_size, segment_size)"""
+_TERMS = {
+    "rounds": "math.ceil(math.log2(processes))",
+    "whole_rounds": "math.floor(math.log2(processes))",
+    "power": "2.0**whole_rounds",
+    "rest": "(max(message_size, 1.0) - 1.0) * G",
+    "apart": "max(o, g + rest)",
+    "message": "L + 2.0 * o + rest",
+    "train": "(processes - 2.0) * apart + L + 2.0 * o + rest",
+}
+"""What an equation may name beside the arguments: k, ⌊log₂P⌋, its power of two, (m − 1) G, a(m), x(m), and
+(P − 2) a(m) + x(m)."""
 
-@formula
-def barrier_linear(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+
+def closed_form(equation: Callable[..., float]) -> Formula:
+    """Return the formula of all arguments, from an equation of those and of the terms that it names.
+
+    Where it names ``pieces``, there is the argument `segment_size`, too, and its terms are those of one piece.
+    """
+    names = equation.__code__.co_varnames[: equation.__code__.co_argcount]
+    needed = {*names}
+    for term in reversed(_TERMS):
+        needed |= {*re.findall(r"\w+", _TERMS[term])} if term in needed else set()
+    is_in_pieces = "pieces" in names
+    arguments = (*_ARGUMENTS, "segment_size") if is_in_pieces else _ARGUMENTS
+    lines = [f"def {equation.__name__}({': float, '.join(arguments)}: float) -> float:"]
+    lines += ["    if processes < 2.0:", "        return 0.0", *[_PIECES] * is_in_pieces]
+    lines += [f"    {term} = {value}" for term, value in _TERMS.items() if term in needed]
+    lines += [f"    return equation({', '.join(names)})"]
+    namespace = dict(equation.__globals__, equation=Compiled(equation), math=math)
+    exec(compile("\n".join(lines), __file__, "exec"), namespace)  # noqa: S102  (our own lines)
+    function = namespace[equation.__name__]
+    function.__doc__ = equation.__doc__
+    return Formula(function)
+
+
+@closed_form
+def barrier_linear(processes: float, L: float, o: float, g: float) -> float:
     """Barrier through rank 0: every process notifies it, then it notifies every process.
 
     T = 2 (L + 2 o + (P − 2) max(o, g)). Rank 0 is the bottleneck, twice.
     """
-    if processes < 2.0:
-        return 0.0
     return 2.0 * (L + 2.0 * o + (processes - 2.0) * max(o, g))
 
 
-@formula
-def barrier_dissemination(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def barrier_dissemination(rounds: float, L: float, o: float, g: float) -> float:
     """Barrier by dissemination: in each of ⌈log₂P⌉ rounds every process notifies one other.
 
     T = k max(g, L + 2 o), as in LogP. Where g > L + 2 o it counts the gap after the last message too, for which nobody
     waits.
     """
-    return math.ceil(math.log2(processes)) * max(g, L + 2.0 * o)
+    return rounds * max(g, L + 2.0 * o)
 
 
-@formula
-def barrier_dissemination_printed(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def barrier_dissemination_printed(rounds: float, L: float, o: float, g: float) -> float:
     """Barrier by dissemination, with the formula as printed in the paper.
 
     T = k (L + o + g). March 2009, Table 4: the gap stands for the overhead of the receiver. The same as
     `barrier_dissemination` for g = o.
     """
-    return math.ceil(math.log2(processes)) * (L + o + g)
+    return rounds * (L + o + g)
 
 
-@formula
+@closed_form
 def barrier_recursive_doubling(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+    processes: float, whole_rounds: float, power: float, L: float, o: float, g: float
 ) -> float:
     """Barrier by recursive doubling: pairs at distance 1, 2, 4, ... notify each other.
 
     T = (log₂P − 1) max(g, L + 2 o) + L + 2 o; with k = ⌊log₂P⌋ where P is no power of two, k max(g, L + 2 o) + 2 (L + 2
     o). Processes beyond a power of two tell a partner before, and are told after.
     """
-    if processes < 2.0:
-        return 0.0
-    rounds = math.floor(math.log2(processes))
-    if 2.0**rounds < processes:
-        return rounds * max(g, L + 2.0 * o) + 2.0 * (L + 2.0 * o)
-    return (rounds - 1.0) * max(g, L + 2.0 * o) + L + 2.0 * o
+    if power < processes:
+        return whole_rounds * max(g, L + 2.0 * o) + 2.0 * (L + 2.0 * o)
+    return (whole_rounds - 1.0) * max(g, L + 2.0 * o) + L + 2.0 * o
 
 
-@formula
-def barrier_binomial(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def barrier_binomial(rounds: float, L: float, o: float) -> float:
     """Barrier: up a binomial tree and down again.
 
     T = 2 k (L + 2 o). A reduction and a broadcast of nothing.
     """
-    return 2.0 * math.ceil(math.log2(processes)) * (L + 2.0 * o)
+    return 2.0 * rounds * (L + 2.0 * o)
 
 
-@formula
-def linear(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def linear(train: float) -> float:
     """Messages from the root to each process in turn, or from each process to the root.
 
     T = (P − 2) a(m) + x(m). LogGP's train of messages, with many receivers or many senders.
     """
-    if processes < 2.0:
-        return 0.0
-    rest = (max(message_size, 1.0) - 1.0) * G
-    return (processes - 2.0) * max(o, g + rest) + L + 2.0 * o + rest
+    return train
 
 
-@formula
-def bcast_binomial(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def bcast_binomial(rounds: float, message: float) -> float:
     """Broadcast down a binomial tree: each round doubles the number of processes that have the message.
 
     T = k (L + 2 o + (m − 1) G). March 2009, Table 4.
     """
-    rest = (max(message_size, 1.0) - 1.0) * G
-    return math.ceil(math.log2(processes)) * (L + 2.0 * o + rest)
+    return rounds * message
 
 
-@formula
+@closed_form
 def bcast_binary(
-    processes: float,
-    message_size: float,
-    L: float,
-    o: float,
-    g: float,
-    G: float,
-    memory_copy: float,
-    reduction: float,
-    segment_size: float,
+    processes: float, pieces: float, whole_rounds: float, apart: float, rest: float, L: float, o: float
 ) -> float:
     """Broadcast down a binary tree, pipelined in segments.
 
     T = ⌊log₂P⌋ (a(s) + x(s)) + (⌈m/s⌉ − 1) max(2 a(s), 3 o), s = min(m, segment_size). A piece is sent twice and
     received once. The path that goes to the second child everywhere is the longest.
     """
-    if processes < 2.0:
-        return 0.0
-    pieces = max(1.0, math.ceil(message_size / segment_size))
-    rest = (max(min(message_size, segment_size), 1.0) - 1.0) * G
-    apart = max(o, g + rest)
     if processes < 3.0:
         return (pieces - 1.0) * apart + L + 2.0 * o + rest
-    depth = math.floor(math.log2(processes))
     busy = 3.0 * o if processes > 3.0 else 2.0 * o
-    return depth * (apart + L + 2.0 * o + rest) + (pieces - 1.0) * max(2.0 * apart, busy)
+    return whole_rounds * (apart + L + 2.0 * o + rest) + (pieces - 1.0) * max(2.0 * apart, busy)
 
 
-@formula
-def bcast_chain(
-    processes: float,
-    message_size: float,
-    L: float,
-    o: float,
-    g: float,
-    G: float,
-    memory_copy: float,
-    reduction: float,
-    segment_size: float,
-) -> float:
+@closed_form
+def bcast_chain(processes: float, pieces: float, message: float, rest: float, o: float, g: float) -> float:
     """Broadcast along a chain of all processes, pipelined in segments.
 
     T = (P − 1) x(s) + (⌈m/s⌉ − 1) max(2 o, a(s)), s = min(m, segment_size); max(o, a(s)) for P = 2. A process in the
     middle receives a piece and sends it on, 2 o of its time.
     """
-    if processes < 2.0:
-        return 0.0
-    pieces = max(1.0, math.ceil(message_size / segment_size))
-    rest = (max(min(message_size, segment_size), 1.0) - 1.0) * G
     busy = 2.0 * o if processes > 2.0 else o
-    return (processes - 1.0) * (L + 2.0 * o + rest) + (pieces - 1.0) * max(busy, g + rest)
+    return (processes - 1.0) * message + (pieces - 1.0) * max(busy, g + rest)
 
 
-@formula
-def bcast_scatter_ring(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def bcast_scatter_ring(processes: float, message_size: float, rounds: float, L: float, o: float, G: float) -> float:
     """Broadcast by a binomial scatter, then an allgather around a ring (BT/R).
 
     T = (k + P − 1) (L + 2 o) + 2 (P − 1)/P m G. March 2009, Table 4, "Scatter + Gather". It leaves out that the first
     byte of a message costs no G: (k + P − 1) G.
     """
-    rounds = math.ceil(math.log2(processes))
     return (rounds + processes - 1.0) * (L + 2.0 * o) + 2.0 * (processes - 1.0) / processes * message_size * G
 
 
-@formula
+@closed_form
 def bcast_scatter_recursive_doubling(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+    processes: float, message_size: float, rounds: float, L: float, o: float, G: float
 ) -> float:
     """Broadcast by a binomial scatter, then an allgather by recursive doubling (BT/RD).
 
     T = 2 k (L + 2 o) + 2 (P − 1)/P m G. Missing in March 2009, Table 4. It leaves out that the first byte of a message
     costs no G: 2 k G.
     """
-    rounds = math.ceil(math.log2(processes))
     return 2.0 * rounds * (L + 2.0 * o) + 2.0 * (processes - 1.0) / processes * message_size * G
 
 
-@formula
-def reduce_linear(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def reduce_linear(processes: float, message_size: float, train: float, reduction: float) -> float:
     """Reduce in the root: every process sends to it, and it combines.
 
     T = (P − 2) a(m) + x(m) + (P − 1) γ m. The root combines when it has all.
     """
-    if processes < 2.0:
-        return 0.0
-    rest = (max(message_size, 1.0) - 1.0) * G
-    return (processes - 2.0) * max(o, g + rest) + L + 2.0 * o + rest + (processes - 1.0) * reduction * message_size
+    return train + (processes - 1.0) * reduction * message_size
 
 
-@formula
-def reduce_binomial(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def reduce_binomial(message_size: float, rounds: float, message: float, reduction: float) -> float:
     """Reduce up a binomial tree.
 
     T = k (x(m) + γ m). A broadcast backwards, with a reduction after each message.
     """
-    rest = (max(message_size, 1.0) - 1.0) * G
-    return math.ceil(math.log2(processes)) * (L + 2.0 * o + rest + reduction * message_size)
+    return rounds * (message + reduction * message_size)
 
 
-@formula
+@closed_form
 def reduce_scatter_gather(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+    processes: float,
+    message_size: float,
+    whole_rounds: float,
+    power: float,
+    message: float,
+    L: float,
+    o: float,
+    G: float,
+    reduction: float,
 ) -> float:
     """Reduce by recursive halving (reduce-scatter), then a gather up a binomial tree.
 
@@ -247,35 +233,38 @@ def reduce_scatter_gather(
     of two. Both phases send m/2, m/4, ..., m/2^k bytes (Rabenseifner). Processes beyond a power of two hand theirs to a
     partner before.
     """
-    rounds = math.floor(math.log2(processes))
-    power = 2.0**rounds
     volume = (power - 1.0) / power * message_size
-    time = 2.0 * rounds * (L + 2.0 * o) + 2.0 * max(volume - rounds, 0.0) * G + volume * reduction
+    time = 2.0 * whole_rounds * (L + 2.0 * o) + 2.0 * max(volume - whole_rounds, 0.0) * G + volume * reduction
     if power < processes:
-        time += L + 2.0 * o + (max(message_size, 1.0) - 1.0) * G + message_size * reduction
+        time += message + message_size * reduction
     return time
 
 
-@formula
+@closed_form
 def allreduce_recursive_doubling(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+    processes: float, message_size: float, whole_rounds: float, power: float, message: float, reduction: float
 ) -> float:
     """Allreduce by recursive doubling: pairs at distance 1, 2, 4, ... exchange the vector and combine.
 
     T = log₂P (x(m) + γ m); with k = ⌊log₂P⌋ where P is no power of two, (k + 1) (x(m) + γ m) + x(m). Processes beyond a
     power of two give theirs to a partner before, and get the result after.
     """
-    rest = (max(message_size, 1.0) - 1.0) * G
-    rounds = math.floor(math.log2(processes))
-    message = L + 2.0 * o + rest
-    if 2.0**rounds < processes:
-        return (rounds + 1.0) * (message + reduction * message_size) + message
-    return rounds * (message + reduction * message_size)
+    if power < processes:
+        return (whole_rounds + 1.0) * (message + reduction * message_size) + message
+    return whole_rounds * (message + reduction * message_size)
 
 
-@formula
+@closed_form
 def allreduce_reduce_scatter_allgather(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+    processes: float,
+    message_size: float,
+    whole_rounds: float,
+    power: float,
+    message: float,
+    L: float,
+    o: float,
+    G: float,
+    reduction: float,
 ) -> float:
     """Allreduce by recursive halving (reduce-scatter), then recursive doubling (allgather).
 
@@ -283,114 +272,86 @@ def allreduce_reduce_scatter_allgather(
     of two. Both phases send m/2, m/4, ..., m/2^k bytes (Rabenseifner). Processes beyond a power of two hand theirs to a
     partner before, and get the result after.
     """
-    rounds = math.floor(math.log2(processes))
-    power = 2.0**rounds
     volume = (power - 1.0) / power * message_size
-    time = 2.0 * rounds * (L + 2.0 * o) + 2.0 * max(volume - rounds, 0.0) * G + volume * reduction
+    time = 2.0 * whole_rounds * (L + 2.0 * o) + 2.0 * max(volume - whole_rounds, 0.0) * G + volume * reduction
     if power < processes:
-        time += 2.0 * (L + 2.0 * o + (max(message_size, 1.0) - 1.0) * G) + message_size * reduction
+        time += 2.0 * message + message_size * reduction
     return time
 
 
-@formula
-def allreduce_linear(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def allreduce_linear(processes: float, message_size: float, train: float, reduction: float) -> float:
     """Allreduce in rank 0: every process sends to it, it combines, and sends to every process.
 
     T = 2 (P − 2) a(m) + 2 x(m) + (P − 1) γ m: `reduce_linear` and `linear`.
     """
-    numbers = (processes, message_size, L, o, g, G, memory_copy, reduction)
-    return reduce_linear(*numbers) + linear(*numbers)
+    return train + (processes - 1.0) * reduction * message_size + train
 
 
-@formula
-def allreduce_ring(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def allreduce_ring(processes: float, message_size: float, L: float, o: float, G: float, reduction: float) -> float:
     """Allreduce around a ring: reduce-scatter, then allgather.
 
     T = 2 (P − 1) x(m/P) + (P − 1)/P m γ. P − 1 rounds with a reduction, then P − 1 without.
     """
-    if processes < 2.0:
-        return 0.0
     rest = (max(message_size / processes, 1.0) - 1.0) * G
     return 2.0 * (processes - 1.0) * (L + 2.0 * o + rest) + (processes - 1.0) / processes * message_size * reduction
 
 
-@formula
-def allreduce_reduce_broadcast(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def allreduce_reduce_broadcast(message_size: float, rounds: float, message: float, reduction: float) -> float:
     """Allreduce up a binomial tree (reduce), then down it (broadcast).
 
     T = k (2 x(m) + γ m): `reduce_binomial` and `bcast_binomial`.
     """
-    rest = (max(message_size, 1.0) - 1.0) * G
-    return math.ceil(math.log2(processes)) * (2.0 * (L + 2.0 * o + rest) + reduction * message_size)
+    return rounds * (2.0 * message + reduction * message_size)
 
 
-@formula
-def blocks_binomial(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def blocks_binomial(processes: float, message_size: float, rounds: float, L: float, o: float, G: float) -> float:
     """Gather up or scatter down a binomial tree, each message with the blocks of a whole subtree.
 
     T = k (L + 2 o) + ((P − 1) m − k) G. Messages of m, 2 m, 4 m, ... bytes; so has an allgather by recursive doubling.
     """
-    rounds = math.ceil(math.log2(processes))
     return rounds * (L + 2.0 * o) + max((processes - 1.0) * message_size - rounds, 0.0) * G
 
 
-@formula
-def exchanges(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def exchanges(processes: float, message: float, rest: float, g: float) -> float:
     """P − 1 rounds, in each of which every process sends one block and receives one.
 
     T = (P − 2) max(g + (m − 1) G, x(m)) + x(m). An allgather around a ring, or an alltoall between pairs.
     """
-    if processes < 2.0:
-        return 0.0
-    rest = (max(message_size, 1.0) - 1.0) * G
-    message = L + 2.0 * o + rest
     return (processes - 2.0) * max(g + rest, message) + message
 
 
-@formula
+@closed_form
 def allgather_bruck(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+    processes: float, message_size: float, rounds: float, L: float, o: float, G: float, memory_copy: float
 ) -> float:
     """Allgather by Bruck: blocks from distance 1, 2, 4, ..., then a rotation in memory.
 
     T = k (L + 2 o) + ((P − 1) m − k) G + δ P m. Any P: the last message has the blocks that are missing. δ P m: blocks
     lie in order from a process's own on, and are copied to their places.
     """
-    rounds = math.ceil(math.log2(processes))
     wire = max((processes - 1.0) * message_size - rounds, 0.0) * G
-    copied = memory_copy * processes * message_size if processes > 1.0 else 0.0
-    return rounds * (L + 2.0 * o) + wire + copied
+    return rounds * (L + 2.0 * o) + wire + memory_copy * processes * message_size
 
 
-@formula
+@closed_form
 def allgather_neighbor_exchange(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+    processes: float, message_size: float, message: float, L: float, o: float, G: float
 ) -> float:
     """Allgather by neighbour exchange: the newest blocks alternately to the left and to the right neighbour.
 
     T = x(m) + (P/2 − 1) x(2 m). For an even P.
     """
-    if processes < 2.0:
-        return 0.0
-    rest = (max(message_size, 1.0) - 1.0) * G
     double = (max(2.0 * message_size, 1.0) - 1.0) * G
-    return L + 2.0 * o + rest + (processes / 2.0 - 1.0) * (L + 2.0 * o + double)
+    return message + (processes / 2.0 - 1.0) * (L + 2.0 * o + double)
 
 
-@formula
-def alltoall_linear(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def alltoall_linear(processes: float, train: float, o: float) -> float:
     """Alltoall with all messages at once.
 
     T = max((P − 2) a(m) + x(m), 2 (P − 1) o). March 2009, Table 4, prints L + 2 o + (m − 1) G + 2 (P − 1) G, which has
@@ -401,46 +362,42 @@ def alltoall_linear(
     max(a(m), 2 o), 1.5 times as much at most. One also reads (P − 1) g + 2 o for m = 1 and g ≥ 2 o: right for L = g
     only, as the last message is under way for L, not for g.
     """
-    if processes < 2.0:
-        return 0.0
-    rest = (max(message_size, 1.0) - 1.0) * G
-    return max((processes - 2.0) * max(o, g + rest) + L + 2.0 * o + rest, 2.0 * (processes - 1.0) * o)
+    return max(train, 2.0 * (processes - 1.0) * o)
 
 
-@formula
-def alltoall_pairwise(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def alltoall_pairwise(processes: float, rest: float, L: float, o: float, g: float) -> float:
     """Alltoall by pairwise exchange: in each of P − 1 rounds every process exchanges with one other.
 
     T = (P − 1) (L + o + (m − 1) G + g). March 2009, Table 4: the gap stands for the overhead of the receiver; without
     that, `exchanges`.
     """
-    if processes < 2.0:
-        return 0.0
-    rest = (max(message_size, 1.0) - 1.0) * G
     return (processes - 1.0) * (L + o + rest + g)
 
 
-@formula
+@closed_form
 def alltoall_bruck(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+    processes: float, message_size: float, rounds: float, L: float, o: float, g: float, G: float, memory_copy: float
 ) -> float:
     """Alltoall by Bruck: in each of ⌈log₂P⌉ rounds half of all blocks go to one process.
 
     T = k (o + (P m/2 − 1) G + δ P m/2 + max(g, L + o)) + δ P m. March 2009, Table 4; the printed parenthesis multiplies
     o by G. δ P m/2: the blocks to send are packed; δ P m: all blocks are turned.
     """
-    if processes < 2.0:
-        return 0.0
-    rounds = math.ceil(math.log2(processes))
     half = processes * message_size / 2.0
     return rounds * (o + (max(half, 1.0) - 1.0) * G + memory_copy * half + max(g, L + o)) + 2.0 * memory_copy * half
 
 
-@formula
+@closed_form
 def reduce_scatter_block_recursive_halving(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+    processes: float,
+    message_size: float,
+    whole_rounds: float,
+    power: float,
+    L: float,
+    o: float,
+    G: float,
+    reduction: float,
 ) -> float:
     """Reduce-scatter by recursive halving: pairs at distance P/2, P/4, ... exchange half of the rest and combine.
 
@@ -449,55 +406,43 @@ def reduce_scatter_block_recursive_halving(
     beyond a power of two hand theirs to a partner before, and get the result after. The halves then have up to twice as
     many blocks.
     """
-    rounds = math.floor(math.log2(processes))
-    power = 2.0**rounds
     volume = (power - 1.0) * message_size
     time = 0.0
     if power < processes:
         volume = 2.0 * volume
         ends = max(processes * message_size, 1.0) - 1.0 + max(message_size, 1.0) - 1.0
         time = 2.0 * (L + 2.0 * o) + ends * G + processes * message_size * reduction
-    return time + rounds * (L + 2.0 * o) + max(volume - rounds, 0.0) * G + volume * reduction
+    return time + whole_rounds * (L + 2.0 * o) + max(volume - whole_rounds, 0.0) * G + volume * reduction
 
 
-@formula
+@closed_form
 def exchanges_reducing(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
+    processes: float, message_size: float, message: float, rest: float, g: float, reduction: float
 ) -> float:
     """P − 1 rounds, in each of which every process sends one block, receives one and combines it.
 
     T = (P − 2) max(g + (m − 1) G, x(m) + γ m) + x(m) + γ m. A reduce_scatter_block, around a ring or between pairs.
     """
-    if processes < 2.0:
-        return 0.0
-    rest = (max(message_size, 1.0) - 1.0) * G
-    message = L + 2.0 * o + rest
     work = message_size * reduction
     return (processes - 2.0) * max(g + rest, message + work) + message + work
 
 
-@formula
-def scan_linear(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def scan_linear(processes: float, message_size: float, message: float, reduction: float) -> float:
     """Scan along a chain: each process combines its part and sends the result to the next.
 
     T = (P − 1) (x(m) + γ m).
     """
-    rest = (max(message_size, 1.0) - 1.0) * G
-    return (processes - 1.0) * (L + 2.0 * o + rest + reduction * message_size)
+    return (processes - 1.0) * (message + reduction * message_size)
 
 
-@formula
-def scan_recursive_doubling(
-    processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
-) -> float:
+@closed_form
+def scan_recursive_doubling(message_size: float, rounds: float, message: float, reduction: float) -> float:
     """Scan by recursive doubling: pairs at distance 1, 2, 4, ... exchange their partial results.
 
     T = k (x(m) + 2 γ m). What came is added to the sum of all known, and where it is from below to the result, too.
     """
-    rest = (max(message_size, 1.0) - 1.0) * G
-    return math.ceil(math.log2(processes)) * (L + 2.0 * o + rest + 2.0 * reduction * message_size)
+    return rounds * (message + 2.0 * reduction * message_size)
 
 
 class ClosedForm(NamedTuple):
