@@ -200,7 +200,7 @@ class Suite:
         language, _, leaf = directory.partition("/")
         files, macros = special.get(name, ([f"{name}{SUFFIXES.get(language, '.c')}"], []))
         paths = [folder / file for file in files]
-        if leaf:  # sources in C are shared with the tests of the other Fortran interfaces
+        if leaf and language in SUFFIXES:  # sources in C are shared with the tests of the other Fortran interfaces
             folders = [folder, self.folder(f"f90/{leaf}"), self.folder(f"f77/{leaf}")]
             paths = [next((place / file for place in folders if (place / file).exists()), Path(file)) for file in files]
         if any(path.suffix in SUFFIXES.values() for path in paths):

@@ -13,6 +13,11 @@ static int told_tag;
 void act_collective(int tag, uint64_t call) { told_tag = tag, online_free(world, call); }
 void define_communicator(uint64_t call) { online_free(world, call); }
 void progress(void) {}
+void begin_batch(void) {}
+uint64_t end_batch(void) { return 0; }
+bool is_batch_over(uint64_t batch) { return batch == 0; }
+void wait_for_batch(uint64_t batch) { (void)batch; }
+void await_change(double seconds) { (void)seconds; }
 
 static struct group *pair(void) {
     struct group *group = malloc(sizeof *group + 2 * sizeof(int));

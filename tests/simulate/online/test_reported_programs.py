@@ -1,7 +1,7 @@
 """Programs that ran otherwise under mpiexec: the smallest case of each kind."""
 
 import pytest
-from support.simulated_runs import simulable_program, simulate
+from support.simulated_runs import simulable_program, simulate, simulate_script
 
 pytestmark = [pytest.mark.mpi, pytest.mark.simulated]
 
@@ -10,8 +10,11 @@ def in_c(body):
     """Return a program that has its rank and the number of ranks."""
     return f"""
 #include <mpi.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 int main(int argc, char **argv) {{
     int rank, size;
     MPI_Init(&argc, &argv);
@@ -72,3 +75,100 @@ def test_a_synchronous_send_to_oneself_ends_with_its_receive(tmp_path):
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     MPI_Finalize();""", "--compute", "0", processes=1)  # fmt: skip
     assert "complete: 1, the one of tag 1\n" in done.stdout, done.stderr
+
+
+def test_threads_on_two_communicators_wait_in_any_order(tmp_path):
+    program = """
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+static MPI_Comm communicators[2];
+static void *work(void *place) {
+    const int own = (int)(long)place, one = 1;
+    int sum = 0;
+    MPI_Comm copy;
+    MPI_Win window;
+    for (int i = 0; i < 3; i++) MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, communicators[own]);
+    MPI_Comm_dup(communicators[own], &copy);
+    MPI_Win_create(&sum, own ? sizeof sum : 0, 1, MPI_INFO_NULL, copy, &window);
+    MPI_Win_fence(0, window);
+    MPI_Win_free(&window);
+    MPI_Comm_free(&copy);
+    if (sum != 4) printf("wrong sum: %d\\n", sum);
+    return NULL;
+}
+int main(int argc, char **argv) {
+    int provided, rank;
+    pthread_t threads[2];
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < 2; i++) MPI_Comm_dup(MPI_COMM_WORLD, &communicators[i]);
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, work, (void *)(long)(rank % 2 ? 1 - i : i));
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    MPI_Finalize();
+}
+"""
+    done = simulate("--", str(simulable_program(tmp_path, program)), processes=4)
+    assert done.returncode == 0, done.stderr
+    assert "wrong" not in done.stdout
+
+
+SLEEPING = """
+import select, time
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+if comm.rank == 1:
+    begin = time.monotonic()
+    time.sleep(30)
+    select.select([], [], [], 10)
+    poll = select.poll()
+    poll.poll(5000)
+    print("took", time.monotonic() - begin < 30)
+comm.Barrier()
+if comm.rank == 0:
+    print("at", round(MPI.Wtime(), 1))
+"""
+
+
+def test_sleeping_takes_simulated_time(tmp_path):
+    done = simulate_script(tmp_path, SLEEPING, processes=2)
+    assert {"took True", "at 45.0"} <= {*done.stdout.splitlines()}, done.stdout + done.stderr
+
+
+def test_sleeping_in_c_takes_simulated_time(tmp_path):
+    done = run_c(tmp_path, """
+    const double begin = MPI_Wtime();
+    sleep(7);
+    usleep(500000);
+    nanosleep(&(struct timespec){2, 0}, NULL);
+    poll(NULL, 0, 500);
+    if (rank == 0) printf("at %.1f\\n", MPI_Wtime() - begin);
+    MPI_Finalize();""", processes=1)  # fmt: skip
+    assert "at 10.0\n" in done.stdout, done.stderr
+
+
+WAITING_OUTSIDE = """
+import os, time
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+if comm.rank == 0:
+    while not os.path.exists("flag"):
+        time.sleep(0.05)
+    os.mkfifo("pipe")
+    comm.send(None, 1)
+    print("read", open("pipe").read())
+else:
+    open("flag", "w").close()
+    comm.recv(source=0)
+    open("pipe", "w").write("from rank 1")
+comm.Barrier()
+"""
+
+
+def test_ranks_that_wait_outside_mpi_let_others_go_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = simulate_script(tmp_path, WAITING_OUTSIDE, processes=2)
+    assert "read from rank 1\n" in done.stdout, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if "waits outside MPI" in line]
+    assert "rank 0" in line
+    assert "script.py:9" in line

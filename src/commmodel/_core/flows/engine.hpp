@@ -300,6 +300,7 @@ class Engine final : public Answers {
             message.stage = SENT;
             message.order = order_++;
             matching_.keep_message(operation.peer, peer.unmatched, index);
+            changes_ += message.awaits_receive;
             if (message.awaits_receive && peer.doing == AWAITING) awake(operation.peer);
         }
         if (message.awaits_receive && goes_in_order(message)) {
@@ -472,6 +473,7 @@ class Engine final : public Answers {
     void arrive(int32_t index) {
         Message &message = messages_[index];
         message.arrived = true;
+        ++changes_;
         land(message.source);
         land(message.destination);
         if (run_.records) {
@@ -509,6 +511,7 @@ class Engine final : public Answers {
     }
 
     void complete(int32_t rank, int32_t waiter, double overhead) {
+        ++changes_;
         Rank &process = ranks_[rank];
         if (waiter == BLOCKING) {
             make_ready(rank);
@@ -569,6 +572,8 @@ class Engine final : public Answers {
     void withdraw(int32_t rank);
     void report(const Message &message);
     double now() const override { return now_; }
+    double buffered_limit() const override { return std::max(protocol_.eager_limit, protocol_.detached_limit); }
+    int64_t changes() const override { return changes_; }
     bool is_done(int32_t rank, int32_t request) const override;
     bool find_message(int32_t rank, int32_t &source, int32_t &tag) const override;
 
@@ -608,7 +613,7 @@ class Engine final : public Answers {
     std::vector<int32_t> sending_;  // flows of each host, where it has one queue for all of them
     const int32_t *hosts_;
     double now_ = 0.0;
-    int64_t order_ = 0, flows_ = 0, varied_ = 0;
+    int64_t order_ = 0, flows_ = 0, varied_ = 0, changes_ = 0;
 };
 
 }  // namespace commmodel

@@ -24,8 +24,9 @@ class Pump final : public Live {
     struct Calls {
         void *context = nullptr;
         bool (*start)(void *context, int32_t rank) = nullptr;  // a rank's process
-        bool (*look)(void *context, int32_t rank) = nullptr;   // after the ranks, while one runs
-        bool (*end)(void *context, int32_t rank) = nullptr;    // wait for the end of a rank that has finalized MPI
+        // After the ranks, while one runs; and whether that waits outside MPI.
+        bool (*look)(void *context, int32_t rank, bool *waits) = nullptr;
+        bool (*end)(void *context, int32_t rank) = nullptr;  // wait for the end of a rank that has finalized MPI
         // The operations of a rank's collective under a number, or the next of the last one under it where there is no
         // call; `rest`: more may come.
         bool (*expand)(void *context, int32_t number, int32_t rank, int32_t tag, const online_call *call,
@@ -33,7 +34,8 @@ class Pump final : public Live {
     };
 
     Pump(int32_t ranks, int descriptor)
-        : expansions_(static_cast<size_t>(ranks)), names_(static_cast<size_t>(ranks), 2 * EXPANDED_NAMES) {
+        : pauses_(static_cast<size_t>(ranks), Operation{SLEEP, NONE, NONE, NONE, 1e-9 * WAIT_OUTSIDE}),
+          expansions_(static_cast<size_t>(ranks)), names_(static_cast<size_t>(ranks), 2 * EXPANDED_NAMES) {
         for (int32_t rank = 0; rank < ranks; ++rank) cursors_.emplace_back(rank);
         tag_bits = TAG_BITS;
         const uint64_t size = sizeof(online_world) + sizeof(online_rank) * static_cast<uint64_t>(ranks);
@@ -73,6 +75,8 @@ class Pump final : public Live {
                 more_of_ring(shared, cursor, begin, count);
             } else if (shared.state == ONLINE_FINALIZED) {
                 return calls.end(calls.context, number);
+            } else if (is_outside(shared)) {
+                if (!wait_outside(answers, number, cursor, begin, count)) return false;
             } else if (!run(answers, number)) {
                 return false;
             }
@@ -303,10 +307,53 @@ class Pump final : public Live {
         count = number;
     }
 
+    static bool is_outside(online_rank &shared) {
+        const int32_t location = __atomic_load_n(&shared.location, __ATOMIC_ACQUIRE);
+        return location == ONLINE_TAKEN || location == ONLINE_RETURNING;
+    }
+
+    // A rank that waits outside MPI, without the turn: time passes for it as for us, until it is back.
+    bool wait_outside(const Answers &answers, int32_t rank, Cursor &cursor, const Operation *&begin, int64_t &count) {
+        online_rank &shared = world_->rank[rank];
+        if (__atomic_load_n(&shared.location, __ATOMIC_ACQUIRE) == ONLINE_RETURNING) {
+            __atomic_store_n(&shared.location, ONLINE_INSIDE, __ATOMIC_RELEASE);
+            return run(answers, rank);
+        }
+        const timespec pause = {0, WAIT_OUTSIDE};
+        nanosleep(&pause, nullptr);
+        bool waits;
+        if (!calls.look(calls.context, rank, &waits)) return false;
+        cursor.ring_count = 0;
+        begin = &pauses_[static_cast<size_t>(rank)];
+        count = 1;
+        return true;
+    }
+
+    // Take the turn of a rank that waits outside MPI; false where it has come back.
+    bool take_turn(int32_t rank) {
+        int32_t location = ONLINE_OUTSIDE;
+        return __atomic_compare_exchange_n(&world_->rank[rank].location, &location, ONLINE_TAKEN, false,
+                                           __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    }
+
+    // The next rank whose data have come gets the turn; false where there is none.
+    bool pass_turn() {
+        const int32_t next = world_->first_ready;
+        if (next == 0) return false;
+        online_rank &rank = world_->rank[next - 1];
+        world_->first_ready = rank.next_ready;
+        world_->running = next - 1;
+        rank.is_ahead = 1;
+        online_wake(&rank.turn);
+        return true;
+    }
+
     // Let a rank run, and those that get what they wait for, until all wait; false where the run has to stop.
     bool run(const Answers &answers, int32_t rank) {
         online_rank &shared = world_->rank[rank];
         world_->now = answers.now();
+        world_->changes = answers.changes();
+        world_->buffered_limit = answers.buffered_limit();
         world_->running = rank;
         shared.is_ahead = 0;
         if (shared.state == ONLINE_UNBORN) {
@@ -316,9 +363,13 @@ class Pump final : public Live {
             online_wake(&shared.turn);
         }
         while (!online_wait(&world_->simulator_turn, WAIT)) {
-            if (!calls.look(calls.context, world_->running)) return false;
+            bool waits = false;
+            if (!calls.look(calls.context, world_->running, &waits)) return false;
+            if (waits && take_turn(world_->running) && !pass_turn()) return true;
         }
-        return world_->rank[world_->running].state != ONLINE_ABORTED || calls.look(calls.context, world_->running);
+        bool waits;
+        return world_->rank[world_->running].state != ONLINE_ABORTED ||
+               calls.look(calls.context, world_->running, &waits);
     }
 
     void answer(const Answers &answers, int32_t rank) {
@@ -332,11 +383,13 @@ class Pump final : public Live {
         shared.question = ONLINE_NOTHING;
     }
 
+    static constexpr long WAIT_OUTSIDE = 1000000;                            // ns
     static constexpr long WAIT = 20000000;                                   // ns between two looks after the ranks
     static constexpr int32_t EXPANDED_NAMES = 1 << 25, LAST_NAME = 1 << 30;  // of requests in collectives
     static constexpr size_t MOST_REMEMBERED = size_t{1} << 26;               // bytes
     online_world *world_ = nullptr;
     std::vector<Cursor> cursors_;                                                      // of ranks and strands
+    std::vector<Operation> pauses_;                                                    // of ranks outside MPI
     std::deque<Queued> queue_;                                                         // strands that are to begin
     std::vector<std::unordered_map<std::string, std::vector<Operation>>> expansions_;  // of a rank's small collectives
     std::vector<int32_t> names_;  // of each rank, the next for requests of a collective that it has called before

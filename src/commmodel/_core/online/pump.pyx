@@ -53,7 +53,7 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
     cdef struct _Calls "commmodel::Pump::Calls":
         void *context
         cpp_bool (*start)(void *, int32_t) noexcept nogil
-        cpp_bool (*look)(void *, int32_t) noexcept nogil
+        cpp_bool (*look)(void *, int32_t, cpp_bool *) noexcept nogil
         cpp_bool (*end)(void *, int32_t) noexcept nogil
         cpp_bool (*expand)(
             void *, int32_t, int32_t, int32_t, const _Collective *, const Operation **, int64_t *, cpp_bool *
@@ -78,11 +78,11 @@ cdef cpp_bool _start(void *context, int32_t rank) noexcept with gil:
         return False
 
 
-cdef cpp_bool _look(void *context, int32_t rank) noexcept with gil:
+cdef cpp_bool _look(void *context, int32_t rank, cpp_bool *waits) noexcept with gil:
     pump = <Pump>context
     try:
         PyErr_CheckSignals()
-        pump.processes.look(rank, pump.state(rank))
+        waits[0] = pump.processes.look(rank, pump.state(rank))
         return True
     except BaseException as error:
         pump.raised = error
@@ -161,8 +161,8 @@ cdef class Pump:
     descriptor : int
         Of the file of the shared memory, empty so far.
     processes
-        ``start(rank)``, ``look(rank, state)`` and ``end(rank)`` start a rank's process, look after all of them, and
-        wait for the end of one.
+        ``start(rank)``, ``look(rank, state)`` and ``end(rank)`` start a rank's process, look after all of them and say
+        whether this one waits outside MPI, and wait for the end of one.
     collectives
         ``begin(number, rank, tag, fields)`` and ``next(number)`` return operations of a collective, and whether more
         may follow; the number is the rank's, or that of what it does beside its own operations. The fields are those

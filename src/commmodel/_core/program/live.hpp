@@ -11,6 +11,10 @@ namespace commmodel {
 class Answers {
   public:
     virtual double now() const = 0;
+    // How often anything has happened for which a rank may wait.
+    virtual int64_t changes() const = 0;
+    // Bytes of the largest message whose send ends without its receive.
+    virtual double buffered_limit() const = 0;
     // Whether a named request is complete.
     virtual bool is_done(int32_t rank, int32_t request) const = 0;
     // The first message that a probe of source and tag finds; these become the message's own.

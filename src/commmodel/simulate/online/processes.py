@@ -178,8 +178,8 @@ class Processes:
                 if name != b"ready":
                     self._codes[int(name)] = int(ended)
 
-    def look(self, rank: int, state: tuple[str, int, str]) -> None:
-        """Raise `RankEndedError` where a rank has ended before its time.
+    def look(self, rank: int, state: tuple[str, int, str]) -> bool:
+        """Return whether a rank waits outside MPI; raise `RankEndedError` where any has ended before its time.
 
         `rank` has the turn; its state is what it is, and its exit code and its words where it has called MPI_Abort.
         """
@@ -189,8 +189,6 @@ class Processes:
         self._poll()
         if self.watch is not None:
             self.watch.check(self._started)
-        if self.patience is not None:
-            self.patience.look(rank)
         for other, ended in self._codes.items():
             if ended and not self._may_return(other, ended):
                 raise _ended(other, ended)
@@ -199,6 +197,7 @@ class Processes:
                 f"rank {rank} ended without MPI_Finalize: does {os.path.basename(self._command[0])} call MPI?", 1
             )
         self._over.update({rank} & self._codes.keys())
+        return self.patience is not None and self.patience.look(rank)
 
     def end(self, rank: int) -> None:
         """Wait for the end of a rank that has finalized MPI."""

@@ -8,6 +8,7 @@
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/operations.h"
+#include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
 
 struct part {  // what a rank gives: one segment, or one for each other rank
@@ -322,6 +323,8 @@ static uint64_t describe_call(const struct collective *collective) {
 
 // ---- beginning and end
 
+static int call_beside_threads(const struct arguments *arguments);
+
 static int check_arguments(const struct arguments *arguments, const struct communicator *communicator) {
     if (communicator == NULL) return MPI_ERR_COMM;
     const int peer_count = peers(communicator)->size;
@@ -393,18 +396,21 @@ static int take_parts(struct collective *collective) {
     return collective->error;
 }
 
+static int call_alone(const struct arguments *arguments) {
+    struct collective *collective = new_collective(arguments, false);
+    start(collective);
+    act_now(collective);
+    const int error = take_parts(collective);
+    free_collective(collective);
+    return error;
+}
+
 int call_collective(const struct arguments *arguments) {
     if (is_of_neighbors(arguments->verb)) return neighbor_collective(arguments);
     enter(arguments->name);
     struct communicator *communicator = communicator_of(arguments->comm);
     int error = check_arguments(arguments, communicator);
-    if (error == MPI_SUCCESS) {
-        struct collective *collective = new_collective(arguments, false);
-        start(collective);
-        act_now(collective);
-        error = take_parts(collective);
-        free_collective(collective);
-    }
+    if (error == MPI_SUCCESS) error = has_threads() ? call_beside_threads(arguments) : call_alone(arguments);
     if (error != MPI_SUCCESS) error = fail(communicator, error);
     return leave_with(error);
 }
@@ -525,15 +531,29 @@ static const struct request_kind collective_requests = {
     .order = by_call,
 };
 
+static struct request *new_collective_request(const struct arguments *arguments, bool is_ordered_apart) {
+    struct request *request = new_request(&collective_requests, communicator_of(arguments->comm));
+    keep_communicator(request->communicator);
+    request->state = new_collective(arguments, is_ordered_apart);
+    return request;
+}
+
+// As a request, so that other threads go on meanwhile.
+static int call_beside_threads(const struct arguments *arguments) {
+    struct request *request = new_collective_request(arguments, false);
+    request->is_active = true;
+    begin_pending(request->state);
+    return wait_for(request, MPI_STATUS_IGNORE);
+}
+
 static int request_collective(const struct arguments *arguments, MPI_Request *handle, bool is_persistent) {
     if (is_of_neighbors(arguments->verb)) return request_neighbor_collective(arguments, handle, is_persistent);
     enter(arguments->name);
     struct communicator *communicator = communicator_of(arguments->comm);
     int error = check_arguments(arguments, communicator);
     if (error == MPI_SUCCESS) {
-        struct request *request = new_request(&collective_requests, communicator);
-        keep_communicator(communicator);
-        struct collective *collective = request->state = new_collective(arguments, true);
+        struct request *request = new_collective_request(arguments, true);
+        struct collective *collective = request->state;
         const bool significant = !has_root(arguments->verb) || is_root(collective);
         const size_t size = significant ? (size_t)peers(communicator)->size : 0;
         copy_arguments(collective, size, arguments->verb == REDUCE_SCATTER ? (size_t)size_of(communicator) : size);

@@ -5,6 +5,7 @@
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/operations.h"
+#include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
 
 struct shared_call {
@@ -180,6 +181,33 @@ int new_context(int ranks) {
     return context;
 }
 
+static void act_allreduce(struct communicator *communicator, uint64_t shared) {
+    const uint64_t allreduce = new_call(ALLREDUCE, 0, 0);
+    call_at(allreduce)->sent = 8;
+    act_on(communicator, shared, allreduce);
+}
+
+// Wait until all ranks have come.
+static void arrive(struct communicator *communicator, uint64_t call, bool is_timed) {
+    if (is_timed) act_allreduce(communicator, call);
+    for (bool has_yielded = false; !has_all_parts(call); has_yielded = true) {
+        if (has_yielded) progress();
+        if (has_yielded) act(AWAIT, -2, NONE, NONE, 1e-6);
+        yield();
+    }
+}
+
+static void arrive_beside_threads(struct communicator *communicator, uint64_t call, bool is_timed) {
+    if (is_ahead()) yield();
+    begin_batch();
+    if (is_timed) act_allreduce(communicator, call);
+    const uint64_t batch = end_batch();
+    progress();
+    for (bool is_over; yield(), is_over = batch == 0 || is_batch_over(batch), !is_over || !has_all_parts(call);)
+        await_change(is_over ? 1e-6 : 1.0 / 0.0);
+    if (batch != 0) wait_for_batch(batch);
+}
+
 void gather_all(struct communicator *communicator, const char *name, const void *contribution, int bytes,
                 void *contributions, int numbers[2], int count) {
     enter(name);
@@ -189,18 +217,8 @@ void gather_all(struct communicator *communicator, const char *name, const void 
     const uint64_t call = join_call(communicator, number, 0, DEFINITION, part);
     const int size = ((struct shared_call *)online_at(world, call))->size;
     if (numbers != NULL) make_numbers(call, count, numbers);
-    if (size > 1 && communicator->remote == NULL) {
-        const uint64_t allreduce = new_call(ALLREDUCE, 0, 0);
-        call_at(allreduce)->sent = 8;
-        act_on(communicator, call, allreduce);
-    }
-    bool yielded = false;
-    while (((struct shared_call *)online_at(world, call))->arrival_count < size) {
-        if (yielded) progress();
-        if (yielded) act(AWAIT, -2, NONE, NONE, 1e-6);
-        yield();
-        yielded = true;
-    }
+    const bool is_timed = size > 1 && communicator->remote == NULL;
+    has_threads() ? arrive_beside_threads(communicator, call, is_timed) : arrive(communicator, call, is_timed);
     for (int i = 0; i < size; i++)
         memcpy((char *)contributions + (size_t)i * (size_t)bytes, online_at(world, part_of(call, i)), (size_t)bytes);
     leave_call(call);

@@ -5,6 +5,7 @@
 #include "online/objects/info.h"
 #include "online/objects/topologies.h"
 #include "online/runtime/allocation.h"
+#include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
 
 // Give a new communicator its handle; it takes over the groups.
@@ -234,7 +235,9 @@ static int of_group(const char *call, struct communicator *parent, struct group 
                     int64_t number, MPI_Comm *newcomm) {
     *newcomm = MPI_COMM_NULL;
     if (rank_in(group, my_rank) == NONE) return MPI_SUCCESS;
+    const bool is_held = hold_turn();
     const int communicator_number = join_group_call(text, number, group);
+    release_turn(is_held);
     struct communicator *members = new_communicator(keep_group(group), NULL, 0, communicator_number);
     int numbers[2];
     all_of(members, call, numbers, 0);

@@ -210,9 +210,11 @@ static int receive_beside_threads(void *buffer, MPI_Count count, MPI_Datatype da
 static int send(const char *name, int code, const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest,
                 int tag, MPI_Comm comm) {
     enter(name);
-    if (has_threads()) return leave_with(send_beside_threads(code, buffer, count, datatype, dest, tag, comm));
     struct request request;
     const int error = init_request(&request, &sends, buffer, count, datatype, dest, tag, comm);
+    if (error == MPI_SUCCESS && has_threads() &&
+        (code == SSEND || (double)volume(count, request.type) > world->buffered_limit))
+        return leave_with(send_beside_threads(code, buffer, count, datatype, dest, tag, comm));
     if (error == MPI_SUCCESS && dest != MPI_PROC_NULL) send_now(&request, code, NONE);
     return leave_with(error);
 }

@@ -4,6 +4,7 @@
 #include "online/objects/families.h"
 #include "online/objects/topologies.h"
 #include "online/runtime/allocation.h"
+#include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
 
 struct communicator *communicator_of(MPI_Comm handle) { return object_of(COMMUNICATOR, handle); }
@@ -116,8 +117,10 @@ EXPORT int MPI_Comm_free(MPI_Comm *comm) {
     if (*comm == MPI_COMM_WORLD || *comm == MPI_COMM_SELF) return fail(communicator, MPI_ERR_COMM);
     const int error = delete_attributes(*comm, &communicator->attributes);
     if (error != MPI_SUCCESS) return fail(communicator, error);
+    const bool is_held = hold_turn();
     drop_handle(COMMUNICATOR, *comm);
     drop_communicator(communicator);
+    release_turn(is_held);
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;
 }

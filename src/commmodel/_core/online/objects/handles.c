@@ -2,6 +2,7 @@
 #include "online/objects/handles.h"
 
 #include "online/runtime/allocation.h"
+#include "online/runtime/threads.h"
 
 static const int BASES[KINDS] = {
     [COMMUNICATOR] = (int)0x84000000, [GROUP] = (int)0x88000000,      [DATATYPE] = (int)0x8c000100,
@@ -23,20 +24,30 @@ struct fixed {  // an object that exists from the beginning
 static struct fixed fixed[KINDS][256];
 static int fixed_count[KINDS];
 
+// Other threads may look a handle up meanwhile, without the turn: what they read stays.
+static void widen(struct table *table) {
+    void **const old = table->objects;
+    const int room = table->room ? 2 * table->room : 64;
+    void **const objects = allocate(sizeof(void *) * (size_t)room);
+    if (table->room > 0) memcpy(objects, old, sizeof(void *) * (size_t)table->room);
+    table->free_indices = reallocate(table->free_indices, sizeof(int) * (size_t)room);
+    table->objects = objects;
+    table->room = room;
+    if (!has_threads()) free(old);
+}
+
 int new_handle(enum kind kind, void *object) {
     struct table *table = &tables[kind];
+    const bool is_held = hold_turn();
     int index;
     if (table->free_count > 0) {
         index = table->free_indices[--table->free_count];
     } else {
-        if (table->size == table->room) {
-            table->room = table->room ? 2 * table->room : 64;
-            table->objects = reallocate(table->objects, sizeof(void *) * (size_t)table->room);
-            table->free_indices = reallocate(table->free_indices, sizeof(int) * (size_t)table->room);
-        }
+        if (table->size == table->room) widen(table);
         index = table->size++;
     }
     table->objects[index] = object;
+    release_turn(is_held);
     return BASES[kind] + index;
 }
 
@@ -56,8 +67,10 @@ void drop_handle(enum kind kind, int handle) {
     struct table *table = &tables[kind];
     const unsigned index = (unsigned)handle - (unsigned)BASES[kind];
     if (index >= (unsigned)table->size) return;
+    const bool is_held = hold_turn();
     table->objects[index] = NULL;
     table->free_indices[table->free_count++] = (int)index;
+    release_turn(is_held);
 }
 
 void *next_object(enum kind kind, int *index) {

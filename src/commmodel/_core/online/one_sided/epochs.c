@@ -6,6 +6,7 @@
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/operations.h"
+#include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
 
 #define ALONE (-1)
@@ -71,6 +72,14 @@ static bool take(struct member *member, int type) {
     return true;
 }
 
+// Receive an empty message, while other threads go on.
+static void receive_signal(int source, int tag) {
+    if (!has_threads()) return act(RECV, source, tag, NONE, -1.0);
+    const int name = next_name();
+    act(IRECV, source, tag, name, -1.0);
+    await_named(1, &name);
+}
+
 static void acquire(struct window *window, int target, int type) {
     struct member *member = &window->shared->members[target];
     if (member->first_waiter == 0 && take(member, type)) return;
@@ -81,8 +90,8 @@ static void acquire(struct window *window, int target, int type) {
     else
         ((struct waiter *)online_at(world, member->last_waiter))->next = offset;
     member->last_waiter = offset;
-    act(RECV, NONE, window_tag(window, A_LOCK), NONE, -1.0);
-    yield();
+    receive_signal(NONE, window_tag(window, A_LOCK));
+    settle();
 }
 
 // Release a lock and grant it to waiting ranks.
@@ -233,7 +242,7 @@ EXPORT int MPI_Win_start(MPI_Group handle, int assert, MPI_Win win) {
         return fail_window(window, MPI_ERR_RMA_SYNC);
     enter("MPI_Win_start");
     for (int i = 0; i < group->size && !(assert &MPI_MODE_NOCHECK); i++)
-        act(RECV, group->ranks[i], window_tag(window, A_POST), NONE, -1.0);
+        receive_signal(group->ranks[i], window_tag(window, A_POST));
     settle();
     window->accessed = keep_group(group);
     return leave_with(MPI_SUCCESS);
@@ -252,7 +261,7 @@ EXPORT int MPI_Win_complete(MPI_Win win) {
 }
 
 static void end_exposure(struct window *window) {
-    for (int i = 0; i < window->exposed->size; i++) act(WAIT, NONE, NONE, window->completions[i], 0.0);
+    await_named(window->exposed->size, window->completions);
     settle();
     drop_group(window->exposed);
     window->exposed = NULL;

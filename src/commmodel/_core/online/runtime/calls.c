@@ -14,6 +14,7 @@ void enter(const char *name) {
     if (depth++ > 0) return;
     check_process(name);
     take_turn();
+    come_inside();
     call_name = name;
     this_rank->call_site = site = call_site(name);
     this_rank->calls++;
@@ -26,6 +27,17 @@ void leave(void) {
     restart_clock();
     leave_turn();
 }
+
+bool is_in_call(void) { return depth > 0; }
+
+void begin_call(void) {
+    depth++;
+    take_turn();
+    come_inside();
+    if (world->recorded_names == 0) charge();
+}
+
+void end_call(void) { leave(); }
 
 _Noreturn void missing(const char *name) {
     if (is_attached()) this_rank->call_site = call_site(name);

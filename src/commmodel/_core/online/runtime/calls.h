@@ -11,6 +11,10 @@ static inline int leave_with(int error) {
     leave();
     return error;
 }
+// The frame of both, also of what is no call of MPI: the rank is inside, and computation is charged.
+bool is_in_call(void);  // this thread
+void begin_call(void);
+void end_call(void);
 _Noreturn void missing(const char *name);  // a function that is not simulated
 
 struct thread_call {  // that a thread is in

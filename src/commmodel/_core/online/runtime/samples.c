@@ -2,6 +2,7 @@
 // commmodel.sampled, commmodel.shared_array and commmodel.h call.
 #include "online/runtime/allocation.h"
 #include "online/runtime/charges.h"
+#include "online/runtime/threads.h"
 
 struct sample {
     uint64_t next;
@@ -37,8 +38,10 @@ void check_outside_sample(const char *call) {
 // Whether the block has to run.
 EXPORT int commmodel_sample_begin(const char *site, int runs, int of_all, int skips) {
     if (!is_attached() || current_sample != NULL) return 1;
+    const bool is_held = hold_turn();
     charge();
     struct sample *sample = sample_of(of_all ? &world->samples : &of_rank, site);
+    release_turn(is_held);
     if (skips && sample->runs >= runs) {
         if (is_measured()) charge_seconds(sample->seconds / sample->runs);
         return 0;
@@ -51,6 +54,7 @@ EXPORT int commmodel_sample_begin(const char *site, int runs, int of_all, int sk
 
 EXPORT void commmodel_sample_end(void) {
     if (current_sample == NULL) return;
+    const bool is_held = hold_turn();
     double seconds = processor_seconds() - begin_seconds;
     if (current_sample->runs < most_runs) {
         current_sample->runs++;
@@ -61,11 +65,10 @@ EXPORT void commmodel_sample_end(void) {
     if (is_measured()) charge_seconds(seconds);
     current_sample = NULL;
     restart_clock();
+    release_turn(is_held);
 }
 
-// Memory that all ranks have that ask for as much at this site; zeros in the beginning. NULL where there is none.
-EXPORT void *commmodel_shared_memory(const char *site, size_t size) {
-    if (!is_attached()) return NULL;
+static void *shared_memory(const char *site, size_t size) {
     struct shared_block {
         uint64_t next, memory, size;
         char site[];
@@ -83,6 +86,15 @@ EXPORT void *commmodel_shared_memory(const char *site, size_t size) {
     strcpy(block->site, site);
     world->folded = offset;
     return online_at(world, memory);
+}
+
+// Memory that all ranks have that ask for as much at this site; zeros in the beginning. NULL where there is none.
+EXPORT void *commmodel_shared_memory(const char *site, size_t size) {
+    if (!is_attached()) return NULL;
+    const bool is_held = hold_turn();
+    void *const memory = shared_memory(site, size);
+    release_turn(is_held);
+    return memory;
 }
 
 EXPORT int commmodel_is_shared(const void *memory) {

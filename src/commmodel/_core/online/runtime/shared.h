@@ -30,6 +30,7 @@
 #define ONLINE_MEASURED 2         // ranks whose memory use is measured: the first may hold more than the others
 
 enum online_state { ONLINE_UNBORN, ONLINE_ALIVE, ONLINE_FINALIZED, ONLINE_ABORTED };
+enum online_location { ONLINE_OUTSIDE, ONLINE_INSIDE, ONLINE_TAKEN, ONLINE_RETURNING };
 enum online_question { ONLINE_NOTHING, ONLINE_DONE, ONLINE_MESSAGE };
 enum online_stage { ONLINE_PENDING, ONLINE_QUEUED, ONLINE_BEGUN, ONLINE_OVER };
 
@@ -83,8 +84,9 @@ struct online_recorded {  // of a rank
 };
 
 struct online_rank {
-    int32_t turn;   // futex
-    int32_t state;  // enum online_state
+    int32_t turn;      // futex
+    int32_t location;  // enum online_location, atomic: the simulator may take the turn of a rank that waits outside MPI
+    int32_t state;     // enum online_state
     int32_t exit_code;
     int32_t process;
     uint32_t calls;                    // of MPI that take time, so far
@@ -123,6 +125,8 @@ struct online_world {
     int32_t running;                  // the rank that has the turn
     int32_t first_ready, last_ready;  // queue of ranks, from 1 on, whose data have come
     double now;                       // simulated time of the rank that has the turn
+    int64_t changes;                  // so far, for which a rank may wait
+    double buffered_limit;            // bytes of the largest message whose send ends without its receive
     double compute_factor;            // simulated seconds of a second of computation
     uint64_t heap, free_blocks[ONLINE_CLASSES];
     uint64_t kept_bytes;                 // bytes of large free blocks whose pages are kept

@@ -7,8 +7,10 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <math.h>
 #include <pthread.h>
 
+#include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/turns.h"
@@ -19,20 +21,31 @@ static const double LONGEST_SLEEP = 1.0;  // s; a thread that sleeps longer coun
 static struct {
     pid_t thread;
     uint64_t change;
+    double until;  // simulated time
 } waiters[MOST];
 static int waiter_count;
 static uint64_t changes;  // so far; a waiting thread polls again after each
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-static bool may_be_several, are_several;
+static pthread_cond_t change = PTHREAD_COND_INITIALIZER;  // for all waiting threads but the first
+static double spin_patience = 0.1;  // s; then a thread that runs may be in a loop until another one has its message
+static bool may_be_several, are_several, is_any_thread;
 static _Thread_local bool has_turn;
 
 void allow_threads(bool are_allowed) { may_be_several = are_allowed; }
 
-void note_thread(void) { are_several = may_be_several; }
+void note_thread(void) {
+    are_several = may_be_several;
+    is_any_thread = true;
+}
+
+bool has_only_ranks_threads(void) { return are_several || !is_any_thread; }
 
 bool has_threads(void) { return are_several; }
 
-void note_change(void) { ++changes; }
+void note_change(void) {
+    ++changes;
+    if (waiter_count > 1) pthread_cond_broadcast(&change);
+}
 
 void take_turn(void) {
     if (!are_several) return;
@@ -40,9 +53,21 @@ void take_turn(void) {
     has_turn = true;
 }
 
+bool hold_turn(void) {
+    if (has_turn || (!are_several && is_inside())) return false;
+    take_turn();
+    come_inside();
+    return true;
+}
+
+void release_turn(bool is_held) {
+    if (is_held) leave_turn();
+}
+
 void leave_turn(void) {
+    if (waiter_count == 0) go_outside();
     if (!has_turn) return;
-    ++changes;
+    note_change();
     has_turn = false;
     pthread_mutex_unlock(&turn);
 }
@@ -76,20 +101,46 @@ static bool sleeps(pid_t thread, bool is_late) {
     return is_late || !sleeps_for_a_time(thread);
 }
 
-static bool all_others_wait(uint64_t change, bool is_late) {
+enum activity { GO_ON, MAY_SPIN, WAIT_TOO };
+
+// What the other threads do; `waited`: seconds of this machine that this one has waited so far.
+static enum activity look_at_others(uint64_t begin, double waited) {
     DIR *threads = opendir("/proc/self/task");
-    if (threads == NULL) return true;
+    if (threads == NULL) return WAIT_TOO;
     const pid_t self = gettid();
-    bool do_wait = true;
-    for (struct dirent *entry = readdir(threads); do_wait && entry != NULL; entry = readdir(threads)) {
+    enum activity activity = WAIT_TOO;
+    for (struct dirent *entry = readdir(threads); activity != GO_ON && entry != NULL; entry = readdir(threads)) {
         const pid_t thread = isdigit(entry->d_name[0]) ? atoi(entry->d_name) : self;
         if (thread == self) continue;
         int index = 0;
         while (index < waiter_count && waiters[index].thread != thread) ++index;
-        do_wait = index < waiter_count ? waiters[index].change == change : sleeps(thread, is_late);
+        if (index < waiter_count ? waiters[index].change == begin : sleeps(thread, waited > LONGEST_SLEEP)) continue;
+        activity = index == waiter_count && waited > spin_patience ? MAY_SPIN : GO_ON;
     }
     closedir(threads);
-    return do_wait;
+    return activity;
+}
+
+// Let other threads have the turn of the rank for a while; the first waiting one looks often, the others are told.
+static void let_others(long nanoseconds) {
+    if (waiters[0].thread == gettid()) {
+        pthread_mutex_unlock(&turn);
+        nanoseconds > 0 ? syscall(SYS_nanosleep, &(struct timespec){0, nanoseconds}, NULL) : sched_yield();
+        pthread_mutex_lock(&turn);
+        return;
+    }
+    struct timespec end;
+    syscall(SYS_clock_gettime, CLOCK_REALTIME, &end);
+    end.tv_nsec += nanoseconds;
+    if (end.tv_nsec >= 1000000000) ++end.tv_sec, end.tv_nsec -= 1000000000;
+    pthread_cond_timedwait(&change, &turn, &end);
+}
+
+// The first time to which a waiting thread wants to be woken.
+static double first_alarm(void) {
+    double first = INFINITY;
+    for (int i = 0; i < waiter_count; i++) first = fmin(first, waiters[i].until);
+    return first;
 }
 
 void await_change(double seconds) {
@@ -98,27 +149,62 @@ void await_change(double seconds) {
         return;
     }
     if (waiter_count == MOST) abort_all(2, "more than %d threads of rank %d wait in MPI", MOST, my_rank);
-    const uint64_t change = changes;
+    const uint64_t begin = changes;
     const pid_t self = gettid();
     const struct thread_call call = current_call();
     waiters[waiter_count].thread = self;
-    waiters[waiter_count++].change = change;
-    bool did_wait = false, goes_on = false;
-    double late = LONGEST_SLEEP;
-    for (long pause = 10000;; pause = pause < 1000000 ? 2 * pause : pause) {  // ns
-        pthread_mutex_unlock(&turn);
-        nanosleep(&(struct timespec){0, pause}, NULL);
-        late -= 1e-9 * (double)pause;
-        pthread_mutex_lock(&turn);
-        if (changes != change) break;
-        const bool do_wait = all_others_wait(change, late < 0.0);
-        goes_on = do_wait && did_wait;  // twice, as one may just have been woken
-        if (goes_on) break;
-        did_wait = do_wait;
+    waiters[waiter_count].until = last_turn() + seconds;
+    waiters[waiter_count++].change = begin;
+    enum activity activity = GO_ON, before = GO_ON;
+    double waited = 0.0;
+    for (long pause = 0; pause >= 0; pause = pause < 1000000 ? 2 * pause + 10000 : pause) {  // ns
+        let_others(pause);
+        waited += 1e-9 * (double)pause;
+        if (changes != begin) break;
+        activity = look_at_others(begin, waited);
+        if (activity != GO_ON && before != GO_ON) break;  // twice, as one may just have been woken
+        before = activity;
     }
+    const bool goes_on = changes == begin;
+    const double alarm = first_alarm();
     int index = 0;
     while (waiters[index].thread != self) ++index;
     waiters[index] = waiters[--waiter_count];
     set_call(call);
-    if (goes_on) act(AWAIT, -2, NONE, NONE, seconds);
+    if (!goes_on) return;
+    double limit = alarm - last_turn();
+    if (activity == MAY_SPIN) {  // or it computes: then time passes as it does here
+        limit = fmin(limit, waited);
+        spin_patience = fmax(1e-3, 0.5 * spin_patience);
+    }
+    act(AWAIT, -2, NONE, NONE, fmax(limit, 1e-9));
+    note_change();
+}
+
+void pass_time(double seconds) {
+    if (!has_turn) {
+        if (seconds > 0.0) add_time(SLEEP, seconds);
+        yield();
+        return;
+    }
+    if (is_ahead()) yield();
+    const double end = last_turn() + seconds;
+    for (double rest = seconds; rest > 0.0; rest = end - last_turn()) {
+        await_change(rest);
+        if (is_ahead()) yield();
+    }
+}
+
+void await_named(int count, const int *names) {
+    if (has_turn) {
+        bool *const done = allocate(sizeof(bool) * (size_t)(count + 1));
+        for (int open = count; open > 0;) {
+            ask_done(count, names, done);
+            open = 0;
+            for (int i = 0; i < count; i++) open += !done[i];
+            if (open > 0) await_change(INFINITY);
+        }
+        free(done);
+    }
+    for (int i = 0; i < count; i++) act(WAIT, NONE, NONE, names[i], 0.0);
 }

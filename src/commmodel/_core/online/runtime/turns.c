@@ -25,6 +25,24 @@ bool is_attached(void) { return is_rank; }
 
 double last_turn(void) { return turn_time; }
 
+bool is_copy(void) { return is_forked; }
+
+bool is_inside(void) { return __atomic_load_n(&this_rank->location, __ATOMIC_RELAXED) == ONLINE_INSIDE; }
+
+void come_inside(void) {
+    int32_t location = ONLINE_OUTSIDE;
+    if (__atomic_compare_exchange_n(&this_rank->location, &location, ONLINE_INSIDE, 0, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE) ||
+        location != ONLINE_TAKEN)
+        return;
+    __atomic_store_n(&this_rank->location, ONLINE_RETURNING, __ATOMIC_RELEASE);
+    while (!online_wait(&this_rank->turn, -1)) {
+    }
+    turn_time = world->now;
+}
+
+void go_outside(void) { __atomic_store_n(&this_rank->location, ONLINE_OUTSIDE, __ATOMIC_RELEASE); }
+
 static void note_fork(void) { is_forked = true; }
 
 void attach(void) {
@@ -43,6 +61,7 @@ void attach(void) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (kill(world->simulator, 0) != 0 && errno == ESRCH) _exit(1);  // it has ended before
     this_rank = &world->rank[my_rank];
+    come_inside();
     this_rank->state = ONLINE_ALIVE;
     is_rank = true;
     this_rank->process = getpid();
@@ -105,7 +124,7 @@ bool is_ahead(void) { return this_rank->head != this_rank->tail || this_rank->is
 
 void yield(void) {
     if (this_rank->memory == 0) note_memory();
-    if (is_ahead()) note_change();  // a question alone takes no time
+    const int64_t changes = world->changes;
     pass_turn();
     for (;;) {
         while (!online_wait(&this_rank->turn, -1)) {
@@ -114,5 +133,6 @@ void yield(void) {
         turn_hooks.serve();  // another rank has the turn
     }
     turn_time = world->now;
+    if (world->changes != changes || this_rank->is_ahead) note_change();
     turn_hooks.take_reports();
 }

@@ -35,6 +35,7 @@ void prepare_library(void) {
     make_basic_datatypes();
     make_basic_operations();
     make_first_communicators();
+    go_outside();
 }
 
 void end_without_world(void) {

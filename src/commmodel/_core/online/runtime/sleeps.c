@@ -1,0 +1,118 @@
+// Functions of the C library that wait for a time: it passes in the simulation, where others have the turn meanwhile.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+#include "online/runtime/calls.h"
+#include "online/runtime/charges.h"
+#include "online/runtime/threads.h"
+#include "online/runtime/turns.h"
+
+static const double SHORTEST_LOOK = 1e-6, SHARE_OF_WAIT = 0.1;  // s; between two looks at files, of the wait so far
+
+// Whether the rank may give its turn away here: it alone, and outside MPI.
+static bool is_simulated(void) {
+    return is_attached() && !is_copy() && this_rank->state == ONLINE_ALIVE && !is_in_call() && has_only_ranks_threads();
+}
+
+// A rank sleeps. Computation of a recording contains its sleep.
+static void sleep_for(double seconds) {
+    begin_call();
+    pass_time(world->recorded_names == 0 ? seconds : 0.0);
+    end_call();
+}
+
+static double seconds_of(const struct timespec *time) { return (double)time->tv_sec + 1e-9 * (double)time->tv_nsec; }
+
+static bool is_valid(const struct timespec *time) {
+    return time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < 1000000000;
+}
+
+#define NEXT(name)                 \
+    static __typeof__(name) *next; \
+    if (next == NULL) next = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
+
+EXPORT int nanosleep(const struct timespec *time, struct timespec *rest) {
+    NEXT(nanosleep);
+    if (!is_simulated() || !is_valid(time)) return next(time, rest);
+    sleep_for(seconds_of(time));
+    return 0;
+}
+
+EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *rest) {
+    NEXT(clock_nanosleep);
+    struct timespec present;
+    if (!is_simulated() || !is_valid(time) || syscall(SYS_clock_gettime, clock, &present) != 0)
+        return next(clock, flags, time, rest);
+    sleep_for(fmax(0.0, seconds_of(time) - (flags & TIMER_ABSTIME ? seconds_of(&present) : 0.0)));
+    return 0;
+}
+
+EXPORT int usleep(useconds_t microseconds) {
+    NEXT(usleep);
+    if (!is_simulated()) return next(microseconds);
+    sleep_for(1e-6 * microseconds);
+    return 0;
+}
+
+EXPORT unsigned sleep(unsigned seconds) {
+    NEXT(sleep);
+    if (!is_simulated()) return next(seconds);
+    sleep_for(seconds);
+    return 0;
+}
+
+// Let time pass until a look at files finds something, or for `seconds`.
+#define LOOK(seconds, look)                                                                                     \
+    double waited = 0.0;                                                                                        \
+    for (int ready;;) {                                                                                         \
+        if ((ready = (look)) != 0 || waited >= (seconds)) return ready;                                         \
+        const double slice = fmin(fmax(SHORTEST_LOOK, SHARE_OF_WAIT * waited), (seconds) - waited);             \
+        sleep_for(slice);                                                                                       \
+        waited = waited + slice < (seconds) && (seconds) - waited - slice > 1e-12 ? waited + slice : (seconds); \
+    }
+
+static int look_at_sets(__typeof__(select) *look, int count, fd_set *sets[3], const fd_set copies[3]) {
+    for (int i = 0; i < 3; i++)
+        if (sets[i] != NULL) *sets[i] = copies[i];
+    return look(count, sets[0], sets[1], sets[2], &(struct timeval){0, 0});
+}
+
+EXPORT int select(int count, fd_set *reads, fd_set *writes, fd_set *exceptions, struct timeval *limit) {
+    NEXT(select);
+    if (limit == NULL || limit->tv_sec < 0 || limit->tv_usec < 0 || !is_simulated() ||
+        (limit->tv_sec == 0 && limit->tv_usec == 0))
+        return next(count, reads, writes, exceptions, limit);
+    fd_set *sets[3] = {reads, writes, exceptions}, copies[3];
+    for (int i = 0; i < 3; i++)
+        if (sets[i] != NULL) copies[i] = *sets[i];
+    const double seconds = (double)limit->tv_sec + 1e-6 * (double)limit->tv_usec;
+    LOOK(seconds, look_at_sets(next, count, sets, copies))
+}
+
+EXPORT int poll(struct pollfd *files, nfds_t count, int milliseconds) {
+    NEXT(poll);
+    if (milliseconds <= 0 || !is_simulated()) return next(files, count, milliseconds);
+    const double seconds = 1e-3 * milliseconds;
+    LOOK(seconds, next(files, count, 0))
+}
+
+EXPORT int ppoll(struct pollfd *files, nfds_t count, const struct timespec *limit, const sigset_t *signals) {
+    NEXT(ppoll);
+    if (limit == NULL || !is_valid(limit) || seconds_of(limit) == 0.0 || !is_simulated())
+        return next(files, count, limit, signals);
+    const double seconds = seconds_of(limit);
+    const struct timespec at_once = {0, 0};
+    LOOK(seconds, next(files, count, &at_once, signals))
+}
+
+EXPORT int epoll_wait(int file, struct epoll_event *events, int count, int milliseconds) {
+    NEXT(epoll_wait);
+    if (milliseconds <= 0 || !is_simulated()) return next(file, events, count, milliseconds);
+    const double seconds = 1e-3 * milliseconds;
+    LOOK(seconds, next(file, events, count, 0))
+}
