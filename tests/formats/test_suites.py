@@ -12,6 +12,7 @@ from support.paths import ROOT, SHARED
 from commmodel import formats, machine, results
 from commmodel.cli import main
 from commmodel.errors import CommModelError, DamagedFileError, InputError
+from commmodel.fit import fit_machine
 from commmodel.results.configurations import Pairs, PingPong, Stream
 
 DATA = SHARED
@@ -391,7 +392,9 @@ DAMAGES = {
         "of no known format (commmodel, osu, imb, nodecomm, csv, durations, extrap-json, extrap-text)",
     ),
     "binary": (b"# OSU MPI Latency Test v7.4\n\x00\x01\x02\xff", "line 2: ", "binary"),
-    "not UTF-8": (b"# OSU MPI Latency Test v7.4\n\xff\xfe\n", "line 2: ", "not UTF-8"),
+    "not UTF-8": (LATENCY.encode() + b"2048 1\xff\n", "line 8: ", "Avg Latency(us): '1�'"),
+    "osu: decimal comma": (LATENCY + "2048 1,67\n", "line 8: ", "decimal point"),
+    "csv: decimal comma": ("message_size;seconds\n8;4,1us\n", "line 2: ", "decimal point"),
     "huge line": ("x" * 10_000_000, "line 1: ", "characters long"),
     "osu: text": (LATENCY + "2048 fast\n", "line 8: ", "Avg Latency(us): 'fast'"),
     "osu: size": (LATENCY + "x 1.0\n", "line 8: ", "Size: 'x'"),
@@ -533,6 +536,66 @@ def test_the_command_reads_other_formats_and_takes_the_option(verb, write_file, 
     assert "line 1" in capsys.readouterr().err
     assert main([verb, str(write_file(NODECOMM)), "-o", output, "--force", "--format", "abc"]) == 2
     assert "unknown format 'abc'" in capsys.readouterr().err
+
+
+FOREIGN = ["slurmstepd: error: *** STEP 1.0 ON node CANCELLED ***", "real\t0m3.1s", "real 3.10", "+ date",
+           "METRICS END",
+           "[1700000000.123456] [node:4711:0] ucp_context.c:1 UCX  WARN  unused environment variable: UCX_X",
+           "2026-11-26 10:00:00 epilogue of the job done"]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", FOREIGN)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_line_of_something_else_after_or_in_a_table_is_passed_over(name, line, write_file):
+    lines = SAMPLES[name].rstrip("\n").split("\n")
+    expected = rows(formats.load(write_file(SAMPLES[name])))
+    for place in (len(lines) - 1, len(lines)):
+        log = formats.load(write_file("\n".join([*lines[:place], line, *lines[place:], ""])))
+        assert rows(log) == expected
+        assert f"line {place + 1}: " in log.notes[-1]
+
+
+def test_rows_of_another_program_after_a_table_are_none_of_it(write_file):
+    other = "+ ./mine\n1 41.36\n1024 43.10\n"
+    assert rows(formats.load(write_file(LATENCY + other))) == rows(formats.load(write_file(LATENCY)))
+
+
+@pytest.mark.parametrize(
+    "prefix", ["0: ", "[0] ", "[1,0]<stdout>: ", "[1,0]<stdout>:", "[prterun-node-17@1,0]<stdout>: "]
+)
+@pytest.mark.parametrize("name", ["osu", "imb", "nodecomm"])
+def test_what_launchers_write_before_lines_is_left_out(name, prefix, write_file):
+    text = "module load mpi\n[1] 4711\n" + "".join(f"{prefix}{line}\n" for line in SAMPLES[name].splitlines())
+    log = formats.load(write_file(text))
+    assert rows(log) == rows(formats.load(write_file(SAMPLES[name])))
+    assert len(log.notes) == 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_other_encodings_are_read(encoding, write_file):
+    text = "Größe des Auftrags: 2\n" + LATENCY
+    assert rows(formats.load(write_file(text.encode(encoding)))) == rows(formats.load(write_file(LATENCY)))
+
+
+def test_a_file_without_measurements_among_others_is_passed_over(write_file):
+    paths = [write_file("hello\n", "a"), write_file(LATENCY, "b"), write_file(OTHER_OSU, "c"), write_file("", "d")]
+    together = formats.load_all(paths)
+    assert rows(together) == rows(formats.load(paths[1]))
+    assert [os.fspath(path) in note for path, note in zip([paths[0], *paths[2:]], together.notes, strict=True)] == [
+        True
+    ] * 3
+    for files in (paths[:1], [paths[1], write_file(LATENCY + "2048 fast\n", "e")]):
+        with pytest.raises(DamagedFileError):
+            formats.load_all(files)
+
+
+def test_tables_of_accelerators_and_hosts_are_not_fitted_together(write_file):
+    buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on DEVICE (D)\n# Size"
+    device = LATENCY.replace("OSU MPI", "OSU MPI-CUDA").replace("# Size", buffers)
+    assert formats.load(write_file(device)).launches[0].header.command == ("osu_latency", "-d", "cuda", "D", "D")
+    with pytest.raises(InputError, match="different memory"):
+        fit_machine(formats.load_all([write_file(LATENCY, "a"), write_file(device, "b")]))
+    assert fit_machine(formats.load(write_file(device))).segments
 
 
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the data of others are not here")

@@ -39,7 +39,7 @@ from commmodel.fit.segment import (
 from commmodel.fit.trust import doubted, recommend
 from commmodel.machine import Machine, Origin, PLogP, Segment
 from commmodel.results import Measurements, kernel_name, pool
-from commmodel.results.conditions import MESSAGE_BUFFERS, THREAD_LEVEL
+from commmodel.results.conditions import MEMORY, MESSAGE_BUFFERS, THREAD_LEVEL
 from commmodel.results.configurations import SendMode
 from commmodel.signatures import checked
 
@@ -122,6 +122,7 @@ def _comparable(measurements: Measurements) -> Measurements:
     _library(measurements)
     THREAD_LEVEL.refuse_different(measurements.launches, "fit each on its own")
     MESSAGE_BUFFERS.refuse_different(measurements.launches, "fit each on its own")
+    MEMORY.refuse_different(measurements.launches, "fit each on its own")
     return measurements
 
 

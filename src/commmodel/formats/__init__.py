@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from commmodel import results
 from commmodel.documents import read_bytes
-from commmodel.errors import DamagedFileError
 from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, nodecomm, osu
-from commmodel.formats.lines import Text, TextLine, launch, read_lines
+from commmodel.formats.lines import Text, TextLine, UnreadFileError, launch, read_lines
 from commmodel.formats.writing import WRITTEN, dump
 from commmodel.plugins import Parts
 from commmodel.results import Measurements
@@ -100,17 +99,18 @@ def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
     if format == OURS or (format == "auto" and opening == OURS):
         return results.without_duplicates([(str(path), results.load(path))])
     if format == "auto" and opening in _REFUSED:
-        raise DamagedFileError(path, "line 1", _REFUSED[opening])
+        raise UnreadFileError(path, "line 1", _REFUSED[opening])
     if format in INTERCHANGE or (format == "auto" and opening in INTERCHANGE):
         text, name = read_lines(path, LARGEST_INTERCHANGE, LARGEST_INTERCHANGE), opening if format == "auto" else format
     else:
         text = read_lines(path)
         name = _recognised(text, format)
     measurements = REGISTRY[name].parse(text)
-    measurements = Measurements(measurements.launches, _first_of_each(Path(path), measurements.notes))
+    notes = _first_of_each(Path(path), (*text.notes, *measurements.notes))
+    measurements = Measurements(measurements.launches, notes)
     if not any(launch.records for launch in measurements.launches):
         left_out = f" ({measurements.notes[0].removeprefix(f'{path}: ')})" if measurements.notes else ""
-        raise DamagedFileError(path, "", f"no measurements: {REGISTRY[name].holds} is not in it{left_out}")
+        raise UnreadFileError(path, "", f"no measurements: {REGISTRY[name].holds} is not in it{left_out}")
     return measurements
 
 
@@ -162,13 +162,13 @@ def _recognised(text: Text, format_name: str) -> str:
         first_lines = _first_lines(text)
     if not first_lines:
         if own_file := _OF_COMMMODEL.search("\n".join(text.lines[:100])):
-            raise DamagedFileError(
+            raise UnreadFileError(
                 text.path, "", f"measurements are needed here, this is a {own_file[1]} file of commmodel"
             )
         problem = f"of no known format ({', '.join((OURS, *REGISTRY))}): name a file of one of them"
         if "," in next(iter(text.lines), ""):
             problem += "; if it is a table, `format` csv says what its header lacks"
-        raise DamagedFileError(text.path, "line 1", problem)
+        raise UnreadFileError(text.path, "line 1", problem)
     (first, _), *candidates = sorted(first_lines.items(), key=lambda item: item[1])
     if candidates:
         second, line = candidates[0]
@@ -180,10 +180,22 @@ def _recognised(text: Text, format_name: str) -> str:
 def load_all(paths: Iterable[str | os.PathLike[str]], format: str = "auto") -> Measurements:  # noqa: A002
     """Read several files as one. A launch that stands in several counts once.
 
+    A file without measurements among others, as a pattern of the shell matches, is passed over with a note.
+
     Parameters
     ----------
     paths : iterable of path
     format : str
         Of all the files, as of `load`.
     """
-    return results.without_duplicates([(str(path), load(path, format)) for path in paths])
+    parts: list[tuple[str, Measurements]] = []
+    unread: list[UnreadFileError] = []
+    for path in paths:
+        try:
+            parts.append((str(path), load(path, format)))
+        except UnreadFileError as error:
+            unread.append(error)
+    if unread and not parts:
+        raise unread[0]
+    together = results.without_duplicates(parts)
+    return Measurements(together.launches, (*together.notes, *(f"passed over: {error}" for error in unread)))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.formats.lines import Text, TextLine, first_line, launch, shown
+from commmodel.formats.lines import POINT, Text, TextLine, first_line, launch, passed_over, shown
 from commmodel.results import Configuration, Measurements, Record
 from commmodel.results.configurations import MessagePath, Pairs, PingPong, Stream
 from commmodel.units import parse_counts, parse_rate, parse_size, parse_time
@@ -41,11 +41,12 @@ def _words(line: str, separator: str) -> list[str]:
 
 def recognise(lines: Sequence[str]) -> int:
     """Return the number of the header line, 0 where there is none; it must name message_size."""
-    number = first_line(lines)
-    if not number or "message_size" not in lines[number - 1].lower():
-        return 0
-    line = lines[number - 1]
-    return number if "message_size" in [word.lower() for word in _words(line, _separator(line))] else 0
+    names = (number for number, line in enumerate(lines, 1) if "message_size" in line.lower() and line[0] != "#")
+    return next((number for number in names if _is_header(lines[number - 1])), 0)
+
+
+def _is_header(line: str) -> bool:
+    return "message_size" in [word.lower() for word in _words(line, _separator(line))]
 
 
 def _columns(line: TextLine, words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -92,10 +93,11 @@ def _record(line: TextLine, values: dict[str, str]) -> Record | None:
 
 def parse(text: Text) -> Measurements:
     """Return the rows of a file as one launch."""
-    top = first_line(text.lines)
+    top = recognise(text.lines) or first_line(text.lines)
     separator = _separator(text.lines[top - 1])
     names: list[str] = []
     notes: tuple[str, ...] = ()
+    foreign: list[TextLine] = []
     records = []
     for line in text.numbered(top):
         if not line.content or line.content[0] == "#":
@@ -107,6 +109,9 @@ def parse(text: Text) -> Measurements:
         if not names:
             names, notes = _columns(line, words)
             continue
+        if len(words) == 1 < len(names) and not line.is_row():
+            foreign.append(line)
+            continue
         if len(words) != len(names):
             raise line.damaged(f"{len(words)} columns, but the header names {len(names)}; restore the line")
         try:
@@ -114,11 +119,12 @@ def parse(text: Text) -> Measurements:
         except DamagedFileError:
             raise
         except InputError as error:
-            raise line.damaged(f"{error}; correct the line") from None
+            mend = POINT if separator != "," in line.content else "correct the line"
+            raise line.damaged(f"{error}; {mend}") from None
         if row is not None:
             records.append(row)
     launches = (launch("CSV", ("csv",), records, versions={"csv": "unknown"}),) if records else ()
-    return Measurements(launches, notes)
+    return Measurements(launches, notes + passed_over(foreign))
 
 
 def can_hold(measured: Record) -> bool:

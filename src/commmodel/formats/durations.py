@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal
 
-from commmodel.formats.lines import Text, TextLine, first_line, launch, shown
+from commmodel.formats.lines import Text, TextLine, first_line, launch, passed_over, shown
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import RandomPing, RandomPingPong
 
@@ -54,7 +54,9 @@ def _round_trips(rows: Sequence[_Row]) -> list[tuple[int, float]]:
 
 def parse(text: Text) -> Measurements:
     """Return a ping-pong, or times inside calls."""
-    rows = [_row(line) for line in text.numbered() if line.content and line.content[0] != "#"]
+    lines = [line for line in text.numbered() if line.content and line.content[0] != "#"]
+    rows = [_row(line) for line in lines if "," in line.content]
+    foreign = [line for line in lines if "," not in line.content]
     calls: dict[str, list[_Row]] = defaultdict(list)
     for row in rows:
         calls[row[1]].append(row)
@@ -70,4 +72,4 @@ def parse(text: Text) -> Measurements:
         if _CALLS[call] in pings and durations:
             configuration = RandomPing(tuple(row[2] for row in durations), _CALLS[call], "any")
             records.append(Record(configuration, "s", tuple(row[3] for row in durations)))
-    return Measurements((launch("durations", ("durations",), records),))
+    return Measurements((launch("durations", ("durations",), records),), passed_over(foreign))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from commmodel.formats.lines import Text, TextLine, launch, shown
+from commmodel.formats.lines import Text, TextLine, launch, passed_over, shown
 from commmodel.results import Host, Launch, Measurements, Record
 from commmodel.results.configurations import Pairs, PingPong
 
@@ -34,6 +34,8 @@ class _BenchmarkTable:
     pairs: int = 1
     multi: bool = False
     columns: tuple[str, ...] = ()
+    foreign: list[TextLine] = field(default_factory=list)
+    """Lines within the table that are none of it."""
     records: list[Record] = field(default_factory=list)
 
 
@@ -71,10 +73,16 @@ def _row(line: TextLine, table: _BenchmarkTable, notes: list[str]) -> None:
     if _GAVE_UP.search(line.content):
         notes.append(line.note(f"left out, as IMB gave up on it: {shown(line.content)}"))
         return
+    if not line.is_row():
+        table.foreign.append(line)
+        return
     values = dict(zip(table.columns, words, strict=False))
     size = line.whole(values.get("bytes", ""), "#bytes")
     if len(words) != len(table.columns):
         raise line.damaged(f"{len(words)} columns, but the table's header names {len(table.columns)}; restore the line")
+    if table.foreign and table.records and size < table.records[-1].configuration.message_size:  # type: ignore[union-attr]
+        table.foreign.append(line)  # of another program: sizes of a table ascend
+        return
     name = next(name for name in _TIMES if name in values)
     seconds = line.real(values[name], name) / US
     if seconds == 0:
@@ -136,6 +144,7 @@ def parse(text: Text) -> Measurements:
             _set_columns(line, reading)
         elif not line.content.startswith("#"):
             _row(line, reading, notes)
+    notes += passed_over([line for table, _ in tables for line in table.foreign])
     return Measurements(
         tuple(_close(table, settings) for table, settings in tables if table.is_read and table.records), tuple(notes)
     )

@@ -28,6 +28,13 @@ _WHOLE = re.compile(r"[0-9]{1,18}", re.ASCII)
 _REAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 """Control characters but white space and escape, which coloured output of launchers has."""
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+"""Byte order marks."""
+_NUMBER = re.compile(rf"{_REAL.pattern}|[+-]?(?:nan|inf)", re.ASCII | re.IGNORECASE)
+_RANK = re.compile(r"(?:\[[0-9]+\]|[0-9]+:)(?: |$)|\[[^][\s]*,[0-9]+\]<std(?:out|err)>: ?")
+"""What launchers write before a line: ``0:`` of Slurm and Flux, ``[0]`` of MPICH, ``[1,0]<stdout>:`` of Open MPI."""
+_FEWEST_RANKS = 3
+"""Lines that begin so in a launcher's output; a shell's ``[1] 4711`` stands alone."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,8 @@ class Text(OneLine):
 
     path: Path
     lines: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    """On how the lines were read."""
 
     def numbered(self, first: int = 1) -> "Iterator[TextLine]":
         """Yield the lines, from one on."""
@@ -49,6 +58,10 @@ class Text(OneLine):
     def note(self, number: int, text: str) -> str:
         """Return a note on a line that was interpreted."""
         return f"{self.path}: line {number}: {text}"
+
+
+class UnreadFileError(DamagedFileError):
+    """A file in which there are no measurements for us; among others it is passed over."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +81,17 @@ class TextLine(OneLine):
         """Return a note on the line, which was interpreted."""
         return self.text.note(self.number, remark)
 
+    def is_row(self) -> bool:
+        """Whether the line is a table's row, complete or damaged: numbers, not a sentence and not ``real 3.10``.
+
+        >>> [TextLine(Text(Path("log"), ()), 1, words).is_row() for words in ("8 1.5", "8 fast", "real 3.10")]
+        [True, True, False]
+        """
+        words = self.content.split()
+        numbers = sum(_NUMBER.fullmatch(word) is not None for word in words)
+        is_name = words[0].rstrip(":").isalpha() and len(words[0]) > 1 and not _NUMBER.fullmatch(words[0])
+        return not is_name and 2 * numbers >= len(words)
+
     def whole(self, word: str, name: str, least: int = 0) -> int:
         """Return an integer in the line; `name` is for error messages."""
         if not _WHOLE.fullmatch(word) or int(word) < least:
@@ -78,7 +102,8 @@ class TextLine(OneLine):
         """Return a finite number ≥ 0 in the line; `name` is for error messages."""
         value = float(word) if _REAL.fullmatch(word) else math.nan
         if not 0 <= value < math.inf:
-            raise self.damaged(f"{name}: {shown(word)} is no finite number from 0 up; restore or remove the line")
+            mend = POINT if "," in word else "restore or remove the line"
+            raise self.damaged(f"{name}: {shown(word)} is no finite number from 0 up; {mend}")
         return value
 
     def measurable(self, value: float, name: str) -> float:
@@ -93,6 +118,18 @@ class TextLine(OneLine):
             raise self.damaged(f"a message of {seconds} s: a time must lie between 0 and infinity; remove the line")
         self.measurable(seconds, "the time of a message")
         return Record(configuration, "s", (seconds,))
+
+
+POINT = "write numbers with a decimal point, as `tr , .` makes them"
+"""The mend of a decimal comma."""
+
+
+def passed_over(lines: Sequence[TextLine]) -> tuple[str, ...]:
+    """Return the note on lines in or after a table that are none of its rows, such as a batch system's."""
+    if not lines:
+        return ()
+    more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+    return (lines[0].note(f"{shown(lines[0].content)} is no row of the table: passed over{more}"),)
 
 
 def first_line(lines: Sequence[str]) -> int:
@@ -115,21 +152,40 @@ def read_lines(path: str | os.PathLike[str], largest: int = LARGEST_FILE, longes
     mend = "no output of a benchmark suite" if largest == LARGEST_FILE else "split it"
     content = read_bytes(path, largest, mend=mend)
     if not content.strip():
-        raise DamagedFileError(path, "", "it is empty: name the file that holds the benchmark's output")
+        raise UnreadFileError(path, "", "it is empty: name the file that holds the benchmark's output")
+    notes: list[str] = []
+    if content.startswith(_UTF16):
+        text = content.decode("utf-16", "replace")
+        content = text.encode()
+    else:
+        text = content.decode("utf-8-sig", "replace")
     if binary := _NOT_TEXT.search(content):
         number = content.count(b"\n", 0, binary.start()) + 1
-        raise DamagedFileError(path, f"line {number}", "binary data: name a file of text")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        number = content.count(b"\n", 0, error.start) + 1
-        raise DamagedFileError(path, f"line {number}", "not UTF-8: name a file of text, or convert it") from None
+        raise UnreadFileError(path, f"line {number}", "binary data: name a file of text, or convert it with iconv")
+    if "\ufffd" in text:
+        number = text.count("\n", 0, text.index("\ufffd")) + 1
+        notes.append(f"{path}: line {number}: not UTF-8: what is none is read as �")
     lines = tuple(line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
     for number, line in enumerate(lines, start=1):
         if len(line) > longest_line:
             problem = f"{len(line)} characters long: no line of a benchmark's output; remove it"
             raise DamagedFileError(path, f"line {number}", problem)
-    return Text(path, lines)
+    text_lines = Text(path, lines, tuple(notes))
+    return _without_ranks(text_lines) if largest == LARGEST_FILE else text_lines
+
+
+def _without_ranks(text: Text) -> Text:
+    """Return the lines without what a launcher wrote before each of them, with a note."""
+    prefixes = {number: match for number, line in enumerate(text.lines) if (match := _RANK.match(line))}
+    if not prefixes:
+        return text
+    first, last = min(prefixes), max(prefixes)
+    between = [line for line in text.lines[first : last + 1] if line]
+    if len(prefixes) < max(_FEWEST_RANKS, len(between) / 2):
+        return text
+    note = text.note(first + 1, f"{prefixes[first][0].strip()!r} and its like, of a launcher, are left out")
+    lines = tuple(line[prefixes[i].end() :].strip() if i in prefixes else line for i, line in enumerate(text.lines))
+    return Text(text.path, lines, (*text.notes, note))
 
 
 @checked

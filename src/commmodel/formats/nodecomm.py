@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from commmodel.formats.lines import Text, TextLine, launch, shown
+from commmodel.formats.lines import Text, TextLine, launch, passed_over, shown
 from commmodel.results import Launch, Measurements, Record
 from commmodel.results.configurations import Pairs
 
@@ -76,6 +76,7 @@ def parse(text: Text) -> Measurements:
     """Return the measurements, a launch per table."""
     tables: list[_NodePairTable] = []
     notes: list[str] = []
+    foreign: list[TextLine] = []
     for line in text.numbered():
         if title := _TITLE.fullmatch(line.content):
             tables.append(_NodePairTable(title["test"] == "Pingpong"))
@@ -85,6 +86,9 @@ def parse(text: Text) -> Measurements:
             continue  # what a launcher or a job script wrote before, and tables that are not taken
         elif match := _PARTNERS.fullmatch(line.content):
             _set_ranks(line, match, tables[-1])
-        elif not line.content.startswith("#"):
+        elif not line.content.startswith("#") and line.is_row():
             _row(line, tables[-1], notes)
+        elif not line.content.startswith("#"):
+            foreign.append(line)
+    notes += passed_over(foreign)
     return Measurements(tuple(_close(table) for table in tables if table.records), tuple(notes))

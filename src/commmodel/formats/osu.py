@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from commmodel.formats.lines import Text, TextLine, launch, shown
+from commmodel.formats.lines import Text, TextLine, launch, passed_over, shown
 from commmodel.results import Launch, Measurements, Record
 from commmodel.results.configurations import PingPong, Stream
 
@@ -20,7 +20,8 @@ _TESTS = {
     "Bandwidth Test": "osu_bw",
     "Multiple Bandwidth / Message Rate Test": "osu_mbw_mr",
 }
-_KIND = re.compile(r"MPI(?:-[A-Z]+)? (?P<test>.*)")
+_KIND = re.compile(r"MPI(?:-(?P<device>[A-Z]+))? (?P<test>.*)")
+_BUFFERS = re.compile(r"#\s*Send Buffer on \S+ \((?P<send>\w)\) and Receive Buffer on \S+ \((?P<receive>\w)\)")
 _SETTING = re.compile(r"#\s*\[ pairs: (?P<pairs>\S+) \] \[ window size: (?P<window>\S+) \]")
 _TRANSMITTED = "Transmit Size"
 """Column of derived datatypes, of which only a part of the size is sent."""
@@ -47,6 +48,10 @@ class _Test:
     """Name of the column that is read."""
     pairs: int = 1
     window: int = DEFAULT_WINDOW
+    memory: tuple[str, ...] = ()
+    """Options of the command where buffers may be an accelerator's."""
+    foreign: list[TextLine] = field(default_factory=list)
+    """Lines within the table that are none of it."""
     records: list[Record] = field(default_factory=list)
 
 
@@ -61,7 +66,8 @@ def _open(line: TextLine, title: re.Match[str], notes: list[str]) -> _Test:
     program = _TESTS.get(kind["test"], "") if kind else ""
     if not program:
         notes.append(line.note(f"the test {shown(title['name'])} is left out: it is none of ping-pong or stream"))
-    return _Test(program, title["version"] or "")
+    device = kind["device"] if kind else None
+    return _Test(program, title["version"] or "", memory=("-d", device.lower()) if device else ())
 
 
 def _set_columns(line: TextLine, test: _Test, notes: list[str]) -> None:
@@ -102,6 +108,9 @@ def _row(line: TextLine, test: _Test, notes: list[str]) -> None:
     size = line.whole(words[0], "Size")
     if len(words) != len(test.columns):
         raise line.damaged(f"{len(words)} columns, but the table's header names {len(test.columns)}; restore the line")
+    if test.foreign and test.records and size <= test.records[-1].configuration.message_size:  # type: ignore[union-attr]
+        test.foreign.append(line)  # of another program: sizes of a table ascend
+        return
     values = dict(zip(test.columns, words, strict=True))
     if values.get("Validation", "Pass").lower() != "pass":
         notes.append(line.note(f"{size} B is left out: its data arrived wrong (Validation)"))
@@ -121,7 +130,7 @@ def _row(line: TextLine, test: _Test, notes: list[str]) -> None:
 def _close(test: _Test) -> Launch:
     pairs = tuple((rank, rank + test.pairs) for rank in range(min(test.pairs, _MOST_PAIRS)))
     versions = {"osu-micro-benchmarks": test.version or "unknown"}
-    return launch("OSU", (test.program,), test.records, versions=versions, placement={"any": pairs})
+    return launch("OSU", (test.program, *test.memory), test.records, versions=versions, placement={"any": pairs})
 
 
 def parse(text: Text) -> Measurements:
@@ -135,8 +144,13 @@ def parse(text: Text) -> Measurements:
             continue  # what a launcher or a job script wrote before, and tables that are not taken
         elif setting := _SETTING.fullmatch(line.content):
             _set_pairs(line, setting, tests[-1], notes)
+        elif buffers := _BUFFERS.match(line.content):
+            tests[-1].memory += (buffers["send"], buffers["receive"])
         elif re.match(r"#\s*Size\b", line.content):
             _set_columns(line, tests[-1], notes)
-        elif not line.content.startswith("#"):
+        elif not line.content.startswith("#") and line.is_row():
             _row(line, tests[-1], notes)
+        elif not line.content.startswith("#"):
+            tests[-1].foreign.append(line)
+    notes += passed_over([line for test in tests for line in test.foreign])
     return Measurements(tuple(_close(test) for test in tests if test.records), tuple(notes))

@@ -1,6 +1,6 @@
-"""Conditions of measurements that change times: MPI's thread level, and whether message buffers were touched.
+"""Conditions of measurements that change times: MPI's thread level, and message buffers: whose memory, touched or not.
 
-Main entries: `THREAD_LEVEL`, `MESSAGE_BUFFERS` and `remarks`.
+Main entries: `THREAD_LEVEL`, `MESSAGE_BUFFERS`, `MEMORY` and `remarks`.
 
 A program that calls MPI_Init gets what ``single`` is in MPI_Init_thread. mpi4py asks for ``multiple`` unless told
 otherwise, and libraries then take a lock or another path in every call: that changes times more than libraries differ.
@@ -141,6 +141,29 @@ MESSAGE_BUFFERS: Condition[MessageBuffers] = Condition(
     "measured with {} message buffers, but the machine was fitted to {} ones: times differ by that",
 )
 """Whether message buffers were touched; unknown in other suites' output."""
+
+
+def _memory(header: Header) -> str | None:
+    """Return of whose memory the messages were, where the suite says it; a CPU's without a word of an accelerator.
+
+    >>> from commmodel.results import Library
+    >>> _memory(Header("commmodel-results", 1, "", ("osu_latency", "-d", "cuda", "D", "D"), Library("OSU"), (), ()))
+    'cuda D D'
+    """
+    name, *options = header.command or ("",)
+    if not name.startswith("osu_"):
+        return None
+    return " ".join(options[1:]) if options[:1] == ["-d"] else "host"
+
+
+MEMORY: Condition[str] = Condition(
+    _memory,
+    lambda header: _memory(header) or "",
+    "messages of different memory were measured ({})",
+    "measured with messages of different memory ({}): times differ by that, too",
+    "measured with messages of memory {}, but the machine was fitted to {}: times differ by that, too",
+)
+"""Whether messages were a host's or an accelerator's; unknown but in OSU's output."""
 
 
 def remarks(launches: Iterable[Launch], thread_level: str = "", buffers: str = "") -> tuple[str, ...]:
