@@ -5,7 +5,7 @@ import math
 
 import pytest
 from support.report_samples import header, record, shown
-from support.whole_html import Balance
+from support.whole_html import Balance, text_of_page
 
 from commmodel import machine, predict, results
 from commmodel.cli import main
@@ -19,7 +19,7 @@ from commmodel.report.prediction.comparison import (
     operation_tables,
     summary_table,
 )
-from commmodel.report.prediction.comparison_page import render
+from commmodel.report.prediction.comparison_page import write_comparison
 from commmodel.results import Host, Launch, Measurements, Rank, Record, Writer
 from commmodel.results.configurations import Collective, PingPong
 
@@ -201,7 +201,7 @@ def test_tables_for_the_terminal():
 
 def test_the_page_is_whole_and_holds_what_was_compared():
     result = predict.compare(KNOWN, measured_with(2.0))
-    page = Balance(html := render(KNOWN.name, result, predict.summarise(result.rows)))
+    page = Balance(html := text_of_page(write_comparison, KNOWN.name, result, predict.summarise(result.rows)))
     assert page.tags["script"] == 0
     assert page.events == []
     assert len(set(page.ids)) == len(page.ids)
@@ -212,7 +212,7 @@ def test_the_page_is_whole_and_holds_what_was_compared():
     assert page.tags["figure"] == 2 * (3 + 3) + 1 + 1
     assert {"bcast-size-4", "bcast-count-1024", "barrier-count-0", "send-same-node"} <= set(plots) | set(page.ids)
     assert "binomial; plogp" in html
-    assert render(KNOWN.name, result, predict.summarise(result.rows)) == html
+    assert text_of_page(write_comparison, KNOWN.name, result, predict.summarise(result.rows)) == html
 
 
 def write(tmp_path, measurements=None, name="measured.jsonl"):

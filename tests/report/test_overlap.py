@@ -6,7 +6,7 @@ import json
 import pytest
 from support.overlap_samples import PROFILE, G, decompositions, machine, measurements, overlap_record, problem
 from support.report_samples import header, record, shown
-from support.whole_html import Balance
+from support.whole_html import Balance, text_of_page
 
 from commmodel import machine as machines
 from commmodel.cli.optimize import _validate as run
@@ -17,7 +17,6 @@ from commmodel.report import measurements_table, write_html
 from commmodel.report.measurements.bursts import burst_tables
 from commmodel.report.measurements.endings import overlap_endings
 from commmodel.report.measurements.point_to_point import path_tables
-from commmodel.report.overlap import validation_page
 from commmodel.report.overlap.measurements import (
     decomposition_words,
     overlap_tables,
@@ -25,6 +24,7 @@ from commmodel.report.overlap.measurements import (
 )
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.overlap.validation import case_tables, cost_tables, validation_tables, verdicts
+from commmodel.report.overlap.validation_page import write_validation
 from commmodel.report.overlap.validation_plots import draw
 from commmodel.report.sections import overlap_profiles
 from commmodel.results import Writer
@@ -198,7 +198,7 @@ def test_maps_and_curves_of_every_amount_of_computation():
 
 def test_the_page_is_whole_and_says_what_the_terminal_says():
     result = validate(measurements(*ALL.records, *problem(V, 0.9, "loose")), KNOWN)
-    page = Balance(validation_page.render("clust<er>", result))
+    page = Balance(text_of_page(write_validation, "clust<er>", result))
     assert page.events == []
     assert all(reference.startswith("#") for reference in page.references)
     assert len(set(page.ids)) == len(page.ids)

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 from support.logs import end, new_logs, write
-from support.whole_html import Balance
+from support.whole_html import Balance, text_of_page
 
 from commmodel import record
 from commmodel.cli import main
 from commmodel.report.recording.findings import costly_sites, factors_table, next_commands, verdict
-from commmodel.report.recording.page import render
+from commmodel.report.recording.page import write_recording
 from commmodel.report.recording.tables import profile_tables
 
 SECOND = 10**9
@@ -151,20 +151,20 @@ def test_tables_hold_calls_sites_ranks_sizes_communicators_and_pairs(tmp_path):
 @pytest.mark.parametrize("processes", [1, 4, 130])
 def test_the_page_is_whole_and_says_the_verdict(tmp_path, processes):
     profile = record.profile(record.load(unbalanced(tmp_path, processes)))
-    html = render("python app.py", profile)
+    html = text_of_page(write_recording, "python app.py", profile)
     page = Balance(html)
     assert len(page.ids) == len(set(page.ids))
     assert not [reference for reference in page.references if not reference.lstrip("'\"").startswith("#")]
     assert all(sentence in page.text for sentence in verdict(profile))
     assert "Who sends to whom" in page.text
-    assert html == render("python app.py", profile)
+    assert html == text_of_page(write_recording, "python app.py", profile)
 
 
 def test_names_in_a_recording_cannot_act_on_the_page(tmp_path):
     logs = new_logs(1)
     logs[0].call("Barrier", 1, 2, file="<script>alert(1)</script>")
     end(logs)
-    html = render("<b>app</b>", record.profile(record.load(write(tmp_path / "r", logs))))
+    html = text_of_page(write_recording, "<b>app</b>", record.profile(record.load(write(tmp_path / "r", logs))))
     assert "<script" not in html
     assert "<b>app" not in html
 

@@ -2,7 +2,10 @@
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from html.parser import HTMLParser
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 VOID = {"meta", "br"}
 
@@ -43,3 +46,11 @@ class Balance(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+
+
+def text_of_page(write_page: Callable[..., None], *arguments: object) -> str:
+    """Return the page that a function writes."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "page.html"
+        write_page(path, *arguments)
+        return path.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """Page of the model's choices beside the best decompositions: costs, maps, curves and all cases.
 
-Main entries: `render` and `write_validation`.
+Main entry: `write_validation`.
 """
 
 import os
@@ -16,8 +16,15 @@ from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
 
-def render(name: str, validation: Validation) -> str:
-    """Return the validation page of a machine as HTML."""
+@checked
+def write_validation(path: str | os.PathLike[str], name: str, validation: Validation) -> None:
+    """Write the validation page, replacing an existing file.
+
+    Parameters
+    ----------
+    name : str
+        Title.
+    """
     intervals = (
         f"Below a time: its {format_ratio(CONFIDENCE)} interval, or the least and the largest of fewer than eight "
         "samples."
@@ -32,18 +39,5 @@ def render(name: str, validation: Validation) -> str:
         ),
         Section("All cases", (*map(folded, case_tables(validation)), Words(intervals, is_hint=True))),
     ]
-    return render_page(
-        name, f"Overlap, measured and chosen: {name}", "Overlap of communication with computation", sections
-    )
-
-
-@checked
-def write_validation(path: str | os.PathLike[str], name: str, validation: Validation) -> None:
-    """Write the validation page, replacing an existing file.
-
-    Parameters
-    ----------
-    name : str
-        Title.
-    """
-    write_text(path, render(name, validation))
+    title, kind = f"Overlap, measured and chosen: {name}", "Overlap of communication with computation"
+    write_text(path, render_page(name, title, kind, sections))

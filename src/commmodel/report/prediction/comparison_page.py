@@ -1,4 +1,4 @@
-"""Page of measured beside predicted times: errors, plots and tables. Main entries: `render` and `write_comparison`."""
+"""Page of measured beside predicted times: errors, plots and tables. Main entry: `write_comparison`."""
 
 import os
 from collections.abc import Sequence
@@ -16,8 +16,21 @@ from commmodel.units import format_ratio
 _FACTOR = "Factor: predicted / measured at the worst size on the most processes."
 
 
-def render(name: str, comparison: Comparison, summaries: Sequence[ErrorSummary]) -> str:
-    """Return the comparison page as HTML."""
+@checked
+def write_comparison(
+    path: str | os.PathLike[str], name: str, comparison: Comparison, summaries: Sequence[ErrorSummary]
+) -> None:
+    """Write the comparison page, replacing an existing file.
+
+    Parameters
+    ----------
+    name : str
+        The machine's.
+    comparison : Comparison
+        Of `commmodel.predict.compare`.
+    summaries : sequence of ErrorSummary
+        Of `commmodel.predict.summarise`.
+    """
     plots = tuple(draw(comparison.rows))
     intervals = (
         f"Measured: medians, below them their {format_ratio(CONFIDENCE)} intervals. Below a model's time: all its "
@@ -39,22 +52,5 @@ def render(name: str, comparison: Comparison, summaries: Sequence[ErrorSummary])
         Section("Plots", (Figures(plots),) if plots else ()),
         Section("All times", (*times, Words(intervals, is_hint=True))),
     ]
-    return render_page(name, f"Measured and predicted: {name}", "MPI communication, measured and predicted", sections)
-
-
-@checked
-def write_comparison(
-    path: str | os.PathLike[str], name: str, comparison: Comparison, summaries: Sequence[ErrorSummary]
-) -> None:
-    """Write the comparison page, replacing an existing file.
-
-    Parameters
-    ----------
-    name : str
-        The machine's.
-    comparison : Comparison
-        Of `commmodel.predict.compare`.
-    summaries : sequence of ErrorSummary
-        Of `commmodel.predict.summarise`.
-    """
-    write_text(path, render(name, comparison, summaries))
+    title, kind = f"Measured and predicted: {name}", "MPI communication, measured and predicted"
+    write_text(path, render_page(name, title, kind, sections))

@@ -1,4 +1,4 @@
-"""The page of a recording: where does my program's communication time go? Main entries: `render`, `write_recording`."""
+"""The page of a recording: where does my program's communication time go? Main entry: `write_recording`."""
 
 import os
 
@@ -20,33 +20,6 @@ _HOW_TO_READ = (
     "network shorten it.",
     "Load balance: mean computing time of the ranks over that of the longest.",
 )
-
-
-def render(
-    name: str,
-    profile: Profile,
-    subtitle: tuple[str, ...] = (),
-    *,
-    efficiency: Efficiency | None = None,
-    folder: str = "FOLDER",
-) -> str:
-    """Return the page; it refers to nothing outside itself."""
-    first = (Bullets(tuple(verdict(profile, efficiency))), Facts(_facts(profile)))
-    sites = tuple((site.title, (site.cost, site.why, f"To do: {site.advice}.")) for site in costly_sites(profile))
-    details = tuple(folded(table, is_open=table.title == "Call sites") for table in profile_tables(profile))
-    factors = (factors_table(efficiency).untitled(),) if efficiency is not None else ()
-    faults = (Bullets(profile.faults),) if profile.faults else ()
-    sections = [
-        Section("Before you trust these numbers", faults, is_warning=True),
-        Section("Where the communication time goes", first),
-        Section("The call sites that matter", (NameList(sites),) if sites else ()),
-        Section("Parallel efficiency", factors),
-        Section("Ranks and messages", (Figures(tuple(draw(profile))),)),
-        Section("In numbers", details),
-        Section("What to do next", (CodeBlock(next_commands(folder)),)),
-        Section("How to read it", tuple(Words(text, is_hint=True) for text in _HOW_TO_READ)),
-    ]  # fmt: skip
-    return render_page(name, f"Communication of {name}", "Recorded program", sections, subtitle)
 
 
 @checked
@@ -73,7 +46,22 @@ def write_recording(
     folder : str
         The recording's, for the commands that the page suggests.
     """
-    write_text(path, render(name, profile, subtitle, efficiency=efficiency, folder=folder))
+    first = (Bullets(tuple(verdict(profile, efficiency))), Facts(_facts(profile)))
+    sites = tuple((site.title, (site.cost, site.why, f"To do: {site.advice}.")) for site in costly_sites(profile))
+    details = tuple(folded(table, is_open=table.title == "Call sites") for table in profile_tables(profile))
+    factors = (factors_table(efficiency).untitled(),) if efficiency is not None else ()
+    faults = (Bullets(profile.faults),) if profile.faults else ()
+    sections = [
+        Section("Before you trust these numbers", faults, is_warning=True),
+        Section("Where the communication time goes", first),
+        Section("The call sites that matter", (NameList(sites),) if sites else ()),
+        Section("Parallel efficiency", factors),
+        Section("Ranks and messages", (Figures(tuple(draw(profile))),)),
+        Section("In numbers", details),
+        Section("What to do next", (CodeBlock(next_commands(folder)),)),
+        Section("How to read it", tuple(Words(text, is_hint=True) for text in _HOW_TO_READ)),
+    ]  # fmt: skip
+    write_text(path, render_page(name, f"Communication of {name}", "Recorded program", sections, subtitle))
 
 
 def _facts(profile: Profile) -> tuple[Fact, ...]:

@@ -58,12 +58,6 @@ def scaling_section(overview: Overview) -> Section:
     return Section("Scaling", tuple(blocks))
 
 
-def render_check(name: str, checked: CheckResult, statistic: Statistic = STATISTIC) -> str:
-    """Return the page of a check as HTML."""
-    overview = Overview(modelled_series(checked, statistic=statistic), (("", checked),))
-    return render_page(name, f"Scaling of {name}", "Does it grow as expected?", [scaling_section(overview)])
-
-
 @checked
 def write_check(
     path: str | os.PathLike[str], name: str, checked: CheckResult, statistic: Statistic = STATISTIC
@@ -84,4 +78,6 @@ def write_check(
     InputError
         Where it cannot be written.
     """
-    write_text(path, render_check(name, checked, statistic))
+    overview = Overview(modelled_series(checked, statistic=statistic), (("", checked),))
+    sections = [scaling_section(overview)]
+    write_text(path, render_page(name, f"Scaling of {name}", "Does it grow as expected?", sections))

@@ -1,4 +1,4 @@
-"""Page of predicted run times of scaled and of several platforms. Main entries: `render_what_if`, `write_what_if`."""
+"""Page of predicted run times of scaled and of several platforms. Main entry: `write_what_if`."""
 
 import os
 from collections import defaultdict
@@ -67,23 +67,6 @@ def _bars(predictions: Sequence[PredictedRun]) -> Plot:
     return canvas.finish("what-if-ranks", "Time of ranks", words, look.FIXED_COLOURS | dict(colours.values()))
 
 
-def render_what_if(name: str, predictions: Sequence[PredictedRun]) -> str:
-    """Return the page as HTML; it refers to nothing outside itself."""
-    finished = [prediction for prediction in predictions if not prediction.blocked and prediction.seconds > 0]
-    varied = [
-        factor
-        for factor in (factor_names(finished) if finished else ())
-        if len({getattr(prediction.scale, factor) for prediction in finished}) > 1
-    ]
-    with look.style():
-        plots = [_curves(finished, factor, f"what-if-{factor}") for factor in varied]
-        plots += [_bars(predictions)] if finished else []
-    sentences = (Bullets(tuple(lines)),) if (lines := verdicts(predictions)) else ()
-    blocks = (*sentences, prediction_table(predictions, "Run times"), *((Figures(tuple(plots)),) if plots else ()))
-    kind = "Predicted run times"
-    return render_page(name, f"What if: {name}", kind, [Section("What if", blocks)])
-
-
 @checked
 def write_what_if(path: str | os.PathLike[str], name: str, predictions: Sequence[PredictedRun]) -> None:
     """Write the page; a file that is there is replaced.
@@ -95,4 +78,16 @@ def write_what_if(path: str | os.PathLike[str], name: str, predictions: Sequence
     predictions : sequence of PredictedRun
         In the order of the table.
     """
-    write_text(path, render_what_if(name, predictions))
+    finished = [prediction for prediction in predictions if not prediction.blocked and prediction.seconds > 0]
+    varied = [
+        factor
+        for factor in (factor_names(finished) if finished else ())
+        if len({getattr(prediction.scale, factor) for prediction in finished}) > 1
+    ]
+    with look.style():
+        plots = [_curves(finished, factor, f"what-if-{factor}") for factor in varied]
+        plots += [_bars(predictions)] if finished else []
+    sentences = (Bullets(tuple(lines)),) if (lines := verdicts(predictions)) else ()
+    blocks = (*sentences, prediction_table(predictions, "Run times"), *((Figures(tuple(plots)),) if plots else ()))
+    sections = [Section("What if", blocks)]
+    write_text(path, render_page(name, f"What if: {name}", "Predicted run times", sections))
