@@ -70,7 +70,7 @@ def test_an_example_helps_once(name):
         (2, "halo.py", ["--machine", "nowhere.toml"], "nowhere.toml"),
         (2, "transpose.py", ["--message-size", "4"], "message_size is 4, but an element of transfer 0: send has 8"),
         (1, "transpose.py", ["--message-size", "64K"], "unknown unit 'K'"),
-        (1, "transpose.py", ["--burst", "0"], "burst is 0: give at least 1"),
+        (1, "transpose.py", ["--burst", "0"], "burst is 0: give a whole number from 1 up"),
         (1, "transpose.py", ["-n", "-1"], "-n is -1: give a number of rows"),
     ],
 )

@@ -11,11 +11,12 @@ import operator
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arguments import choice, integer
 from commmodel.choices import Implementation
 from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.optimize import Choice
@@ -178,10 +179,10 @@ class Exchange:
         received: list[_HalfTransfer] = []
         if problem is None:
             try:
-                burst = _positive_integer("burst", burst)
-                _check_word("order", order, get_args(Order))
-                _check_word("implementation", implementation, get_args(Implementation))
-                sent, received = _sides(transfers, ranks, _positive_integer("message_size", message_size))
+                burst = integer("burst", burst)
+                choice("order", order, Order)
+                choice("implementation", implementation, Implementation)
+                sent, received = _sides(transfers, ranks, integer("message_size", message_size))
             except InputError as error:
                 problem = str(error)
         problem = _agree(comm, tag, order, sent, received, ranks, problem)
@@ -387,21 +388,6 @@ def _check_partners_can_be_told(comm: "MPI.Comm", transfers: Sequence[Transfer],
     most = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
     if not isinstance(tag, int) or not 0 <= tag <= int(most or 0):
         raise InputError(f"tag is {tag!r}: give an integer from 0 to {most}")
-
-
-def _check_word(name: str, word: str, words: tuple[str, ...]) -> None:
-    if word not in words:
-        raise InputError(f"{name} is {word!r}: give {' or '.join(words)}")
-
-
-def _positive_integer(name: str, number: int) -> int:
-    try:
-        integer = operator.index(number)
-    except TypeError:
-        raise InputError(f"{name} is {number!r}: give an integer") from None
-    if integer < 1:
-        raise InputError(f"{name} is {integer}: give at least 1")
-    return integer
 
 
 def _partners(comm: "MPI.Comm", transfers: Sequence[Transfer]) -> tuple[list[tuple[int, int]], str | None]:

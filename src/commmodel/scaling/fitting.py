@@ -379,8 +379,6 @@ def fit(
         raise InputError(f"values of shape {y.shape}: give one row for each kernel, with {x.size} values, one a scale")
     if not np.isfinite(y).all():
         raise InputError("values: one is no finite number: leave its scale out")
-    if criterion not in {"cross-validation", "residuals"}:
-        raise InputError(f"criterion {criterion!r}: choose cross-validation or residuals")
     space = tuple(dict.fromkeys((ONE, *terms)))
     over, needed = _prepared(tuple(x.tolist()), space, criterion, prior)
     y, weights, unit = normalised(y)
