@@ -16,6 +16,7 @@ import support
 from support.launching import ENVIRONMENT, error_lines, find, launch
 from support.recordings import calls, decode
 
+from commmodel.bench.kernels import memory
 from commmodel.record import load
 
 pytestmark = pytest.mark.mpi
@@ -83,6 +84,27 @@ def test_calls_have_the_line_of_the_program_not_of_mpi4py(record):
             for call in calls(log)[1:-1]
         }
         assert places == {("program.py", 4, "exchange")}
+
+
+def test_functions_that_a_program_looks_up_by_name_are_recorded(record, monkeypatch):
+    """As numba-mpi, cffi and Julia do; a preloaded library that asks for what follows it gets that."""
+    monkeypatch.setenv("LD_PRELOAD", os.fspath(memory.LIBRARY))
+    completed, logs = record(1, """\
+        import ctypes
+        from mpi4py import MPI
+        names = {line.split()[-1] for line in open("/proc/self/maps") if "/libmpi." in line}
+        library, = map(ctypes.CDLL, names)
+        handle = ctypes.c_int if MPI._sizeof(MPI.Comm) == 4 else ctypes.c_void_p
+        world = handle.from_address(MPI._addressof(MPI.COMM_WORLD))
+        for _ in range(5):
+            assert library.MPI_Barrier(world) == 0
+        assert library.PMPI_Barrier(world) == 0
+        assert not hasattr(library, "MPI_Barriers")
+        assert ctypes.CDLL(None).MPI_Barrier(world) == 0
+        assert ctypes.CDLL(None).strlen(b"four") == 4
+        """)  # fmt: skip
+    assert completed.returncode == 0, completed.stderr
+    assert counted(logs[0])["Barrier"] in (6, 7)  # the name for profilers is Open MPI's Fortran functions', too
 
 
 def test_the_start_at_an_import_has_the_line_of_the_program_not_of_importlib(record):
