@@ -25,7 +25,7 @@ static void *file_of(void *address) {
     return address != NULL && dladdr(address, &file) != 0 ? file.dli_fbase : NULL;
 }
 
-static void *recording_function(lookup_function *lookup, const char *name) {
+static void *wrapper_of(lookup_function *lookup, const char *name) {
     static void *recorder;
     Dl_info file;
     if (recorder == NULL && dladdr(&recorder, &file) != 0) recorder = dlopen(file.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
@@ -40,8 +40,8 @@ VISIBLE void *dlsym(void *restrict handle, const char *restrict name) {
     if (handle != RTLD_NEXT && strncmp(name, "MPI_", 4) == 0) {
         void *function = lookup(handle, name);
         if (function == NULL || file_of(function) != file_of(*(void **)&next.Send)) return function;
-        void *ours = recording_function(lookup, name);
-        return ours != NULL ? ours : function;
+        void *wrapper = wrapper_of(lookup, name);
+        return wrapper != NULL ? wrapper : function;
     }
     return lookup(handle, name);
 }
