@@ -168,3 +168,10 @@ def test_json_is_the_same_where_formulas_are_not_compiled():
     plain = shell(command, NUMBA_DISABLE_JIT="1")
     assert plain.returncode == 0, plain.stderr
     assert plain.stdout == shell(command).stdout
+
+
+def test_an_encoding_without_our_signs_is_no_error(tmp_path):
+    environment = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    code = "from commmodel.streams import guarded\nwith guarded():\n    print(chr(945))"
+    process = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
+    assert (process.returncode, process.stdout.split()) == (0, [b"\\u03b1"])

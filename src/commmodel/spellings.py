@@ -1,5 +1,6 @@
 """Earlier spellings of the command line's options, which scripts may have. Main entry: `accept_old_spellings`."""
 
+import re
 from typing import TypeVar
 
 _Action = TypeVar("_Action")
@@ -18,6 +19,10 @@ OLD_SPELLINGS = (
     ("tune", "--operations", "--collectives"),
 )
 """Verb, earlier spelling of an option, which is still accepted, and its spelling."""
+
+
+NEGATIVE = re.compile(r"-\.?[0-9]")
+"""Beginning of a negative value, which argparse would take for an option but for plain numbers: ``--time -5s``."""
 
 
 def accept_old_spellings(verb: str, actions: dict[str, _Action]) -> None:

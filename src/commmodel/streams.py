@@ -71,7 +71,10 @@ def guarded() -> Iterator[None]:
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  (as long as the program)
     stream = sys.stdout
-    if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+    if isinstance(stream, io.TextIOWrapper) and stream.errors in {
+        "strict",
+        "surrogateescape",
+    }:  # the latter of LC_ALL=C
         stream.reconfigure(errors="backslashreplace")
     sys.stdout = cast("TextIO", _Output(stream))
     try:

@@ -27,7 +27,7 @@ _TIMES: dict[str, int | Decimal] = {
     "s": 1, "ms": Decimal("1e-3"), "us": Decimal("1e-6"), "µs": Decimal("1e-6"), "μs": Decimal("1e-6"),
     "ns": Decimal("1e-9"), "ps": Decimal("1e-12"), "min": 60, "h": 3600,
 }  # fmt: skip
-_BYTE_TIMES = {name + "/B": factor for name, factor in _TIMES.items()}
+_BYTE_TIMES = _TIMES | {name + "/B": factor for name, factor in _TIMES.items()}
 _BIT_RATES = {prefix + unit: Decimal(factor) / 8 for prefix, factor in _DECIMAL.items() for unit in ("bit/s", "bps")}
 _RATES: dict[str, int | Decimal] = {name + "/s": factor for name, factor in _SIZES.items()} | _BIT_RATES
 # Each character can be read in one way only, or a long line of digits takes the square of its length.
@@ -198,7 +198,7 @@ def parse_confidence(text: str) -> float:
     if 50 <= value < 100:  # in per cent, as people say it
         value = parse_fraction(f"{text}%")
     if not 0 < value < 1:
-        raise InputError(f"{text!r} does not lie between 0 and 100%: write it like 95%")
+        raise InputError(f"{text!r} is {100 * value:g}%, not between 0 and 100%: write it like 95% or 0.95")
     if not 0.01 <= value <= 0.999999:
         raise InputError(f"{text!r} lies too near to 0 or 100%: choose from 1% to 99.9999%")
     return value
@@ -207,8 +207,8 @@ def parse_confidence(text: str) -> float:
 def parse_quantity(text: str, unit: str) -> float:
     """Return a number in the base unit given: ``s``, ``B``, ``B/s``, ``s/B`` or ``flop/s``.
 
-    >>> parse_quantity("5.5GB/s", "B/s"), parse_quantity("0.125ns/B", "s/B")
-    (5500000000.0, 1.25e-10)
+    >>> parse_quantity("5.5GB/s", "B/s"), parse_quantity("0.125ns/B", "s/B"), parse_quantity("1ns", "s/B")
+    (5500000000.0, 1.25e-10, 1e-09)
     """
     parsers: dict[str, Callable[[str], float]] = {"s": parse_time, "B": parse_size, "B/s": parse_rate}
     if unit in parsers:
@@ -372,12 +372,17 @@ def format_rate(rate: float) -> str:
     return format_quantity(rate, "B/s")
 
 
-def format_ratio(ratio: float) -> str:
-    """Return a share as a percentage.
+_MANY_TIMES = 100
 
-    >>> format_ratio(0.0234), format_ratio(1.5)
-    ('2.3 %', '150 %')
+
+def format_ratio(ratio: float) -> str:
+    """Return a share as a percentage, or a very large one as a factor.
+
+    >>> format_ratio(0.0234), format_ratio(1.5), format_ratio(4759.32)
+    ('2.3 %', '150 %', '4,759 x')
     """
+    if abs(ratio) >= _MANY_TIMES:
+        return f"{ratio:,.0f} x"
     return f"{100 * ratio:.1f} %" if abs(ratio) < 0.1 else f"{100 * ratio:.0f} %"
 
 

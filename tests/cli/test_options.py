@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commmodel.bench.options import _parser as bench_parser
-from commmodel.cli import _parser
+from commmodel.cli import _parser, main
 from commmodel.fit import FitSettings
 from commmodel.scaling import CheckSettings
 from commmodel.spellings import OLD_SPELLINGS
@@ -85,3 +85,18 @@ def test_an_earlier_spelling_sets_what_the_option_sets():
     assert vars(first) == vars(second)
     assert first.computation == 3e-3
     assert vars(bench_parser().parse_args(["--procs", "4"])) == {"kernels": (), "procs": "4"}
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["optimize", "L=1us,o=1us,g=1us,G=1ns", "--volume", "8MiB", "--computation", "-1ms"], "--computation"),
+        (["fit", "r.jsonl", "--confidence", "-5%"], "--confidence"),
+        (["fit", "r.jsonl", "--confidence", "2"], "200%"),
+        (["predict", "ranger", "bcast", "-n", "8", "-p", "4", "--algorithm", "all", "--selector", "mpich"], "exclude"),
+        (["bench", "--dry-run", "--time", "-5s"], "'-5s': a time must be finite and not negative"),
+    ],
+)
+def test_a_value_that_is_none_is_named_with_its_option(words, option, capsys):
+    assert main(words) == 2
+    assert option in capsys.readouterr().err

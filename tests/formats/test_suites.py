@@ -634,3 +634,8 @@ def test_blue_waters_becomes_a_machine(tmp_path, capsys):
     loaded = machine.load(path)
     assert [segment.limit and segment.limit.value for segment in loaded.segments] == [500, 8000, None]
     assert loaded.origin.mpi == "unknown (read from nodecomm output)"
+
+
+def test_a_file_of_another_suite_is_fitted_where_a_machine_is_needed(write_file, capsys):
+    assert main(["predict", str(write_file(LATENCY + "4096 2.5\n")), "send", "-n", "8", "--json"]) == 0
+    assert 0 < json.loads(capsys.readouterr().out)["seconds"] < 1e-5

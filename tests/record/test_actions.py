@@ -182,6 +182,23 @@ def test_neighbours_that_do_not_exist_and_requests(tmp_path):
     assert not not_carried
 
 
+def test_neighbours_of_a_damaged_log_are_left_out(tmp_path):
+    logs = pair()
+    for rank, log in enumerate(logs):
+        log.communicator(3, [(0, 1, 2)], kind=1)
+        log.neighbours(3, [1 - rank] * 3, [1 - rank] * 3)
+        log.call("Neighbor_allgather", 0, 1, communicator=3, bytes=8, room=8)
+        log.window(1)
+        log.call("Win_fence", 1, 2, window=1)
+        log.call("Put", 2, 3, window=1, target=7, bytes=8)
+        log.call("Win_fence", 3, 4, window=1)
+    write(tmp_path / "run", logs)
+    actions = record.RecordedActions(record.load(tmp_path / "run"))
+    assert not actions.windows.incoming
+    with pytest.raises(InputError, match="rank 7 of 2: its log is damaged"):
+        [*actions.text(0)]
+
+
 ROOTED = {"Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Reduce"}
 
 

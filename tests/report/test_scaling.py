@@ -234,6 +234,16 @@ def test_names_from_files_cannot_act_on_the_page(tmp_path):
     assert name in Balance(html).text
 
 
+@pytest.mark.parametrize("name", ["main\x01->solve", "main\x1bsolve", "a$b_^$"])
+def test_names_from_files_are_drawn_whatever_is_in_them(name, tmp_path):
+    records = tuple(Record(Function(name, "time", (("p", float(p)),)), "s", (1e-6 * p,)) for p in SCALES)
+    measurements = Measurements((Launch(header(), records),))
+    expectation = Expectation(name, parse_growth("log p"), deviation=parse_growth("p^0.5"))
+    checked = check(measurements, Expectations("x", (expectation,)))
+    report.write_check(tmp_path / "checked.html", "x", checked)
+    assert Balance((tmp_path / "checked.html").read_text()).tags["svg"]
+
+
 def test_a_check_has_a_page_of_its_own(tmp_path):
     checked = check(MEASUREMENTS, MPI)
     path = tmp_path / "checked.html"

@@ -221,3 +221,15 @@ def test_a_question_may_be_a_closure_and_a_run_is_a_row():
     first, second = (run.to_dict() for run in runs)
     assert first["seconds"] == runs[0].seconds > second["seconds"]
     assert (first["latency"], second["latency"], second["place"]) == (1.0, 0.5, "switch")
+
+
+def killed(where, scale):
+    """End a worker as a system without memory does."""
+    if scale.latency == 2.0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return ring(where, scale)
+
+
+def test_a_killed_worker_is_said_in_one_line():
+    with pytest.raises(InputError, match="killed"):
+        predictions(killed, ["switch"], [Scale(), Scale(latency=2.0)], workers=2)

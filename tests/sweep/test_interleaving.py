@@ -144,3 +144,14 @@ def test_options_of_turns_need_a_command(tmp_path, capsys):
 
 def test_files_of_a_turn_have_its_name():
     assert Turn(3, 1).name == "pair003-after"
+
+
+def test_two_commands_do_not_measure_into_one_folder(command, tmp_path):
+    plan = turns(command(), ("1", "1.01"), 1)
+
+    def interrupting(turn, left):
+        with pytest.raises(InputError, match="wait for it"):
+            measure_in_turns(plan, 1, tmp_path / "turns")
+
+    measure_in_turns(plan, 1, tmp_path / "turns", interrupting)
+    assert [len(side.launches) for side in measure_in_turns(plan, 1, tmp_path / "turns")] == [1, 1]

@@ -17,7 +17,7 @@ from commmodel.errors import InputError, refuse_unknown
 from commmodel.results import BenchOptions
 from commmodel.results.configurations import Batch, HugePages, MessageBuffers
 from commmodel.results.records import ThreadLevel
-from commmodel.spellings import accept_old_spellings
+from commmodel.spellings import NEGATIVE, accept_old_spellings
 from commmodel.units import (
     parse_confidence,
     parse_counts,
@@ -81,6 +81,10 @@ class HelpRequest(Exception):  # noqa: N818  (not an error)
 
 class _OptionParser(argparse.ArgumentParser):
     """Parser that raises instead of exiting, so that rank 0 alone reports an error."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._negative_number_matcher = NEGATIVE
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         spellings = [*self._option_string_actions]

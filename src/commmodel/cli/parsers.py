@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from commmodel.errors import InputError, MissingPackageError, choice_of, refuse_unknown
 from commmodel.files import refuse_inputs
-from commmodel.spellings import accept_old_spellings
+from commmodel.spellings import NEGATIVE, accept_old_spellings
 from commmodel.units import (
     parse_confidence,
     parse_counts,
@@ -23,6 +23,8 @@ from commmodel.units import (
     parse_whole,
 )
 
+_HEAD = 1 << 16
+"""Bytes of a file that tell what it is."""
 _MOST_OF_A_LIST = 1 << 24
 _OUTPUTS = {"output": "-o", "trace": "--trace"}
 _INPUTS = (
@@ -51,6 +53,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, words: Sequence[str] = (), **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
+        self._negative_number_matcher = NEGATIVE
         self._words = [*words]
 
     def add_subparsers(self, **options: Any) -> Any:
@@ -102,6 +105,8 @@ class Parser(argparse.ArgumentParser):
         name, colon, problem = message.partition(": ")
         if colon and name.startswith("argument -"):
             option = self._typed(name.removeprefix("argument "))
+            if problem.startswith("not allowed with argument "):
+                raise InputError(f"{option} and {problem.split()[-1]} exclude each other: leave one out")
             value = self._words[self._words.index(option) + 1 :][:1] if option in self._words else []
             mend = f": write {option}={value[0]}" if value and problem == "expected one argument" else ""
             raise InputError(f"{option}: {problem}{mend}")
@@ -268,7 +273,7 @@ def known_machine(name_or_path: str) -> Any:
         from commmodel.simulate.scenario import machine_of_parameters
 
         return machine_of_parameters(name_or_path)
-    if not name_or_path.endswith(".jsonl"):
+    if not _is_measured(name_or_path):
         return machine.load(name_or_path)
     from commmodel import formats
     from commmodel.fit import fit_machine
@@ -277,6 +282,16 @@ def known_machine(name_or_path: str) -> Any:
     note(measurements)
     refuse_functions(measurements)
     return fit_machine(measurements)
+
+
+def _is_measured(name_or_path: str) -> bool:
+    """Whether a name is that of a file of measurements, ours or another suite's, and of no machine."""
+    from commmodel import machine
+    from commmodel.documents import read_bytes
+
+    if name_or_path.endswith((".jsonl", ".toml")) or name_or_path in machine.published():
+        return name_or_path.endswith(".jsonl")
+    return os.path.isfile(name_or_path) and b"commmodel-machine" not in read_bytes(name_or_path, _HEAD, complete=False)
 
 
 def refuse_functions(measurements: Any) -> None:

@@ -30,7 +30,7 @@ def add(verbs: Any) -> None:
 
     tune = new_verb(
         verbs, "tune", _run, "write rules for an MPI library: the fastest predicted algorithm for each size",
-        "commmodel tune machine.toml -p 2:64:*2 --library openmpi -o rules.txt",
+        "commmodel tune machine.toml -p '2:64:*2' --library openmpi -o rules.txt",
     )  # fmt: skip
     add_machine(tune)
     add_processes(tune, "numbers of MPI processes, like 2:64:*2", counts, required=True)

@@ -96,6 +96,8 @@ def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
     if format not in {"auto", OURS}:
         REGISTRY[format]
     opening = _opening(Path(path))
+    if format == "auto" and opening == OURS and not _OURS_BEGINS.search(_head(Path(path)).partition(b"\n")[0]):
+        raise UnreadFileError(path, "line 1", "JSON, but neither results.jsonl of commmodel nor Extra-P's lines")
     if format == OURS or (format == "auto" and opening == OURS):
         return results.without_duplicates([(str(path), results.load(path))])
     if format == "auto" and opening in _REFUSED:
@@ -143,9 +145,16 @@ _REFUSED = {
 }
 
 
+_OURS_BEGINS = re.compile(rb'"type"')
+
+
+def _head(path: Path) -> bytes:
+    return read_bytes(path, _HEAD, complete=False).removeprefix(b"\xef\xbb\xbf")
+
+
 def _opening(path: Path) -> str:
     """Return the entry of `_OPENINGS` with which a file begins; empty: none."""
-    head = read_bytes(path, _HEAD, complete=False).removeprefix(b"\xef\xbb\xbf")
+    head = _head(path)
     return next((name for name, begin in _OPENINGS.items() if begin.match(head)), "")
 
 

@@ -126,6 +126,8 @@ def _of_neighbours(call: Any, view: View, *, is_cartesian: bool) -> GroupExchang
         return None
     sends = _messages(view.destinations, call.sent_counts, call.bytes)
     receives = _messages(view.sources, call.received_counts, call.room)
+    if is_cartesian and len(sends) % 2:
+        return None  # a damaged log: neighbours in a Cartesian topology come in pairs
     if is_cartesian:
         sends = [sends[number ^ 1] for number in range(len(sends))]
     without = [message for message in sends if message[0] != NO_PROCESS]

@@ -85,8 +85,9 @@ class Windows:
             for call in block.calls[np.isin(block.calls["code"], codes)].view(np.recarray):
                 operation = epochs.operation(_NAMES[call.code], call)
                 view = self.view(rank, int(call.window))
-                if operation is None or view is None or call.target < 0:
+                group = () if view is None else recording.groups[view.group]
+                if operation is None or not 0 <= call.target < len(group):
                     continue
-                target = int(recording.groups[view.group][call.target])
+                target = int(group[call.target])
                 key = (target, self.numbers[rank, int(call.window)], epochs.fences[call.window])
                 self.incoming[key].append((rank, operation))

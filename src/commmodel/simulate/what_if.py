@@ -8,7 +8,7 @@ import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -139,7 +139,7 @@ def predictions(
     Raises
     ------
     InputError
-        Where there is nothing to run, or too much; and the errors of `question`.
+        Where there is nothing to run, or too much, or a worker was killed; and the errors of `question`.
 
     Examples
     --------
@@ -176,6 +176,9 @@ def _gathered(futures: "Sequence[Future[PredictedRun]]", tell: Callable[[int, in
         for count, future in enumerate(as_completed(futures)):
             future.result()
             tell(count + 1, len(futures))
+    except BrokenExecutor:
+        problem = "`workers`: a process was killed, as where memory is full: run fewer side by side"
+        raise InputError(problem) from None
     finally:
         for future in futures:
             future.cancel()

@@ -19,7 +19,7 @@ from commmodel.errors import InputError
 from commmodel.files import write_bytes
 from commmodel.results import Launch, Measurements, load
 from commmodel.signatures import checked
-from commmodel.sweep.running import end_with_children
+from commmodel.sweep.running import LOCK, claim, end_with_children
 
 __all__ = ["FILE", "MOST_PAIRS", "Turn", "Turns", "measure_in_turns", "turns"]
 
@@ -118,17 +118,32 @@ def measure_in_turns(
     Raises
     ------
     InputError
-        Where the folder holds something else, or a launch fails.
+        Where the folder holds something else, another command measures into it, or a launch fails.
     """
     folder = Path(folder)
-    stored = _claimed(plan, folder)
-    left = [turn for turn in stored.order(pairs) if not (folder / f"{turn.name}.jsonl").exists()]
-    for number, turn in enumerate(left):
-        if tell is not None:
-            tell(turn, len(left) - number)
-        _carry_out(stored, turn, folder)
+    _refuse_other_folder(folder)
+    lock = claim(folder)
+    try:
+        stored = _claimed(plan, folder)
+        left = [turn for turn in stored.order(pairs) if not (folder / f"{turn.name}.jsonl").exists()]
+        for number, turn in enumerate(left):
+            if tell is not None:
+                tell(turn, len(left) - number)
+            _carry_out(stored, turn, folder, lock)
+    finally:
+        os.close(lock)
     sides = [[_as_one(folder / f"{Turn(pair, side).name}.jsonl") for pair in range(1, pairs + 1)] for side in (0, 1)]
     return Measurements(tuple(sides[0])), Measurements(tuple(sides[1]))
+
+
+def _refuse_other_folder(folder: Path) -> None:
+    """Make the folder where it is not there; raise where it holds something else."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / FILE).exists() and any(path.name != LOCK for path in folder.iterdir()):
+            raise InputError(f"{folder} is not empty, and no {FILE} is in it: name a new folder with -o")
+    except OSError as error:
+        raise InputError(f"{error.filename or folder}: {error.strerror}") from None
 
 
 def _claimed(plan: Turns, folder: Path) -> Turns:
@@ -142,24 +157,26 @@ def _claimed(plan: Turns, folder: Path) -> Turns:
                 if then != now:
                     raise InputError(f"{folder} was begun with {field} {then!r}, not {now!r}: name another with -o")
             return stored
-        folder.mkdir(parents=True, exist_ok=True)
-        if not path.exists() and any(folder.iterdir()):
-            raise InputError(f"{folder} is not empty, and no {FILE} is in it: name a new folder with -o")
         write_bytes(path, msgspec.json.format(msgspec.json.encode(plan)) + b"\n")
     except OSError as error:
         raise InputError(f"{error.filename or folder}: {error.strerror}") from None
     return plan
 
 
-def _carry_out(plan: Turns, turn: Turn, folder: Path) -> None:
-    """Run one launch; its file gets its name once the command has succeeded."""
+def _carry_out(plan: Turns, turn: Turn, folder: Path, lock: int) -> None:
+    """Run one launch, which inherits the lock; its file gets its name once the command has succeeded."""
     part, log = (folder / f"{turn.name}.{ending}" for ending in ("part", "log"))
     words = plan.words(turn, part)
     try:
         part.unlink(missing_ok=True)
         with log.open("wb") as log_file:
             process = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file, start_new_session=True
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=log_file,
+                stderr=log_file,
+                start_new_session=True,
+                pass_fds=(lock,),
             )
     except OSError as error:
         raise InputError(f"{error.filename or words[0]}: {error.strerror}: it stands in --run") from None

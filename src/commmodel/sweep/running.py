@@ -97,10 +97,14 @@ def _last_line(log: Path) -> str:
     return next((line for line in reversed(lines) if line.startswith(_BENCH)), lines[-1] if lines else "")
 
 
-def _claim(folder: Path) -> int:
-    """Return a file descriptor that locks the sweep while this process or its jobs live."""
+LOCK = ".lock"
+"""File in a folder that jobs of one command at a time write to."""
+
+
+def claim(folder: Path) -> int:
+    """Return a file descriptor that locks a folder while this process or its jobs, which inherit it, live."""
     try:
-        lock = os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT, 0o666)
+        lock = os.open(folder / LOCK, os.O_WRONLY | os.O_CREAT, 0o666)
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
     try:
@@ -146,7 +150,7 @@ def run(
     plan = load(folder)
     if plan.slurm is not None:
         raise InputError(f"{folder} is for Slurm: submit its jobs with {folder / 'submit.sh'}")
-    lock = _claim(folder)
+    lock = claim(folder)
     try:
         return _run(folder, plan, _Jobs(folder, lock, limit), workers, stop, tell or (lambda *_: None))
     finally:

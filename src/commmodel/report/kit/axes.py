@@ -51,6 +51,7 @@ _STYLE = {
     "savefig.facecolor": "none",
     "svg.fonttype": "none",  # text stays text: small, sharp, and found by a search
     "text.color": INK,
+    "text.parse_math": False,  # names of functions and files may have dollar signs
     "text.usetex": False,
     "xtick.color": INK,
     "ytick.color": INK,

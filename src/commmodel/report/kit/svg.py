@@ -7,6 +7,7 @@ Main entry: `inline`.
 
 import io
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
@@ -15,6 +16,8 @@ from matplotlib.figure import Figure
 
 _NAMESPACE = re.compile(r"\{[^}]*\}")
 _REFERENCE = re.compile(r"(?:(?<=url\()|^)#")
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML does not have; names of functions are of files, and may have any."""
 _UNUSED = {"metadata", "style"}
 _NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
 
@@ -30,9 +33,10 @@ def variable(colour: str) -> str:
 
 def _write(figure: Figure, salt: str) -> str:
     buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": salt}):
+    with matplotlib.rc_context({"svg.hashsalt": salt}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's browser has its own fonts
         figure.savefig(buffer, format="svg", metadata=_NO_METADATA)
-    return buffer.getvalue().decode()
+    return _NOT_XML.sub("�", buffer.getvalue().decode())
 
 
 def _clean(parent: ElementTree.Element, prefix: str, themed: Mapping[str, str]) -> None:
