@@ -6,7 +6,7 @@ in base units. Main entries: `parse_size`, `parse_time`, `parse_rate`, `parse_si
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TypeVar
 
@@ -397,3 +397,22 @@ def format_interval(value: float, low: float | None, high: float | None, unit: s
     value = _rounded(value)
     factor, name = _shown_unit(value or (high if math.isfinite(high) else 0.0), unit)
     return f"{_digits(value / factor)} {name} [{_digits(low / factor)}, {_digits(high / factor)}]"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    >>> counted(1, "launch"), counted(2, "launch"), counted(3, "pair")
+    ('one launch', '2 launches', '3 pairs')
+    """
+    return f"one {noun}" if number == 1 else f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"
+
+
+def listed(words: Sequence[str], most: int, mark: str = ", ") -> str:
+    """Return the first words of a list, and how many there are more.
+
+    >>> listed(["a", "b"], 2), listed(["a", "b", "c"], 2), listed(["a", "b", "c"], 1, "; ")
+    ('a, b', 'a, b and 1 more', 'a; and 2 more')
+    """
+    more = len(words) - most
+    return mark.join(words[:most]) + (f"{mark.rstrip(', ')} and {more} more" if more > 0 else "")

@@ -18,7 +18,7 @@ from commmodel.machine.parameters import MODELS
 from commmodel.results import Header
 from commmodel.results.oversubscription import crowded_hosts
 from commmodel.statistics import CONFIDENCE, TO_DEVIATION
-from commmodel.units import format_ratio, format_size, format_time
+from commmodel.units import format_ratio, format_size, format_time, listed
 
 Array = NDArray[np.float64]
 
@@ -183,9 +183,8 @@ def _contradiction(points: Points, logs: Array, contradicting: NDArray[np.bool_]
         size = format_size(int(points.message_size[index]))
         samples = "most of its samples disturbed" if points.disturbed[index] else "though its samples agree"
         shown.setdefault(size, f"{size} {times_words(logs[index])}, {samples}")
-    more = f"; and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
     count = f"{len(order)} of {len(points)} records lie{'s' * (len(order) == 1)} beside the model"
-    return f"{count}: {'; '.join(list(shown.values())[:_SHOWN])}{more}: measure again"
+    return f"{count}: {listed([*shown.values()], _SHOWN, '; ')}: measure again"
 
 
 def times_words(log: float) -> str:

@@ -32,6 +32,7 @@ from commmodel.scaling.series import Array, Key, Series, series_over
 from commmodel.scaling.settings import CheckSettings, model
 from commmodel.scaling.verdict import Judgement, Verdict, judge_models
 from commmodel.signatures import check_fields, checked
+from commmodel.units import counted
 from commmodel.values import Value
 
 if TYPE_CHECKING:
@@ -456,13 +457,12 @@ def _too_few(few: Mapping[tuple[str, str], Sequence[Series]]) -> list[str]:
     names: dict[str, list[str]] = {}
     for (name, over), several in few.items():
         count = max(len(series.scales) for series in several)
-        scales = "one scale" if count == 1 else f"{count} scales"
         starts = sorted({str(value) for series in several for key, value in series.fixed if key == "start"})
         mend = f"measure at {FEWEST_SCALES} or more, better 5"
         if len(starts) > 1:
             began = f"repetitions began differently ({', '.join(starts)})"
             mend = f"{began}, so they are apart: give all the same --start"
-        names.setdefault(f"no growth over {over} can be seen with {scales}: {mend}", []).append(name)
+        names.setdefault(f"no growth over {over} can be seen with {counted(count, 'scale')}: {mend}", []).append(name)
     return [f"{', '.join(functions)}: {words}" for words, functions in names.items()]
 
 

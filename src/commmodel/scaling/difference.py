@@ -26,6 +26,7 @@ from commmodel.scaling.permutation import FEWEST_PLAIN, Shifts, fewest_launches,
 from commmodel.scaling.samples import STATISTICS, reduce
 from commmodel.signatures import checked
 from commmodel.statistics import TO_DEVIATION
+from commmodel.units import counted
 from commmodel.values import OneLine
 
 Array = NDArray[np.float64]
@@ -362,7 +363,7 @@ def _of_launches(launches: _Launches, shifts: Shifts, spread: float, confidence:
         counts = (
             "each file has one launch"
             if launches.before == launches.after == 1
-            else f"{_count(launches.before)} before, {launches.after} after"
+            else f"{counted(launches.before, 'launch')} before, {launches.after} after"
         )
         differ = f", here by about {math.expm1(spread):.0%}" if math.isfinite(spread) and spread > 0 else ""
         only = (
@@ -383,10 +384,6 @@ def _of_launches(launches: _Launches, shifts: Shifts, spread: float, confidence:
     return remarks
 
 
-def _count(launches: int) -> str:
-    return "one launch" if launches == 1 else f"{launches} launches"
-
-
 def _remarks(
     before: CollectedSeries, after: CollectedSeries, of_launches: Sequence[str], left_out: int
 ) -> tuple[str, ...]:
@@ -399,7 +396,7 @@ def _remarks(
     shared = len(before.identities & after.identities)
     if shared:
         remarks.append(
-            f"{_count(shared)} {'occurs' if shared == 1 else 'occur'} in both files: remove "
+            f"{counted(shared, 'launch')} {'occurs' if shared == 1 else 'occur'} in both files: remove "
             f"{'it' if shared == 1 else 'them'} from one"
         )
     remarks += of_launches

@@ -18,8 +18,8 @@ from commmodel.report.kit.blocks import Plot
 from commmodel.report.kit.canvas import Canvas, new_canvas
 from commmodel.report.kit.maps import STEPS, Corners, borders, box, draw_cells, patches, step_names, step_of
 from commmodel.report.machine.model_curves import RECOMMENDED, prediction
-from commmodel.report.machine.series import PathSeries, pairs_word
-from commmodel.units import format_ratio, format_size, format_time
+from commmodel.report.machine.series import PathSeries
+from commmodel.units import counted, format_ratio, format_size, format_time
 
 _MOST_ROW_LABELS = 12
 _MOST_IN_A_ROW = 4  # classes in the legend
@@ -91,7 +91,7 @@ def _draw(series: PathSeries, cells: Sequence[_ErrorCell], key: str, title: str,
     _pair_axis(canvas, counts)
     _limit_lines(canvas, series, sizes, edges)
     worst = max(cells, key=lambda cell: cell.error)
-    where = f"at {format_size(worst.message_size)} with {pairs_word(worst.pairs)}"
+    where = f"at {format_size(worst.message_size)} with {counted(worst.pairs, 'pair')}"
     parts = [f"{intro} The largest is {format_ratio(worst.error)}, {where}."]
     if len(cells) < len(set(zip(series.points.message_size.tolist(), series.points.pairs.tolist(), strict=True))):
         parts.append("Empty: not measured, or the model says nothing.")

@@ -17,9 +17,8 @@ from commmodel.report.machine.series import (
     caption,
     limit_lines,
     mark,
-    pairs_word,
 )
-from commmodel.units import format_rate, format_ratio
+from commmodel.units import counted, format_rate, format_ratio
 
 
 def _node_rate(canvas: Canvas, series: PathSeries) -> None:
@@ -74,7 +73,7 @@ def aggregate(series: PathSeries) -> Plot:
         f"Lines: {model_name} of each protocol segment.",
     )
     if len(series.counts) == 1:
-        words += f" Only {pairs_word(series.fewest)} was measured: nothing is known of how several share the node."
+        words += f" Only {counted(series.fewest, 'pair')} was measured: nothing is known of how several share the node."
     elif series.segments and any(not series.lines(pairs) for pairs in series.counts):
         words += " The model knows one pair alone: it has no lines for more."
     key, title = ("streams", "Rate of streams") if is_stream else ("rate", "Rate of several pairs")

@@ -25,7 +25,7 @@ from commmodel.machine.parameters import UNITS
 from commmodel.machine.rates import bandwidth, duplex_factor
 from commmodel.report.kit.cells import factor_cell, parameter_cell
 from commmodel.report.kit.tables import NOTHING, Cell, Column, Table, left, stack
-from commmodel.units import format_ratio, format_size
+from commmodel.units import counted, format_ratio, format_size
 
 STREAMS = "one way, streams"
 """How the model of streams is called."""
@@ -248,7 +248,7 @@ def _findings(segment: Segment) -> Iterable[tuple[str, str, bool]]:
             yield "", _regime_words(measured, measured.times), True
         elif measured.times is not None:
             nearest = math.expm1(min(measured.errors.values(), default=math.inf))
-            pairs = _pairs_words(measured.pairs)
+            pairs = counted(measured.pairs, "pair")
             off = f" (the nearest is off by {format_ratio(nearest)})" if math.isfinite(nearest) else ""
             yield "", f"no model describes {pairs}{off}: predictions use the measured times", True
     if (factor := duplex_factor(segment)) is not None:
@@ -260,17 +260,13 @@ def _findings(segment: Segment) -> Iterable[tuple[str, str, bool]]:
         yield from ((about, remark, first) for remark in (model.quality.remarks if model and model.quality else ()))
 
 
-def _pairs_words(pairs: int) -> str:
-    return "one pair" if pairs == 1 else f"{pairs} pairs"
-
-
 def _regime_words(measured: MeasuredPairs, times: MeasuredTimes) -> str:
     """Return a line on sizes whose times leave the line of the others, and the mean error with them."""
     first, last = (format_size(times.sizes[place]) for place in (0, -1))
     mean = min(measured.errors.values(), default=math.nan)
     return (
-        f"the times of {first} to {last} ({_pairs_words(measured.pairs)}) leave the model's line: predictions follow "
-        f"what was measured there; with them the mean error is {format_ratio(math.expm1(mean))}"
+        f"the times of {first} to {last} ({counted(measured.pairs, 'pair')}) leave the model's line: predictions "
+        f"follow what was measured there; with them the mean error is {format_ratio(math.expm1(mean))}"
     )
 
 

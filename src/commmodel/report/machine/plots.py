@@ -19,11 +19,11 @@ from commmodel.report.machine.error_map import error_maps
 from commmodel.report.machine.model_curves import RECOMMENDED, limits
 from commmodel.report.machine.multi_pair_plots import aggregate, residuals
 from commmodel.report.machine.parameters import segments_on
-from commmodel.report.machine.series import MEDIANS, PathSeries, bars, caption, limit_lines, mark, pairs_word
+from commmodel.report.machine.series import MEDIANS, PathSeries, bars, caption, limit_lines, mark
 from commmodel.results import Measurements
 from commmodel.results.configurations import Threshold
 from commmodel.statistics import CONFIDENCE
-from commmodel.units import format_ratio
+from commmodel.units import counted, format_ratio
 
 _MOST_WITH_LINES = 2  # paths whose lines have a legend of their own
 _BARS = f"bars, where longer than the point: {format_ratio(CONFIDENCE)} intervals of the medians"
@@ -60,7 +60,7 @@ def _over_size(drawn: Sequence[PathSeries], *, key: str, title: str, axis: str, 
     look.size_axis(canvas.axes, min(span[0] for span in spans), max(span[1] for span in spans))
     look.log_axis(canvas.axes, canvas.shown, unit, axis)
     limit_lines(canvas, drawn)
-    counts = " and ".join(dict.fromkeys(pairs_word(series.fewest) for series in drawn))
+    counts = " and ".join(dict.fromkeys(counted(series.fewest, "pair") for series in drawn))
     left_out = sum(int((series.hidden.pairs == series.fewest).sum()) for series in drawn)
     words = caption(
         drawn,

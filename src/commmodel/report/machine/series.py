@@ -54,15 +54,6 @@ class PathSeries:
         return lines(self.segments, *self.span, pairs, self.model)
 
 
-def pairs_word(count: int) -> str:
-    """Return the number of pairs as text.
-
-    >>> pairs_word(1), pairs_word(2)
-    ('one pair', '2 pairs')
-    """
-    return "one pair" if count == 1 else f"{count} pairs"
-
-
 def tips(points: Points) -> list[str]:
     """Return the text of each point."""
     columns = (points.message_size, points.pairs, points.seconds, points.low, points.high)

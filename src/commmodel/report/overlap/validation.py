@@ -8,7 +8,7 @@ from commmodel.optimize.validation import MISESTIMATES, Case, Validation, Valida
 from commmodel.report.kit.cells import error_words, measured_cell
 from commmodel.report.kit.tables import NOTHING, Cell, Table, common_notes, left, right, text
 from commmodel.report.overlap.measurements import decomposition_words, problem_words
-from commmodel.units import format_ratio, format_size, format_time
+from commmodel.units import counted, format_ratio, format_size, format_time
 
 _NOTE = (
     "r: computation over communication, t_V / (T_blocking − t_V). hidden: share of the communication that the choice "
@@ -125,17 +125,13 @@ def cost_tables(validation: Validation) -> tuple[Table, ...]:
     return tuple(filter(None, (_summary_table(validation), _misestimate_table(validation))))
 
 
-def _cases(count: int, further: str = "") -> str:
-    return f"one {further}case" if count == 1 else f"{count} {further}cases"
-
-
 def verdicts(validation: Validation) -> list[str]:
     """Return the findings as sentences."""
     over_all = validation.summaries[0]
     sentences = []
     if over_all.cases:
         worst, middle = _ratio(over_all.worst_loss), _ratio(over_all.median_loss)
-        cases = _cases(over_all.cases)
+        cases = counted(over_all.cases, "case")
         sentence = f"In {cases} the choices lose at most {worst} of the blocking time, {middle} in the median."
         if over_all.within_noise:
             sentence += f" In {over_all.within_noise} of them choice and best cannot be told apart."
@@ -161,7 +157,7 @@ def verdicts(validation: Validation) -> list[str]:
             "quieter machine, or longer."
         )
     if over_all.nothing_to_hide:
-        cases = _cases(over_all.nothing_to_hide, "further " * bool(over_all.cases))
+        cases = counted(over_all.nothing_to_hide, "further " * bool(over_all.cases) + "case")
         sentences.append(
             f"In {cases} there is nothing to hide: even the best decomposition hides less than 10 % of the "
             "communication, or there is hardly any."

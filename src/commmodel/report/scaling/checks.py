@@ -14,7 +14,7 @@ from commmodel.results import parameter_words
 from commmodel.scaling import BrokenRule, CheckResult, Verdict
 from commmodel.scaling.baseline import Slowdown
 from commmodel.scaling.checking import CheckedSeries, Room
-from commmodel.units import format_interval
+from commmodel.units import counted, format_interval, listed
 
 _LOOKS: dict[Verdict, tuple[str, Style]] = {
     "match": ("✓", "good"), "approximate": ("≈", "good"), "mismatch": ("✗", "bad"), "uncertain": ("?", "uncertain"),
@@ -126,8 +126,8 @@ def _broken(broken: BrokenRule) -> str:
         where = f"from {broken.over} = {broken.scale:g} on, left over right up to {broken.ratio:.2f}"
         if broken.certain:
             return f"{rule}: broken {where}"
-        launches = "one launch" if broken.launches == 1 else f"{broken.launches} launches"
-        return f"{rule}: seen in {launches} {where}: too few launches to call it broken, measure more"
+        seen = f"seen in {counted(broken.launches, 'launch')} {where}"
+        return f"{rule}: {seen}: too few launches to call it broken, measure more"
     if broken.kind == "modelled":
         how = "will be broken" if broken.certain else "may be broken, the data cannot tell:"
         ratio = f"left over right {broken.ratio:.2f} at the target"
@@ -152,9 +152,7 @@ def check_lines(checked: CheckResult) -> Iterator[Text]:
     for broken in checked.possible:
         yield text(f"note: {_broken(broken)}", "yellow")
     for (verdict, advice), names in _advice(checked.rows).items():
-        shown = ", ".join(names[:_MOST_NAMES])
-        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        yield text(f"{_LOOKS[verdict][0]} {shown}{more}: {advice}", _LINE_STYLES[verdict])
+        yield text(f"{_LOOKS[verdict][0]} {listed(names, _MOST_NAMES)}: {advice}", _LINE_STYLES[verdict])
     for words in checked.notes:
         yield text(f"note: {words}", "dim")
     counts = ", ".join(f"{checked.count(verdict)} {verdict}" for verdict in _LOOKS)

@@ -8,10 +8,10 @@ from rich.text import Text
 
 from commmodel.report.kit.cells import error_words
 from commmodel.report.kit.tables import Table, left, plain_rows, right, text
-from commmodel.results import Configuration, configuration_words
+from commmodel.results import configuration_words
 from commmodel.scaling.difference import Change, Difference, Differences
 from commmodel.scaling.permutation import FEWEST_PLAIN
-from commmodel.units import format_interval, format_quantity, format_ratio
+from commmodel.units import format_interval, format_quantity, format_ratio, listed
 
 _NOTE = (
     "Each ratio has the interval of its configuration alone, over launches. Of many, some lie off 1 by chance: slower "
@@ -82,12 +82,11 @@ def few_launches_words(differences: Differences) -> str:
     words = [
         f"{configuration_words(row.configuration)} {max(row.ratio, 1 / row.ratio):.3g} times "
         f"{'slower' if row.ratio > 1 else 'faster'}"
-        for row in rows[:_MOST_NAMED]
+        for row in rows
     ]
-    more = f"; and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
     count = min(min(row.launches) for row in rows)
     launches = "the one launch" if count == 1 else f"the {count} launches"
-    return f"Seen in {launches} of a side: {'; '.join(words)}{more}: more launches decide."
+    return f"Seen in {launches} of a side: {listed(words, _MOST_NAMED, '; ')}: more launches decide."
 
 
 def together_words(differences: Differences) -> str:
@@ -101,12 +100,6 @@ def together_words(differences: Differences) -> str:
         together.change, together.change
     )
     return f"All {together.configurations} times together, after / before, {how}: {ratio}: {verdict}."
-
-
-def _list(configurations: Sequence[Configuration]) -> str:
-    shown = [configuration_words(configuration) for configuration in configurations[:_MOST_NAMED]]
-    more = len(configurations) - len(shown)
-    return "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
 def _short(words: str) -> str:
@@ -133,7 +126,8 @@ def difference_blocks(differences: Differences, rows: Sequence[Difference], leas
         ]
     for where, configurations in (("before", differences.only_before), ("after", differences.only_after)):
         if configurations:
-            blocks.append(text(f"Only {where}: {_list(configurations)}"))
+            words = listed([*map(configuration_words, configurations)], _MOST_NAMED, "; ")
+            blocks.append(text(f"Only {where}: {words}"))
     blocks += [text(f"note: {remark}", "yellow") for remark in differences.remarks]
     together = together_words(differences)
     blocks += [text(words) for words in (together, few_launches_words(differences)) if words]

@@ -19,6 +19,7 @@ from commmodel.report.scaling.growth import model_words, quantity_words
 from commmodel.results import parameter_words
 from commmodel.scaling import Growth
 from commmodel.scaling.overview import ModelledSeries
+from commmodel.units import listed
 
 Array = NDArray[np.float64]
 
@@ -153,9 +154,7 @@ def growth_plot(row: ModelledSeries, key: str) -> Plot:
 
 
 def _names(rows: Sequence[ModelledSeries]) -> str:
-    names = list(dict.fromkeys(row.name for row in rows))
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return listed(list(dict.fromkeys(row.name for row in rows)), _MOST_NAMES)
 
 
 def divergence_plot(rows: Sequence[ModelledSeries], key: str) -> Plot:
