@@ -3,6 +3,7 @@
 import math
 import sys
 from bisect import bisect_right
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -171,6 +172,16 @@ class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """How many there were of the configuration that was measured in most: intervals of one hold for it alone."""
 
 
+def usual_path(paths: Iterable[str], path: str | None = None) -> str:
+    """Return a path, or where none is named that between nodes, else the first; empty without any.
+
+    >>> usual_path(("same-node", "between-nodes")), usual_path(("same-node", "same-socket"))
+    ('between-nodes', 'same-node')
+    """
+    names = [*paths]
+    return path or ("between-nodes" if "between-nodes" in names else next(iter(names), ""))
+
+
 class Machine(Tabular, Value, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A machine's communication parameters."""
 
@@ -296,7 +307,7 @@ class Machine(Tabular, Value, Struct, frozen=True, forbid_unknown_fields=True, o
         """
         if finite("message_size", message_size) < 0:
             raise InputError(f"a message of {message_size} bytes: a size must not be negative")
-        path = path or ("between-nodes" if "between-nodes" in self.paths else self.paths[0])
+        path = usual_path(self.paths, path)
         by_path = {name: [segment for segment in self.segments if segment.path == name] for name in self.paths}
         on_path = by_path.get(path) or by_path.get("any")
         if not on_path:
@@ -376,8 +387,7 @@ class Machine(Tabular, Value, Struct, frozen=True, forbid_unknown_fields=True, o
             Naming the kernels that provide it, where there is none.
         """
         by_path = {model.path: model for model in self.hybrid}
-        chosen = path or ("between-nodes" if "between-nodes" in by_path else next(iter(by_path), ""))
-        chosen_model = by_path.get(chosen) or by_path.get("any")
+        chosen_model = by_path.get(usual_path(by_path, path)) or by_path.get("any")
         if chosen_model is None:
             paths = f" (it has {', '.join(by_path)})" if by_path else ""
             raise MissingParameterError(

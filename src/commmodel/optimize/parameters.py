@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from commmodel.choices import MessageOperation, PairDirection
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, Parameter, ParameterTable, PLogP
+from commmodel.machine.description import usual_path
 from commmodel.optimize.search import interpolate, look_up
 from commmodel.optimize.smoothing import steady_costs, steady_shares
 from commmodel.signatures import check_fields
@@ -209,14 +210,10 @@ def _of_measured(key: _IdentityKey, *, are_shares: bool = False) -> Quantity:
     return of_measured
 
 
-def _path(machine: Machine, path: str | None) -> str:
-    return path or ("between-nodes" if "between-nodes" in machine.paths else machine.paths[0])
-
-
 def profile(machine: Machine, path: str | None, operation: str) -> OverlapProfile | None:
     """Return the overlap profile of a path, else that of any path; None without either."""
     profiles = {candidate.path: candidate for candidate in machine.overlap if candidate.operation == operation}
-    chosen = _path(machine, path)
+    chosen = usual_path(machine.paths, path)
     result = profiles.get(chosen) or profiles.get("any")
     if result is None and path is None and chosen == "any" and len(profiles) == 1:
         return next(iter(profiles.values()))
@@ -306,7 +303,7 @@ def _of_plogp(table: PLogP) -> _Segments:
 def _segments(key: _IdentityKey, conditions: Conditions, needs: tuple[bool, bool, bool]) -> _Segments:
     """Return o, L and G from LogGP or pLogP where neither the caller nor the profiles have them."""
     machine: Machine = key.value
-    chosen = _path(machine, conditions.path)
+    chosen = usual_path(machine.paths, conditions.path)
     machine.segment(0, chosen)  # raises where there is no such path
     if conditions.operation != "two-sided" and any(needs[:2]):
         raise _missing(machine, conditions, (*needs[:2], False))

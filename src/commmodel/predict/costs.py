@@ -30,6 +30,7 @@ from commmodel.arguments import choice
 from commmodel.choices import CostModel
 from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.machine import LogGP, Machine, Parameter, PLogP, Segment
+from commmodel.machine.description import usual_path
 from commmodel.predict.seconds import End, value_at
 from commmodel.results.configurations import MessagePath
 
@@ -71,10 +72,8 @@ def plogp_table(machine: Machine, path: str | None = None, end: End = "value") -
 
     With an end, its columns and L are those ends of their intervals, where they have some.
     """
-    paths = dict.fromkeys((*machine.paths, *(table.path for table in machine.plogp)))
-    path = path or ("between-nodes" if "between-nodes" in paths else next(iter(paths)))
     tables = {table.path: table for table in machine.plogp}
-    table = tables.get(path) or tables.get("any")
+    table = tables.get(usual_path((*machine.paths, *tables), path)) or tables.get("any")
     if table is None or end == "value":
         return table
     columns = table.low if end == "low" else table.high

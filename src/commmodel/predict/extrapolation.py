@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from commmodel.machine import Machine, MeasuredPairs, MeasuredTimes, Segment, choose_model
+from commmodel.machine.description import usual_path
 from commmodel.machine.model_choice import DESCRIBES, MEASURED, ONE_WAY, model_of, two_way
 from commmodel.units import format_size, format_time
 
@@ -129,7 +130,7 @@ def collective_reach(machine: Machine, processes: int, largest: int, path: str |
     """
     most = machine.origin.processes if machine.origin is not None else 0
     limits = [f"{most} processes"] if 0 < most < processes else []
-    path = path or ("between-nodes" if "between-nodes" in machine.paths else machine.paths[0])
+    path = usual_path(machine.paths, path)
     sizes = [entry.sizes[1] for segment in machine.segments if segment.path == path for entry in segment.measured]
     if sizes and largest > max(sizes):
         limits.append(f"messages of {format_size(max(sizes))}")

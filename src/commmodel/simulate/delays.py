@@ -268,7 +268,9 @@ def _lines(machine: "Machine", name: str, path: str | None) -> Lines:
 
 def _on_path(machine: "Machine", path: str | None) -> "list[Segment]":
     """Return the segments of a path, else those of any."""
-    path = path or ("between-nodes" if "between-nodes" in machine.paths else machine.paths[0])
+    from commmodel.machine.description import usual_path
+
+    path = usual_path(machine.paths, path)
     of_path = [segment for segment in machine.segments if segment.path == path]
     return of_path or [segment for segment in machine.segments if segment.path == "any"]
 
@@ -301,8 +303,9 @@ def from_machine(machine: "Machine", path: str | None = None) -> DelayParameters
     >>> found.G, found.G_small, found.small, found.S
     (1e-09, 2e-09, 8192.0, 8192.0)
     """
-    paths = machine.paths
-    path = path or ("between-nodes" if "between-nodes" in paths else paths[0])
+    from commmodel.machine.description import usual_path
+
+    path = usual_path(machine.paths, path)
     for name in dict.fromkeys((path, "any")):
         on_path = [segment for segment in machine.segments if segment.path == name]
         fitted = [
