@@ -126,8 +126,8 @@ def _broken(broken: BrokenRule) -> str:
         where = f"from {broken.over} = {broken.scale:g} on, left over right up to {broken.ratio:.2f}"
         if broken.certain:
             return f"{rule}: broken {where}"
-        seen = f"seen in {counted(broken.launches, 'launch')} {where}"
-        return f"{rule}: {seen}: too few launches to call it broken, measure more"
+        launches = counted(broken.launches, "launch")
+        return f"{rule}: seen in {launches} {where}: too few launches to call it broken, measure more"
     if broken.kind == "modelled":
         how = "will be broken" if broken.certain else "may be broken, the data cannot tell:"
         ratio = f"left over right {broken.ratio:.2f} at the target"
