@@ -172,3 +172,27 @@ def test_ranks_that_wait_outside_mpi_let_others_go_on(tmp_path, monkeypatch):
     (line,) = [line for line in done.stderr.splitlines() if "waits outside MPI" in line]
     assert "rank 0" in line
     assert "script.py:9" in line
+
+
+@pytest.mark.parametrize(
+    ("settings", "state"),
+    [
+        ("", "True 3"),
+        ("mpi4py.rc.initialize = False", "False"),
+        ("mpi4py.rc.initialize = False; os.environ['MPI4PY_RC_INITIALIZE'] = '1'", "True 3"),
+        ("os.environ['MPI4PY_RC_INITIALIZE'] = 'no'", "False"),
+        ("os.environ['MPI4PY_RC_THREAD_LEVEL'] = 'funneled'; mpi4py.rc.threads = True", "True 1"),
+        ("os.environ['MPI4PY_RC_THREADS'] = 'off'", "True 0"),
+        ("del mpi4py.rc, sys.modules['mpi4py.rc']", "True 3"),
+    ],
+)
+def test_settings_of_mpi4py_hold_as_under_mpiexec(tmp_path, settings, state):
+    text = f"""
+import os, sys
+import mpi4py
+{settings}
+from mpi4py import MPI
+print(MPI.Is_initialized(), *([MPI.Query_thread()] if MPI.Is_initialized() else []))
+"""
+    completed = simulate_script(tmp_path, text, processes=1)
+    assert completed.stdout.splitlines()[0] == state, completed.stderr

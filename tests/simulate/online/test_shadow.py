@@ -1,6 +1,7 @@
 """Blocks that are sampled, arrays that ranks share, recorded computation, and the memory of ranks."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -205,14 +206,14 @@ def test_memory_is_estimated_from_the_second_rank():
     memory, lines = watch([1 << 30, 1 << 20], 1 << 33)
     for rank in range(100):
         memory.begin(rank)
-    assert lines == ["a rank takes 1.0 MiB, 100 ranks 1.1 GiB; 8.0 GiB are free"]
+    assert [float(number) for number in re.findall(r"[0-9.]+(?= [KMG]iB)", lines[0])] == [1.0, 1.1, 8.0]
 
 
 def test_more_memory_than_there_is_is_refused():
     memory, lines = watch([1 << 20, 1 << 28], 1 << 33)
     memory.begin(0)
     memory.begin(1)
-    with pytest.raises(InputError, match=r"a rank takes 256.0 MiB, 100 ranks 24.8 GiB; 8.0 GiB are free: take fewer"):
+    with pytest.raises(InputError, match=r"256.0 MiB.*24.8 GiB.*8.0 GiB"):
         memory.begin(2)
     assert lines == []
 

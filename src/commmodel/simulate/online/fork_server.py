@@ -58,12 +58,23 @@ class _Beginning(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: Any) -> None:
         """Initialise MPI as mpi4py's settings say."""
-        rc: Any = vars(sys.modules["mpi4py"])["rc"]
-        if rc.initialize and not module.Is_initialized():
+        if _is_set("initialize") and not module.Is_initialized():
             levels = {"multiple": 3, "serialized": 2, "funneled": 1, "single": 0}
-            module.Init_thread(levels.get(rc.thread_level, 3) if rc.threads else 0)
-            if rc.finalize is not False:
+            module.Init_thread(levels.get(_setting("thread_level"), 3) if _is_set("threads") else 0)
+            if _is_set("finalize"):
                 atexit.register(_finalize, module)
+
+
+def _setting(name: str) -> Any:
+    """Return one of mpi4py's settings: the environment's, else that of mpi4py.rc, which a program may have removed."""
+    value = getattr(sys.modules.get("mpi4py.rc"), name, None)
+    return os.environ.get(f"MPI4PY_RC_{name.upper()}", value)
+
+
+def _is_set(name: str) -> bool:
+    """Return whether a setting of mpi4py is on, as all are that nobody has set."""
+    value = _setting(name)
+    return value is None or str(value).lower() not in ("0", "n", "no", "f", "false", "off")
 
 
 def _finalize(module: Any) -> None:

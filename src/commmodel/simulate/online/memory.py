@@ -87,8 +87,8 @@ class MemoryWatch:
         free, total = self._free()
         rest = (self._processes - started) * measured[-1]
         total_size = _mebibytes(sum(measured) + rest)
-        of_one = f"a rank takes {_mebibytes(measured[-1])}"
-        text = f"{of_one}, {self._processes} ranks {total_size}; {_mebibytes(free)} are free"
+        of_one = f"a rank takes {_mebibytes(measured[-1])} where it first waits"
+        text = f"{of_one}, {self._processes} ranks at least {total_size}; {_mebibytes(free)} are free"
         if rest > free - _RESERVE * total:
             raise InputError(f"{text}: {_REMEDY}")
         if self._report is not None:
