@@ -47,10 +47,11 @@ def test_every_public_part_is_in_the_list():
 
 
 @pytest.mark.parametrize("name", [
-    "bench", "collectives", "optimize", "predict", "record", "report", "scaling", "simulate", "simulate.platform",
-    "simulate.timeline", "simulate.work", "sweep", "",
+    "bench", "bench.kernels", "collectives", "collectives.library", "fit", "formats", "machine", "models", "optimize",
+    "predict", "record", "report", "results", "scaling", "simulate", "simulate.goal", "simulate.online",
+    "simulate.platform", "simulate.scenario", "simulate.timeline", "simulate.traces", "simulate.work", "sweep", "",
 ])  # fmt: skip
-def test_completion_and_help_show_what_a_lazy_package_promises(name):
+def test_completion_and_help_show_what_a_package_promises(name):
     code = (  # in a process of its own, as names that were used before are in the package
         "import importlib, pydoc, sys\n"
         "package = importlib.import_module(sys.argv[1])\n"

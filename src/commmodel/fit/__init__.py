@@ -37,6 +37,7 @@ from commmodel.fit.segment import (
     ping_pong_error,
 )
 from commmodel.fit.trust import doubted, recommend
+from commmodel.lazy import attributes
 from commmodel.machine import Machine, Origin, PLogP, Segment
 from commmodel.results import Measurements, kernel_name, pool
 from commmodel.results.conditions import MEMORY, MESSAGE_BUFFERS, THREAD_LEVEL
@@ -44,6 +45,7 @@ from commmodel.results.configurations import SendMode
 from commmodel.signatures import checked
 
 __all__ = ["FitSettings", "fit_machine"]
+__dir__ = attributes(__name__)[1]
 
 _SAMPLES_OF_A_LAUNCH = 20  # of the bootstrap: of a launch alone only the parameters are taken
 

@@ -17,11 +17,13 @@ from commmodel.documents import read_bytes
 from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, nodecomm, osu
 from commmodel.formats.lines import Text, TextLine, UnreadFileError, launch, read_lines
 from commmodel.formats.writing import WRITTEN, dump
+from commmodel.lazy import attributes
 from commmodel.plugins import Parts
 from commmodel.results import Measurements
 from commmodel.signatures import checked
 
 __all__ = ["REGISTRY", "WRITTEN", "Format", "Text", "TextLine", "dump", "launch", "load", "load_all", "register"]
+__dir__ = attributes(__name__)[1]
 
 
 class Format(NamedTuple):

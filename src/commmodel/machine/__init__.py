@@ -7,6 +7,7 @@ published machines by name, `dump`, `Machine.segment`, and `choose_model`, which
 number of processes.
 """
 
+from commmodel.lazy import attributes
 from commmodel.machine.description import Limit, Machine, MeasuredPairs, MeasuredTimes, Origin, Segment
 from commmodel.machine.file import dump, dumps, load, published
 from commmodel.machine.hybrid import Edge, Hybrid, Mode
@@ -29,3 +30,4 @@ __all__ = [
     "ParameterTable", "Postal", "Quality", "Segment", "choose_model", "dump", "dumps", "load", "published",
     "recommended_model",
 ]  # fmt: skip
+__dir__ = attributes(__name__)[1]

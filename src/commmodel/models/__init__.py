@@ -5,10 +5,12 @@ numba over their broadcast shape. `REGISTRY` names them all; `collectives.CLOSED
 operations where they are exact.
 """
 
+from commmodel.lazy import attributes
 from commmodel.models import collectives, halo, loggp, maxrate, nodeaware, overlap, postal
 from commmodel.models.formula import Formula
 
 __all__ = ["REGISTRY", "Formula", "collectives", "halo", "loggp", "maxrate", "nodeaware", "overlap", "postal"]
+__dir__ = attributes(__name__)[1]
 
 REGISTRY: dict[str, Formula] = {
     "postal": postal.time,

@@ -9,6 +9,7 @@ What a record measured is a struct of the kernel, in `commmodel.results.configur
 "same-node")`.
 """
 
+from commmodel.lazy import attributes
 from commmodel.results import configurations
 from commmodel.results.configurations import BenchOptions, Configuration
 from commmodel.results.file import Writer, dump, load, load_all, schema
@@ -26,3 +27,4 @@ __all__ = [
     "join_visits", "kernel_name", "launch_count", "library_name", "load", "load_all", "oversubscription_warnings",
     "parameter_words", "pool", "schema", "visit_samples", "whole_launches", "with_labels", "without_duplicates",
 ]  # fmt: skip
+__dir__ = attributes(__name__)[1]

@@ -13,6 +13,7 @@ import msgspec
 
 from commmodel.bench.kernels.kernel import NO_MESSAGES, Kernel, sampled
 from commmodel.bench.placement import FurtherNodes, Placement, node_pairs
+from commmodel.lazy import attributes
 from commmodel.plugins import Parts
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Function
@@ -24,6 +25,7 @@ __all__ = [
     "NO_MESSAGES", "REGISTRY", "Kernel", "buffer_bytes", "check", "kernel_of", "left_out", "on_several_nodes",
     "participants", "refinements", "register", "sampled", "sensible_kernels",
 ]  # fmt: skip
+__dir__ = attributes(__name__)[1]
 
 
 def _kernels() -> list[Kernel]:

@@ -13,5 +13,7 @@ from commmodel.collectives.library.selection import (
     select,
     with_rules,
 )
+from commmodel.lazy import attributes
 
 __all__ = ["SelectionRule", "Selector", "dump", "dumps", "load", "published", "select", "with_rules"]
+__dir__ = attributes(__name__)[1]

@@ -7,6 +7,7 @@ Main entries: `load`, `dump`; `from_collective`; `commmodel.simulate.delays.run_
 """
 
 from commmodel._core.common.codes import GoalKind as Kind
+from commmodel.lazy import attributes
 from commmodel.simulate.goal.conversions import from_collective, from_program
 from commmodel.simulate.goal.files import dump, is_schedule, load
 from commmodel.simulate.goal.schedule import DEPENDENCY, GOAL_OPERATION, GoalSchedule
@@ -16,3 +17,4 @@ __all__ = [
     "DEPENDENCY", "GOAL_OPERATION", "GoalSchedule", "Kind", "dump", "from_collective", "from_program", "is_schedule",
     "load", "parse", "text",
 ]  # fmt: skip
+__dir__ = attributes(__name__)[1]

@@ -16,6 +16,7 @@
 Main entry: `workload`.
 """
 
+from commmodel.lazy import attributes
 from commmodel.simulate.online.computation import RecordedComputation
 from commmodel.simulate.online.functions import FUNCTION_RANK, explained, read_returned, write_call
 from commmodel.simulate.online.live import Outlets
@@ -24,3 +25,4 @@ from commmodel.simulate.online.workload import workload
 __all__ = [
     "FUNCTION_RANK", "Outlets", "RecordedComputation", "explained", "read_returned", "workload", "write_call",
 ]  # fmt: skip
+__dir__ = attributes(__name__)[1]

@@ -24,6 +24,7 @@ hybrid: 30.9 ms
 loggps: 50.5 ms
 """
 
+from commmodel.lazy import attributes
 from commmodel.simulate.scenario import workloads
 from commmodel.simulate.scenario.places import (
     Place,
@@ -41,3 +42,4 @@ __all__ = [
     "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Place", "Scale", "Scenario", "Where", "Workload",
     "are_parameters", "machine_of_parameters", "parse_parameters", "parse_scales", "place", "prepare", "workloads",
 ]  # fmt: skip
+__dir__ = attributes(__name__)[1]
