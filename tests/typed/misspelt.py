@@ -1,7 +1,7 @@
 """Each ignored error must be one: mypy --strict refuses a comment that nothing needs."""
 
 import commmodel
-from commmodel import collectives, optimize, predict, record, report, scaling, simulate, sweep
+from commmodel import collectives, models, optimize, predict, record, report, scaling, simulate, sweep
 
 commmodel.machne  # type: ignore[attr-defined]
 collectives.bulid  # type: ignore[attr-defined]
@@ -15,3 +15,7 @@ simulate.platform.flt  # type: ignore[attr-defined]
 simulate.timeline.dmp  # type: ignore[attr-defined]
 simulate.work.hallo  # type: ignore[attr-defined]
 sweep.gathr  # type: ignore[attr-defined]
+
+models.postal.time(1000, 2e-6, beta=1e-9)
+models.postal.time(1000, 2e-6, btea=1e-9)  # type: ignore[call-overload]
+models.postal.time(message_size=[1, 2], alhpa=2e-6, beta=1e-9)  # type: ignore[call-overload]

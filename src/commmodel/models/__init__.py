@@ -12,7 +12,7 @@ from commmodel.models.formula import Formula
 __all__ = ["REGISTRY", "Formula", "collectives", "halo", "loggp", "maxrate", "nodeaware", "overlap", "postal"]
 __dir__ = attributes(__name__)[1]
 
-REGISTRY: dict[str, Formula] = {
+REGISTRY: dict[str, Formula[...]] = {
     "postal": postal.time,
     "max-rate": maxrate.time,
     "max-rate aggregate": maxrate.aggregate_rate,

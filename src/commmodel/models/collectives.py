@@ -57,7 +57,7 @@ _TERMS = {
 (P − 2) a(m) + x(m)."""
 
 
-def closed_form(equation: Callable[..., float]) -> Formula:
+def closed_form(equation: Callable[..., float]) -> Formula[...]:
     """Return the formula of all arguments, from an equation of those and of the terms that it names.
 
     Where it names ``pieces``, there is the argument `segment_size`, too, and its terms are those of one piece.
@@ -448,7 +448,7 @@ def scan_recursive_doubling(message_size: float, rounds: float, message: float, 
 class ClosedForm(NamedTuple):
     """The formula of an algorithm, and where it is exact."""
 
-    formula: Formula
+    formula: Formula[...]
     exactness: str = "exact"
     """Where it is what the rules of LogGP give for the schedule, and where only a bound."""
     takes_segment_size: bool = False

@@ -9,18 +9,24 @@ import re
 import sys
 from collections.abc import Callable
 from functools import cache, cached_property, partial, update_wrapper
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, overload
 
 import numpy as np
 
-from commmodel.arguments import numbers
+from commmodel.arguments import Numbers, numbers
 from commmodel.models.compiled import compile_cached
 from commmodel.models.surface import Array, is_worthwhile, over_grid, takes_grid
 
+if TYPE_CHECKING:
+    Real: TypeAlias = Any
+else:
+    Real = float
+"""What a formula takes: for itself a number, for its callers and their type checkers also an array."""
+_Parameters = ParamSpec("_Parameters")
 _NUMBERS = {int, float, np.float64}
 
 
-class Formula:
+class Formula(Generic[_Parameters]):
     """A formula that takes numbers or arrays that broadcast.
 
     >>> from commmodel.models import postal
@@ -36,22 +42,25 @@ class Formula:
     True
     """
 
-    def __init__(self, function: Callable[..., float]) -> None:
-        self.python = function
+    def __init__(self, function: Callable[_Parameters, float]) -> None:
+        self.python: Any = function
         """The formula as plain Python."""
         update_wrapper(self, function)
         self.__doc__ = _with_parameters(function)
 
+    @overload  # of numbers alone a number: the second overload takes them, too, and is not asked
+    def __call__(self, *arguments: float) -> float: ...  # type: ignore[overload-overlap]
     @overload
-    def __call__(self, *arguments: float, out: None = None, **keywords: float) -> float: ...
+    def __call__(self, *arguments: float | Numbers, out: Array | None = None) -> Array: ...
     @overload
-    def __call__(self, *arguments: Any, out: Array | None = None, **keywords: Any) -> Any: ...
-    def __call__(self, *arguments: Any, out: Array | None = None, **keywords: Any) -> Any:
+    def __call__(self, *arguments: _Parameters.args, **keywords: _Parameters.kwargs) -> Any: ...
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Return a float, or where an argument is an array, an array of float64 of the broadcast shape.
 
         Give `out` where large results are made again and again: fresh memory, which the system fills with zeros
         first, can take longer than the formula.
         """
+        out = keywords.pop("out", None)
         if keywords:
             arguments = inspect.signature(self.python).bind(*arguments, **keywords).args
         if out is None and (
@@ -108,6 +117,6 @@ def _arguments(glossary: str) -> dict[str, str]:
     return {name: text for names, text in entries for name in names.split(", ")}
 
 
-def formula(function: Callable[..., float]) -> Formula:
+def formula(function: Callable[_Parameters, float]) -> Formula[_Parameters]:
     """Turn a function of numbers into a `Formula`."""
     return Formula(function)

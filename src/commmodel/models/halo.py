@@ -16,13 +16,13 @@ R_C
     Rate of one process, bytes per second.
 """
 
-from commmodel.models.formula import formula
+from commmodel.models.formula import Real, formula
 
 __all__ = ["postal_time", "time"]
 
 
 @formula
-def time(neighbours: float, message_size: float, pairs: float, alpha: float, R_N: float, R_C: float) -> float:
+def time(neighbours: Real, message_size: Real, pairs: Real, alpha: Real, R_N: Real, R_C: Real) -> Real:
     """Return the time of a halo exchange, T = E (α + k n / min(R_N, k R_C)).
 
     Gropp 2016, Section 3.1. The messages of a process follow each other; on a node with several independent links the
@@ -35,7 +35,7 @@ def time(neighbours: float, message_size: float, pairs: float, alpha: float, R_N
 
 
 @formula
-def postal_time(neighbours: float, message_size: float, alpha: float, R_C: float) -> float:
+def postal_time(neighbours: Real, message_size: Real, alpha: Real, R_C: Real) -> Real:
     """Return the time of a halo exchange as a ping-pong alone predicts it, T = E (α + n / R_C).
 
     Gropp 2016, Section 2, with β = 1 / R_C: the estimate that the paper finds off by up to ten times.

@@ -24,7 +24,7 @@ send_overhead, receive_overhead
     pLogP's o_s(1) and o_r(1), seconds.
 """
 
-from commmodel.models.formula import formula
+from commmodel.models.formula import Real, formula
 
 __all__ = [
     "byte_time_from_plogp", "latency_from_plogp", "logp_time", "overhead_from_plogp", "plogp_time", "time",
@@ -33,7 +33,7 @@ __all__ = [
 
 
 @formula
-def time(message_size: float, L: float, o: float, G: float) -> float:
+def time(message_size: Real, L: Real, o: Real, G: Real) -> Real:
     """Return the time of one message, T = L + 2 o + (m − 1) G.
 
     From the begin of the send to the end of the receive. March 2009, Section 3.2. The print gives less than the time of
@@ -46,7 +46,7 @@ def time(message_size: float, L: float, o: float, G: float) -> float:
 
 
 @formula
-def logp_time(L: float, o: float) -> float:
+def logp_time(L: Real, o: Real) -> Real:
     """Return the time of one small message, T = L + 2 o.
 
     March 2009, Section 3.2, with G = 0, which the paper assumes up to 8 bytes.
@@ -58,7 +58,7 @@ def logp_time(L: float, o: float) -> float:
 
 
 @formula
-def train_time(message_size: float, messages: float, L: float, o: float, g: float, G: float) -> float:
+def train_time(message_size: Real, messages: Real, L: Real, o: Real, g: Real, G: Real) -> Real:
     """Return the time of k messages from one process to another, sent one after the other.
 
     T = o + (k − 1) max(o, g + (m − 1) G) + L + (m − 1) G + o
@@ -75,7 +75,7 @@ def train_time(message_size: float, messages: float, L: float, o: float, g: floa
 
 
 @formula
-def plogp_time(L: float, gap: float) -> float:
+def plogp_time(L: Real, gap: Real) -> Real:
     """Return pLogP's time of one message, T = L + g(m).
 
     L is pLogP's L'. Kielmann, Bal and Verstoep 2000; March 2009, Figure 2, names the parameters.
@@ -87,7 +87,7 @@ def plogp_time(L: float, gap: float) -> float:
 
 
 @formula
-def latency_from_plogp(plogp_L: float, gap: float, send_overhead: float, receive_overhead: float) -> float:
+def latency_from_plogp(plogp_L: Real, gap: Real, send_overhead: Real, receive_overhead: Real) -> Real:
     """Return LogGP's L from pLogP's parameters of one byte, L = L' + g'(1) − o_s(1) − o_r(1).
 
     March 2009, Eq 1, which prints + o_s(1); the gap is g'(1), which is LogGP's g (Eq 3). Both models must give a byte
@@ -100,7 +100,7 @@ def latency_from_plogp(plogp_L: float, gap: float, send_overhead: float, receive
 
 
 @formula
-def overhead_from_plogp(send_overhead: float, receive_overhead: float) -> float:
+def overhead_from_plogp(send_overhead: Real, receive_overhead: Real) -> Real:
     """Return LogGP's o from pLogP's parameters of one byte, o = (o_s(1) + o_r(1)) / 2.
 
     March 2009, Eq 2.
@@ -112,7 +112,7 @@ def overhead_from_plogp(send_overhead: float, receive_overhead: float) -> float:
 
 
 @formula
-def byte_time_from_plogp(message_size: float, gap: float) -> float:
+def byte_time_from_plogp(message_size: Real, gap: Real) -> Real:
     """Return LogGP's G from pLogP's gap, G(m) = g'(m) / m.
 
     m is above 0 and as large as there is, since G is meant to be what a byte costs in a large message.

@@ -21,7 +21,7 @@ R_Ci
 
 import math
 
-from commmodel.models.formula import formula
+from commmodel.models.formula import Real, formula
 
 __all__ = [
     "aggregate_rate", "best_process_count", "best_process_count_extended", "extended_time", "latency_aware_time",
@@ -30,7 +30,7 @@ __all__ = [
 
 
 @formula
-def time(message_size: float, pairs: float, alpha: float, R_N: float, R_C: float) -> float:
+def time(message_size: Real, pairs: Real, alpha: Real, R_N: Real, R_C: Real) -> Real:
     """Return the time of one message while `pairs` processes of the node send one each.
 
     T = α + k n / min(R_N, k R_C)
@@ -44,7 +44,7 @@ def time(message_size: float, pairs: float, alpha: float, R_N: float, R_C: float
 
 
 @formula
-def extended_time(message_size: float, pairs: float, alpha: float, R_N: float, R_Cb: float, R_Ci: float) -> float:
+def extended_time(message_size: Real, pairs: Real, alpha: Real, R_N: Real, R_Cb: Real, R_Ci: Real) -> Real:
     """Return the time of one message where each process after the first adds less bandwidth than the first.
 
     T = α + k n / min(R_N, R_Cb + (k − 1) R_Ci)
@@ -59,7 +59,7 @@ def extended_time(message_size: float, pairs: float, alpha: float, R_N: float, R
 
 
 @formula
-def latency_aware_time(message_size: float, pairs: float, alpha: float, R_N: float, R_C: float) -> float:
+def latency_aware_time(message_size: Real, pairs: Real, alpha: Real, R_N: Real, R_C: Real) -> Real:
     """Return the time of one message where the node sends other messages during a process's latency.
 
     T = k n / min(R_N, k n / (α + n / R_C)) = max(k n / R_N, α + n / R_C)
@@ -73,7 +73,7 @@ def latency_aware_time(message_size: float, pairs: float, alpha: float, R_N: flo
 
 
 @formula
-def postal_over_max_rate(pairs: float, R_N: float, R_C: float) -> float:
+def postal_over_max_rate(pairs: Real, R_N: Real, R_C: Real) -> Real:
     """Return the ratio of the postal model's time to the max-rate model's for large messages.
 
     min(R_N, k R_C) / (k R_C): R_N / (k R_C) where the node limits, else 1.
@@ -87,7 +87,7 @@ def postal_over_max_rate(pairs: float, R_N: float, R_C: float) -> float:
 
 
 @formula
-def aggregate_rate(message_size: float, pairs: float, alpha: float, R_N: float, R_C: float) -> float:
+def aggregate_rate(message_size: Real, pairs: Real, alpha: Real, R_N: Real, R_C: Real) -> Real:
     """Return the bandwidth of `pairs` processes together, bytes per second, k n / T.
 
     Gropp 2016, Section 4.1, with T of Eq 3 and n > 0.
@@ -99,7 +99,7 @@ def aggregate_rate(message_size: float, pairs: float, alpha: float, R_N: float, 
 
 
 @formula
-def best_process_count(R_N: float, R_C: float) -> float:
+def best_process_count(R_N: Real, R_C: Real) -> Real:
     """Return how many processes saturate the node's bandwidth, k = R_N / R_C, at least 1.
 
     Gropp 2016, Section 5. Not rounded: at k rounded up the node is full, at k rounded down it is nearly so.
@@ -111,7 +111,7 @@ def best_process_count(R_N: float, R_C: float) -> float:
 
 
 @formula
-def best_process_count_extended(R_N: float, R_Cb: float, R_Ci: float) -> float:
+def best_process_count_extended(R_N: Real, R_Cb: Real, R_Ci: Real) -> Real:
     """Return how many processes saturate the node's bandwidth, k = 1 + (R_N − R_Cb) / R_Ci, at least 1.
 
     Infinite where further processes add nothing (R_Ci = 0) and the first one does not fill it.

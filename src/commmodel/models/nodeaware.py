@@ -27,13 +27,13 @@ link_contention
     δ, seconds per byte.
 """
 
-from commmodel.models.formula import formula
+from commmodel.models.formula import Real, formula
 
 __all__ = ["link_contention_time", "path_time", "queue_search_time", "time"]
 
 
 @formula
-def path_time(messages: float, volume: float, pairs: float, alpha: float, R_N: float, R_C: float) -> float:
+def path_time(messages: Real, volume: Real, pairs: Real, alpha: Real, R_N: Real, R_C: Real) -> Real:
     """Return the time of the messages that a process sends on one path, m α + k v / min(R_N, k R_C).
 
     Gropp 2016, Eq 3, for each message, with the parameters of the path; all messages must be of one protocol.
@@ -45,7 +45,7 @@ def path_time(messages: float, volume: float, pairs: float, alpha: float, R_N: f
 
 
 @formula
-def queue_search_time(messages: float, queue_search: float) -> float:
+def queue_search_time(messages: Real, queue_search: Real) -> Real:
     """Return the time of searching the receive queue for m messages, γ m².
 
     Bienz 2018: the worst order, in which every message is found last.
@@ -57,7 +57,7 @@ def queue_search_time(messages: float, queue_search: float) -> float:
 
 
 @formula
-def link_contention_time(link_volume: float, link_contention: float) -> float:
+def link_contention_time(link_volume: Real, link_contention: Real) -> Real:
     """Return the time added by contention on the busiest link, δ ℓ.
 
     Bienz 2018.
@@ -69,7 +69,7 @@ def link_contention_time(link_volume: float, link_contention: float) -> float:
 
 
 @formula
-def time(paths_time: float, messages: float, link_volume: float, queue_search: float, link_contention: float) -> float:
+def time(paths_time: Real, messages: Real, link_volume: Real, queue_search: Real, link_contention: Real) -> Real:
     """Return the time of a set of messages, Σ T_path + γ m² + δ ℓ.
 
     Bienz 2018.

@@ -40,7 +40,7 @@ chosen, best, blocking
 
 import math
 
-from commmodel.models.formula import formula
+from commmodel.models.formula import Real, formula
 
 __all__ = [
     "all_to_all_best_burst", "all_to_all_contiguous_time", "all_to_all_interleaved_time", "blocking_time",
@@ -51,7 +51,7 @@ __all__ = [
 
 
 @formula
-def blocking_time(volume: float, message_size: float, computation: float, o: float, L: float, G: float) -> float:
+def blocking_time(volume: Real, message_size: Real, computation: Real, o: Real, L: Real, G: Real) -> Real:
     """Return the time without overlap, T = (o + L + S G) N + t_V.
 
     Iancu 2007, Section 2.1 and Figure 6-A; its base is one message, S = V. It is Eq 1 and Eq 6 at b = 1.
@@ -63,9 +63,7 @@ def blocking_time(volume: float, message_size: float, computation: float, o: flo
 
 
 @formula
-def tight_time(
-    volume: float, message_size: float, burst: float, computation: float, o: float, L: float, G: float
-) -> float:
+def tight_time(volume: Real, message_size: Real, burst: Real, computation: Real, o: Real, L: Real, G: Real) -> Real:
     """Return the time of the tight schedule where communication is longer, T = (o + L) n_b + N S G + n_b t_S.
 
     Iancu 2007, Eq 1; it holds where `initiation_slack` and `burst_slack` are above 0.
@@ -80,8 +78,8 @@ def tight_time(
 
 @formula
 def tight_computation_time(
-    volume: float, message_size: float, burst: float, computation: float, o: float, L: float, G: float
-) -> float:
+    volume: Real, message_size: Real, burst: Real, computation: Real, o: Real, L: Real, G: Real
+) -> Real:
     """Return the time of the tight schedule where computation is longer, T = (o + L + S G + b t_S) n_b.
 
     Iancu 2007, Eq 6.
@@ -93,7 +91,7 @@ def tight_computation_time(
 
 
 @formula
-def pipelined_least_time(volume: float, message_size: float, computation: float, o: float, L: float, G: float) -> float:
+def pipelined_least_time(volume: Real, message_size: Real, computation: Real, o: Real, L: Real, G: Real) -> Real:
     """Return the lower bound of the pipelined schedule where communication is longer, T = o + L + N S G + t_S.
 
     Iancu 2007, Eq 4: everything is hidden but the first message's begin and the last one's computation.
@@ -106,8 +104,8 @@ def pipelined_least_time(volume: float, message_size: float, computation: float,
 
 @formula
 def pipelined_time(
-    volume: float, message_size: float, burst: float, computation: float, o: float, L: float, G: float, G_V: float
-) -> float:
+    volume: Real, message_size: Real, burst: Real, computation: Real, o: Real, L: Real, G: Real, G_V: Real
+) -> Real:
     """Return the time of the pipelined schedule where communication is longer, T = (o + L) max(1, n_b r) + N S G + t_S.
 
     Iancu 2007, Eq 5, which is printed without the maximum: for n_b r < 1 it then falls below the lower bound, Eq 4.
@@ -123,8 +121,8 @@ def pipelined_time(
 
 @formula
 def pipelined_computation_time(
-    volume: float, message_size: float, burst: float, computation: float, o: float, L: float, G: float
-) -> float:
+    volume: Real, message_size: Real, burst: Real, computation: Real, o: Real, L: Real, G: Real
+) -> Real:
     """Return the time of the pipelined schedule where computation is longer.
 
     T = (o + L + S G) + b t_S n_b + o b max(0, n_b − 2)
@@ -141,7 +139,7 @@ def pipelined_computation_time(
 
 
 @formula
-def processor_least_time(volume: float, message_size: float, computation: float, o: float, L: float, G: float) -> float:
+def processor_least_time(volume: Real, message_size: Real, computation: Real, o: Real, L: Real, G: Real) -> Real:
     """Return the lower bound of every schedule, T = max(N o + t_V, N o + L + S G + t_S).
 
     Not in the paper. One processor initiates all N messages and computes on all of them; and after it has initiated
@@ -158,8 +156,8 @@ def processor_least_time(volume: float, message_size: float, computation: float,
 
 @formula
 def turns_least_time(
-    volume: float, message_size: float, burst: float, computation: float, o: float, L: float, G: float, under_way: float
-) -> float:
+    volume: Real, message_size: Real, burst: Real, computation: Real, o: Real, L: Real, G: Real, under_way: Real
+) -> Real:
     """Return the lower bound of bursts in sequence, T = ⌈n_b / u⌉ (max(o + b S G, b o + S G) + L + t_S).
 
     Not in the paper. A burst is asked for after the one u bursts before has been computed on, and its last message
@@ -178,15 +176,15 @@ def turns_least_time(
 
 @formula
 def partly_hidden_time(
-    seconds: float,
-    volume: float,
-    message_size: float,
-    computation: float,
-    o: float,
-    L: float,
-    G: float,
-    progress: float,
-) -> float:
+    seconds: Real,
+    volume: Real,
+    message_size: Real,
+    computation: Real,
+    o: Real,
+    L: Real,
+    G: Real,
+    progress: Real,
+) -> Real:
     """Return the transfer time if only a share φ of a transfer progresses outside MPI.
 
     T = φ T(V, S, b) + (1 − φ) ((o + L + S G) N + t_V)
@@ -204,7 +202,7 @@ def partly_hidden_time(
 
 
 @formula
-def multiple_end_points_time(seconds: float, peers: float) -> float:
+def multiple_end_points_time(seconds: Real, peers: Real) -> Real:
     """Return the time with several peers, one after the other, T = P T(V, S, b).
 
     The G of T(V, S, b) is that of the order in which the peers are visited: of a nearest-neighbour pattern where each
@@ -219,7 +217,7 @@ def multiple_end_points_time(seconds: float, peers: float) -> float:
 
 
 @formula
-def congested_time(seconds: float, message_size: float, burst: float, peers: float, G: float) -> float:
+def congested_time(seconds: Real, message_size: Real, burst: Real, peers: Real, G: Real) -> Real:
     """Return the time of several processes that access the same one, T(V, S, b) + (P − 1) b S G.
 
     Iancu 2007, Eq 9.
@@ -231,7 +229,7 @@ def congested_time(seconds: float, message_size: float, burst: float, peers: flo
 
 
 @formula
-def all_to_all_contiguous_time(seconds: float, message_size: float, burst: float, peers: float, G: float) -> float:
+def all_to_all_contiguous_time(seconds: Real, message_size: Real, burst: Real, peers: Real, G: Real) -> Real:
     """Return the time of an all-to-all, peer by peer, T(V, S, b) + 2 (P − 1) b S G.
 
     Iancu 2007, Eq 10, with P all processes. The text says that its minimum is at b = 1 for every S; it is at
@@ -244,7 +242,7 @@ def all_to_all_contiguous_time(seconds: float, message_size: float, burst: float
 
 
 @formula
-def all_to_all_interleaved_time(seconds: float, volume: float, G: float) -> float:
+def all_to_all_interleaved_time(seconds: Real, volume: Real, G: Real) -> Real:
     """Return the time of an all-to-all, round robin over peers, T(V, S, b) + n_b b S G = T(V, S, b) + V G.
 
     Iancu 2007, Eq 11. The text says that its minimum is at b = 1; but n_b b = N, so the last term is the same for all
@@ -258,8 +256,8 @@ def all_to_all_interleaved_time(seconds: float, volume: float, G: float) -> floa
 
 @formula
 def all_to_all_best_burst(
-    volume: float, message_size: float, computation: float, peers: float, o: float, L: float, G: float, G_V: float
-) -> float:
+    volume: Real, message_size: Real, computation: Real, peers: Real, o: Real, L: Real, G: Real, G_V: Real
+) -> Real:
     """Return the burst that minimises `all_to_all_contiguous_time`, b* = √((o + L) r V / (2 (P − 1) G)) / S.
 
     From Iancu 2007, Eq 10, for n_b r ≥ 1, P ≥ 2 and G > 0. Not rounded; below 1 it means 1. Measured, the paper's best
@@ -273,7 +271,7 @@ def all_to_all_best_burst(
 
 
 @formula
-def initiation_slack(volume: float, message_size: float, computation: float, o: float, G: float) -> float:
+def initiation_slack(volume: Real, message_size: Real, computation: Real, o: Real, G: Real) -> Real:
     """Return the transfer time that remains to hide the overhead of all messages, V G − t_V − N o.
 
     Iancu 2007, Eq 2, asks for more than 0; its G is that of one message of V bytes.
@@ -285,7 +283,7 @@ def initiation_slack(volume: float, message_size: float, computation: float, o: 
 
 
 @formula
-def burst_slack(message_size: float, burst: float, o: float, L: float, G: float) -> float:
+def burst_slack(message_size: Real, burst: Real, o: Real, L: Real, G: Real) -> Real:
     """Return the time of a burst's first message that remains to hide the overhead of the others, L + S G − (b − 1) o.
 
     Iancu 2007, Eq 3, asks for more than 0.
@@ -297,7 +295,7 @@ def burst_slack(message_size: float, burst: float, o: float, L: float, G: float)
 
 
 @formula
-def queue_slack(burst: float, queue_depth: float) -> float:
+def queue_slack(burst: Real, queue_depth: Real) -> Real:
     """Return the free places in the network's queue, HD − b.
 
     Iancu 2007, Eq 8, asks for more than 0. Its HD: 32 on Quadrics, 64 on Infiniband.
@@ -309,7 +307,7 @@ def queue_slack(burst: float, queue_depth: float) -> float:
 
 
 @formula
-def outstanding_slack(message_size: float, burst: float, outstanding_volume: float) -> float:
+def outstanding_slack(message_size: Real, burst: Real, outstanding_volume: Real) -> Real:
     """Return the bytes that may still be outstanding, limit − b S.
 
     Iancu 2007, Section 3.1, asks for at least 0. Its limit is 4 MB on Quadrics, whose NICs translate
@@ -322,7 +320,7 @@ def outstanding_slack(message_size: float, burst: float, outstanding_volume: flo
 
 
 @formula
-def performance_loss(chosen: float, best: float, blocking: float) -> float:
+def performance_loss(chosen: Real, best: Real, blocking: Real) -> Real:
     """Return the performance loss of a choice, (T_chosen − T_best) / T_blocking.
 
     Iancu 2007, Section 4.
@@ -334,7 +332,7 @@ def performance_loss(chosen: float, best: float, blocking: float) -> float:
 
 
 @formula
-def hidden_share(chosen: float, blocking: float, computation: float) -> float:
+def hidden_share(chosen: Real, blocking: Real, computation: Real) -> Real:
     """Return the hidden share of the communication, (T_blocking − T_chosen) / (T_blocking − t_V).
 
     Iancu 2007, which calls it hidden communication overhead and claims more than 90 %. It is 1 where nothing but the

@@ -10,13 +10,13 @@ beta
     β, seconds per byte.
 """
 
-from commmodel.models.formula import formula
+from commmodel.models.formula import Real, formula
 
 __all__ = ["time"]
 
 
 @formula
-def time(message_size: float, alpha: float, beta: float) -> float:
+def time(message_size: Real, alpha: Real, beta: Real) -> Real:
     """Return the time of one message, T = α + n β.
 
     Gropp 2016, Eq 2.

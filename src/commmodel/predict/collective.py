@@ -379,7 +379,7 @@ def collective(
     path: str | None = None,
 ) -> CollectivePrediction: ...
 @overload
-def collective(  # type: ignore[overload-overlap]
+def collective(  # type: ignore[overload-overlap]  # numbers alone: no arrays
     machine: Machine,
     operation: str,
     message_size: int,

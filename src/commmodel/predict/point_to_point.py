@@ -275,7 +275,7 @@ def _chosen(
 
 
 @overload
-def send(  # type: ignore[overload-overlap]
+def send(  # type: ignore[overload-overlap]  # numbers alone: no arrays
     machine: Machine,
     message_size: float,
     *,
@@ -349,7 +349,7 @@ def send(
 
 
 @overload
-def halo(  # type: ignore[overload-overlap]
+def halo(  # type: ignore[overload-overlap]  # numbers alone: no arrays
     machine: Machine,
     message_size: float,
     neighbours: int | Mapping[str, int],
@@ -458,7 +458,7 @@ def _answer(
 def _beside(machine: Machine, messages: Any, link_volume: Any) -> list[Seconds | None]:
     """Return the time of queue search and link contention; None where parameters are missing or not needed."""
 
-    def term(formula: Formula, amount: Any, parameter: Parameter | None) -> Seconds | None:
+    def term(formula: Formula[...], amount: Any, parameter: Parameter | None) -> Seconds | None:
         if parameter is None or amount is None:
             return None
         return at_ends(lambda end: formula.python(amount, value_at(parameter, end)), parameter)

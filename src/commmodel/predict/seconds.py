@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from commmodel.machine import Parameter
-from commmodel.models.formula import Formula, formula
+from commmodel.models.formula import Formula, Real, formula
 
 End = Literal["low", "value", "high"]
 """Which ends of all parameters' intervals: those that make times short, the values, those that make them long."""
@@ -73,7 +73,7 @@ def elementwise(scalar: Callable[..., float], vector: Callable[..., Any], *colum
 
 
 @formula
-def _hypotenuse(x: float, y: float) -> float:
+def _hypotenuse(x: Real, y: Real) -> Real:
     """Return sqrt(x² + y²) with the bits of math.hypot, which compiled code lacks: by products split as Dekker's."""
     if y > x:
         x, y = y, x
@@ -100,14 +100,14 @@ def _hypotenuse(x: float, y: float) -> float:
 
 
 @formula
-def _scattered_low(seconds: float, low: float, half: float) -> float:
+def _scattered_low(seconds: Real, low: Real, half: Real) -> Real:
     if not seconds > 0.0:
         return low
     return seconds * math.exp(-_hypotenuse(math.log(seconds / low), half)) if low > 0.0 else 0.0
 
 
 @formula
-def _scattered_high(seconds: float, high: float, half: float) -> float:
+def _scattered_high(seconds: Real, high: Real, half: Real) -> Real:
     if not seconds > 0.0 or high == math.inf:
         return high
     return seconds * math.exp(_hypotenuse(math.log(high / seconds), half))
@@ -127,7 +127,7 @@ def with_scatter(time: Seconds, scatter: float, confidence: float | None) -> Sec
 
     half = NormalDist().inv_cdf(0.5 + confidence / 2) * scatter
 
-    def end(scattered: Formula, end: float) -> Any:
+    def end(scattered: Formula[...], end: float) -> Any:
         scalar = scattered.python
         return elementwise(lambda *row: scalar(*row, half), lambda *row: scattered(*row, half), time.seconds, end)
 

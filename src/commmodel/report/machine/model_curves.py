@@ -71,7 +71,7 @@ def _times(model: Model | MeasuredTimes, sizes: Floats, pairs: int, latency: _En
     alpha = _end(model.alpha, latency, 0.0)
     node = getattr(model, "R_N", None)
     R_N = math.inf if node is None else _end(node, rate, _SLOWEST)
-    formula: Formula = maxrate.time
+    formula: Formula[...] = maxrate.time
     match model:
         case Postal():
             rates = [_end(bandwidth(model.beta), rate, _SLOWEST)]
