@@ -180,8 +180,12 @@ def test_a_kernel_of_a_distribution_is_planned_and_listed(tmp_path):
     done = command(tmp_path, "bench sendrecv triad --sizes 8,1KiB --process-counts 2:all --dry-run -p 4")
     assert "plan     6 configurations (sendrecv 4, triad 2), 6 visits" in done.stdout, done.stderr
     rows = json.loads(command(tmp_path, "list kernels --json").stdout)["kernels"]
-    assert {row["name"]: row["summary"] for row in rows}["triad"] == "a vector triad"
-    assert "  sendrecv " in python(tmp_path, "-m", "commmodel.bench", "--help").stdout
+    assert {row["name"]: row["summary"] for row in rows}["triad"] == "a triad"
+    text = python(tmp_path, "-m", "commmodel.bench", "--help").stdout
+    assert "  sendrecv " in text
+    assert "--stride N            distance between two elements (default: 1)" in text
+    done = command(tmp_path, "bench triad --stride 0 --dry-run")
+    assert (done.returncode, "--stride: " in done.stderr) == (2, True)
     done = command(tmp_path, "bench tirad --dry-run")
     assert (done.returncode, done.stderr.partition("Choose")[0]) == (
         2, "commmodel.bench: unknown kernel 'tirad': did you mean triad? "
@@ -202,23 +206,28 @@ def test_kernels_of_distributions_are_measured_resumed_read_and_shown(tmp_path):
             line, env=ENVIRONMENT | {"PYTHONPATH": paths}, cwd=work, capture_output=True, text=True, check=False
         )
 
-    done = measured("sendrecv", "triad", "--sizes", "8,1KiB", "--time", "1s", "--repetitions", "9")
+    done = measured("sendrecv", "triad", "--sizes", "8,1KiB", "--time", "1s", "--repetitions", "9", "--stride", "2")
     assert done.returncode == 0, done.stderr
     file = work / "results.jsonl"
     launch = load(file).launches[0]
     assert launch.header.versions["sendrecv"] == launch.header.versions["triad"] == "1.5"
     described = {(*describe(record.configuration)[:2], record.unit) for record in launch.records}
-    assert described == {("sendrecv", "time", "s"), ("triad", "time", "s")}
+    assert described == {("sendrecv", "time", "s"), ("triad", "bandwidth", "B/s")}
+    assert {record.configuration["stride"] for record in launch.records if record.unit == "B/s"} == {2}
+    assert launch.header.options.further == {"stride": 2}
     assert all(sample > 0 for record in launch.records for sample in record.samples)
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]))
     done = measured("--resume", path=work)
     assert done.returncode == 2
     assert "results.jsonl: kernel sendrecv is not installed; it was measured with " in done.stderr
-    assert measured("--resume").returncode == 0
+    done = measured("--resume", "--stride", "3")
+    assert (done.returncode, "--stride differs from what results.jsonl was begun with" in done.stderr) == (2, True)
+    assert measured("--resume", "--stride", "2").returncode == 0
     assert len({record.configuration for record in load(file).records}) == 4
     shown = command(work, "report results.jsonl --force")
     assert "sendrecv: time" in shown.stdout
-    assert "triad: time" in shown.stdout
+    assert "triad: bandwidth" in shown.stdout
+    assert "B/s" in shown.stdout
 
 
 def test_a_topology_is_a_platform_in_a_script_and_a_file_where_it_is_installed(tmp_path):

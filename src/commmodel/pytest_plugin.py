@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pytest
 
-from commmodel.choices import Statistic
+from commmodel.choices import Statistic, Unit
 from commmodel.errors import InputError, choice_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _MOST_REPETITIONS = 64  # times as many as were asked for, while a verdict is un
 _ATTRIBUTE = "commmodel_scaling"  # of a report: what came out, in plain types, so that it travels between processes
 _PROCESSOR, _WALL = "processor time", "wall time"
 _Uncertain = Literal["pass", "fail"]
-_UNITS: dict[str, Literal["s", "B", "1"]] = {_PROCESSOR: "s", _WALL: "s", "memory": "B"}
+_UNITS: dict[str, Unit] = {_PROCESSOR: "s", _WALL: "s", "memory": "B"}
 _PREEMPTION = 0.1  # share of the wall time from which on other programs may have made the growth
 _WAITS = 0.5  # share of the wall time from which on processor time says little of a function
 _NUMBERS_OF_RANKS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")

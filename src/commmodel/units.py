@@ -299,7 +299,7 @@ def _shown_unit(value: float, unit: str) -> tuple[float, str]:
     """Return the factor and the name of the most readable unit of a value."""
     if unit == "s":
         candidates = [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s")]
-    elif unit in {"B", "B/s"}:
+    elif unit in {"B", "B/s", "flop/s", "J", "W"}:
         candidates = [(float(factor), prefix + unit) for prefix, factor in _DECIMAL.items()]
     else:
         return 1.0, unit

@@ -7,10 +7,10 @@ static double now(void) {
     return time.tv_sec + 1e-9 * time.tv_nsec;
 }
 
-void triad(double *a, const double *b, long count, double *seconds, long repetitions) {
+void triad(double *a, const double *b, long count, long stride, double *seconds, long repetitions) {
     for (long repetition = 0; repetition < repetitions; ++repetition) {
         const double begin = now();
-        for (long i = 0; i < count; ++i) a[i] = b[i] + 3.0 * a[i];
+        for (long i = 0; i < count; i += stride) a[i] = b[i] + 3.0 * a[i];
         seconds[repetition] = now() - begin;
     }
 }

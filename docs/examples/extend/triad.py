@@ -1,29 +1,32 @@
-"""A kernel whose loop is compiled: a[i] = b[i] + 3 a[i] on rank 0, in triad.c."""
+"""A kernel whose loop is compiled, in triad.c: a[i] = b[i] + 3 a[i] on rank 0. It measures a bandwidth."""
 
 import ctypes
 from pathlib import Path
 
 import numpy as np
 
-from commmodel.bench.kernels import NO_MESSAGES, Kernel, register, sampled
+from commmodel.bench.kernels import NO_MESSAGES, Kernel, Option, positive, register, sampled
 from commmodel.results.configurations import Function
+
+STRIDE = Option("stride", "distance between two elements", positive, default=1)
 
 
 def plan(options, placement):
-    return [Function("triad", "time", (("n", size),)) for size in options.sizes if size >= 8]
+    strides = ("stride", options.further["stride"])
+    return [Function("triad", "bandwidth", (("n", size), strides)) for size in options.sizes if size >= 8]
 
 
 def measure(session, configuration):
     loop = ctypes.CDLL(str(Path(__file__).with_name("libtriad.so"))).triad
-    a, b, count = session.send_buffer.ctypes, session.receive_buffer.ctypes, ctypes.c_long(int(configuration["n"]) // 8)
+    count, stride = int(configuration["n"]) // 8, int(configuration["stride"])
 
-    def seconds(repetitions):
-        times = np.empty(repetitions)
-        loop(a, b, count, times.ctypes, ctypes.c_long(repetitions))
-        return times
+    def rates(repetitions):
+        times, a, b = np.empty(repetitions), session.send_buffer.ctypes, session.receive_buffer.ctypes
+        loop(a, b, ctypes.c_long(count), ctypes.c_long(stride), times.ctypes, ctypes.c_long(repetitions))
+        return 24 * -(-count // stride) / np.maximum(times, 1e-9)
 
-    return sampled(session, configuration, seconds)
+    return sampled(session, configuration, rates, "B/s")
 
 
 ROOM, FIRST, FREE = lambda triad: (int(triad["n"]),) * 2, lambda *_: [0], lambda _: NO_MESSAGES
-register(Kernel("a vector triad", (Function,), plan, measure, ROOM, FIRST, effort=FREE, name="triad"))
+register(Kernel("a triad", (Function,), plan, measure, ROOM, FIRST, (STRIDE,), effort=FREE, name="triad"))

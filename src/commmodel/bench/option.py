@@ -25,7 +25,7 @@ def _plain(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Option:
-    """An option that sets the field of `BenchOptions` with the same name.
+    """An option that sets the field of `BenchOptions` with the same name, or one of its `further` ones.
 
     Attributes
     ----------
@@ -43,6 +43,8 @@ class Option:
         The only words it takes, where there are few.
     metavar : str
         Placeholder in the help; empty where `parse` or `choices` determine it.
+    default : bool, number, str or tuple of numbers
+        Of an option of one's own kernel, which has no field.
     """
 
     field: str
@@ -52,16 +54,22 @@ class Option:
     unset: str = ""
     choices: Sequence[str] = ()
     metavar: str = ""
+    default: Any = False
+
+    @property
+    def is_further(self) -> bool:
+        """Whether it has no field of its own in `BenchOptions`."""
+        return self.field not in DEFAULTS
 
     def add_to(self, parser: argparse._ActionsContainer) -> None:
         """Add the option to a parser that keeps only typed options."""
         if self.parse is None:
             parser.add_argument(flag_of(self.field), action="store_true", help=self.help)
             return
-        default = DEFAULTS[self.field]
+        default = DEFAULTS.get(self.field, self.default)
         words = self.unset if default is None or default is msgspec.NODEFAULT else self.words(default)
         text = f"{self.help} (default: {words})".replace("%", "%%")
-        metavar = None if self.choices else self.metavar or _METAVARS[self.parse]
+        metavar = None if self.choices else self.metavar or _METAVARS.get(self.parse, "VALUE")
         parser.add_argument(flag_of(self.field), choices=self.choices or None, metavar=metavar, help=text)
 
     def value(self, text: Any) -> Any:

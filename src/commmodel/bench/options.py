@@ -167,10 +167,12 @@ _COMMON = (
     Option("per_rank", "keep each rank's times of collectives, too", None),
     Option("seed", "seed of the order of measurements", parse_whole, unset="random; recorded"),
 )
-_OPTIONS = {
-    option.field: option
-    for option in (*_COMMON, *(option for kernel in REGISTRY.values() for option in kernel.options))
-}
+
+
+def _options() -> dict[str, Option]:
+    """Return field -> option, of all kernels that are loaded."""
+    of_kernels = (option for kernel in REGISTRY.values() for option in kernel.options)
+    return {option.field: option for option in (*_COMMON, *of_kernels)}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -241,7 +243,7 @@ def _summaries() -> str:
 def _by_kernels() -> dict[tuple[str, ...], list[Option]]:
     """Return the options of each set of kernels that has some to itself."""
     groups: dict[tuple[str, ...], list[Option]] = {}
-    for option in _OPTIONS.values():
+    for option in _options().values():
         names = tuple(name for name, kernel in REGISTRY.items() if option in kernel.options)
         if names:
             groups.setdefault(names, []).append(option)
@@ -278,18 +280,24 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 
 def parse(arguments: Sequence[str]) -> CommandLine:
     """Parse a command line; raise `InputError` for a mistake, `HelpRequest` for ``--help``."""
-    if {"-h", "--help"} & {*arguments}:
+    parser = _parser()
+    words = {word.partition("=")[0] for word in arguments if word.startswith("-")}
+    if {"-h", "--help"} & words or words - {*parser._option_string_actions}:  # it may be a plugin's
         REGISTRY.loaded()
-    typed_values = vars(_parser().parse_args(arguments))
+        parser = _parser()
+    typed_values, options = vars(parser.parse_args(arguments)), _options()
     kernels = tuple(dict.fromkeys(typed_values.pop("kernels")))
-    for name in kernels:
-        REGISTRY[name]
+    further = {option.field: option.default for name in kernels for option in REGISTRY[name].options
+               if option.is_further}  # fmt: skip
     typed = {name: flag_of(name) for name in typed_values} | ({"kernels": " ".join(kernels)} if kernels else {})
     values: dict[str, Any] = {"seed": secrets.randbelow(2**32)}
     if typed_values.pop("quick", False):
         values |= _QUICK
         typed = dict.fromkeys(_QUICK, "--quick") | typed
-    values |= {name: _OPTIONS[name].value(typed_values.pop(name)) for name in _OPTIONS if name in typed_values}
+    for name, option in options.items():
+        if name in typed_values:
+            value = option.value(typed_values.pop(name))
+            (further if option.is_further else values)[name] = value
     for name, parsed in _PARSERS.items():
         if name in typed_values:
             typed_values[name] = parsed(typed_values[name])
@@ -301,4 +309,4 @@ def parse(arguments: Sequence[str]) -> CommandLine:
         raise InputError("--dry-run estimates one launch: leave --launches out")
     if "resume" in typed_values and "force" in typed_values:
         raise InputError("--resume completes a file and --force begins it anew: leave one out")
-    return CommandLine(BenchOptions(kernels, **values), typed, **typed_values)
+    return CommandLine(BenchOptions(kernels, **values, further=further), typed, **typed_values)

@@ -230,9 +230,12 @@ def _resumed(line: CommandLine, header: Header) -> tuple[BenchOptions, list[Reco
         if name not in REGISTRY:
             versions = ", ".join(f"{distribution} {version}" for distribution, version in before.versions.items())
             raise InputError(f"{line.output}: kernel {name} is not installed; it was measured with {versions}")
-    changed = {name: getattr(line.options, name) for name in BenchOptions.__struct_fields__ if name in line.typed}
+    typed, begun_with = (
+        msgspec.structs.asdict(options) | options.further for options in (line.options, before.options)
+    )
+    changed = {name: value for name, value in typed.items() if name in line.typed}
     for name in sorted(changed.keys() - _DURATIONS):
-        if changed[name] != getattr(before.options, name):
+        if changed[name] != begun_with.get(name):
             raise InputError(f"{line.typed[name]} differs from what {line.output} was begun with: leave it out")
     options = msgspec.structs.replace(before.options, **{name: changed[name] for name in changed.keys() & _DURATIONS})
     return options, [record for launch in launches[begun:] for record in launch.records]

@@ -6,8 +6,9 @@ Both say for each call path and metric what was measured at points of one or sev
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import get_args
 
+from commmodel.choices import Unit
 from commmodel.formats.lines import TextLine, launch, shown
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Function
@@ -16,8 +17,7 @@ ROOT = "<root>"
 """Name of a function where a file has none, as Extra-P shows it."""
 DEFAULT_METRIC = "<default>"
 
-Unit = Literal["s", "B", "1"]
-_UNITS: dict[str, Unit] = {"(s)": "s", "(B)": "B", "(1)": "1"}
+_UNITS: dict[str, Unit] = {f"({unit})": unit for unit in get_args(Unit)}
 _TIMES = {"time", "runtime", "walltime", "duration", "seconds", "sec", "s"}
 _BYTES = {"bytes", "memory"}
 _OTHER_UNITS = {"ms", "us", "ns", "min", "minutes", "hours", "kb", "mb", "gb", "kib", "mib", "gib", "per", "percent"}

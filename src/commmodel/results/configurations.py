@@ -13,7 +13,7 @@ from commmodel.arguments import finite, refuse
 from commmodel.choices import MessageOperation, Pattern, SendMode
 from commmodel.collectives.operation import OPERATIONS, CollectiveName
 from commmodel.units import parse_sizes
-from commmodel.values import OneLine
+from commmodel.values import Value
 
 __all__ = [
     "Answer", "Bandwidth", "Batch", "BenchOptions", "Burst", "Clocks", "Collective", "CollectiveMode",
@@ -62,7 +62,7 @@ Exchange = Literal["alone", "beside", "empty"]
 there and back."""
 
 
-class BenchOptions(OneLine, Struct, frozen=True, forbid_unknown_fields=True):
+class BenchOptions(Value, Struct, frozen=True, forbid_unknown_fields=True):
     """Options of the benchmark, sufficient to plan the same measurements again; defaults as on the command line."""
 
     kernels: tuple[str, ...]
@@ -125,6 +125,8 @@ class BenchOptions(OneLine, Struct, frozen=True, forbid_unknown_fields=True):
     """Of the kernel ``stream``."""
     neighbours: tuple[Count, ...] = (2, 4)
     """Of the kernel ``halo``."""
+    further: dict[str, bool | int | float | str | tuple[int | float, ...]] = {}
+    """Of own kernels: field of an option -> its value."""
 
 
 class PingPong(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pingpong"):

@@ -26,7 +26,10 @@ class Bytes(float):
 
 PARAMETERS = {"processes": "p", "message_size": "n", "pairs": "k"}
 """Field of a configuration -> what the parameter is called; all others keep their names."""
-METRICS = {"s": "time", "B": "memory", "1": "count"}
+METRICS = {
+    "s": "time", "B": "memory", "1": "count", "B/s": "bandwidth", "flop/s": "speed", "1/s": "rate", "J": "energy",
+    "W": "power",
+}  # fmt: skip
 """Unit -> what the metric is called where the configuration does not say it."""
 
 _LABELLED = re.compile(r"(?P<name>.*\S) \[(?P<labels>[^\[\]]+)\]", re.DOTALL)

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
+from commmodel.choices import Unit
 from commmodel.errors import InputError
 from commmodel.frames import Tabular, axes_of, draw
 from commmodel.results.configurations import BenchOptions, Bytes, Configuration, Count, HugePages, MessagePath, Seconds
@@ -133,8 +134,8 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
     """The samples of one configuration."""
 
     configuration: Configuration
-    unit: Literal["s", "B", "1"]
-    """Seconds, bytes, or a plain number."""
+    unit: Unit
+    """Of the samples."""
     samples: Annotated[tuple[Annotated[float, Meta(ge=0)], ...], Meta(min_length=1)]
     stop: Literal["interval", "time", "repetitions", "found"] = "found"
     """Why it ended: interval narrow enough, time spent, most repetitions reached, or the thing looked for found."""

@@ -3,12 +3,12 @@
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.choices import Unit
 from commmodel.results import Configuration, Launch, Measurements, whole_launches
 from commmodel.values import Value
 
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 class Samples:
     """The samples of a configuration, launch after launch: without an object for each of a million."""
 
-    unit: Literal["s", "B", "1"]
+    unit: Unit
     numbers: "array[int]" = field(default_factory=lambda: array("q"))
     """Of the launches that have it."""
     ends: "array[int]" = field(default_factory=lambda: array("q"))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.arguments import finite, share
-from commmodel.choices import Statistic
+from commmodel.choices import Statistic, Unit
 from commmodel.errors import InputError
 from commmodel.results import Configuration, Launch, Measurements
 from commmodel.results.configurations import Clocks, Function, Memory, Queue
@@ -70,7 +70,7 @@ class Difference(OneLine):
     """
 
     configuration: Configuration
-    unit: Literal["s", "B", "1"]
+    unit: Unit
     before: float
     after: float
     launches: tuple[int, int]

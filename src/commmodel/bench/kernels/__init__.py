@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from commmodel.bench.kernels.kernel import NO_MESSAGES, Kernel, sampled
+from commmodel.bench.option import Option, positive
 from commmodel.bench.placement import FurtherNodes, Placement, node_pairs
 from commmodel.lazy import attributes
 from commmodel.plugins import Parts
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 __all__ = [
-    "NO_MESSAGES", "REGISTRY", "Kernel", "buffer_bytes", "check", "kernel_of", "left_out", "on_several_nodes",
-    "participants", "refinements", "register", "sampled", "sensible_kernels",
+    "NO_MESSAGES", "REGISTRY", "Kernel", "Option", "buffer_bytes", "check", "kernel_of", "left_out", "on_several_nodes",
+    "participants", "positive", "refinements", "register", "sampled", "sensible_kernels",
 ]  # fmt: skip
 __dir__ = attributes(__name__)[1]
 

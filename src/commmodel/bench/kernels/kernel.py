@@ -11,6 +11,7 @@ from commmodel.bench.option import Option
 from commmodel.bench.placement import FurtherNodes, NodePairs, Placement, members
 from commmodel.bench.sampling import Measure, sample
 from commmodel.bench.session import Session
+from commmodel.choices import Unit
 from commmodel.results import BenchOptions, Clock, Configuration, Record
 from commmodel.results.configurations import Batch, SendMode
 from commmodel.values import OneLine
@@ -112,7 +113,8 @@ class Kernel(OneLine):
     ranks : callable
         (configuration, placement, further nodes) -> the ranks that take part, rank 0 first.
     options : tuple of Option
-        Those of the command line that it alone, or with a few others, goes by.
+        Those of the command line that it alone, or with a few others, goes by. Where `BenchOptions` has no such field,
+        the value is in its `further`.
     by_default : callable or None
         (placement, numbers of node pairs) -> whether it is measured where no kernel is named; None: only where named.
     node_pairs : callable or None
@@ -164,20 +166,25 @@ class Kernel(OneLine):
             object.__setattr__(self, "name", str(self.configurations[0].__struct_config__.tag))
 
 
-def sampled(session: Session, configuration: Configuration, measure: Callable[[int], Floats]) -> Record | None:
+def sampled(
+    session: Session, configuration: Configuration, measure: Callable[[int], Floats], unit: Unit = "s"
+) -> Record | None:
     """Repeat until the interval is narrow enough; return the record, on the root.
 
-    `measure` returns the seconds of so many repetitions, 0 on ranks that do not time.
+    `measure` returns the seconds of so many repetitions, or in another unit what they measured, 0 on ranks that do not
+    time. The largest of all ranks counts.
     """
-    return sampled_in_batches(session, configuration, lambda _, repetitions: measure(repetitions), 1)
+    return sampled_in_batches(session, configuration, lambda _, repetitions: measure(repetitions), 1, unit)
 
 
-def sampled_in_batches(session: Session, configuration: Configuration, measure: Measure, batch: Batch) -> Record | None:
+def sampled_in_batches(
+    session: Session, configuration: Configuration, measure: Measure, batch: Batch, unit: Unit = "s"
+) -> Record | None:
     """Do as `sampled`, with so many exchanges timed together."""
     samples = sample(session, measure, batch)
     if not session.is_root:
         return None
-    return Record(configuration, "s", samples.samples, stop=samples.stop, batch=samples.batch, warmup=samples.warmup)
+    return Record(configuration, unit, samples.samples, stop=samples.stop, batch=samples.batch, warmup=samples.warmup)
 
 
 def exchange_seconds(session: Session, ticks: NDArray[np.uint64]) -> Floats:

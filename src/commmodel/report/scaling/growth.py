@@ -31,7 +31,7 @@ def sentences(overview: Overview) -> list[str]:
 
 def quantity_words(value: float, unit: str) -> str:
     """Return a value with its unit; predicted sizes need not be whole bytes."""
-    return f"{value:.4g}" if unit == "1" else format_quantity(value, unit if unit == "s" else "B")
+    return f"{value:.4g}" if unit == "1" else format_quantity(value, unit)
 
 
 def model_words(model: Model, unit: str, over: str) -> str:
