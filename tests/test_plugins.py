@@ -86,6 +86,16 @@ def test_an_algorithm_of_a_distribution_is_found_where_its_name_is_typed_or_all_
     assert summaries["allgather shifted"] == "In round i process r sends its own block to r + i, for P − 1 rounds."
 
 
+def test_an_algorithm_of_a_distribution_is_among_those_that_are_tuned(tmp_path):
+    distribution(tmp_path, "algorithms", "shifted")
+    text = (
+        "from commmodel.collectives.library.tuning import tune\n"
+        "rules = tune(lambda operation, name, n, P: name != 'shifted', ['allgather'], [8], [4]).rules\n"
+        "print(*(rule.algorithm for rule in rules))"
+    )
+    assert printed(tmp_path, "-c", text).split() == ["shifted"]
+
+
 def test_an_algorithm_that_loses_a_block_is_not_verified():
     text = (EXAMPLES / "shifted.py").read_text().replace("range(1, ", "range(2, ")
     done = python(

@@ -134,7 +134,7 @@ def _offers(operation: str, library: str) -> _Offers:
         case "mpich":
             listed, blind = mpich.OFFERS[operation], operation in mpich.NO_SIZES
         case _:
-            flat = [name for name, form in ALGORITHMS[operation].items() if not form.stages]
+            flat = [name for name, form in ALGORITHMS[operation].loaded().items() if not form.stages]
             listed, blind = {name: {} for name in flat}, not OPERATIONS[operation].has_size
     offered = {name: {**ALGORITHMS[operation][name].needs, **needs} for name, needs in listed.items()}
     fallbacks = openmpi.FALLBACKS.items() if library.startswith("openmpi") else ()
@@ -218,7 +218,7 @@ def _forms(operation: str, library: str) -> list[str]:
             return list(han.FORMS.get(operation, ()))
         case "mpich":
             return mpich.FORMS.get(operation, [])
-    return [name for name, form in ALGORITHMS[operation].items() if form.stages]
+    return [name for name, form in ALGORITHMS[operation].loaded().items() if form.stages]
 
 
 def _tuned(
