@@ -4,7 +4,7 @@ Carries out what `commmodel.optimize.choose` chooses: the pipelined schedule of 
 (ask for the next burst, then wait for each message of this one and compute on it), or the tight one, 6-C. Importing
 this does not start MPI.
 
-Main entries: `Exchange`, made once and run in every time step, and `exchange`, for a single time.
+Main entries: `Exchange`, run in every time step, `row_transfers`, those of a stencil, and `exchange`, for a single time.
 """
 
 import operator
@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.arguments import choice, integer
+from commmodel.arguments import choice, integer, refuse, whole
 from commmodel.choices import Implementation
 from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.optimize import Choice
+from commmodel.signatures import checked
 
 if TYPE_CHECKING:
     import mpi4py.typing
     from mpi4py import MPI
 
-__all__ = ["Exchange", "Transfer", "exchange"]
+__all__ = ["Exchange", "Transfer", "exchange", "row_transfers"]
 
 Array = NDArray[Any]
 Order = Literal["contiguous", "interleaved"]
@@ -300,6 +301,42 @@ class Exchange:
 
     def __exit__(self, *_: object) -> None:
         self.free()
+
+
+@checked
+def row_transfers(comm: "MPI.Comm", field: Array, *, width: int = 1, periodic: bool = False) -> list[Transfer]:
+    """Return the transfers of a stencil whose rows are distributed: `width` outermost rows go to either neighbour.
+
+    Parameters
+    ----------
+    comm, periodic
+        Ranks in the order of their rows; whether the first rank's follow the last one's.
+    field : array
+        Contiguous: a rank's rows, with `width` more before and behind them, into which those of its neighbours come.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mpi4py import MPI
+    >>> field = np.arange(6.0)
+    >>> rows = row_transfers(MPI.COMM_SELF, field, periodic=True)
+    >>> with Exchange(MPI.COMM_SELF, rows, message_size=16, burst=2) as exchange:
+    ...     exchange.run()
+    >>> field.tolist()
+    [4.0, 1.0, 2.0, 3.0, 4.0, 1.0]
+    """
+    from mpi4py import MPI
+
+    if not field.ndim or len(field) < 3 * whole("width", width, 1):
+        raise refuse("field", field.shape, f"give {width} rows or more, and {width} before and behind them")
+    size = comm.Get_size()
+    ranks = comm.Get_rank() - 1, comm.Get_rank() + 1
+    before, after = (rank % size if periodic or 0 <= rank < size else MPI.PROC_NULL for rank in ranks)
+    first, last = field[width : 2 * width], field[-2 * width : -width]
+    return [
+        Transfer(send=first, dest=before, receive=field[-width:], source=after),
+        Transfer(send=last, dest=after, receive=field[:width], source=before),
+    ]
 
 
 def exchange(comm: "MPI.Comm", transfer: Transfer, *, message_size: int, burst: int, tag: int = _TAG) -> None:

@@ -8,7 +8,7 @@ from mpi4py import MPI
 from support.choosing import choose
 
 from commmodel.errors import InputError
-from commmodel.overlap import Exchange, Transfer, exchange
+from commmodel.overlap import Exchange, Transfer, exchange, row_transfers
 
 COMM = MPI.COMM_WORLD
 DTYPES = ["u1", "<i2", ">f4", "f8", "c16", "M8[s]", [("a", "f8"), ("b", "i4")]]
@@ -507,3 +507,23 @@ def test_a_choice_is_carried_out(pattern, peers, implementation):
     contiguous = [(by, start) for by in range(peers) for start in starts]
     assert choice.messages == len(starts)
     assert calls == (sorted(contiguous, key=lambda call: call[1]) if "interleaved" in pattern else contiguous)
+
+
+@pytest.mark.parallel([1, 2, 4])
+def test_a_stencil_has_the_rows_of_its_neighbours():
+    rows, begin = np.arange(5 * COMM.size * 3.0).reshape(-1, 3), 5 * COMM.rank
+    for width, periodic in ((1, False), (1, True), (2, False), (2, True)):
+        field = np.full((5 + 2 * width, 3), -1.0)
+        field[width:-width] = rows[begin : begin + 5]
+        transfers = row_transfers(COMM, field, width=width, periodic=periodic)
+        with Exchange(COMM, transfers, message_size=24, burst=2) as halo:
+            halo.run()
+        beyond = rows if periodic else np.full_like(rows, -1.0)
+        around = np.concatenate([beyond, rows, beyond])
+        assert np.array_equal(field, around[len(rows) + begin - width : len(rows) + begin + 5 + width])
+
+
+def test_a_field_without_rows_of_its_own_is_refused():
+    for field in (np.zeros((2, 3)), np.zeros(())):
+        with pytest.raises(InputError, match=r"^field is .*: give 1 rows or more"):
+            row_transfers(MPI.COMM_SELF, field)

@@ -18,4 +18,4 @@ sweep.gathr  # type: ignore[attr-defined]
 
 models.postal.time(1000, 2e-6, beta=1e-9)
 models.postal.time(1000, 2e-6, btea=1e-9)  # type: ignore[call-overload]
-models.postal.time(message_size=[1, 2], alhpa=2e-6, beta=1e-9)  # type: ignore[call-overload]
+models.postal.time(message_size=[1, 2], alphas=2e-6, beta=1e-9)  # type: ignore[call-overload]
