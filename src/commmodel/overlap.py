@@ -4,7 +4,7 @@ Carries out what `commmodel.optimize.choose` chooses: the pipelined schedule of 
 (ask for the next burst, then wait for each message of this one and compute on it), or the tight one, 6-C. Importing
 this does not start MPI.
 
-Main entries: `Exchange`, run in every time step, `row_transfers`, those of a stencil, and `exchange`, for a single time.
+Main entries: `Exchange`, run in every time step, `row_transfers`, those of a stencil, and `exchange`, for one time.
 """
 
 import operator
