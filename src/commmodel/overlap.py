@@ -309,8 +309,8 @@ def row_transfers(comm: "MPI.Comm", field: Array, *, width: int = 1, periodic: b
 
     Parameters
     ----------
-    comm, periodic
-        Ranks in the order of their rows; whether the first rank's follow the last one's.
+    comm, width, periodic
+        Ranks in the order of their rows; how far the stencil reaches; whether the first rank's follow the last one's.
     field : array
         Contiguous: a rank's rows, with `width` more before and behind them, into which those of its neighbours come.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import commmodel
 from commmodel.bench.options import _parser as bench_parser
 from commmodel.cli import _parser, main
 from commmodel.fit import FitSettings
@@ -100,3 +101,16 @@ def test_an_earlier_spelling_sets_what_the_option_sets():
 def test_a_value_that_is_none_is_named_with_its_option(words, option, capsys):
     assert main(words) == 2
     assert option in capsys.readouterr().err
+
+
+def test_a_remark_names_the_parameter_in_python_and_its_option_on_the_command_line(capsys):
+    parameters = "L=2500ns,o=1500ns,g=1us,G=6ps"
+    call = commmodel.simulate.scenario.machine_of_parameters(parameters), "allgather", 1024, 8
+    (remark,) = [text for text in commmodel.predict.collective(*call, algorithm="bruck").remarks if "memory" in text]
+    assert "`memory_copy`" in remark
+    words = ["predict", parameters, "allgather", "-n", "1KiB", "-p", "8", "--algorithm", "bruck"]
+    for further in ([], ["--json"]):
+        assert main([*words, *further]) == 0
+        printed = capsys.readouterr().out
+        assert "--copy" in printed
+        assert "`" not in printed

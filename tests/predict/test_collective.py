@@ -141,7 +141,7 @@ def test_copies_and_reductions_take_the_machine_s_time_or_that_given():
     )
     assert copied.time.seconds > plain.time.seconds
     reduced = predict.collective(result, "reduce", Problem(2, 1000))
-    assert reduced.remarks == ("a byte is combined in the time of its copy (--reduction)",)
+    assert reduced.remarks == ("a byte is combined in the time of its copy (`reduction`)",)
     slower = predict.collective(predict.with_byte_times(result, reduction=3e-9), "reduce", Problem(2, 1000))
     assert slower.time.seconds - reduced.time.seconds == pytest.approx(2e-6)
     assert slower.remarks == ()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from commmodel.cli.parsers import Parser, options_of, refuse_outputs
+from commmodel.cli.parsers import OPTIONS, Parser, as_typed, options_of, refuse_outputs
 from commmodel.errors import CommModelError
 from commmodel.interruption import ending
 from commmodel.streams import discard, guarded
@@ -41,7 +41,7 @@ def main(words: Sequence[str] | None = None) -> int:
         with guarded():
             return _run(words)
     except CommModelError as error:
-        return _fail(_with_options(error, words), error.exit_code)
+        return _fail(_with_options(error), error.exit_code)
     except MemoryError as error:
         return _fail(f"there is not enough memory for what is asked{_because(error)}: ask for less")
     except RecursionError:
@@ -57,19 +57,20 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    arguments = _parser(words).parse_args(words)
+    parser = _parser(words)
+    OPTIONS.clear()
+    OPTIONS.update(options_of(parser))
+    arguments = parser.parse_args(words)
     refuse_outputs(arguments)
     verb: Callable[[argparse.Namespace], int] = arguments.verb
     return verb(arguments)
 
 
-def _with_options(error: CommModelError, words: Sequence[str]) -> str:
+def _with_options(error: CommModelError) -> str:
     """Return an error's message with options for parameters: the first word, and those in `...`."""
     message, name = str(error), getattr(error, "parameter", "").partition("[")[0]
     if name or "`" in message:
-        options = options_of(_parser(words))
-        first = options.get(name, name)
-        message = first + re.sub(r"`(\w+)`", lambda word: options.get(word[1], word[1]), message.removeprefix(name))
+        message = re.sub(r"`(\w+)`", r"\1", as_typed(OPTIONS.get(name, name) + message.removeprefix(name)))
     return message
 
 

@@ -2,13 +2,12 @@
 
 import argparse
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 from commmodel.choices import WrittenFormat
-from commmodel.cli.parsers import add_format, add_output, new_verb, note, print_json
+from commmodel.cli.parsers import add_format, add_output, new_verb, note, print_json, tell
 from commmodel.errors import InputError
 
 
@@ -70,8 +69,7 @@ def _run(arguments: argparse.Namespace) -> int:
     measurements = formats.load_all(arguments.files, arguments.format)
     left_out = formats.dump(measurements, output, target, over)
     note(measurements)
-    for text in left_out:
-        print(f"note: {text}", file=sys.stderr)
+    tell("note", left_out)
     if arguments.json:
         notes = [*measurements.notes, *left_out]
         print_json(
@@ -105,8 +103,7 @@ def _refuse_traces(arguments: argparse.Namespace) -> None:
 
 
 def _say_written(arguments: argparse.Namespace, facts: dict[str, Any], notes: Sequence[str]) -> None:
-    for text in notes:
-        print(f"note: {text}", file=sys.stderr)
+    tell("note", notes)
     if arguments.json:
         print_json({"output": arguments.output, **facts, "notes": [*notes]})
     else:

@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, partial
 from typing import Any, NoReturn
 
@@ -137,6 +137,26 @@ class Parser(argparse.ArgumentParser):
             (spelling for spelling in spellings if any(_is_option(word, spelling) for word in self._words)),
             spellings[0],
         )
+
+
+OPTIONS: dict[str, str] = {}
+"""Parameter -> option or operand of the command that runs."""
+
+
+def as_typed(text: str) -> str:
+    """Return a text with options for the parameters of the library that it quotes.
+
+    >>> OPTIONS["memory_copy"] = "--copy"
+    >>> as_typed("copies cost nothing (`memory_copy`), `and` so on")
+    'copies cost nothing (--copy), `and` so on'
+    """
+    return re.sub(r"`(\w+)`", lambda word: OPTIONS.get(word[1], word[0]), text)
+
+
+def tell(kind: str, texts: Iterable[str]) -> None:
+    """Print notes or warnings on standard error."""
+    for text in texts:
+        print(f"{kind}: {as_typed(text)}", file=sys.stderr)
 
 
 def options_of(parser: argparse.ArgumentParser) -> dict[str, str]:
@@ -310,21 +330,18 @@ def note(measurements: Any, machine: Any = None) -> None:
 
     origin = None if machine is None else machine.origin
     of_machine = () if origin is None else (origin.thread_level, origin.buffers)
-    for text in (*measurements.notes, *remarks(measurements.launches, *of_machine)):
-        print(f"note: {text}", file=sys.stderr)
+    tell("note", (*measurements.notes, *remarks(measurements.launches, *of_machine)))
 
 
 def warn_of_launches(measurements: Any) -> None:
     """Print what launches warned of while they measured on standard error."""
-    for text in dict.fromkeys(text for launch in measurements.launches for text in launch.header.warnings):
-        print(f"warning: {text}", file=sys.stderr)
+    tell("warning", dict.fromkeys(text for launch in measurements.launches for text in launch.header.warnings))
 
 
 def warn_of(machine: Any) -> list[str]:
     """Print warnings about the measurement of a machine on standard error; return them for JSON."""
     warnings = [] if machine is None else [*machine.warnings]
-    for text in warnings:
-        print(f"warning: {text}", file=sys.stderr)
+    tell("warning", warnings)
     return warnings
 
 
@@ -438,7 +455,7 @@ def wrote_page(write: Callable[[], None]) -> bool:
     try:
         write()
     except MissingPackageError as error:
-        print(f"note: {error}; tables only", file=sys.stderr)
+        tell("note", [f"{error}; tables only"])
         return False
     return True
 
@@ -460,7 +477,7 @@ def page_writer(name: str) -> Any:
     try:
         return getattr(report, name)
     except MissingPackageError as error:
-        print(f"note: {error}; tables only", file=sys.stderr)
+        tell("note", [f"{error}; tables only"])
         return None
 
 
@@ -490,7 +507,7 @@ def print_json(value: dict[str, Any]) -> None:
     """Print an object as JSON; numbers may be those of numpy. NaN and infinity, which JSON does not have, are null."""
     import msgspec
 
-    print(msgspec.json.encode(value, enc_hook=plain_number).decode())
+    print(as_typed(msgspec.json.encode(value, enc_hook=plain_number).decode()))
 
 
 def show(*tables: Any) -> None:
@@ -501,5 +518,5 @@ def show(*tables: Any) -> None:
     console = Console(width=None if is_terminal else 120)
     with console.capture() as captured:
         console.print(*tables, sep="\n")
-    text = captured.get()
+    text = as_typed(captured.get())
     print(text if is_terminal else re.sub(r" +$", "", text, flags=re.MULTILINE), end="")

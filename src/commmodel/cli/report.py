@@ -3,11 +3,20 @@
 import argparse
 import os
 import shlex
-import sys
 from collections.abc import Sequence
 from typing import Any
 
-from commmodel.cli.parsers import add_format, add_output, new_verb, note, output_path, print_json, show, wrote_page
+from commmodel.cli.parsers import (
+    add_format,
+    add_output,
+    new_verb,
+    note,
+    output_path,
+    print_json,
+    show,
+    tell,
+    wrote_page,
+)
 from commmodel.errors import InputError, MissingPackageError
 
 
@@ -119,8 +128,7 @@ def _run_recording(arguments: argparse.Namespace) -> int:
             output, name, profile, tuple(filter(None, subtitle)), efficiency=efficiency, folder=folder
         )
     )
-    for note_ in notes:
-        print(f"note: {note_}", file=sys.stderr)
+    tell("note", notes)
     if arguments.json:
         print_json({
             "output": output if is_written else None,

@@ -30,6 +30,7 @@ from commmodel.cli.parsers import (
     parent,
     print_json,
     show,
+    tell,
     typed,
     warn_of,
     whole,
@@ -414,8 +415,7 @@ def _run(arguments: argparse.Namespace) -> int:
         _print(arguments, title, summaries)
     if hanging:
         code = _deadlocked(hanging)
-    for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+    tell("note", notes)
     return code
 
 
@@ -495,7 +495,7 @@ def _print(arguments: argparse.Namespace, title: str, summaries: list[Any]) -> N
     for summary in summaries:
         if summary.result is not None and summary.result.unmatched_messages:
             messages = f"{summary.result.unmatched_messages} messages were never received"
-            print(f"note: by {summary.name}, {messages}", file=sys.stderr)
+            tell("note", [f"by {summary.name}, {messages}"])
 
 
 def _as_json(

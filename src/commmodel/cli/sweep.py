@@ -17,6 +17,7 @@ from commmodel.cli.parsers import (
     output_path,
     print_json,
     show,
+    tell,
     typed,
     whole,
 )
@@ -235,6 +236,6 @@ def _gather(arguments: argparse.Namespace) -> int:
         print_json({"output": output, "launches": len(gathered.jobs), "records": records, "left_out": left_out})
         return 0
     for missing_job in gathered.left_out:
-        print(f"note: {missing_job.job.name} is left out: {missing_job.problem or missing_job.state}", file=sys.stderr)
+        tell("note", [f"{missing_job.job.name} is left out: {missing_job.problem or missing_job.state}"])
     print(f"{output}: {len(gathered.jobs)} launches, {records} records")
     return 0

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,6 +17,7 @@ from commmodel.cli.parsers import (
     print_json,
     show,
     sizes,
+    tell,
     warn_of,
     whole,
 )
@@ -70,7 +70,7 @@ def _run(arguments: argparse.Namespace) -> int:
     machine = known_machine(arguments.machine)
     warnings = warn_of(machine)
     if arguments.path is None and (remark := path_remark(machine, max(arguments.processes), arguments.per_node)):
-        print(f"warning: {remark}", file=sys.stderr)
+        tell("warning", [remark])
         warnings.append(remark)
     machine = with_byte_times(machine, arguments.memory_copy, arguments.reduction)
     extrapolates = collective_reach(machine, max(arguments.processes), max(arguments.sizes), arguments.path)

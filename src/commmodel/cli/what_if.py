@@ -15,6 +15,7 @@ from commmodel.cli.parsers import (
     parent,
     print_json,
     show,
+    tell,
     typed,
 )
 from commmodel.errors import InputError, MissingPackageError
@@ -114,8 +115,7 @@ def run(arguments: argparse.Namespace, scenario: Callable[[str, Any], Any]) -> i
         show(text(_title(results), "bold"), prediction_table(results))
         if output is not None:
             print(f"written to {output}")
-    for note in dict.fromkeys(note for result in results for note in result.notes):
-        print(f"note: {note}", file=sys.stderr)
+    tell("note", dict.fromkeys(note for result in results for note in result.notes))
     for result in results:
         for line in result.blocked[:2]:
             print(f"commmodel: {result.place}, {result.scale}: {line}", file=sys.stderr)

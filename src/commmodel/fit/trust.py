@@ -203,7 +203,7 @@ def _why(points: Points) -> str:
     if np.mean(disturbed) > _MOST_DISTURBED:
         share = format_ratio(float(np.mean(disturbed)))
         return f"as {share} of their samples were disturbed: measure on a quieter machine"
-    return "look at the residuals, and if they show another limit give it with --protocol-limits"
+    return "look at the residuals, and if they show another limit give it with `limits`"
 
 
 def doubted(segment: Segment, headers: Sequence[Header]) -> Segment:

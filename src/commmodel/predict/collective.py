@@ -248,13 +248,15 @@ def _level_remarks(task: _Task) -> Iterator[str]:
 def _remarks(task: _Task, copied: bool, reduced: bool) -> tuple[str, ...]:
     remarks = list(_level_remarks(task))
     if task.is_empty:
-        remarks.append("MPI libraries send nothing where there are no bytes; --algorithm sends empty messages")
+        remarks.append("MPI libraries send nothing where there are no bytes; `algorithm` sends empty messages")
     guessed = reduced and task.machine.reduction is None
     if (copied or guessed) and task.machine.memory_copy is None:
         also = " and reductions" if guessed else ""
-        remarks.append(f"the machine has no memory_copy: copies{also} within memory are taken to cost nothing (--copy)")
+        remarks.append(
+            f"the machine has no memory_copy: copies{also} within memory are taken to cost nothing (`memory_copy`)"
+        )
     elif guessed:
-        remarks.append("a byte is combined in the time of its copy (--reduction)")
+        remarks.append("a byte is combined in the time of its copy (`reduction`)")
     if task.path is None and (remark := path_remark(task.machine, task.problem.processes, task.per_node)):
         remarks.append(remark)
     if task.per_node is not None and task.path is None:

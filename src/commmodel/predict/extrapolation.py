@@ -27,7 +27,7 @@ def _sizes(machine: Machine, path: str, message_size: float) -> list[str]:
     if not sizes or min(sizes) <= message_size <= max(sizes) or (message_size == 0 and min(sizes) == 1):
         return []
     beyond = f"up to {format_size(max(sizes))}" if message_size > max(sizes) else f"from {format_size(min(sizes))} up"
-    return [f"n = {format_size(round(message_size))} is extrapolated: measured {beyond} (--sizes)"]
+    return [f"n = {format_size(round(message_size))} is extrapolated: measured {beyond}"]
 
 
 def _has_limit(segment: Segment, name: str) -> bool:

@@ -59,7 +59,7 @@ def workload(
     facts = {"recording": str(recording.folder), "faster": faster, "chosen_by": chosen.name}
 
     def notes() -> list[str]:
-        crowded = (f"{line}; --faster makes them compute faster" for line in recording.oversubscription if faster == 1)
+        crowded = (f"{line}; `faster` makes them compute faster" for line in recording.oversubscription if faster == 1)
         return [*recording.faults, *crowded, *actions.notes()]
 
     again = partial(workload, place, recording, processes, faster=faster)

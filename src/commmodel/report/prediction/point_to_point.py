@@ -63,7 +63,7 @@ def prediction_words(
         words += f" {filling} processes saturate" if filling > 1 else " One process saturates"
         words += " the node's NIC."
     if leaves_out_links:
-        words += " Link contention is left out: say how much the busiest link carries with --link-volume."
+        words += " Link contention is left out: say how much the busiest link carries with `link_volume`."
     if launches is not None and predicted.time.low is not None:
         over = "of one launch: others differ by more" if launches == 1 else f"over {launches} launches"
         words += f" The interval is {over}."

@@ -124,7 +124,7 @@ class Scenario(Value):
             and self.place.platform is None
             and "operation" in self.workload.facts
         ):
-            mend = "" if other == "plogp" else f" (--model {other})"
+            mend = "" if other == "plogp" else f" (`model` {other})"
             lines.append(f"by the model {self.model}; predict takes {other}{mend}")
         if self.model not in delays.MODELS:
             return tuple(lines)
