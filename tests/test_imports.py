@@ -229,7 +229,7 @@ def import_graph():
         read = cython_imports if path.suffix in {".pyx", ".pxd"} else python_imports
         text = path.read_text("utf-8")
         if path.name != "__init__.py":  # there names are loaded at their first use; elsewhere they are types alone
-            text = re.sub(r"\nif TYPE_CHECKING:\n(?:    .*\n|\n(?=    ))+", "\n", text)
+            text = re.sub(r"\nif TYPE_CHECKING:\n(?:    .*\n|\n(?=    ))+", "\nif TYPE_CHECKING:\n    pass\n", text)
         for imported, _ in read(text, f"commmodel.{module}"):
             parts = imported.removeprefix("commmodel.").split(".")
             prefixes = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
