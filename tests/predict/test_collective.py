@@ -335,7 +335,7 @@ def test_options_reach_the_prediction(tmp_path, capsys):
         ("send -n 8 -o page.html", "unrecognized arguments: -o page.html"),
         ("-p 8 bcast -n 8", "-p comes after WHAT: commmodel predict MACHINE WHAT -p ..."),
         ("bcast -n 8 -p 0", "-p: '0' is no whole number from 1 up"),
-        ("bcast -n 8 -p 8 --algorithm linear --selector mpich", "--selector: not allowed with argument --algorithm"),
+        ("bcast -n 8 -p 8 --algorithm linear --selector mpich", "--selector and --algorithm exclude each other"),
         ("bcast -n 8 -p 8 --copy fast", "--copy: 'fast' is no number of s/B"),
         ("bcast -n 8 -p 8 --root x", "--root: 'x' is no whole number"),
         ("bcast -n 8 -p 8 --model postal", "--model is 'postal'"),
