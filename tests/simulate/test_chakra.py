@@ -156,3 +156,14 @@ def test_any_bytes_are_a_trace_or_damaged(tmp_path_factory, data):
 @given(st.binary(max_size=80))
 def test_any_beginning_is_recognised_or_not(data):
     assert traces.FORMATS["chakra"][0](data) in (True, False)
+
+
+def test_control_dependencies_are_no_order(tmp_path):
+    """They go in a circle here, as 1,954 do in mlcommons' reference trace; data dependencies are 1, 2, 3."""
+    nodes = [
+        node(1, COMPUTE, duration=100) + field(4, b"\x02"),
+        node(2, COMPUTE, [1], packed=True, duration=100) + field(4, b"\x01"),
+        node(3, COMPUTE, [2], duration=100) + field(4, 2),
+    ]
+    write_trace(tmp_path, [nodes])
+    assert outcome(tmp_path, 1).seconds == pytest.approx(300e-6)

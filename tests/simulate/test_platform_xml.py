@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.paths import ORACLES, SHARED
 
+from commmodel import simulate
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate import platform as platforms
 from commmodel.simulate.network import SMPI, Factor, Overhead
@@ -100,14 +101,14 @@ def test_wrong_settings(name, value, problem):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (HOSTS, "line 1: <zone>: no route from 'a' to 'b'"),
         (f'{HOSTS}<route src="a" dst="b"><link_ctn id="l"/></route>', "line 1: <link_ctn>: there is no link 'l'"),
         (f'{HOSTS}{TWO}<route src="a" dst="b"><link_ctn id="l"/></route>', "say direction="),
         (f'{HOSTS}{LINK}<route src="a" dst="c"><link_ctn id="l"/></route>', "dst 'c' is no host"),
         (f"{HOSTS}{LINK}{LINK}", "a second link 'l'"),
         (HOSTS + HOSTS, "a second host or router 'a'"),
         ('<host id="a" speed="1GHz"/>', "speed '1GHz' is no speed"),
-        ('<host id="a" speed="0f"/>', "must be finite and above 0"),
+        ('<host id="a" speed="-1f"/>', "must be finite and not negative"),
+        ('<host id="a" speed="1f"><prop id="smpi/os" value="0:1:0"/></host>', "smpi/os of a single host"),
         ('<host id="a"/>', "attribute 'speed' is missing"),
         ('<host id="a" speed="1f" core="0"/>', "core '0'"),
         ('<host id="a" speed="1f" pstate="1"/>', "pstate '1'"),
@@ -322,3 +323,51 @@ def test_found_ways_are_those_of_floyds_algorithm(seed):
     platform = read(text, "Floyd")
     for pair, links in routes.items():
         assert platform.route(*pair) == links
+
+
+ROUTED = f'{HOSTS}{LINK}<route src="a" dst="b"><link_ctn id="l"/></route>'
+
+
+def seconds(platform, mapping="block"):
+    return simulate.collective("bcast", 1000, 2, on=platform, mapping=mapping).seconds
+
+
+def test_what_no_message_goes_through_is_passed_over_with_a_note():
+    disk = '<disk id="d" read_bw="100MBps" write_bw="100MBps"/>'
+    platform = read(ROUTED.replace('speed="1Gf"/>', f'speed="1Gf">{disk}{disk}</host>'))
+    assert [note.partition(": ")[2] for note in platform.notes] == [
+        "line 1: <disk> is passed over: messages do not go through it"
+    ]
+    assert simulate.collective("bcast", 8, 2, on=platform).notes[0] == platform.notes[0]
+    assert seconds(platform) == seconds(read(ROUTED))
+
+
+def test_hosts_that_nobody_uses_need_no_route_and_no_speed():
+    platform = read(f'{ROUTED}<host id="c" speed="0f"/>')
+    assert seconds(platform, ["a", "b"]) == seconds(read(ROUTED))
+    assert platform.summary()["longest_route"] == 1
+    with pytest.raises(InputError, match="no route from 'a' to 'c'"):
+        seconds(platform, ["a", "c"])
+    with pytest.raises(InputError, match="no route from 'b' to 'c'"):
+        platform.route(1, 2)
+    with pytest.raises(InputError, match="'c' has speed 0"):
+        seconds(platform, ["c", "c"])
+
+
+def test_a_declaration_behind_blanks_is_read():
+    zone = f'<platform version="4.1"><zone id="z" routing="Full">{ROUTED}<link/></zone></platform>'
+    text = f'\n\n<?xml version="1.0" encoding="ISO-8859-1"?>\n<!-- M\xfcller -->{zone}'
+    with pytest.raises(DamagedFileError, match="line 4: <link>"):
+        read_xml_bytes(text.encode("latin-1"))
+    assert read_xml_bytes(text.replace("<link/>", "").encode("latin-1"))[0].hosts == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("smpi/coll-selector", "mpich"), ("smpi/bcast", "binomial_tree"), ("smpi/init", "1"), ("host/model", "ptask_L07"),
+     ("smpi/finalization-barrier", "on"), ("smpi/simulate-computation", "0"), ("network/model", "CM02"), ("a/b", "1")],
+)  # fmt: skip
+def test_settings_that_are_not_simulated_are_refused_by_name(name, value):
+    text = f'<platform version="4.1"><config><prop id="{name}" value="{value}"/></config>{CLUSTER}</platform>'
+    with pytest.raises(DamagedFileError, match=f"line 1: <prop>: setting {name}: '{value}'"):
+        read_xml_bytes(text.encode())

@@ -24,7 +24,7 @@ def attribute(name, value):
 
 def node(number, kind, depends_on=(), duration=0, begin=0, packed=False, **attributes):
     data = field(1, number) + field(2, f"node {number}") + field(3, kind)
-    data += field(5, b"".join(map(varint, depends_on))) if packed else b"".join(field(4, on) for on in depends_on)
+    data += field(5, b"".join(map(varint, depends_on))) if packed else b"".join(field(5, on) for on in depends_on)
     data += field(6, begin) + field(7, duration) + field(8, field(1, "[]"))
     return data + b"".join(attribute(*item) for item in attributes.items())
 

@@ -49,6 +49,7 @@ def simulated(
         raise InputError(f"hosts: expected {program.processes} numbers of hosts, one for each rank")
     if places.size and (int(places.min()) < 0 or int(places.max()) >= 2**31):
         raise InputError("hosts: numbers of hosts begin with 0")
+    platform.refuse_hosts(places, compute=True)
     program.begin([(int(host), platform.host_names[host]) for host in places.tolist()] if program.is_live else [])
     begin = time.perf_counter()
     record_of_run = engine.run(

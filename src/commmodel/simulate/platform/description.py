@@ -88,6 +88,10 @@ class Platform(Value):
     """What `commmodel._core.routing.routes.Routing` computes routes from."""
     description: Any = None
     """What `commmodel.simulate.platform.dump` writes; None where the platform has no such form."""
+    without_route: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    """Two hosts each, from which to which no route leads, shape (pairs, 2): no ranks may be on both."""
+    notes: tuple[str, ...] = ()
+    """What the reader of a file has passed over."""
 
     @property
     def hosts(self) -> int:
@@ -127,7 +131,22 @@ class Platform(Value):
         source, destination : int
             Numbers of hosts.
         """
+        self.refuse_hosts(np.array([source, destination]))
         return [self.link_names[link] for link in self.routing().route(source, destination)]
+
+    def refuse_hosts(self, hosts: NDArray[np.integer[Any]], *, compute: bool = False) -> None:
+        """Raise where no route leads between two of some hosts, or where they are to compute and one has speed 0."""
+        is_used = np.zeros(self.hosts, np.bool_)
+        is_used[hosts[(hosts >= 0) & (hosts < self.hosts)]] = True
+        cut = self.without_route[is_used[self.without_route].all(axis=1)]
+        if len(cut):
+            source, other = (self.host_names[host] for host in cut[0].tolist())
+            problem = f"platform {self.name!r}: no route from {source!r} to {other!r}: put ranks on other hosts"
+            raise InputError(f"{problem} with `mapping`, or add the route")
+        still = np.flatnonzero(is_used & (self.speeds == 0)).tolist() if compute else []
+        if still:
+            problem = f"platform {self.name!r}: host {self.host_names[still[0]]!r} has speed 0"
+            raise InputError(f"{problem}: put ranks on other hosts with `mapping`")
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -211,7 +230,8 @@ class Platform(Value):
             generator = np.random.default_rng(0)
             ends = generator.integers(0, hosts, (4096, 2)).tolist()
         routing = self.routing()
-        routes = [routing.route(source, other) for source, other in ends if source != other]
+        cut = {*map(tuple, self.without_route.tolist())}
+        routes = [routing.route(*pair) for pair in ends if pair[0] != pair[1] and tuple(pair) not in cut]
         latencies = [math.fsum(routing.latency[route]) for route in routes]
         return {
             "name": self.name,
@@ -294,9 +314,15 @@ class Assembly:
         return before
 
     def add_zone(
-        self, zone: dict[str, Any], names: Callable[[int], str], speeds: ArrayLike = 1e9, cores: ArrayLike = 1
+        self,
+        zone: dict[str, Any],
+        names: Callable[[int], str],
+        speeds: ArrayLike = 1e9,
+        cores: ArrayLike = 1,
+        *,
+        may_stand: bool = False,
     ) -> None:
-        """Add a zone with its hosts, which are numbered zone by zone."""
+        """Add a zone with its hosts, which are numbered zone by zone; may_stand: a speed may be 0."""
         count = zone["hosts"]
         if self.hosts + count > MOST_HOSTS:
             raise InputError(f"more than {MOST_HOSTS} hosts")
@@ -305,8 +331,10 @@ class Assembly:
         self._hosts.append((count, names))
         flops = np.broadcast_to(np.asarray(speeds, np.float64), (count,))
         numbers = np.broadcast_to(np.asarray(cores, np.int64), (count,))
-        if not ((flops > 0) & np.isfinite(flops)).all() or not (numbers >= 1).all():
-            raise InputError("a host's speed must be finite and above 0, and it has at least one core")
+        if not ((flops > 0) & np.isfinite(flops)).all() and not (may_stand and (flops >= 0).all()):
+            raise InputError("a host's speed must be finite and above 0")
+        if not (numbers >= 1).all():
+            raise InputError("a host has at least one core")
         self._speeds.append(flops)
         self._cores.append(numbers)
 

@@ -1,13 +1,14 @@
 """Platforms in the XML of SimGrid (versions 3 to 4.1 of its format), with the settings that they hold for SMPI.
 
 Read are zones (``zone``, ``AS``) of routing Full, Floyd, Dijkstra and Cluster, hosts, routers, links and routes, and
-clusters of all four topologies. What would change a simulation and is not known here is refused, never passed over.
+clusters of all four topologies. What cannot matter to messages, such as disks, is passed over with a note. What would
+change a simulation and is not known here is refused.
 Format: the manual of SimGrid, "XML reference"; where that is silent, routes and links are those of its release 3.32
 (tests/oracles/routes.toml). Main entry: `read_xml`.
 """
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from commmodel.simulate.platform.hierarchy import Leaf, Point, Tree, passages, s
 from commmodel.simulate.platform.topologies import Dragonfly, FatTree, Flat, Torus
 from commmodel.simulate.platform.topology import Backbone, Link, Name
 from commmodel.simulate.platform.xml_elements import Element, Ranges, parse, parse_bytes
+from commmodel.simulate.platform.xml_settings import check
 
 _SHARING = {"SHARED": "shared", "SPLITDUPLEX": "split", "FULLDUPLEX": "split", "FATPIPE": "fatpipe"}
 _ROUTING = {name: name for name in ("Full", "Floyd", "Dijkstra", "DijkstraCache", "Cluster")}
@@ -27,9 +29,14 @@ _YES = {word: word.lower() == "yes" for word in ("YES", "NO", "yes", "no")}
 _LOOPBACK = (1e10, 0.0)
 """B/s and s of what connects a host with itself in a zone of routes that gives it no route to itself: SimGrid 3.32."""
 _ZONE = {"zone", "AS", "cluster"}
-_IN_ZONE = _ZONE | {
-    *("host", "router", "link", "route", "zoneRoute", "ASroute", "cabinet", "host_link", "backbone", "prop"),
-}
+_STORAGE = {"disk", "storage", "storage_type", "mount", "mstorage"}
+_IN_ZONE = (
+    _ZONE
+    | _STORAGE
+    | {
+        *("host", "router", "link", "route", "zoneRoute", "ASroute", "cabinet", "host_link", "backbone", "prop"),
+    }
+)
 _CABINET = {
     *("id", "prefix", "suffix", "radical", "speed", "power", "core", "bw", "lat", "sharing_policy"),
     *("limiter_link", "loopback_bw", "loopback_lat"),
@@ -88,6 +95,8 @@ class _PlatformReader:
         self.names: dict[str, Tree] = {}
         self.properties: dict[str, str] = {}
         self.loopback = -1
+        self.passed_over: dict[str, Element] = {}
+        self.cut: list[NDArray[np.int64]] = []
 
     # Names.
 
@@ -145,7 +154,8 @@ class _PlatformReader:
         """Return the platform of a file."""
         if root.tag != "platform":
             root.fail("expected <platform>")
-        root.check({"version"}, _ZONE | {"config"})
+        root.check({"version"}, _ZONE | _STORAGE | {"config"})
+        self.pass_over(root)
         version = root.text("version", "4.1")
         if version not in {"3", "4", "4.0", "4.1"}:
             root.fail(f"version {version!r}: 3, 4 and 4.1 are read")
@@ -158,18 +168,41 @@ class _PlatformReader:
                 for prop in child.children:
                     prop.check({"id", "value"}, set())
                     self.properties[prop.text("id")] = prop.text("value")
+                    try:
+                        check(prop.text("id"), prop.text("value"))
+                    except InputError as error:
+                        prop.fail(str(error))
         self.zone(outermost[0], None)
         if not self.assembly.hosts:
             root.fail("no hosts")
         between = passages(self.leaves, self.trees)
-        return self.assembly.platform(self.path.stem, "xml", between)
+        notes = tuple(
+            f"{self.path}: line {element.line}: <{tag}> is passed over: messages do not go through it"
+            for tag, element in self.passed_over.items()
+        )
+        cut = np.concatenate([np.zeros((0, 2), np.int64), *self.cut])
+        return replace(self.assembly.platform(self.path.stem, "xml", between), without_route=cut, notes=notes)
+
+    def pass_over(self, element: Element) -> None:
+        """Note the storage in an element, which no message goes through."""
+        for child in element.children:
+            if child.tag in _STORAGE:
+                self.passed_over.setdefault(child.tag, child)
+
+    def host_properties(self, host: Element) -> None:
+        """Raise where a property of a host would change its messages; note its storage."""
+        self.pass_over(host)
+        for child in host.children:
+            name = child.attributes.get("id", "")
+            if child.tag == "prop" and name.startswith("smpi/"):
+                child.fail(f"{name} of a single host is not simulated: set it for all in <config>, or take it out")
 
     def add_leaf(self, tree: Tree, leaf: Leaf, names: Name, speeds: Any, cores: Any) -> None:
         """Add a zone with hosts or routers."""
         leaf.links = self.assembly.links
         self.leaves.append(leaf)
         self.trees.append(tree)
-        self.assembly.add_zone(leaf.zone, names, speeds, cores)
+        self.assembly.add_zone(leaf.zone, names, speeds, cores, may_stand=True)
 
     def zone(self, element: Element, parent: Tree | None) -> None:
         """Read a zone with all that is in it."""
@@ -182,6 +215,7 @@ class _PlatformReader:
         if element.tag == "cluster":
             return self.cluster(element, tree)
         element.check({"id", "routing"}, _IN_ZONE)
+        self.pass_over(element)
         routing = element.choice("routing", _ROUTING, "")
         tree.is_shortest = routing in {"Floyd", "Dijkstra", "DijkstraCache"}
         content = _Own()
@@ -213,7 +247,8 @@ class _PlatformReader:
         if child.tag in _ZONE:
             self.zone(child, tree)
         elif child.tag == "host":
-            child.check({"id", "speed", "power", "core", "pstate", "coordinates"}, {"prop"})
+            child.check({"id", "speed", "power", "core", "pstate", "coordinates"}, {"prop"} | _STORAGE)
+            self.host_properties(child)
             self.name_point(child, child.text("id"), (leaf, len(content.hosts)))
             content.add(child.text("id"), self.speed(child), child.count("core", "1"))
         elif child.tag == "router":
@@ -251,7 +286,7 @@ class _PlatformReader:
         if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text) < len(states)):
             element.fail(f"pstate {text!r}: there are {len(states)} speeds")
         state = Element(element.path, element.line, element.tag, {name: states[int(text)]})
-        return state.quantity(name, "speed")
+        return state.quantity(name, "speed", may_be_zero=True)
 
     def ranges(self, element: Element) -> Ranges:
         """Return the numbers of the hosts of a cluster."""
@@ -394,22 +429,21 @@ class _PlatformReader:
                 routes[host, host] = [self.loopback]
         if tree.is_shortest:
             over_hops = shortest_routes(points, routes)
-            self.check_all_reached(element, content, over_hops.before[:hosts, :hosts] < 0)
+            self.note_cuts(over_hops.before[:hosts, :hosts] < 0)
             return self.finish(
                 tree, content, {"kind": "hops", "hosts": hosts, "points": points, **over_hops.arrays()}, over_hops
             )
         zone = {"kind": "table", "hosts": hosts, "points": points, **table_of(points, routes)}
         missing = np.ones((points, points), np.bool_)
         missing[tuple(np.array(list(routes), np.int64).reshape(-1, 2).T)] = False
-        self.check_all_reached(element, content, missing[:hosts, :hosts])
+        self.note_cuts(missing[:hosts, :hosts])
         return self.finish(tree, content, zone, routes)
 
-    def check_all_reached(self, element: Element, content: _Own, missing: NDArray[np.bool_]) -> None:
-        """Raise where there is no route between two hosts."""
-        if missing.any():
-            source, other = np.argwhere(missing)[0].tolist()
-            names = f"{content.hosts[source][0]!r} to {content.hosts[other][0]!r}"
-            element.fail(f"no route from {names}: every host must reach every other")
+    def note_cuts(self, missing: NDArray[np.bool_]) -> None:
+        """Note the hosts of a zone without a route between them, which no ranks may use."""
+        missing = missing.copy()
+        np.fill_diagonal(missing, val=False)
+        self.cut.append(np.argwhere(missing).astype(np.int64) + self.assembly.hosts)
 
     def add_route(self, child: Element, routes: dict[Any, Any], ends: tuple[Any, Any], links: tuple[Any, Any]) -> None:
         """Note a route, and the route back."""

@@ -5,6 +5,7 @@ and size, depth and number of elements are bounded. Main entry: `parse`.
 """
 
 import math
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -83,15 +84,16 @@ class Element:
             self.fail(f"{name} {value!r}: expected one of {', '.join(choices)}")
         return choices[value]
 
-    def quantity(self, name: str, kind: str, default: str | None = None) -> float:
+    def quantity(self, name: str, kind: str, default: str | None = None, *, may_be_zero: bool = False) -> float:
         """Return a number with a unit; without one, it is in B/s, s or flop/s."""
         text = self.text(name, default)
         value = parse_scaled(text, _UNITS[kind])
         if value is None:
             examples = {"bandwidth": "125MBps or 1Gbps", "latency": "15us", "speed": "1Gf"}
             self.fail(f"{name} {text[:80]!r} is no {kind}: write it like {examples[kind]}")
-        if not 0 <= value < math.inf or (value == 0 and kind != "latency"):
-            self.fail(f"{name} {text[:80]!r} must be finite and {'not negative' if kind == 'latency' else 'above 0'}")
+        may_be_zero |= kind == "latency"
+        if not 0 <= value < math.inf or (value == 0 and not may_be_zero):
+            self.fail(f"{name} {text[:80]!r} must be finite and {'not negative' if may_be_zero else 'above 0'}")
         return value
 
     def count(self, name: str, default: str | None = None, most: int = 2**20) -> int:
@@ -180,9 +182,25 @@ def parse(path: Path) -> Element:
     return parse_bytes(path, content)
 
 
+_LATE = re.compile(rb"""(\s+)<\?xml\s(?:[^?]*?encoding\s*=\s*["']([\w.-]{1,40})["'])?[^?]*\?>""")
+
+
+def _without_late_declaration(content: bytes) -> tuple[bytes, str | None]:
+    r"""Return XML without a declaration that stands behind blanks, where it may not stand, and its encoding.
+
+    >>> _without_late_declaration(b"\n<?xml version='1.0'?>\n<a/>")
+    (b'\n\n<a/>', None)
+    """
+    if (late := _LATE.match(content)) is None:
+        return content, None
+    lines = late[0].count(b"\n") * b"\n"
+    return lines + content[late.end() :], late[2].decode() if late[2] else None
+
+
 def parse_bytes(path: Path, content: bytes) -> Element:
     """Return the root element of XML."""
-    parser = expat.ParserCreate()
+    content, encoding = _without_late_declaration(content)
+    parser = expat.ParserCreate(encoding)
     document = Element(path, 0, "document", {})
     open_elements = [document]
     elements = 0

@@ -1,7 +1,8 @@
 """Settings for SMPI that a platform file holds, as a `Network`.
 
 Lists of factors are ``T:v;T:v``: v holds above T bytes, 1 up to the lowest T; lists of overheads ``T:a:b``: a + b n
-above T, 0 up to the lowest. What is not about the network is left. Main entry: `network`.
+above T, 0 up to the lowest. What cannot change simulated messages is left; any other setting is refused, unless it says
+what holds anyway. Main entries: `network`, `check`.
 """
 
 import math
@@ -12,6 +13,7 @@ from typing import Any
 import msgspec
 
 from commmodel.errors import InputError
+from commmodel.signatures import checked
 from commmodel.simulate.network import SMPI, Factor, Network, Overhead
 from commmodel.units import parse_number
 
@@ -86,6 +88,63 @@ _MEANING: dict[str, tuple[str, Any]] = {
     "network/weight-s": ("capacity_weight", _number),
     "network/crosstraffic": ("cross_traffic", _switch),
 }
+
+
+_LEFT = (
+    "contexts/", "debug/", "disk/", "exception/", "model-check/", "plugin", "storage/", "tracing", "vm/", "viva/",
+    "path", "help", "smpi/keep-temps", "smpi/tmpdir", "smpi/privatization", "smpi/shared-malloc",
+    "smpi/auto-shared-malloc", "smpi/display-", "smpi/list-leaks", "smpi/pedantic", "smpi/errors-are-fatal",
+    "smpi/papi-events", "smpi/trace-call-", "smpi/replay", "smpi/host-speed", "smpi/cpu-threshold", "smpi/buffering",
+    "maxmin/precision", "surf/precision", "precision/", "network/optim", "network/maxmin-selective-update",
+    "cpu/optim", "cpu/maxmin-selective-update",
+)  # fmt: skip
+"""Beginnings of settings that change no simulated message: of tracing, memory, other resources, exactness."""
+_HOLDS_ANYWAY = {
+    "network/model": {"smpi"},
+    "host/model": {"default", "compound"},
+    "cpu/model": {"cas01"},
+    "network/loopback-bw": {"10000000000"},
+    "network/loopback-lat": {"0"},
+    "smpi/coll-selector": {"default"},
+    "smpi/init": {"0"},
+    "smpi/simulate-computation": {"1", "yes", "on", "true"},
+    "smpi/finalization-barrier": {"0", "no", "off", "false"},
+    "smpi/barrier-finalization": {"0", "no", "off", "false"},
+    "smpi/grow-injected-times": {"1", "yes", "on", "true"},
+}
+_MENDS = {
+    "smpi/coll-selector": "say --selector smpi-ompi, smpi-mpich and the like",
+    "smpi/simulate-computation": "say --compute 0 for programs that run",
+}
+
+
+@checked
+def check(name: str, text: str) -> None:
+    """Raise where a setting of a platform file would change a simulation and is not known here.
+
+    Parameters
+    ----------
+    name, text : str
+        The setting and its value.
+
+    Raises
+    ------
+    InputError
+        Naming it.
+
+    Examples
+    --------
+    >>> check("smpi/os", "0:1e-6:2e-9"); check("tracing/filename", "t.paje")
+    >>> check("host/model", "ptask_L07")
+    Traceback (most recent call last):
+    commmodel.errors.InputError: setting host/model: 'ptask_L07' is not simulated: take it out
+    """
+    key = name.lower().replace("_", "-")
+    key = _OLD_NAMES.get(key, key)
+    if key in _MEANING or key.startswith(_LEFT) or text.lower() in _HOLDS_ANYWAY.get(key, ()):
+        return
+    mend = f" and {_MENDS[key]}" if key in _MENDS else ""
+    raise InputError(f"setting {name}: {text[:40]!r} is not simulated: take it out{mend}")
 
 
 def network(properties: Mapping[str, str], base: Network = SMPI) -> Network:

@@ -101,7 +101,7 @@ class Scenario(Value):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on the result, one per line."""
-        lines = self._differences()
+        lines = (*(() if self.platform is None else self.platform.notes), *self._differences())
         if self.platform is None or self.hosts is None:
             return lines
         used = np.bincount(self.hosts, minlength=self.platform.hosts)

@@ -1,7 +1,8 @@
 """Execution traces of Chakra (``.et``): for each rank a file of messages of Protocol Buffers, each after its length.
 
-The first is a GlobalMetadata, the others are nodes, which compute, send, receive or call a collective, and depend on
-others. A rank of a replay does one thing at a time, so its nodes are put in an order: those that depend on no message
+The first is a GlobalMetadata, the others are nodes, which compute, send, receive or call a collective, and depend on the
+data of others. Control dependencies, who called whom, are no order, as in Chakra's own feeder: some go in circles. A
+rank of a replay does one thing at a time, so its nodes are put in an order: those that depend on no message
 first, then by when they began, then by their place. Messages do not block, what depends on one waits for it. The few
 fields that are needed are decoded here, which takes less than a description of all of them. Main entries: `recognise`,
 `load`.
@@ -137,7 +138,7 @@ def _node(data: bytes, byte: int) -> _Node:
             if wire != _VARINT:
                 raise _WireError(place, f"field {number} of a node is no number")
             values[number] = value
-        elif number in (4, 5) and wire in (_VARINT, _BYTES):
+        elif number == 5 and wire in (_VARINT, _BYTES):
             depends_on += _numbers(value, wire)
         elif number == 10 and wire == _BYTES:
             name, content = _attribute(value)
