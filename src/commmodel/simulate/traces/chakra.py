@@ -1,6 +1,6 @@
 """Execution traces of Chakra (``.et``): for each rank a file of messages of Protocol Buffers, each after its length.
 
-The first is a GlobalMetadata, the others are nodes, which compute, send, receive or call a collective, and depend on the
+The first is a GlobalMetadata, the others are nodes, which compute, send, receive or call a collective, and depend on
 data of others. Control dependencies, who called whom, are no order, as in Chakra's own feeder: some go in circles. A
 rank of a replay does one thing at a time, so its nodes are put in an order: those that depend on no message
 first, then by when they began, then by their place. Messages do not block, what depends on one waits for it. The few
