@@ -7,10 +7,7 @@ its answer.
 
 from typing import get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from commmodel.bench.kernels.kernel import LOOKS, Effort, Kernel, round_trips, sampled, undisturbed_seconds
+from commmodel.bench.kernels.kernel import LOOKS, Effort, Floats, Kernel, round_trips, sampled, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
@@ -31,11 +28,11 @@ def _measure(session: Session, configuration: Answer) -> Record | None:
 
     size = configuration.message_size
 
-    def halves(repetitions: int) -> NDArray[np.float64]:
+    def halves(repetitions: int) -> Floats:
         """Return half round trips of empty messages on the root, and 0 elsewhere."""
         return round_trips(session, 0, repetitions) / 2 * session.first
 
-    def sent(repetitions: int, delay: int | None = None) -> NDArray[np.float64]:
+    def sent(repetitions: int, delay: int | None = None) -> Floats:
         """Return the times on the root, and 0 elsewhere."""
         ticks = answer.sends(
             *session.pair, session.send_buffer, session.receive_buffer, configuration.smaller, size, delay is not None,

@@ -8,10 +8,7 @@ receives from another, too: there no two wait for one another's answers.
 
 from typing import get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from commmodel.bench.kernels.kernel import Effort, Kernel, sampled
+from commmodel.bench.kernels.kernel import Effort, Floats, Kernel, sampled
 from commmodel.bench.kernels.multi_pair import several_pairs
 from commmodel.bench.placement import NodePairs, Placement
 from commmodel.bench.session import Session
@@ -42,7 +39,7 @@ def _measure(session: Session, configuration: Contention) -> Record | None:
 
     size = configuration.message_size
 
-    def one_way(repetitions: int) -> NDArray[np.float64]:
+    def one_way(repetitions: int) -> Floats:
         buffer = session.send_buffer if session.first else session.receive_buffer
         return session.timed(pingpong.stream, *session.pair, buffer, size, size, 1, repetitions) * session.first
 
@@ -50,7 +47,7 @@ def _measure(session: Session, configuration: Contention) -> Record | None:
     is_ring = configuration.direction == "ring"
     receiver, sender = ((rank + 1) % count, (rank - 1) % count) if is_ring else (session.peer, session.peer)
 
-    def both_ways(repetitions: int) -> NDArray[np.float64]:
+    def both_ways(repetitions: int) -> Floats:
         buffers = session.send_buffer, session.receive_buffer
         return session.timed(burst.both_ways, session.comm, receiver, sender, *buffers, size, size, 1, repetitions)
 

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from itertools import product
 from typing import get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
 from commmodel.bench.kernels.kernel import (
     WINDOW,
     Effort,
+    Floats,
     Kernel,
     Room,
     exchange_seconds,
@@ -69,7 +67,7 @@ def _plan_pairs(options: BenchOptions, placement: Placement) -> list[Configurati
 def _measure_pairs(session: Session, configuration: Pairs) -> Record | None:
     from commmodel._core.mpi import pingpong
 
-    def measure(batch: int, repetitions: int) -> NDArray[np.float64]:
+    def measure(batch: int, repetitions: int) -> Floats:
         ticks = pingpong.pairs(
             *session.pair, session.send_buffer, session.receive_buffer, configuration.message_size, repetitions, batch,
             session.clock_number, session.touched,
@@ -95,7 +93,7 @@ def _measure_stream(session: Session, configuration: Stream) -> Record | None:
     apart = stride(size) if configuration.buffers == "each" else 0
     common = *session.pair, buffer, size, apart, count
 
-    def measure(repetitions: int) -> NDArray[np.float64]:
+    def measure(repetitions: int) -> Floats:
         return session.timed(pingpong.stream, *common, repetitions) / count * session.first
 
     return sampled(session, configuration, measure)

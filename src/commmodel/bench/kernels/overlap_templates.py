@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from commmodel.bench.buffers import allocate
 from commmodel.bench.kernels.burst import BURSTS, OPERATIONS, locked_window, origin_buffer
 from commmodel.bench.kernels.exchange_order import Order, largest_share, longest_burst, order, room
-from commmodel.bench.kernels.kernel import Effort, Kernel, Room, pair_or_all, sampled
+from commmodel.bench.kernels.kernel import Effort, Floats, Kernel, Room, pair_or_all, sampled
 from commmodel.bench.option import Option, list_of, number_list, positive, sizes, with_step
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
@@ -29,7 +29,6 @@ from commmodel.units import parse_sizes
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-Floats = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
 _BASE_BYTES = 1 << 20  # of the transfer

@@ -10,13 +10,13 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commmodel.bench import eager_limit
 from commmodel.bench.kernels import random_sizes
 from commmodel.bench.kernels.kernel import (
     LOOKS,
     Effort,
+    Floats,
     Kernel,
     Room,
     always,
@@ -106,7 +106,7 @@ def _measure_pingpong(session: Session, configuration: PingPong | RandomPingPong
     if isinstance(configuration, RandomPingPong):
         return random_sizes.measure_pingpong(session, configuration)
 
-    def measure(batch: int, repetitions: int) -> NDArray[np.float64]:
+    def measure(batch: int, repetitions: int) -> Floats:
         return round_trips(session, configuration.message_size, repetitions, batch) / 2 * session.first
 
     return sampled_in_batches(session, configuration, measure, configuration.batch)
@@ -130,13 +130,13 @@ def _measure_ping(session: Session, configuration: Ping | RandomPing) -> Record 
     common = (*session.pair, session.send_buffer, size)
     if configuration.operation == "send":
 
-        def measure(repetitions: int) -> NDArray[np.float64]:
+        def measure(repetitions: int) -> Floats:
             return session.timed(pingpong.ping_send, *common, repetitions) * session.first
 
     else:
         pause = pause_ticks(session, partial(round_trips, session, size))
 
-        def measure(repetitions: int) -> NDArray[np.float64]:
+        def measure(repetitions: int) -> Floats:
             return session.timed(pingpong.ping_receive, *common, repetitions, pause) * (not session.first)
 
     return sampled(session, configuration, measure)

@@ -9,12 +9,12 @@ from itertools import product
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from commmodel.bench.kernels.kernel import (
     LOOKS,
     MODE,
     Effort,
+    Floats,
     Kernel,
     Room,
     modes,
@@ -59,7 +59,7 @@ def _room(train: Train) -> Room:
 
 def time_trains(
     session: Session, size: int, mode: SendMode, *, count: int, delay: int = 0, answer: int, repetitions: int
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the seconds of trains of `count` messages, `delay` ticks apart, on the sender and 0 elsewhere."""
     from commmodel._core.mpi import trains
 
@@ -82,7 +82,7 @@ def _measure(session: Session, train: Train) -> Record | None:
     size, mode = train.message_size, train.mode
     delay = 0
 
-    def measure(repetitions: int, count: int = train.messages) -> NDArray[np.float64]:
+    def measure(repetitions: int, count: int = train.messages) -> Floats:
         return time_trains(session, size, mode, count=count, delay=delay, answer=1, repetitions=repetitions)
 
     if train.delayed:  # by PRTT(1, 0, s)

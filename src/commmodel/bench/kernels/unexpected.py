@@ -6,10 +6,7 @@ what a sender does whose receiver computes. The late receive begins when twice t
 
 from typing import get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from commmodel.bench.kernels.kernel import LOOKS, Effort, Kernel, sampled, undisturbed_seconds
+from commmodel.bench.kernels.kernel import LOOKS, Effort, Floats, Kernel, sampled, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
@@ -29,7 +26,7 @@ def _measure(session: Session, configuration: Unexpected) -> Record | None:
 
     buffer = session.receive_buffer if session.first else session.send_buffer
 
-    def received(repetitions: int, delay: int | None = None) -> NDArray[np.float64]:
+    def received(repetitions: int, delay: int | None = None) -> Floats:
         """Return the times on the receiver, which is the root, and 0 elsewhere."""
         ticks = unexpected.receives(
             *session.pair, buffer, configuration.message_size, delay is not None, delay or 0, repetitions,

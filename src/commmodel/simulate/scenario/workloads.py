@@ -19,7 +19,7 @@ from commmodel.simulate import work
 from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario.places import Place
 from commmodel.simulate.work.collective import chosen
-from commmodel.units import format_size
+from commmodel.units import counted, format_size
 from commmodel.values import Value
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ __all__ = [
     "schedule",
 ]  # fmt: skip
 
-"""Application kernels: functions of `commmodel.simulate.work` that make their actions."""
+_ranks = partial(counted, noun="rank")
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,6 @@ class Workload(Value):
 
 def _repeated(program: Program, rounds: int) -> Program:
     return program if rounds == 1 else work.repeat(program, rounds)
-
-
-def _ranks(processes: int) -> str:
-    return "one rank" if processes == 1 else f"{processes} ranks"
 
 
 def _times(rounds: int) -> str:
