@@ -14,13 +14,14 @@ import commmodel
 from commmodel import cli
 
 BASE = {
-    "arguments", "choices", "documents", "errors", "files", "frames", "interruption", "lazy", "plugins", "signatures",
-    "sites", "spellings", "statistics", "streams", "units", "values",
+    "arguments", "arrays", "choices", "documents", "errors", "files", "frames", "interruption", "lazy", "plugins",
+    "signatures", "sites", "spellings", "statistics", "streams", "units", "values",
 }  # fmt: skip
 """Anything may import these."""
 MAY_IMPORT = {
     "errors": set(),
     "arguments": {"errors"},
+    "arrays": set(),
     "choices": set(),
     "signatures": {"arguments", "errors"},
     "documents": {"errors", "units"},

@@ -21,6 +21,7 @@ INTERNAL = {
     "__main__",
     "_core",
     "arguments",
+    "arrays",
     "choices",
     "cli",
     "files",

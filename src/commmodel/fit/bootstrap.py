@@ -13,14 +13,12 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.fit.trust import rounded
 from commmodel.machine import Parameter
 
 __all__ = ["WeightedFit", "distances", "interval", "parameter", "resample", "resample_medians"]
-
-Array = NDArray[np.float64]
 
 _NEAR = 1.5  # octaves: sizes that scatter alike
 _SHARES_ALIKE, _FACTORS = (0.5, 0.8, 1.0), (0.5, 0.7, 0.8, 0.9, 0.95)  # of the variance, and for each octave

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import MessagePath, RandomPing, RandomPingPong
 
-Array = NDArray[np.float64]
 Call = Literal["send", "isend", "receive", "round-trip"]
 
 

@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commmodel.arrays import Array
 from commmodel.statistics import TO_DEVIATION
-
-Array = NDArray[np.float64]
 
 NEAR = 0.1
 """Relative difference up to which two limits are the same."""

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.errors import InputError
 from commmodel.fit.calls import Call, Curve, collect_series
 from commmodel.fit.change_points import medians, robust_lines
@@ -28,8 +28,6 @@ from commmodel.machine import Edge, Hybrid, Mode, Parameter
 from commmodel.machine.hybrid import answers_wait
 from commmodel.results import Measurements
 from commmodel.units import format_ratio
-
-Array = NDArray[np.float64]
 
 _LEAST_SIZES = 16
 _SETS = 200  # behind a parameter's interval, at most

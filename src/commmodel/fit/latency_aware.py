@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.fit.least_squares import fit_max_rate, merge_cells
-
-Array = NDArray[np.float64]
 
 _MOST_ROUNDS = 50
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arrays import Array
+
 __all__ = [
     "MaxRateFit", "fit_extended", "fit_max_rate", "fit_rate", "fit_unlimited", "merge_cells",
 ]  # fmt: skip
-
-Array = NDArray[np.float64]
 
 _SHARES = np.concatenate([np.linspace(0, 0.2, 9), np.linspace(0.25, 1.0, 16), np.linspace(1.25, 2.0, 4)])
 """Values of ρ that are tried: most processes add less than the first, some a little more."""

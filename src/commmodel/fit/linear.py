@@ -3,15 +3,13 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.fit import bootstrap
 from commmodel.fit.points import Points
 from commmodel.fit.robust import minimise
 from commmodel.fit.segment import FitSettings
 from commmodel.machine import Parameter
-
-Array = NDArray[np.float64]
 
 _LEAST_SHARE = 1e-3  # of a measured time: no time is 0
 

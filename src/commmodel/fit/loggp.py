@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.fit.change_points import robust_lines
 from commmodel.fit.linear import fit_linear
 from commmodel.fit.points import NO_POINTS, Points, points_of
@@ -22,8 +23,6 @@ from commmodel.fit.visits import visit_times
 from commmodel.machine import LogGP
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import SendMode, Train
-
-Array = NDArray[np.float64]
 
 _SIZES_DIFFER = 1.5  # from here on a byte costs clearly more in a lone message than in a train
 _L, _O, _G_BYTE, _GAP, _O_BYTE = range(5)

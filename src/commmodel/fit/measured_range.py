@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.fit.points import Points
 from commmodel.fit.trust import (
     BEYOND,
@@ -25,7 +26,6 @@ from commmodel.results import Header, Launch, Measurements, kernel_name, oversub
 from commmodel.results.oversubscription import load_warnings
 from commmodel.statistics import TO_DEVIATION
 
-Array = NDArray[np.float64]
 _SLOWER = 1.2  # times as long, at least, is worth a word
 _UNDERCUT = 1.1  # times as long as a larger message
 _LEAST_ROUGH = 3

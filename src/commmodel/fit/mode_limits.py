@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.fit.calls import Call, CallTimes, Curve
 from commmodel.fit.change_points import NEAR, find_limits, split_in_two
 from commmodel.fit.segment import FitSettings
@@ -22,7 +22,6 @@ from commmodel.machine.hybrid import LIKELY
 from commmodel.results import Measurements
 from commmodel.results.configurations import Threshold
 
-Array = NDArray[np.float64]
 Kind = Literal["asynchronous", "detached", "synchronous"]
 Part = tuple[Kind, Edge | None]
 

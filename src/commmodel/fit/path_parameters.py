@@ -5,16 +5,14 @@ from collections.abc import Sequence
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.fit import bootstrap
 from commmodel.fit.segment import FitSettings
 from commmodel.machine import Parameter
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Answer, Contention, Unexpected
 from commmodel.results.parameters import kernel_name
-
-Array = NDArray[np.float64]
 
 _TURNS = 1.6  # transfers both ways over one way, or over the fastest both ways, where ranks may have taken turns
 _SLOWED = 1.1  # by which transfers must be slower beside others for these to matter

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.fit.change_points import robust_lines
 from commmodel.fit.points import points_of
 from commmodel.fit.trust import rounded
@@ -22,7 +23,6 @@ from commmodel.results.configurations import PLogPParameter, SendMode
 _TINY = 1e-12  # seconds
 _PEAK = 2.0  # times both neighbours is no property of a network
 
-Array = NDArray[np.float64]
 Ends = tuple[Array, Array, Array]
 """Median and the ends of its interval, each of shape (sizes,)."""
 

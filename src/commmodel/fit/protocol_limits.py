@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.fit.change_points import weighted_lines
 from commmodel.fit.points import Points
 from commmodel.fit.robust import log_slope
@@ -25,8 +26,6 @@ from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Threshold
 
 __all__ = ["CLEAR", "MOST_SIZES", "Evidence", "Part", "change_points", "evidence", "find_parts", "protocol_names"]
-
-Array = NDArray[np.float64]
 
 MOST_SIZES = 64
 """That are told apart."""

@@ -15,13 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.fit.least_squares import fit_unlimited
 from commmodel.fit.points import Points
 from commmodel.fit.robust import minimise
 from commmodel.fit.trust import BEYOND, LEAST_SCATTER, NORMAL
 from commmodel.statistics import TO_DEVIATION
-
-Array = NDArray[np.float64]
 
 _LEAST_SIZES = 4  # of the line that remains
 _FAR = BEYOND * NORMAL, math.log(1.1)  # deviations, and at least so much: no part of the line

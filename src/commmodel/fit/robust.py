@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from commmodel.arrays import Array
 
 __all__ = ["Robust", "local_noise", "log_slope", "minimise"]
 
-Array = NDArray[np.float64]
 Fit = TypeVar("Fit")
 
 WIDTH = 4.685  # c, of the biweight

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commmodel.arguments import share, whole
+from commmodel.arrays import Array
 from commmodel.choices import Loss
 from commmodel.fit import bootstrap
 from commmodel.fit.latency_aware import LatencyAwareFit, fit_latency_aware
@@ -29,7 +29,6 @@ __all__ = [
     "ping_pong_error", "postal_times",
 ]  # fmt: skip
 
-Array = NDArray[np.float64]
 Solver = Callable[[Array, Array, Array, Array], MaxRateFit]
 
 _LIMITING_MARGIN = 1 + 1e-9

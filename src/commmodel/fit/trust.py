@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.fit.points import Points
 from commmodel.machine import Parameter, Quality, Segment
 from commmodel.machine.model_choice import DESCRIBES
@@ -19,8 +20,6 @@ from commmodel.results import Header
 from commmodel.results.oversubscription import crowded_hosts
 from commmodel.statistics import CONFIDENCE, TO_DEVIATION
 from commmodel.units import format_ratio, format_size, format_time, listed
-
-Array = NDArray[np.float64]
 
 FLAT = 1e-30
 """Seconds per byte that are no time at all."""

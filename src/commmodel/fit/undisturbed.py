@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.statistics import median_interval
 
 __all__ = ["APART", "LEAST_SAMPLES", "TimeMode", "Undisturbed", "undisturbed"]
-
-Array = NDArray[np.float64]
 
 APART = 1.3
 """Modes whose times differ by a smaller factor are one."""

@@ -15,12 +15,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.fit.robust import WIDTH, local_noise
 from commmodel.fit.undisturbed import APART, LEAST_SAMPLES, TimeMode, Undisturbed, undisturbed
 from commmodel.results import Record, visit_samples
 from commmodel.statistics import CONFIDENCE, TO_DEVIATION
-
-Array = NDArray[np.float64]
 
 _QUARTER = 0.3186  # quantile of absolute normal numbers
 _WAITED = 2.0  # times as slow: who shares a processor gets half of it; who shares memory, caches or the clock, more

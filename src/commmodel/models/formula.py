@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, overload
 import numpy as np
 
 from commmodel.arguments import Numbers, numbers
+from commmodel.arrays import Array
 from commmodel.models.compiled import compile_cached
-from commmodel.models.surface import Array, is_worthwhile, over_grid, takes_grid
+from commmodel.models.surface import is_worthwhile, over_grid, takes_grid
 
 if TYPE_CHECKING:
     Real: TypeAlias = Any

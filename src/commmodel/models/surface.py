@@ -14,11 +14,9 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.models.compiled import compile_cached
-
-Array = NDArray[np.float64]
 
 _LARGE = 1_000_000
 """Elements from which on the loop saves more than loading it costs."""

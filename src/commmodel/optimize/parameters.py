@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.choices import MessageOperation, PairDirection
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, Parameter, ParameterTable, PLogP
@@ -22,7 +22,6 @@ from commmodel.optimize.search import interpolate, look_up
 from commmodel.optimize.smoothing import steady_costs, steady_shares
 from commmodel.signatures import check_fields
 
-Array = NDArray[np.float64]
 CostValue = float | Callable[[int, int], float] | ParameterTable | None
 Quantity = Callable[[Array, Array], Array]
 """From sizes and counts (bursts, or a number of peers) to an array (1 or 3, sizes, counts or 1): value, low, high."""

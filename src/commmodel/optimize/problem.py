@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from commmodel.arguments import Numbers, finite, whole
+from commmodel.arrays import Array
 from commmodel.choices import BurstRule, Grid, Implementation, OverlapModel, Pattern
 from commmodel.errors import InputError
 from commmodel.machine import Machine
@@ -23,8 +23,6 @@ from commmodel.optimize.parameters import MessageCosts, problem_parameters, prof
 from commmodel.optimize.search import SearchResult
 from commmodel.signatures import check_fields
 from commmodel.values import Value
-
-Array = NDArray[np.float64]
 
 _BOUNDS = {None: search.EITHER, "communication": search.COMMUNICATION, "computation": search.COMPUTATION}
 """Whose formulas are used: those of the case at hand, or of one case whatever it is."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.models.compiled import compiled
 from commmodel.models.overlap import (
     all_to_all_contiguous_time,
@@ -30,8 +31,6 @@ from commmodel.models.overlap import (
     tight_time,
     turns_least_time,
 )
-
-Array = NDArray[np.float64]
 
 PAPER, BOUNDED = 0, 1
 """Which model: the paper's equations, or these and what no order of messages and computation falls below."""

@@ -10,11 +10,9 @@ step at a protocol's limit. How far cells and running medians are apart is what 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.machine import ParameterTable
-
-Array = NDArray[np.float64]
 
 _REACH = 2
 """Sizes to either side of a cell in its running median."""

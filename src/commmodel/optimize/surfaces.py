@@ -4,9 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from commmodel.arguments import numbers
+from commmodel.arrays import Array
 from commmodel.choices import Implementation, OverlapModel
 from commmodel.errors import InputError
 from commmodel.machine import Machine
@@ -15,8 +16,6 @@ from commmodel.optimize.parameters import MessageCosts, problem_parameters
 from commmodel.optimize.problem import IMPLEMENTATIONS, MODELS, check_peers, shape
 from commmodel.results.configurations import Pattern
 from commmodel.signatures import checked
-
-Array = NDArray[np.float64]
 
 
 class SurfaceAxes(NamedTuple):

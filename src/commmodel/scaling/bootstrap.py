@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from commmodel.arguments import finite, integer, share
+from commmodel.arrays import Array
 from commmodel.choices import Statistic
 from commmodel.scaling.fitting import (
     ROUNDED,
@@ -32,8 +33,6 @@ from commmodel.scaling.search_space import drawn_odds
 from commmodel.values import Value
 
 __all__ = ["Ensemble", "ensemble"]
-
-Array = NDArray[np.float64]
 
 MOST_DRAWS = 1_000_000
 OFTEN_ENOUGH = 0.05

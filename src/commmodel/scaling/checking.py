@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commmodel.arguments import finite, numbers
+from commmodel.arrays import Array
 from commmodel.errors import InputError
 from commmodel.frames import Tabular
 from commmodel.results import Measurements
@@ -28,7 +29,7 @@ from commmodel.scaling.guidelines import BrokenRule, broken_guidelines
 from commmodel.scaling.limits import ScalePrediction, largest_scale, predict_at
 from commmodel.scaling.permutation import FEWEST_PLAIN
 from commmodel.scaling.search_space import judged_space
-from commmodel.scaling.series import Array, Key, Series, series_over
+from commmodel.scaling.series import Key, Series, series_over
 from commmodel.scaling.settings import CheckSettings, model
 from commmodel.scaling.verdict import Judgement, Verdict, judge_models
 from commmodel.signatures import check_fields, checked

@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.choices import Unit
 from commmodel.results import Configuration, Launch, Measurements, whole_launches
 from commmodel.values import Value
-
-Array = NDArray[np.float64]
 
 
 @dataclass

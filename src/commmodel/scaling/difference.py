@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commmodel.arguments import finite, share
+from commmodel.arrays import Array
 from commmodel.choices import Statistic, Unit
 from commmodel.errors import InputError
 from commmodel.results import Configuration, Launch, Measurements
@@ -29,7 +29,6 @@ from commmodel.statistics import TO_DEVIATION
 from commmodel.units import counted
 from commmodel.values import OneLine
 
-Array = NDArray[np.float64]
 Change = Literal["slower", "faster", "larger", "smaller", "same", "unclear"]
 
 PIECES = 6

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.scaling.growth import ONE, Growth, parse_growth
 
-Array = NDArray[np.float64]
 Sum = tuple[tuple[float, Growth], ...]
 """(coefficient, term), the leading term first, a constant last."""
 

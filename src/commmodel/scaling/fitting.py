@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import numbers
+from commmodel.arrays import Array
 from commmodel.errors import InputError
 from commmodel.scaling.exact import exact_sums
 from commmodel.scaling.growth import ONE, Growth
@@ -23,7 +24,6 @@ from commmodel.scaling.search_space import prior_odds
 from commmodel.signatures import checked
 from commmodel.values import Value
 
-Array = NDArray[np.float64]
 Criterion = Literal["residuals", "cross-validation"]
 Prior = Callable[[Growth], float]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.choices import Statistic
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.expectations import Guideline
@@ -21,8 +22,6 @@ from commmodel.scaling.rules import FunctionRule, class_violation, measured_viol
 from commmodel.scaling.samples import reduce
 from commmodel.scaling.series import Fixed, Series
 from commmodel.scaling.settings import CheckSettings
-
-Array = NDArray[np.float64]
 
 _DRAWS = 1000
 

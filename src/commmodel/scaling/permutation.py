@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.statistics import TO_DEVIATION
 
-Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 MOST_DEALS = 5000

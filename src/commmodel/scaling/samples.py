@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from commmodel.arguments import choice, numbers
+from commmodel.arrays import Array
 from commmodel.choices import Statistic
 from commmodel.errors import InputError
 from commmodel.signatures import checked
-
-Array = NDArray[np.float64]
 
 
 def _lower_half(values: ArrayLike, axis: int | None = None) -> Array:

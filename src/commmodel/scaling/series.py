@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.results import Measurements, describe
 from commmodel.results.parameters import METRICS
 from commmodel.signatures import checked
 from commmodel.values import Value
 
-Array = NDArray[np.float64]
 Fixed = tuple[tuple[str, float | str], ...]
 Key = tuple[str, str, str, Fixed]
 """Name, metric, parameter and the others: what tells series apart."""

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import numbers
+from commmodel.arrays import Array
 from commmodel.errors import InputError
 from commmodel.scaling.fitting import evidence, needed_evidence, normalised, search
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.search_space import prior_odds
 from commmodel.signatures import checked
-
-Array = NDArray[np.float64]
 
 FEWEST_POINTS = 9
 _DRAWS = 500

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from numpy.typing import NDArray
 
+from commmodel.arrays import Array
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Plot
 from commmodel.report.kit.canvas import Canvas, cycled_styles, new_canvas
@@ -20,8 +20,6 @@ from commmodel.results import parameter_words
 from commmodel.scaling import Growth
 from commmodel.scaling.overview import ModelledSeries
 from commmodel.units import listed
-
-Array = NDArray[np.float64]
 
 MOST_PLOTS = 12
 """Of series: the tables have all of them."""
