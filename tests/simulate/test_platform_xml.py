@@ -14,6 +14,7 @@ from support.paths import ORACLES, SHARED
 from commmodel import simulate
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate import platform as platforms
+from commmodel.simulate import traces
 from commmodel.simulate.network import SMPI, Factor, Overhead
 from commmodel.simulate.platform.xml import read_xml, read_xml_bytes
 from commmodel.simulate.platform.xml_elements import Ranges
@@ -76,7 +77,7 @@ def test_settings_become_a_network(tmp_path):
     assert platforms.load(path).hosts == platform.hosts == 4
     network = platforms.network(properties)
     assert network.bandwidth_factors == (Factor(0, 1), Factor(1000, 0.9), Factor(float("inf"), 0.5))
-    assert network.send == (Overhead(0, 0), Overhead(100, 1e-6, 2e-9), Overhead(float("inf"), 3e-6))
+    assert network.send == (Overhead(100, 1e-6, 2e-9), Overhead(float("inf"), 3e-6))
     assert (network.eager_limit, network.window, network.cross_traffic) == (65535, 0, 0)
     assert network.latency_factors == SMPI.latency_factors
     assert platforms.network({"host/model": "compound"}) is SMPI
@@ -371,3 +372,39 @@ def test_settings_that_are_not_simulated_are_refused_by_name(name, value):
     text = f'<platform version="4.1"><config><prop id="{name}" value="{value}"/></config>{CLUSTER}</platform>'
     with pytest.raises(DamagedFileError, match=f"line 1: <prop>: setting {name}: '{value}'"):
         read_xml_bytes(text.encode())
+
+
+OVERHEADS = "1000:1e-4:1e-9;10000:3e-4:2e-9"
+# Seconds of both ranks in SMPI 3.32: a message on one link of 125 MB/s and 50 us, by ranks that do not compute.
+SMPI_SECONDS = [
+    ({"smpi/os": OVERHEADS}, "send", 0, (0.0001, 0.000200899000121)),
+    ({"smpi/os": OVERHEADS}, "send", 999, (0.000100999, 0.000223444772222)),
+    ({"smpi/os": OVERHEADS}, "send", 1000, (0.000101, 0.00022347033456)),
+    ({"smpi/or": OVERHEADS}, "send", 1, (0.0, 0.000200910343878)),
+    ({"smpi/ois": OVERHEADS}, "isend", 1, (0.000100001, 0.000200910343878)),
+    ({"smpi/ois": OVERHEADS}, "sendrecv", 999, (0.000248375544445, 0.000248375544445)),
+    ({"smpi/or": OVERHEADS}, "sendrecv", 1, (0.000201086187756, 0.000201086187756)),
+    ({"smpi/send-is-detached-thresh": "0"}, "send", 0, (0.000100899000121, 0.000100899000121)),
+    ({"smpi/async-small-thresh": "0", "smpi/send-is-detached-thresh": "0"}, "isend", 0, (0.000100899000121,) * 2),
+]
+
+
+@pytest.mark.parametrize(("config", "action", "size", "expected"), SMPI_SECONDS)
+def test_lowest_thresholds_mean_what_they_do_in_smpi(config, action, size, expected, tmp_path):
+    properties = "".join(f'<prop id="{name}" value="{value}"/>' for name, value in config.items())
+    hosts = '<host id="a" speed="1Gf"/><host id="b" speed="1Gf"/><link id="l" bandwidth="125MBps" latency="50us"/>'
+    route = '<route src="a" dst="b"><link_ctn id="l"/></route>'
+    zone = f'<zone id="z" routing="Full">{hosts}{route}</zone>'
+    platform, settings_of_smpi = read_xml_bytes(
+        f'<platform version="4.1"><config>{properties}</config>{zone}</platform>'.encode()
+    )
+    actions = {
+        "send": (f"0 send 1 0 {size} 6", f"1 recv 0 0 {size} 6"),
+        "isend": (f"0 isend 1 0 {size} 6\n0 wait 0 1 0", f"1 irecv 0 0 {size} 6\n1 wait 0 1 0"),
+        "sendrecv": (f"0 sendRecv {size} 1 {size} 1 6 6", f"1 sendRecv {size} 0 {size} 0 6 6"),
+    }
+    for rank, line in enumerate(actions[action]):
+        (tmp_path / f"{rank}.txt").write_text(f"{rank} init\n{line}\n{rank} finalize\n")
+    (tmp_path / "list").write_text("0.txt\n1.txt\n")
+    result = simulate.run(traces.replay(tmp_path / "list"), platforms.network(settings_of_smpi), platform)
+    assert result.ends.tolist() == pytest.approx(expected, rel=1e-9, abs=1e-12)

@@ -1,8 +1,8 @@
 """Settings for SMPI that a platform file holds, as a `Network`.
 
 Lists of factors are ``T:v;T:v``: v holds above T bytes, 1 up to the lowest T; lists of overheads ``T:a:b``: a + b n
-above T, 0 up to the lowest. What cannot change simulated messages is left; any other setting is refused, unless it says
-what holds anyway. Main entries: `network`, `check`.
+above T, and those of the lowest T up to it, too. What cannot change simulated messages is left; any other setting is
+refused, unless it says what holds anyway. Main entries: `network`, `check`.
 """
 
 import math
@@ -55,7 +55,7 @@ def _factors(name: str, text: str) -> tuple[Factor, ...]:
 
 
 def _overheads(name: str, text: str) -> tuple[Overhead, ...]:
-    return tuple(Overhead(*piece) for piece in _up_to_limits(_pieces(name, text, 2), 0.0))
+    return tuple(Overhead(*piece) for piece in [*_up_to_limits(_pieces(name, text, 2), 0.0)][1:])
 
 
 def _up_to_limits(pieces: list[tuple[float, tuple[float, ...]]], lowest: float) -> Iterator[tuple[float, ...]]:
@@ -72,8 +72,8 @@ def _switch(name: str, text: str) -> float:
 
 
 def _below(name: str, text: str) -> float:
-    """Return the largest whole number of bytes below a threshold, or 0."""
-    return max(0.0, math.ceil(_number(name, text)) - 1.0)
+    """Return the largest whole number of bytes below a threshold: -1 below 0, as not even empty messages are."""
+    return max(-1.0, math.ceil(_number(name, text)) - 1.0)
 
 
 _MEANING: dict[str, tuple[str, Any]] = {
@@ -167,7 +167,7 @@ def network(properties: Mapping[str, str], base: Network = SMPI) -> Network:
 
     Examples
     --------
-    >>> network({"smpi/os": "0:1e-6:2e-9", "network/crosstraffic": "no"}).send[1].per_byte
+    >>> network({"smpi/os": "0:1e-6:2e-9", "network/crosstraffic": "no"}).send[0].per_byte
     2e-09
     """
     changes: dict[str, Any] = {}
