@@ -418,7 +418,7 @@ WRONG = [
     ("P", "bcast -n 8 --parameters none.toml", "none.toml"),
     ("P", "bcast -n 8 --parameters L=1us,x=1us", "--parameters: 'x=1us' is no parameter of a delay model"),
     ("P", "bcast -n 8 --hosts 4", "--hosts"),
-    ("P", "bcast -n 8 -p 4 -k 1 --mapping block", "--mapping: not allowed with argument -k/--per-node"),
+    ("P", "bcast -n 8 -p 4 -k 1 --mapping block", "--mapping and -k/--per-node exclude each other"),
     ("P", "bcast -n 8 -p 4 -k 0", "-k: '0' is no whole number from 1 up"),
     ("P", "bcast -n 8 -p 9 -k 1", "9 processes, 1 per node, are 9 nodes; platform 'eight' has 8"),
     ("P", "bcast -n 8 --mapping none", "--mapping is 'none': neither block nor round-robin"),
