@@ -115,6 +115,15 @@ def test_measurements_are_drawn_with_a_curve_for_each_number_of_pairs():
         Measurements((Launch(header, ()),)).plot(Figure().subplots())
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_measurements_without_intervals_are_drawn_alone(count):
+    records = tuple(Record(Pairs(8 << place, 1, "any"), "s", (1e-6,)) for place in range(count))
+    header = Header("commmodel-results", 1, "", (), Library("MPICH"), (), ())
+    axes = Measurements((Launch(header, records),)).plot(Figure().subplots())
+    assert axes.lines[0].get_ydata().tolist() == [1e-6] * count
+    assert not axes.collections
+
+
 def test_a_machine_is_drawn_with_a_curve_for_each_path_that_has_a_model():
     lines = machine.load("blue-waters").plot(Figure().subplots()).lines
     assert [line.get_label() for line in lines] == [*machine.load("blue-waters").paths]

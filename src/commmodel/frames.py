@@ -101,7 +101,8 @@ def draw(
     """
     axes = axes_of(axes)
     for label, curve in curves.items():
-        values, low, high = curve if isinstance(curve, tuple) else (curve, None, None)
+        has_interval = isinstance(curve, tuple) and np.ndim(curve[0]) > 0  # else it is the values
+        values, low, high = curve if has_interval else (curve, None, None)
         (line,) = axes.plot(places, values, marker=".", label=label)
         if low is not None:
             axes.fill_between(places, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
