@@ -145,6 +145,10 @@ def test_a_judgement_is_drawn_beside_what_was_expected():
     assert axes.get_xlabel() == "p"
 
 
+def test_zeros_are_drawn_without_a_logarithm():
+    assert frames.draw(Figure().subplots(), [1, 2], {"a": [0.0, 0.0]}).get_yscale() == "linear"
+
+
 def test_predicted_runs_are_rows_and_bars():
     assert [bar.get_width() for bar in RUNS.plot(Figure().subplots()).patches] == [run.seconds for run in RUNS]
     assert RUNS.to_dict()["bandwidth"] == [1.0, 2.0]

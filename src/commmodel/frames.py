@@ -99,15 +99,17 @@ def draw(
     >>> draw(Figure().subplots(), [1, 1024], {"one pair": ([1e-6, 2e-6], None, None)}).get_xlabel()
     'message size'
     """
-    axes = axes_of(axes)
+    axes, is_logarithmic = axes_of(axes), False
     for label, curve in curves.items():
         has_interval = isinstance(curve, tuple) and np.ndim(curve[0]) > 0  # else it is the values
         values, low, high = curve if has_interval else (curve, None, None)
+        is_logarithmic = is_logarithmic or bool((np.asarray(values) > 0).any())
         (line,) = axes.plot(places, values, marker=".", label=label)
-        if low is not None:
+        if low is not None and high is not None:
             axes.fill_between(places, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     axes.set_xscale("symlog" if min(places) == 0 else "log", base=2)
-    axes.set_yscale("log")
+    if is_logarithmic:
+        axes.set_yscale("log")
     for axis, (label, unit) in ((axes.xaxis, x), (axes.yaxis, y)):
         axis.set_label_text(label)
         axis.set_major_formatter(partial(_tick, unit))

@@ -186,7 +186,7 @@ def _float(name: str, value: Any) -> float:
 
 
 def _array(name: str, value: Any) -> Any:
-    if name == "out" and not hasattr(value, "strides"):  # takes the result
+    if name in _WRITTEN and not hasattr(value, "strides"):
         raise refuse(name, value, "give an array")
     if not hasattr(value, "strides"):
         import numpy as np
@@ -231,6 +231,8 @@ def _union(checks: Sequence[_Check], description: str, words: Sequence[str], nam
     raise within or refuse(name, value, f"give {description}")
 
 
+_WRITTEN = {"field", "out"}
+"""Arguments that take a result: a copy of a list would take it in vain."""
 _CHECKS: dict[Any, _Check] = {
     int: whole, float: _float, bool: _truth, Any: _anything, object: _anything, abc.Callable: _callable
 }  # fmt: skip

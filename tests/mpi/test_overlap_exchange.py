@@ -527,3 +527,5 @@ def test_a_field_without_rows_of_its_own_is_refused():
     for field in (np.zeros((2, 3)), np.zeros(())):
         with pytest.raises(InputError, match=r"^field is .*: give 1 rows or more"):
             row_transfers(MPI.COMM_SELF, field)
+    with pytest.raises(InputError, match=r"^field is .*: give an array"):  # rows of others would come into a copy
+        row_transfers(MPI.COMM_SELF, [1.0, 2.0, 3.0])
