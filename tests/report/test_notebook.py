@@ -7,6 +7,7 @@ import sys
 import pytest
 from support import structs
 
+from commmodel import machine
 from commmodel.simulate import platform, timeline
 from commmodel.simulate.scenario import place, prepare, workloads
 from commmodel.values import OneLine
@@ -85,3 +86,10 @@ def test_the_report_is_loaded_only_to_show():
         "assert tree._repr_html_().startswith('<svg')"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_html_is_returned_and_not_displayed_too(monkeypatch):
+    """In a notebook rich displays what is printed, wherever it is to go."""
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda *_: pytest.fail("displayed"))
+    assert "<pre" in machine.load("ranger")._repr_html_()

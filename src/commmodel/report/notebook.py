@@ -49,7 +49,7 @@ def html(value: object) -> str | None:
 
 
 def _pre(blocks: list[RenderableType]) -> str:
-    console = Console(record=True, file=StringIO(), width=100)
+    console = Console(record=True, file=StringIO(), width=100, force_jupyter=False)  # the notebook shows it itself
     console.print(*blocks, sep="\n")
     return console.export_html(inline_styles=True, code_format=_PRE)
 
