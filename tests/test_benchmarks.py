@@ -1,24 +1,32 @@
-"""Every script of `benchmarks` starts: it is imported, and says what it does where it takes arguments."""
+"""Benchmarks that nothing else runs: each can be loaded, and those that need no MPI run on a small scale."""
 
-import ast
-import importlib
+import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 from support.paths import ROOT
 
-SCRIPTS = sorted((ROOT / "benchmarks").glob("*/*.py"))
+MODULES = sorted(
+    f"benchmarks.{path.parent.name}.{path.stem}"
+    for folder in ("speed", "validation")
+    for path in (ROOT / "benchmarks" / folder).glob("*.py")
+    if "\ndef main(" in (text := path.read_text("utf-8")) and "from mpi4py" not in text  # what starts MPI is launched
+)
+SMALL = {"benchmarks.validation.scaling_models": ["--kernels", "2", "--sets", "1", "--theirs", "1"]}
+"""Benchmark -> its options for a run of seconds."""
 
 
-@pytest.mark.parametrize("script", [pytest.param(path, id=path.stem) for path in SCRIPTS if path.stem != "__init__"])
-def test_each_script_starts(script, monkeypatch, capsys):
-    text = script.read_text(encoding="utf-8")
-    if any(isinstance(line, ast.ImportFrom) and line.module == "mpi4py" for line in ast.parse(text).body):
-        pytest.skip("it runs on ranks")
-    monkeypatch.setattr(sys, "argv", [script.name, "--help"])
-    module = importlib.import_module(f"benchmarks.{script.parent.name}.{script.stem}")
-    if hasattr(module, "main") and ("ArgumentParser(" in text or "emulated_cluster.parser(" in text):
-        with pytest.raises(SystemExit) as ended:
-            module.main()
-        assert ended.value.code == 0
-        assert capsys.readouterr().out.startswith("usage: ")
+@pytest.mark.parametrize("name", MODULES)
+def test_a_benchmark_can_be_loaded(name):
+    assert import_module(name).__doc__
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_a_benchmark_runs_on_a_small_scale(name):
+    process = subprocess.run(
+        [sys.executable, "-m", name, *SMALL[name]], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    assert process.stdout

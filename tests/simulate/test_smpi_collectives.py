@@ -11,6 +11,7 @@ from tools.peers.record import EXACT, EXCHANGES
 from tools.peers.smpi import Peer, available
 from tools.peers.traces import TRACES
 
+from commmodel import simulate
 from commmodel.errors import InputError
 from commmodel.simulate import SMPI, run, smpi_collectives
 from commmodel.simulate.work import pair
@@ -78,3 +79,10 @@ def test_an_unknown_algorithm_is_named():
         smpi_collectives.program("bcast", 8, 4, "bruck")
     with pytest.raises(InputError, match=r"'broadcast' is not known: did you mean bcast\? Choose one of barrier"):
         smpi_collectives.program("broadcast", 8, 4)
+
+
+@pytest.mark.parametrize(("selector", "processes"), [("smpi-impi", 2), ("smpi-ompi", 16)])
+def test_an_algorithm_that_ends_for_nothing_is_named(selector, processes):
+    """SMPI 3.32 ends there with a floating point exception."""
+    with pytest.raises(InputError, match="ompi_ring_segmented ends for 0 elements"):
+        simulate.collective("allreduce", 0, processes, on="switch", selector=selector)

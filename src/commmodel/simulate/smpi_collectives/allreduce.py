@@ -4,6 +4,7 @@ from functools import partial
 
 from commmodel.collectives.algorithms.blocks import distances, power_below
 from commmodel.collectives.library.smpi_selection import DEFAULT
+from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives import rounds
 from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds, power_of_two_only
 from commmodel.simulate.smpi_collectives.halving import RankFold
@@ -46,6 +47,8 @@ def _segmented_ring(member: Member, call: RankCall) -> None:
     segment = _RING_SEGMENT // element if element <= _RING_SEGMENT < call.size else count
     if processes == 1:
         return None
+    if not count:
+        raise InputError("SMPI's allreduce ompi_ring_segmented ends for 0 elements, as it divides by their number")
     if count < processes * segment:
         return _ring(member, call)
     phases, rest = divmod(count, processes * segment)
