@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, overload
 
 import numpy as np
 
-from commmodel.arguments import Numbers, numbers
+from commmodel.arguments import Numbers, numbers, refuse
 from commmodel.arrays import Array
 from commmodel.models.compiled import compile_cached
 from commmodel.models.surface import is_worthwhile, over_grid, takes_grid
@@ -62,6 +62,8 @@ class Formula(Generic[_Parameters]):
         first, can take longer than the formula.
         """
         out = keywords.pop("out", None)
+        if out is not None and not hasattr(out, "strides"):
+            raise refuse("out", out, "give an array")
         if keywords:
             arguments = inspect.signature(self.python).bind(*arguments, **keywords).args
         if out is None and (
