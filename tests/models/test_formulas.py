@@ -283,12 +283,6 @@ def test_an_array_given_for_the_result_takes_it_bit_for_bit_and_is_returned(out,
     assert np.array_equal(bits(np.asarray(out, np.float64)), bits(maxrate.time(SIZES[within], MANY, *rates)))
 
 
-@pytest.mark.parametrize("out", [3, [0.0, 0.0]])
-def test_what_cannot_take_the_result_is_refused(out):
-    with pytest.raises(InputError, match=r"^out is .*: give an array"):
-        postal.time([8, 16], 1e-6, 1e-9, out=out)
-
-
 @pytest.mark.parametrize("shape", [(1000, 1000), (999, 3, 1001)])
 def test_fresh_memory_of_a_large_result_begins_with_a_huge_page(shape):
     result = postal.time(np.ones(shape), 1e-6, 1e-9)
@@ -322,7 +316,7 @@ def test_an_array_that_cannot_take_the_result_is_refused(side):
         (np.zeros(side), ValueError, "output"),
         (np.zeros((side, side), np.int64), TypeError, "cast"),
         (locked, ValueError, "read-only"),
-        ([0.0] * side, TypeError, "ArrayType"),
+        ([0.0] * side, InputError, "out is .*: give an array"),
     ):
         with pytest.raises(error, match=message):
             maxrate.time(sizes, many, 1e-6, 5e9, 3e9, out=out)
