@@ -16,10 +16,10 @@ in Thakur, Rabenseifner and Gropp 2005, Rabenseifner 2004, and Faraj and Yuan 20
 
 from commmodel.collectives.library.smpi_selection import DEFAULT, Selection
 from commmodel.simulate.smpi_collectives.calls import Member, RankCall
-from commmodel.simulate.smpi_collectives.library import ALGORITHMS, calls, member_of_world, program, reduce_scatter
+from commmodel.simulate.smpi_collectives.library import ALGORITHMS, calls, program, reduce_scatter
 from commmodel.simulate.smpi_collectives.rounds import ELEMENT
 
 __all__ = [
-    "ALGORITHMS", "DEFAULT", "ELEMENT", "Member", "RankCall", "Selection", "calls", "member_of_world", "program",
+    "ALGORITHMS", "DEFAULT", "ELEMENT", "Member", "RankCall", "Selection", "calls", "program",
     "reduce_scatter",
 ]  # fmt: skip

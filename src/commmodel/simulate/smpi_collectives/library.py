@@ -46,11 +46,6 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
 """Operation -> name in SMPI -> algorithm."""
 
 
-def member_of_world(processes: int, rank: int, selection: Selection) -> Member:
-    """Return a rank of MPI_COMM_WORLD, which makes calls."""
-    return Member.of_world(processes, rank, selection, ALGORITHMS)
-
-
 def _checked(operation: str) -> None:
     if operation not in ALGORITHMS:
         raise InputError(f"SMPI's {operation!r} is not known: {choice_of(operation, ALGORITHMS)}")
@@ -65,7 +60,7 @@ def calls(processes: int, listed: Sequence[tuple[str, Sequence[RankCall]]], sele
     """
     ranks: list[list[Operations]] = []
     for rank in range(processes):
-        member = member_of_world(processes, rank, selection)
+        member = Member.of_world(processes, rank, selection, ALGORITHMS)
         ranks.append([])
         for operation, arguments in listed:
             _checked(operation)

@@ -33,10 +33,10 @@ class SmpiCalls:
 
         The arguments are its operation, bytes, bytes of an element, root, and bytes of each block.
         """
-        from commmodel.simulate.smpi_collectives import RankCall, member_of_world
+        from commmodel.simulate.smpi_collectives import ALGORITHMS, Member, RankCall
 
         if rank not in self._members:
-            self._members[rank] = member_of_world(self._processes, rank, self.selection)
+            self._members[rank] = Member.of_world(self._processes, rank, self.selection, ALGORITHMS)
         member = self._members[rank]
         key = (rank, call)
         if key not in self._operations:
