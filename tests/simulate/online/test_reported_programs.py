@@ -196,3 +196,57 @@ print(MPI.Is_initialized(), *([MPI.Query_thread()] if MPI.Is_initialized() else 
 """
     completed = simulate_script(tmp_path, text, processes=1)
     assert completed.stdout.splitlines()[0] == state, completed.stderr
+
+
+POLLING = """
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+if comm.rank == 0:
+    while not comm.iprobe():
+        pass
+else:
+    request = comm.irecv(source=0)
+    while not request.test()[0]:
+        pass
+"""
+
+
+def test_endless_polls_are_a_deadlock(tmp_path):
+    done = simulate_script(tmp_path, POLLING, "--compute", "0", processes=2)
+    assert done.returncode == 2
+    assert "rank 0 waits in MPI_Iprobe for a message from any rank, script.py:5" in done.stderr
+    assert "rank 1 waits in MPI_Test for a message from rank 0, script.py:9" in done.stderr
+
+
+SESSIONS = r"""
+#include <mpi.h>
+#include <stdio.h>
+int main(void) {
+    for (int i = 0; i < 2; i++) {
+        MPI_Session session;
+        MPI_Group group;
+        MPI_Comm communicator;
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+        MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+        MPI_Comm_create_from_group(group, "x", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &communicator);
+        MPI_Barrier(communicator);
+        printf("round %d\n", i);
+        MPI_Group_free(&group);
+        MPI_Comm_free(&communicator);
+        MPI_Session_finalize(&session);
+    }
+}
+"""
+
+
+def test_sessions_begin_any_number_of_times(tmp_path):
+    done = simulate("--", str(simulable_program(tmp_path, SESSIONS)), processes=2)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("round 1") == 2
+
+
+@pytest.mark.parametrize("call", ["MPI_Finalize()", "MPI_Comm_rank(MPI_COMM_WORLD, &rank)"])
+def test_calls_after_finalize_are_refused(tmp_path, call):
+    done = run_c(tmp_path, f"MPI_Finalize();\n{call};")
+    assert done.returncode == 1
+    assert "after MPI_Finalize" in done.stderr

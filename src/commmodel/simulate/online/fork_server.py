@@ -185,6 +185,8 @@ def _rank(words: Sequence[str], place: str) -> None:
         sys.stderr.flush()
         if code == 0 and _is_in_mpi():
             ctypes.pythonapi.Py_Exit(0)
+        if code == 0:
+            ctypes.CDLL(None).commmodel_end_sessions()
     finally:
         os._exit(code & 0xFF)
 

@@ -325,6 +325,34 @@ static uint64_t describe_call(const struct collective *collective) {
 
 static int call_beside_threads(const struct arguments *arguments);
 
+// Whether what a rank gives lies where it gets the same.
+static bool is_aliased(const struct arguments *arguments, const struct communicator *communicator) {
+    if (communicator->remote != NULL || arguments->sendbuf == MPI_IN_PLACE || arguments->recvbuf == MPI_IN_PLACE)
+        return false;
+    const bool is_root = arguments->root == communicator->rank;
+    switch (arguments->verb) {
+        case GATHER:
+        case GATHERV:
+            if (!is_root) return false;  // fall through
+        case ALLGATHER:
+        case ALLGATHERV:
+            return arguments->sendcount > 0 && datatype_of(arguments->recvtype) != NULL &&
+                   arguments->sendbuf == received_block(arguments, communicator->rank).at;
+        case SCATTER:
+        case SCATTERV:
+            return is_root && arguments->recvcount > 0 && datatype_of(arguments->sendtype) != NULL &&
+                   arguments->recvbuf == sent_block(arguments, communicator->rank).at;
+        case ALLTOALL: return arguments->sendcount > 0 && arguments->sendbuf == arguments->recvbuf;
+        case REDUCE:
+            if (!is_root) return false;  // fall through
+        case ALLREDUCE:
+        case REDUCE_SCATTER_BLOCK:
+        case SCAN:
+        case EXSCAN: return arguments->recvcount > 0 && arguments->sendbuf == arguments->recvbuf;
+        default: return false;
+    }
+}
+
 static int check_arguments(const struct arguments *arguments, const struct communicator *communicator) {
     if (communicator == NULL) return MPI_ERR_COMM;
     const int peer_count = peers(communicator)->size;
@@ -334,12 +362,13 @@ static int check_arguments(const struct arguments *arguments, const struct commu
     if (has_root(arguments->verb) && communicator->remote && arguments->root == MPI_PROC_NULL) return MPI_SUCCESS;
     if (reduces(arguments->verb)) {
         const struct operation *operation = operation_of(arguments->op);
-        if (operation == NULL) return MPI_ERR_OP;
+        if (operation == NULL || arguments->op == MPI_REPLACE || arguments->op == MPI_NO_OP) return MPI_ERR_OP;
         if (datatype_of(arguments->recvtype) == NULL) return MPI_ERR_TYPE;
         if (!has_type(operation, datatype_of(arguments->recvtype))) return MPI_ERR_OP;
         if (arguments->recvcount < 0) return MPI_ERR_COUNT;
     }
     if (arguments->verb == BCAST && datatype_of(arguments->recvtype) == NULL) return MPI_ERR_TYPE;
+    if (is_aliased(arguments, communicator)) return MPI_ERR_BUFFER;
     const bool is_whole = arguments->root == communicator->rank ||
                           arguments->root == MPI_ROOT;  // has the whole buffer of a gather or scatter
     const bool sends = arguments->sendbuf != MPI_IN_PLACE && (arguments->verb != SCATTER || is_whole);

@@ -56,6 +56,12 @@ void make_first_communicators(void) {
     set_handle(COMMUNICATOR, MPI_COMM_SELF, pair[1]);
 }
 
+// From now on, calls fail.
+void forget_first_communicators(void) {
+    set_handle(COMMUNICATOR, MPI_COMM_WORLD, NULL);
+    set_handle(COMMUNICATOR, MPI_COMM_SELF, NULL);
+}
+
 // ---- what a communicator is
 
 EXPORT int MPI_Comm_size(MPI_Comm comm, int *size) {

@@ -41,6 +41,7 @@ void keep_communicator(struct communicator *communicator);
 void drop_communicator(struct communicator *communicator);
 void drop_buffer(struct communicator *communicator);
 void make_first_communicators(void);
+void forget_first_communicators(void);
 static inline int size_of(const struct communicator *communicator) { return communicator->group->size; }
 static inline const struct group *peers(const struct communicator *communicator) {
     return communicator->remote ? communicator->remote : communicator->group;

@@ -251,7 +251,7 @@ int fail(struct communicator *communicator, int error) {
 
 int fail_world(int error) {
     struct communicator *communicator = communicator_of(MPI_COMM_WORLD);
-    if (communicator == NULL) abort_all(1, "commmodel: a call of MPI before MPI_Init or after MPI_Finalize");
+    if (communicator == NULL) abort_all(1, is_attached() ? "a call of MPI after MPI_Finalize" : "commmodel: a call of MPI before MPI_Init");
     return fail(communicator, error);
 }
 

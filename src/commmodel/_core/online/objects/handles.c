@@ -52,7 +52,10 @@ int new_handle(enum kind kind, void *object) {
 }
 
 void set_handle(enum kind kind, int handle, void *object) {
-    fixed[kind][fixed_count[kind]++] = (struct fixed){handle, object};
+    int i = 0;
+    while (i < fixed_count[kind] && fixed[kind][i].handle != handle) i++;
+    if (i == fixed_count[kind]) fixed_count[kind]++;
+    fixed[kind][i] = (struct fixed){handle, object};
 }
 
 void *object_of(enum kind kind, int handle) {

@@ -35,6 +35,7 @@ void restart_clock(void) {
 }
 
 double now(void) {
+    note_clock();
     if (is_ahead()) yield();
     if (idle_since_action != action_count) idle_clocks = 0;
     idle_since_action = action_count;

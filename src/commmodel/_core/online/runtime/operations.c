@@ -3,6 +3,7 @@
 
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
 
 uint64_t action_count;
@@ -10,6 +11,8 @@ uint64_t action_count;
 static uint64_t batch;  // that operations go into, 0: into the ring
 static int last_name;
 static double pause_seconds;  // after the next poll that finds nothing
+static double polled_seconds;  // by polls alone that have found nothing
+static const double LONGEST_POLL = 100.0;  // then the next poll waits for an event, however long that takes
 
 static void put_in_ring(struct online_operation operation) {
     while (this_rank->head - this_rank->tail >= ONLINE_RING) yield();
@@ -44,7 +47,7 @@ void add_time(int code, double seconds) { put(code, NONE, NONE, NONE, seconds); 
 
 static void note_action(void) {
     action_count++;
-    pause_seconds = 0.0;
+    pause_seconds = polled_seconds = 0.0;
 }
 
 void act(int code, int peer, int tag, int request, double value) {
@@ -119,14 +122,17 @@ void ask_done(int count, const int *names, bool *done) {
 void before_poll(void) {
     if (pause_seconds == 0.0) return;
     progress();
-    const double seconds = pause_seconds;
-    act(AWAIT, -2, NONE, NONE, seconds);
+    const double seconds = pause_seconds, polled = polled_seconds + seconds;
+    await_change(polled < LONGEST_POLL ? seconds : 1.0 / 0.0);
     pause_seconds = seconds < 1e-3 ? 2 * seconds : seconds;
+    polled_seconds = polled;
 }
+
+void note_clock(void) { polled_seconds = 0.0; }
 
 void after_poll(bool is_found) {
     if (is_found)
-        pause_seconds = 0.0;
+        pause_seconds = polled_seconds = 0.0;
     else if (pause_seconds == 0.0)
         pause_seconds = 1e-6;
 }

@@ -73,6 +73,7 @@ void attach(void) {
 
 void check_process(const char *call) {
     if (!is_rank) abort_all(1, "commmodel: %s before MPI_Init", call);
+    if (this_rank->state == ONLINE_FINALIZED) abort_all(1, "rank %d calls %s after MPI_Finalize", my_rank, call);
     if (is_forked) abort_all(2, "commmodel: %s in a forked process: only the rank itself may call MPI", call);
 }
 
@@ -85,7 +86,8 @@ _Noreturn void abort_all(int code, const char *format, ...) {
     fflush(NULL);
     va_list list;
     va_start(list, format);
-    if (!is_rank) {
+    if (!is_rank || this_rank->state == ONLINE_FINALIZED) {  // without a turn
+        if (is_rank) fputs("commmodel: ", stderr);
         vfprintf(stderr, format, list);
         fputc('\n', stderr);
         _exit(code ? code : 1);

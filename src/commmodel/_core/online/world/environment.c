@@ -15,16 +15,19 @@
 #include "online/runtime/threads.h"
 
 static bool is_initialized, is_finalized;
+static bool is_over;  // all sessions are, without MPI_Init: unless another one begins
 static int thread_level = MPI_THREAD_SINGLE;
 static pthread_t main_thread;
 static double epoch;
 
 static void finish(void) {
+    note_memory();
     this_rank->state = ONLINE_FINALIZED;
     pass_turn();  // to the simulator in the end, which waits for the end of this process
 }
 
 void prepare_library(void) {
+    is_over = false;
     if (is_attached()) {
         if (this_rank->state == ONLINE_FINALIZED)
             abort_all(1, "rank %d initialises MPI again after MPI_Finalize", my_rank);
@@ -38,8 +41,14 @@ void prepare_library(void) {
     go_outside();
 }
 
-void end_without_world(void) {
-    if (!is_initialized) finish();
+void end_without_world(void) { is_over = !is_initialized; }
+
+// At the end of the process; an interpreter that ends without `exit` calls it.
+EXPORT __attribute__((destructor)) void commmodel_end_sessions(void) {
+    if (!is_over || is_copy()) return;
+    is_over = false;
+    come_inside();
+    finish();
 }
 
 EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
@@ -74,9 +83,9 @@ EXPORT int MPI_Finalize(void) {
     flush_buffers();
     is_finalized = true;
     if (my_rank == 0) look_for_blas();
-    note_memory();
     finish();
-    return MPI_SUCCESS;
+    forget_first_communicators();
+    return leave_with(MPI_SUCCESS);
 }
 
 EXPORT int MPI_Query_thread(int *provided) {

@@ -2,6 +2,7 @@
 #include "online/objects/families.h"
 #include "online/objects/handles.h"
 #include "online/runtime/allocation.h"
+#include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
 #include "online/world/environment.h"
 
@@ -34,7 +35,9 @@ EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Sessio
     prepare_library();
     session_count++;
     struct session *session = allocate(sizeof *session);
-    *session = (struct session){errhandler, copy_info(info)};
+    *session = (struct session){errhandler, info == MPI_INFO_NULL ? new_info() : copy_info(info)};
+    MPI_Info_set(session->info, "thread_level", "MPI_THREAD_MULTIPLE");
+    allow_threads(true);
     keep_errhandler(errhandler);
     *handle = new_handle(SESSION, session);
     return MPI_SUCCESS;
