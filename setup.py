@@ -119,9 +119,10 @@ def generated_symbols(mpicc: str) -> dict[str, list]:
     folder = "build/online"
     os.makedirs(folder, exist_ok=True)
     header = run_compiler(mpicc, "-E", "-P", "-x", "c", "-", source="#include <mpi.h>")
-    with open(f"{folder}/symbols.c", "w", encoding="utf-8") as file:
-        file.write(load_module(f"{ONLINE}/symbols.py").generate(header))
-    return {"sources": [f"{folder}/symbols.c"]}
+    for name, content in load_module(f"{ONLINE}/symbols.py").generate(header).items():
+        with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+            file.write(content)
+    return {"sources": [f"{folder}/symbols.c"], "extra_compile_args": ["-include", f"{folder}/functions.h"]}
 
 
 class BuildExtensions(build_ext):

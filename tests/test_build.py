@@ -84,8 +84,9 @@ def test_the_library_of_simulated_programs_compiles_with_mpich_4_0(tmp_path):
     options = ["-std=gnu11", f"-I{tmp_path}", f"-I{HEADERS}", f"-I{folder}"]
     words = ["gcc", "-E", "-P", "-x", "c", *options, "-"]
     header = subprocess.run(words, input="#include <mpi.h>", capture_output=True, text=True, check=True).stdout
-    symbols = load_source(folder / "online/symbols.py").generate(header)
-    (tmp_path / "symbols.c").write_text(symbols, encoding="utf-8")
+    for name, content in load_source(folder / "online/symbols.py").generate(header).items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    options += ["-include", tmp_path / "functions.h"]
     words = ["gcc", "-r", "-nostdlib", *options, "-o", tmp_path / "both.o", tmp_path / "symbols.c"]
     done = subprocess.run([*words, folder / "online/objects/errors.c"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

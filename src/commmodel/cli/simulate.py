@@ -30,6 +30,7 @@ from commmodel.cli.parsers import (
     parent,
     print_json,
     show,
+    size,
     tell,
     typed,
     warn_of,
@@ -233,6 +234,14 @@ def _add_speed(options: Any) -> None:
     options.add_argument("--speed", metavar="RATE", type=flop_rate, help="flop/s of a core (default: the platform's)")
 
 
+def _add_eager(options: Any) -> None:
+    options.add_argument(
+        "--eager", metavar="SIZE", type=size,
+        help="largest message whose send ends before its receive; 0: none, so that a program that relies on buffers is "
+        "a deadlock (default: the model's)",
+    )  # fmt: skip
+
+
 def _add_application(works: Any, name: str) -> None:
     kernel = _add(works, name, f"messages and computation of NAS benchmark {name.upper()}",
                   f"{name} -p 16 --class S", _programs())  # fmt: skip
@@ -252,6 +261,7 @@ def _add_replay(works: Any, name: str) -> None:
         help="folder of a recording; traces of SimGrid (time-independent), liballprof, Chakra or OTF2: file that lists "
         "them, folder, or a merged trace",
     )
+    _add_eager(replay)
     replay.add_argument(
         "--faster", metavar="FACTOR", type=number,
         help="how many times faster cores are than those of a recording or of traces in seconds (default: 1)",
@@ -269,6 +279,7 @@ def _add_run(works: Any, name: str) -> None:
         help="time of computation: measured, as long as it takes here; 0; or the folder of a recording of the same "
         "program (default: %(default)s)",
     )  # fmt: skip
+    _add_eager(running)
     running.add_argument(
         "--faster", metavar="FACTOR", type=number, default=1.0,
         help="how many times faster cores are than those of this machine or of the recording (default: 1)",
@@ -348,8 +359,9 @@ def _place(arguments: argparse.Namespace, where: str) -> Any:
     from commmodel.simulate import scenario
 
     return scenario.place(
-        where, arguments.parameters, path=arguments.path, model=arguments.model, load_machine=known_machine
-    )
+        where, arguments.parameters, path=arguments.path, model=arguments.model, load_machine=known_machine,
+        **_typed_options(arguments, {"eager"}),
+    )  # fmt: skip
 
 
 def _predicted(arguments: argparse.Namespace, where: str, scale: Any) -> Any:

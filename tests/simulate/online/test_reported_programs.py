@@ -1,5 +1,7 @@
 """Programs that ran otherwise under mpiexec: the smallest case of each kind."""
 
+import sys
+
 import pytest
 from support.simulated_runs import simulable_program, simulate, simulate_script
 
@@ -250,3 +252,58 @@ def test_calls_after_finalize_are_refused(tmp_path, call):
     done = run_c(tmp_path, f"MPI_Finalize();\n{call};")
     assert done.returncode == 1
     assert "after MPI_Finalize" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("MPI_Allreduce(values, values, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD)", "in MPI_Allreduce: invalid buffer"),
+        ("MPI_Reduce(values, other, 1, MPI_INT, MPI_REPLACE, 0, MPI_COMM_WORLD)", "in MPI_Reduce: invalid reduction"),
+        ("MPI_Comm_rank(MPI_COMM_WORLD, NULL)", "in MPI_Comm_rank: invalid argument: rank is a null pointer"),
+        ("MPI_Type_size(MPI_INT, NULL)", "in MPI_Type_size: invalid argument: size is a null pointer"),
+        (
+            "rank ? MPI_Recv(values, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE) : "
+            "MPI_Send(values, 4, MPI_INT, 1, 3, MPI_COMM_WORLD)",
+            "in MPI_Recv: message truncated: 16 bytes from rank 0 with tag 3, room for 4, program.c:",
+        ),
+        (
+            "for (MPI_Comm copy;;) MPI_Comm_dup(MPI_COMM_WORLD, &copy)",
+            "in MPI_Comm_dup: other MPI error: more than 2046 communicators and windows at once",
+        ),
+    ],
+)
+def test_wrong_calls_are_named_with_what_is_wrong(tmp_path, call, words):
+    done = run_c(tmp_path, f"int values[4] = {{0}}, other[4];\n{call};\nMPI_Finalize();")
+    assert done.returncode not in (0, 139)
+    assert words in done.stderr.splitlines()[-1]
+
+
+def test_errors_are_returned_where_the_program_wants_that(tmp_path):
+    done = run_c(tmp_path, """
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    printf("codes %d %d\\n", MPI_Comm_size(MPI_COMM_WORLD, NULL) == MPI_ERR_ARG,
+           MPI_Allreduce(&rank, &rank, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_ERR_BUFFER);
+    MPI_Finalize();""", processes=1)  # fmt: skip
+    assert "codes 1 1\n" in done.stdout, done.stderr
+
+
+RING = """
+import sys
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+comm.send(bytes(int(sys.argv[1])), dest=(comm.rank + 1) % comm.size)
+comm.recv(source=(comm.rank - 1) % comm.size)
+"""
+
+
+def test_a_program_that_relies_on_buffers_is_a_deadlock_without_them(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(RING)
+    program = ["--", sys.executable, str(script)]
+    assert simulate(*program, "10").returncode == 0
+    done = simulate("--eager", "0", *program, "10")
+    assert done.returncode == 2
+    assert "rank 2 waits in MPI_Send until rank 0 receives" in done.stderr
+    assert "script.py:5" in done.stderr
+    assert simulate("--eager", "1KiB", *program, "10").returncode == 0
+    assert simulate("--eager", "1KiB", *program, "2000").returncode == 2

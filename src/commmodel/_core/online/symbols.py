@@ -1,7 +1,9 @@
 """Generate all symbols of an MPI library from mpi.h, so that any program can be linked with ours.
 
-Functions are weak: what is written by hand replaces it. A function whose form with large counts exists calls that one;
-the others name themselves and end the simulation. Main entry: `generate`, for setup.py; imports nothing of commmodel.
+A function that a program calls notes its name, refuses null pointers and calls what does the work, which has the name
+with a prefix wherever it is written: a header renames it. That is weak here: what is written by hand replaces it. A
+function whose form with large counts exists calls that one; the others name themselves and end the simulation. Main
+entry: `generate`, for setup.py; imports nothing of commmodel.
 """
 
 import re
@@ -29,6 +31,15 @@ _SAME = {
     "MPI_Type_struct": "MPI_Type_create_struct",
 }  # fmt: skip
 """Other names of functions with the same arguments, most of which MPI-3 has removed."""
+
+
+_PREFIX = "simulated_"
+_NULLABLE = {"argc", "argv", "provided", "value", "pset_name", "array_of_errcodes", "errcodes"}
+"""Parameters that may be null pointers."""
+_POINTERS = {("MPI_Alloc_mem", "baseptr"), ("MPI_Win_allocate", "baseptr"), ("MPI_Win_allocate_shared", "baseptr"),
+             ("MPI_Comm_get_attr", "attribute_val"), ("MPI_Type_get_attr", "attribute_val"),
+             ("MPI_Win_get_attr", "attribute_val")}  # fmt: skip
+"""Function and parameter to which it writes, among those without a type."""
 
 
 @dataclass(frozen=True)
@@ -118,19 +129,40 @@ def _collective(function: Declaration, listed: dict[str, Declaration]) -> str | 
     return f"    struct arguments arguments = {{{', '.join(fields)}}};\n    return {begin}(&arguments{rest});\n"
 
 
-def generate(header: str) -> str:
-    """Return the C source of all symbols."""
+def generate(header: str) -> dict[str, str]:
+    """Return the C source of all symbols, and the header that renames functions in all sources; file -> content."""
     listed = functions(header)
-    lines = [
-        f'#include "online/{name}.h"' for name in ("collectives/collectives", "runtime/calls", "world/small_counts")
-    ]
-    lines += [f"#undef {name}\n#undef P{name}" for name in listed]  # some are macros too
+    renamed = [function for function in listed.values() if not _CONVERSION.fullmatch(function.name)]
+    names = ["#pragma once", "#define _GNU_SOURCE", "#include <mpi.h>"]
+    names += [f"{function.declaration(_PREFIX + function.name)};" for function in renamed]
+    names += [f"#undef {function.name}\n#define {function.name} {_PREFIX}{function.name}" for function in renamed]
+    rooms = ("collectives/collectives", "objects/errors", "runtime/calls", "world/small_counts")
+    lines = [f'#include "online/{name}.h"' for name in rooms]
+    lines += [f"#undef {name}" for name in listed if _CONVERSION.fullmatch(name)]  # some are macros too
     for function in listed.values():
         lines.append(f"WEAK {function.declaration(function.name)} {{\n{_body(function, listed)}}}\n")
+    lines += [f"#undef {name}\n#undef P{name}" for name in listed]
+    for function in renamed:
+        work = f"{_refusals(function)}    return {function.call(_PREFIX + function.name)};\n"
+        lines.append(f"EXPORT {function.declaration(function.name)} {{\n{work}}}\n")
     for function in listed.values():
         name = f"P{function.name}"
         lines.append(f"EXPORT {function.declaration(name)} {{\n    return {function.call(function.name)};\n}}\n")
-    return "\n".join(lines)
+    return {"symbols.c": "\n".join(lines), "functions.h": "\n".join([*names, ""])}
+
+
+def _refusals(function: Declaration) -> str:
+    """Return the statements that note a function's name and refuse null pointers."""
+    if function.result != "int" or function.name.startswith(("MPI_T_", "MPIX_", "MPI_File_")):
+        return ""
+    lines = [f'    program_call = "{function.name.removesuffix("_c")}";']
+    comm = next((item.name for item in function.parameters if item.type == "MPI_Comm"), "MPI_COMM_WORLD")
+    for item in function.parameters:
+        is_written = item.type.endswith("*") and not item.array and "function" not in item.type
+        is_untyped = item.base == "void" and (function.name.removesuffix("_c"), item.name) not in _POINTERS
+        if is_written and not is_untyped and item.name not in _NULLABLE:
+            lines.append(f'    if ({item.name} == NULL) return refuse_null({comm}, "{item.name}");')
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _body(function: Declaration, listed: dict[str, Declaration]) -> str:

@@ -103,6 +103,9 @@ class LiveProgram:
         if words.endswith(" is not simulated yet"):
             site = self._last_call(rank)[1]
             return f"{words}: rank {rank} calls it{f' at {site}' if site else ''}"
+        if ": fatal error in " in words:
+            site = self._last_call(rank)[1]
+            return f"{words}, {site}" if site else words
         match = _DIFFERENCE.fullmatch(words)
         if match is None:
             return words

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from commmodel import machine as machines
-from commmodel.arguments import rank_count
+from commmodel.arguments import finite, rank_count
 from commmodel.choices import ProgramModel, ScheduleModel
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, choice_of, nearest
@@ -50,6 +50,8 @@ class Place:
     """The model that is asked for; `default_model` holds where there is none."""
     is_smpi: bool = False
     """Whether SMPI's model holds by default."""
+    eager: float | None = None
+    """Bytes of the largest message whose send ends without its receive; by default the model's."""
 
     @property
     def cores(self) -> int | None:
@@ -91,6 +93,7 @@ def place(
     *,
     path: str | None = None,
     model: ProgramModel | ScheduleModel | None = None,
+    eager: float | None = None,
     load_machine: Callable[[str], Machine] = machines.load,
 ) -> Place:
     """Return where to simulate.
@@ -106,6 +109,9 @@ def place(
         Path of the machine whose parameters are taken.
     model : str, optional
         Model in place of the default one.
+    eager : float, optional
+        Bytes of the largest message whose send ends before its receive, 0 for none: shows whether a program relies on
+        buffers. By default as the model says; delay models have parameter ``S``.
     load_machine : callable
         How a machine is read; the command line's also fits ``results.jsonl``.
 
@@ -124,8 +130,8 @@ def place(
     64
     """
     if isinstance(where, Place):
-        if not parameters is path is model is None:
-            raise InputError("parameters, path and model are of the Place already: leave them out beside it")
+        if not parameters is path is model is eager is None:
+            raise InputError("parameters, path, model and eager are of the Place already: leave them out beside it")
         return where
     if isinstance(where, os.PathLike):
         where = os.fspath(where)
@@ -140,7 +146,9 @@ def place(
         parsed = _with_parameters(where, parameters, model, load_machine)
     if path is not None and parsed.machine is None:
         raise InputError("`path` goes with a machine, and there is none: leave it out, or name one with `parameters`")
-    return replace(parsed, path=path, model=model)
+    if eager is not None:
+        finite("eager", eager, 0)
+    return replace(parsed, path=path, model=model, eager=eager)
 
 
 def _with_parameters(

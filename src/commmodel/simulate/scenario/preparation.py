@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -199,7 +200,7 @@ def prepare(
         return _schedule(name or "loggops", place, workload, workload.schedule, rules)
     name = name or place.default_model
     choice("model", name, ProgramModel)
-    messages, count, shared = _messages(name, place), workload.processes, name in FLOW_MODELS
+    messages, count, shared = _with_limit(_messages(name, place), place.eager), workload.processes, name in FLOW_MODELS
     platform = _platform(name, place, count, hosts, mapping) if shared else place.platform
     if platform is not None:
         platform = scale.platform(platform)
@@ -256,6 +257,16 @@ def _messages(model: Any, place: Place) -> Network | DelayModel:
         return fluid()
     measured = from_machine.network(place.machine, place.path)
     return measured if model == "hybrid" else fluid(measured.detached_limit, measured.eager_limit)
+
+
+def _with_limit(messages: Network | DelayModel, eager: float | None) -> Network | DelayModel:
+    """Return a model whose sends of more than so many bytes end with their receives."""
+    if eager is None:
+        return messages
+    if isinstance(messages, DelayModel):
+        raise refuse("eager", eager, "a limit of networks' models: of loggps it is the parameter S, others have none")
+    limit = eager if eager > 0 else -1.0  # of empty messages, too
+    return msgspec.structs.replace(messages, eager_limit=limit, detached_limit=limit, leaves_unexpected=False)
 
 
 def _platform(model: str, place: Place, processes: int, hosts: int | None, mapping: Ranks | None) -> Platform:

@@ -159,7 +159,10 @@ static void read_segment(struct reader *reader, int peer, MPI_Count segment, str
     MPI_Count bytes;
     const char *data = data_of(part, part->segments == 1 ? 0 : segment, &bytes);
     const MPI_Count room = volume(block.count, block.type);
-    if (bytes > room) reader->error = MPI_ERR_TRUNCATE;
+    if (bytes > room) {
+        reader->error = MPI_ERR_TRUNCATE;
+        explain_error(": %lld bytes from rank %d, room for %lld", (long long)bytes, peer, (long long)room);
+    }
     unpack(block.at, block.count, block.type, data, bytes < room ? bytes : room);
 }
 

@@ -15,7 +15,7 @@ uint64_t *result_of(uint64_t call);   // place of what all get, 0 until one has 
 void await_all_parts(uint64_t call);  // or the simulator's turn
 void leave_call(uint64_t call);
 void make_numbers(uint64_t call, int count, int numbers[2]);
-int new_context(int ranks);
+int new_context(int ranks);  // NONE where too many are in use
 int position_of(const struct communicator *communicator, int peer, bool is_remote);
 uint64_t new_call(int operation, int sent_count, int received_count);  // all else is 0
 struct online_call *call_at(uint64_t call);

@@ -19,6 +19,11 @@ static MPI_Comm build_communicator(struct communicator *parent, struct group *gr
     return communicator->handle;
 }
 
+static int fail_as_too_many(struct communicator *communicator) {
+    explain_error(": more than %d communicators and windows at once", ONLINE_CONTEXTS - 2);
+    return fail(communicator, MPI_ERR_OTHER);
+}
+
 static void all_of(struct communicator *communicator, const char *name, int numbers[2], int count) {
     const int size = size_of(communicator) + (communicator->remote ? communicator->remote->size : 0);
     int contribution = 0, *contributions = allocate(sizeof(int) * (size_t)size);
@@ -47,12 +52,11 @@ static int duplicate(const char *name, MPI_Comm comm, MPI_Info info, bool has_in
     COMMUNICATOR_OR_FAIL(communicator, comm);
     int numbers[2];
     request == NULL ? all_of(communicator, name, numbers, 1) : request_numbers(name, comm, request, numbers);
+    *newcomm = MPI_COMM_NULL;
+    if (numbers[0] == NONE) return fail_as_too_many(communicator);
     struct attribute *attributes = NULL;
     const int error = copy_attributes(comm, communicator->attributes, &attributes);
-    if (error != MPI_SUCCESS) {
-        *newcomm = MPI_COMM_NULL;
-        return fail(communicator, error);
-    }
+    if (error != MPI_SUCCESS) return fail(communicator, error);
     *newcomm =
         build_communicator(communicator, keep_group(communicator->group),
                            communicator->remote ? keep_group(communicator->remote) : NULL, numbers[0], numbers[1]);
@@ -112,6 +116,10 @@ static int split(const char *name, struct communicator *communicator, int color,
     int numbers[2];
     gather_all(communicator, name, &contribution, sizeof contribution, contributions, numbers, size);
     *newcomm = MPI_COMM_NULL;
+    if (numbers[0] == NONE) {
+        free(contributions);
+        return fail_as_too_many(communicator);
+    }
     struct group *group = NULL, *remote_group = NULL;
     if (color != MPI_UNDEFINED) {
         group = members_of_color(contributions, size, color, side, communicator->group);
@@ -242,6 +250,7 @@ static int of_group(const char *call, struct communicator *parent, struct group 
     int numbers[2];
     all_of(members, call, numbers, 0);
     drop_communicator(members);
+    if (numbers[0] == NONE) return fail_as_too_many(parent);
     *newcomm = build_communicator(parent, keep_group(group), NULL, numbers[0], communicator_number);
     return MPI_SUCCESS;
 }
@@ -291,6 +300,11 @@ EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm 
         }
     }
     MPI_Bcast(heading, 3, MPI_INT, local_leader, local_comm);
+    *newintercomm = MPI_COMM_NULL;
+    if (heading[1] == NONE) {
+        free(contributions);
+        return fail_as_too_many(local);
+    }
     remote = new_group(heading[0]);
     if (contributions != NULL) memcpy(remote->ranks, contributions, sizeof(int) * (size_t)heading[0]);
     free(contributions);
@@ -312,7 +326,8 @@ EXPORT int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_lea
     if (leads && (remote_leader < 0 || remote_leader >= remote->size)) return fail_world(MPI_ERR_RANK);
     MPI_Comm side, leaders = MPI_COMM_NULL;
     int other = 0;
-    of_group(call, parent, local, stringtag, OF_SIDE, &side);
+    int error = of_group(call, parent, local, stringtag, OF_SIDE, &side);
+    if (error != MPI_SUCCESS) return error;
     if (leads) {
         struct group *pair = new_group(2);
         const int peer = remote->ranks[remote_leader];
@@ -322,9 +337,10 @@ EXPORT int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_lea
         of_group(call, parent, pair, stringtag, OF_LEADERS, &leaders);
         drop_group(pair);
     }
-    MPI_Intercomm_create(side, local_leader, leaders, other, 0, newintercomm);
+    error = MPI_Intercomm_create(side, local_leader, leaders, other, 0, newintercomm);
     MPI_Comm_free(&side);
     if (leads) MPI_Comm_free(&leaders);
+    if (error != MPI_SUCCESS) return error;
     communicator_of(*newintercomm)->info = copy_hints(info);
     return MPI_Comm_set_errhandler(*newintercomm, errhandler);
 }
@@ -335,6 +351,10 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
     const int sizes[] = {size_of(communicator), communicator->remote->size}, size = sizes[0] + sizes[1];
     int *contributions = allocate(sizeof(int) * (size_t)size), numbers[2];
     gather_all(communicator, "MPI_Intercomm_merge", &high, sizeof high, contributions, numbers, 1);
+    if (numbers[0] == NONE) {
+        free(contributions);
+        return fail_as_too_many(communicator);
+    }
     const bool other_high = contributions[position_of(communicator, 0, true)] != 0, is_high = high != 0;
     const bool is_first =
         is_high != other_high ? !is_high : communicator->group->ranks[0] < communicator->remote->ranks[0];

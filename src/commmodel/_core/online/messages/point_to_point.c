@@ -124,6 +124,10 @@ int take_data(struct request *request, MPI_Status *status) {
     const MPI_Count room = volume(request->count, request->type);
     const MPI_Count bytes = message->bytes < room ? message->bytes : room;
     const int error = message->bytes > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+    if (error != MPI_SUCCESS)
+        explain_error(": %lld bytes from rank %d with tag %d, room for %lld", (long long)message->bytes,
+                      rank_in(peers(request->communicator), message->source),
+                      message->tag < 0 ? request->program_tag : message->tag & LARGEST_TAG, (long long)room);
     unpack(request->buffer, request->count, request->type, message->data, bytes);
     tell_bytes(request, bytes, status);
     online_free(world, request->message);

@@ -1,9 +1,12 @@
 // Errors and their handlers.
 #include "online/objects/errors.h"
 
+#include <stdarg.h>
+
 #include "online/objects/communicators.h"
 #include "online/objects/families.h"
 #include "online/runtime/allocation.h"
+#include "online/runtime/call_sites.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/turns.h"
 
@@ -223,15 +226,28 @@ EXPORT int MPI_Errhandler_free(MPI_Errhandler *handler) {
     return MPI_SUCCESS;
 }
 
+static char explanation[128];  // of the next error
+
+void explain_error(const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    vsnprintf(explanation, sizeof explanation, format, list);
+    va_end(list);
+}
+
+static _Noreturn void end_with(int error) {
+    char words[MPI_MAX_ERROR_STRING];
+    int length;
+    MPI_Error_string(error, words, &length);
+    this_rank->call_site = call_site(program_call);
+    abort_all(error ? error : 1, "rank %d: fatal error in %s: %s%s", my_rank, program_call, words, explanation);
+}
+
 static int call(void *object, MPI_Errhandler handler, int error) {
+    struct errhandler *const errhandler = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
+    if (handler != MPI_ERRORS_RETURN && errhandler == NULL) end_with(error);
+    explanation[0] = 0;
     if (handler == MPI_ERRORS_RETURN) return error;
-    struct errhandler *errhandler = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
-    if (errhandler == NULL) {
-        char words[MPI_MAX_ERROR_STRING];
-        int length;
-        MPI_Error_string(error, words, &length);
-        abort_all(error ? error : 1, "rank %d: fatal error in %s: %s", my_rank, call_name, words);
-    }
     if (errhandler->function_with_state != NULL)
         errhandler->function_with_state(*(const int *)object, error, errhandler->state);
     else if (errhandler->file_function_with_state != NULL)
@@ -251,8 +267,14 @@ int fail(struct communicator *communicator, int error) {
 
 int fail_world(int error) {
     struct communicator *communicator = communicator_of(MPI_COMM_WORLD);
-    if (communicator == NULL) abort_all(1, is_attached() ? "a call of MPI after MPI_Finalize" : "commmodel: a call of MPI before MPI_Init");
+    if (communicator == NULL)
+        abort_all(1, is_attached() ? "a call of MPI after MPI_Finalize" : "commmodel: a call of MPI before MPI_Init");
     return fail(communicator, error);
+}
+
+int refuse_null(MPI_Comm comm, const char *argument) {
+    explain_error(": %s is a null pointer", argument);
+    return fail(communicator_of(comm), MPI_ERR_ARG);
 }
 
 ERRHANDLER_FUNCTIONS(Comm, MPI_Comm, communicator, communicator_of, fail_world(MPI_ERR_COMM))

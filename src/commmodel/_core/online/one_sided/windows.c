@@ -97,12 +97,13 @@ static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Ain
     gather_all(parent, call, &exposure, sizeof exposure, exposures, numbers, 1);
     bool has_one_host = true;
     for (int i = 0; i < count; i++) has_one_host &= exposures[i].host == exposure.host;
-    if (flavor == MPI_WIN_FLAVOR_SHARED && !has_one_host) {
-        world->contexts[numbers[0]]--;
+    const bool is_split = flavor == MPI_WIN_FLAVOR_SHARED && !has_one_host;
+    if (is_split || numbers[0] == NONE) {
+        if (numbers[0] != NONE) world->contexts[numbers[0]]--;
         free(exposures);
         free(window);
         leave();
-        return fail(parent, MPI_ERR_RMA_SHARED);
+        return fail(parent, is_split ? MPI_ERR_RMA_SHARED : MPI_ERR_OTHER);
     }
     window->communicator = new_communicator(keep_group(parent->group), NULL, numbers[0], numbers[1]);
     window->communicator->handle = new_handle(COMMUNICATOR, window->communicator);

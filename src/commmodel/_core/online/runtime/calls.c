@@ -7,6 +7,7 @@
 #include "online/runtime/threads.h"
 
 const char *call_name = "MPI";
+_Thread_local const char *program_call = "MPI";
 static uint64_t site;            // of the call that the program is in
 static _Thread_local int depth;  // of calls within calls
 

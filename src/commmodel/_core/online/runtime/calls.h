@@ -3,7 +3,8 @@
 
 #include "online/online.h"
 
-extern const char *call_name;  // current or last MPI function
+extern const char *call_name;                   // current or last MPI function that takes simulated time
+extern _Thread_local const char *program_call;  // last one that the program has called
 
 void enter(const char *name);  // at the beginning of each call that takes simulated time
 void leave(void);

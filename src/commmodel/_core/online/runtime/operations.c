@@ -10,8 +10,8 @@ uint64_t action_count;
 
 static uint64_t batch;  // that operations go into, 0: into the ring
 static int last_name;
-static double pause_seconds;  // after the next poll that finds nothing
-static double polled_seconds;  // by polls alone that have found nothing
+static double pause_seconds;               // after the next poll that finds nothing
+static double polled_seconds;              // by polls alone that have found nothing
 static const double LONGEST_POLL = 100.0;  // then the next poll waits for an event, however long that takes
 
 static void put_in_ring(struct online_operation operation) {

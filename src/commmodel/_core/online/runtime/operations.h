@@ -20,5 +20,5 @@ void wait_for_batch(uint64_t batch);
 void progress(void);     // start pending batches beside the own operations
 void before_poll(void);  // before a poll (MPI_Test, MPI_Iprobe)
 void after_poll(bool is_found);
-void note_clock(void);  // the rank asks for the time: what it does may end with that
+void note_clock(void);                                   // the rank asks for the time: what it does may end with that
 void ask_done(int count, const int *names, bool *done);  // which requests are complete now

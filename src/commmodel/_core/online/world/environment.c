@@ -43,13 +43,15 @@ void prepare_library(void) {
 
 void end_without_world(void) { is_over = !is_initialized; }
 
-// At the end of the process; an interpreter that ends without `exit` calls it.
-EXPORT __attribute__((destructor)) void commmodel_end_sessions(void) {
+// An interpreter that ends without `exit` calls it.
+EXPORT void commmodel_end_sessions(void) {
     if (!is_over || is_copy()) return;
     is_over = false;
     come_inside();
     finish();
 }
+
+__attribute__((destructor)) static void end_with_process(void) { commmodel_end_sessions(); }
 
 EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     (void)argc;
