@@ -29,7 +29,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-DIRECTORIES = "pt2pt,coll,comm,group,datatype,topo,attr,info,errhan,rma"
+DIRECTORIES = (
+    "pt2pt,coll,comm,group,datatype,topo,attr,info,errhan,rma,init,part,session,"
+    "threads/comm,threads/init,threads/part,threads/pt2pt,threads/rma,"
+    "errors/attr,errors/coll,errors/comm,errors/datatype,errors/group,errors/pt2pt,errors/rma,errors/session,errors/topo"
+)
 FORTRAN_DIRECTORIES = ",".join(
     f"{language}/{directory}"
     for language, directories in (

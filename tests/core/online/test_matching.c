@@ -40,7 +40,7 @@ static struct request *receive(int source, int tag) {
 
 static const char *text_of(struct request *request) {
     play(1);
-    return has_message(request) ? ((struct message *)online_at(world, request->message))->data : "";
+    return has_message(request) ? ((struct online_message *)online_at(world, request->message))->data : "";
 }
 
 int main(void) {

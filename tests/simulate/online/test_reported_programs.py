@@ -307,3 +307,23 @@ def test_a_program_that_relies_on_buffers_is_a_deadlock_without_them(tmp_path):
     assert "script.py:5" in done.stderr
     assert simulate("--eager", "1KiB", *program, "10").returncode == 0
     assert simulate("--eager", "1KiB", *program, "2000").returncode == 2
+
+
+FORGETTING = """
+from mpi4py import MPI
+import numpy as np
+comm = MPI.COMM_WORLD
+left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
+kept = [comm.Irecv(np.zeros(1), left), comm.Isend(np.ones(1), right)]
+comm.Isend(np.ones(2), right, tag=7).Wait()
+"""
+
+
+def test_what_is_never_received_or_completed_is_named(tmp_path):
+    done = simulate_script(tmp_path, FORGETTING, processes=2)
+    assert done.returncode == 0
+    notes = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
+    (received,) = [line for line in notes if "never received:" in line]
+    assert "16 bytes with tag 7 from rank 1 to rank 0 (MPI_Isend, script.py:7)" in received
+    (completed,) = [line for line in notes if "never completed" in line]
+    assert "rank 0's of MPI_Irecv, script.py:6; rank 0's of MPI_Isend, script.py:6" in completed

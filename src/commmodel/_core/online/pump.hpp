@@ -141,6 +141,40 @@ class Pump final : public Live {
         return text ? static_cast<const char *>(online_at(world_, text)) : nullptr;
     }
 
+    // Messages of the program that no receive has got, as far as room is there; returns how many there are.
+    int64_t unreceived(int32_t rank, const online_message **listed, int32_t room) const {
+        int64_t count = 0;
+        for (const uint64_t bucket : world_->rank[rank].buckets) {
+            const online_channel *channel;
+            for (uint64_t at = bucket; at != 0; at = channel->next) {
+                channel = static_cast<const online_channel *>(online_at(world_, at));
+                if (channel->of_receives || channel->tag < 0) continue;
+                int32_t matched = matches_of(rank, channel->source, channel->tag);
+                const online_message *message;
+                for (uint64_t item = channel->first; item != 0; item = message->next) {
+                    message = static_cast<const online_message *>(online_at(world_, item));
+                    if (matched-- > 0) continue;
+                    if (count < room) listed[count] = message;
+                    ++count;
+                }
+            }
+        }
+        return count;
+    }
+
+    // How many messages of a source and a tag receives have got of which the rank does not know yet.
+    int32_t matches_of(int32_t rank, int32_t source, int32_t tag) const {
+        const online_rank &shared = world_->rank[rank];
+        const auto *const reports = static_cast<const online_report *>(online_at(world_, shared.reports));
+        return static_cast<int32_t>(
+            std::count_if(reports, reports + shared.report_count,
+                          [&](const online_report &report) { return report.source == source && report.tag == tag; }));
+    }
+
+    const char *text(uint64_t offset) const {
+        return offset ? static_cast<const char *>(online_at(world_, offset)) : nullptr;
+    }
+
   private:
     struct Cursor {  // where the engine is in what a rank, or a strand of it, has to do
         explicit Cursor(int32_t number, uint64_t operations = 0, uint64_t site = 0)

@@ -20,6 +20,9 @@ cdef extern from "online/pump.hpp" nogil:
     cdef int ONLINE_FINALIZED
     cdef int ONLINE_NAME
     cdef int ONLINE_DEFINITION
+    cdef enum:
+        ONLINE_LISTED
+        LARGEST_TAG "commmodel::LARGEST_TAG"
 
     cdef struct _Collective "online_call":
         int32_t operation, root, communicator, operator_kind
@@ -41,6 +44,15 @@ cdef extern from "online/pump.hpp" nogil:
         uint64_t recorded, memory, call_site
         char host[128]
 
+    cdef struct online_message:
+        int64_t bytes
+        int32_t source, tag
+        uint64_t call_site
+
+    cdef struct online_open_request:
+        int32_t rank
+        uint64_t call_site
+
     cdef struct online_world:
         double compute_factor
         online_rank *rank
@@ -48,6 +60,8 @@ cdef extern from "online/pump.hpp" nogil:
         int32_t recorded_name_count, threads, blas
         char clock[256]
         char error[256]
+        int64_t open_request_count
+        online_open_request *open_requests
 
 cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
     cdef struct _Calls "commmodel::Pump::Calls":
@@ -66,6 +80,8 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         void *allocate(uint64_t size, uint64_t &offset) except +
         const char *call_site(int32_t rank, int32_t step)
         const char *last_call_site(int32_t rank)
+        int64_t unreceived(int32_t rank, const online_message **listed, int32_t room)
+        const char *text(uint64_t offset)
 
 
 cdef cpp_bool _start(void *context, int32_t rank) noexcept with gil:
@@ -254,6 +270,36 @@ cdef class Pump:
         cdef online_world *world = &self._pump.world()
         clock = world.clock.decode("utf-8", "replace")
         return clock.split("\n") if clock else [], bool(world.threads), bool(world.blas)
+
+    def unreceived(self, int rank):
+        """Return what a rank has not received.
+
+        Returns
+        -------
+        int
+            Number of messages.
+        list of (int, int, int, list of str)
+            Source, tag, bytes and call site, as of `call_site`, of the first ones.
+        """
+        cdef const online_message *listed[ONLINE_LISTED]
+        cdef int64_t count = self._pump.unreceived(rank, listed, ONLINE_LISTED), i
+        return count, [
+            (listed[i].source, listed[i].tag & LARGEST_TAG, listed[i].bytes, self._words(listed[i].call_site))
+            for i in range(min(count, ONLINE_LISTED))
+        ]
+
+    def open_requests(self):
+        """Return the number of requests that ranks have not completed, and rank and call site of the first ones."""
+        cdef online_world *world = &self._pump.world()
+        cdef int64_t count = world.open_request_count, i
+        return count, [
+            (world.open_requests[i].rank, self._words(world.open_requests[i].call_site))
+            for i in range(min(count, ONLINE_LISTED))
+        ]
+
+    cdef list _words(self, uint64_t site):
+        cdef const char *text = self._pump.text(site)
+        return [] if text == NULL else text.decode("utf-8", "replace").split("\n")
 
     def call_site(self, int rank, int step):
         """Return where in the program an operation comes from.

@@ -18,6 +18,8 @@ from commmodel.sites import Site, resolve
 
 _DIFFERENCE = re.compile(r"rank (\d+) calls \w+ where rank (\d+) does not")
 """What a rank says whose collective is not that of the ranks before it."""
+_MOST_NAMED = 4
+"""Messages or requests in a note."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,32 @@ class LiveProgram:
             self.notes.append("ranks have started threads: only what calls MPI is timed")
         if blas and self._running is not None and self._running.has_one_thread:
             self.notes.append("BLAS and OpenMP had one thread in each rank: set OMP_NUM_THREADS to have more")
+        self._note_what_is_left()
+
+    def _note_what_is_left(self) -> None:
+        """Write down messages that were never received, and requests that were never completed."""
+        if self._pump is None:
+            return
+        total, lines = 0, []
+        for rank in range(self._processes):
+            count, messages = self._pump.unreceived(rank)
+            total += count
+            for source, tag, size, words in messages[: _MOST_NAMED - len(lines)]:
+                message = f"{size} bytes with tag {tag} from rank {source} to rank {rank}"
+                lines.append(f"{message} ({self._called(words)})")
+        self._note_some("never received", lines, total)
+        total, requests = self._pump.open_requests()
+        lines = [f"rank {rank}'s of {self._called(words)}" for rank, words in requests[:_MOST_NAMED]]
+        self._note_some("requests never completed by a wait, a test or MPI_Request_free", lines, total)
+
+    def _note_some(self, what: str, lines: Sequence[str], total: int) -> None:
+        if lines:
+            more = f"; and {total - len(lines)} more" if total > len(lines) else ""
+            self.notes.append(f"{what}: {'; '.join(lines)}{more}")
+
+    def _called(self, words: Sequence[str]) -> str:
+        name, site = self._resolved(words) if words else ("MPI", "")
+        return f"{name}, {site}" if site else name
 
     def close(self) -> None:
         """End all processes and give back the memory."""

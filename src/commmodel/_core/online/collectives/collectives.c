@@ -328,6 +328,12 @@ static uint64_t describe_call(const struct collective *collective) {
 
 static int call_beside_threads(const struct arguments *arguments);
 
+static bool is_any(const MPI_Count *counts, int size) {
+    for (int i = 0; i < size; i++)
+        if (counts[i] > 0) return true;
+    return false;
+}
+
 // Whether what a rank gives lies where it gets the same.
 static bool is_aliased(const struct arguments *arguments, const struct communicator *communicator) {
     if (communicator->remote != NULL || arguments->sendbuf == MPI_IN_PLACE || arguments->recvbuf == MPI_IN_PLACE)
@@ -345,6 +351,12 @@ static bool is_aliased(const struct arguments *arguments, const struct communica
         case SCATTERV:
             return is_root && arguments->recvcount > 0 && datatype_of(arguments->sendtype) != NULL &&
                    arguments->recvbuf == sent_block(arguments, communicator->rank).at;
+        case ALLTOALLV:
+        case ALLTOALLW:
+            return arguments->sendbuf == arguments->recvbuf && is_any(arguments->sendcounts, size_of(communicator)) &&
+                   is_any(arguments->recvcounts, size_of(communicator));
+        case REDUCE_SCATTER:
+            return arguments->sendbuf == arguments->recvbuf && is_any(arguments->recvcounts, size_of(communicator));
         case ALLTOALL: return arguments->sendcount > 0 && arguments->sendbuf == arguments->recvbuf;
         case REDUCE:
             if (!is_root) return false;  // fall through
@@ -532,7 +544,8 @@ static int finish(struct request *request, MPI_Status *status) {
     struct collective *collective = request->state;
     if (request->is_shown) return collective->error;
     act_pending(collective);
-    return take_parts(collective);
+    const int error = take_parts(collective);
+    return error == MPI_SUCCESS ? collective->later_error : error;
 }
 
 static void show(struct request *request) {

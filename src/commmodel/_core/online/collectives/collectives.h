@@ -66,8 +66,8 @@ struct collective {
     struct datatype **datatypes;  // until the end, as the program may free them
     size_t datatype_count;
     struct operation *operation;
-    uint64_t batch;  // of operations that have not been waited for
-    int error;
+    uint64_t batch;          // of operations that have not been waited for
+    int error, later_error;  // later: of what makes a communicator meanwhile
 };
 
 struct collective *new_collective(const struct arguments *arguments, bool has_request);

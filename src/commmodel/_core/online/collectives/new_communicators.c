@@ -53,6 +53,10 @@ static int duplicate(const char *name, MPI_Comm comm, MPI_Info info, bool has_in
     int numbers[2];
     request == NULL ? all_of(communicator, name, numbers, 1) : request_numbers(name, comm, request, numbers);
     *newcomm = MPI_COMM_NULL;
+    if (numbers[0] == NONE && request != NULL) {
+        ((struct collective *)request_of(*request)->state)->later_error = MPI_ERR_OTHER;
+        return MPI_SUCCESS;
+    }
     if (numbers[0] == NONE) return fail_as_too_many(communicator);
     struct attribute *attributes = NULL;
     const int error = copy_attributes(comm, communicator->attributes, &attributes);

@@ -80,6 +80,7 @@ EXPORT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int
                            MPI_Comm *newcomm) {
     (void)reorder;
     COMMUNICATOR_OR_FAIL(communicator, comm);
+    *newcomm = MPI_COMM_NULL;
     if (communicator->remote != NULL) return fail(communicator, MPI_ERR_COMM);
     if (ndims < 0) return fail(communicator, MPI_ERR_DIMS);
     int count = 1;

@@ -327,6 +327,8 @@ EXPORT int MPI_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count
     if (type == NULL) return fail_world(MPI_ERR_TYPE);
     if (count < 0) return fail_world(MPI_ERR_COUNT);
     if (!has_type(operation, type)) return fail_world(MPI_ERR_OP);
+    if (inbuf == MPI_IN_PLACE || inoutbuf == MPI_IN_PLACE || (inbuf == inoutbuf && count > 0))
+        return fail_world(MPI_ERR_BUFFER);
     const size_t bytes = (size_t)volume(count, type) + 1;
     char *left = allocate(2 * bytes), *right = left + bytes;
     pack(inbuf, count, type, left);

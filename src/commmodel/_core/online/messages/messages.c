@@ -9,14 +9,9 @@
 #include "online/messages/requests.h"
 #include "online/objects/handles.h"
 #include "online/runtime/allocation.h"
+#include "online/runtime/calls.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/turns.h"
-
-struct channel {
-    uint64_t next, first, last;
-    int32_t source, tag;
-    bool of_receives;
-};
 
 struct receive {
     uint64_t next, message;
@@ -39,7 +34,7 @@ int wide_tag(const struct communicator *communicator, int tag) {
 static uint64_t *find(struct online_rank *rank, int source, int tag) {
     uint64_t *link = &rank->buckets[((unsigned)source * 31u + (unsigned)tag * 7u) % ONLINE_BUCKETS];
     while (*link != 0) {
-        struct channel *channel = online_at(world, *link);
+        struct online_channel *channel = online_at(world, *link);
         if (channel->source == source && channel->tag == tag) break;
         link = &channel->next;
     }
@@ -49,19 +44,20 @@ static uint64_t *find(struct online_rank *rank, int source, int tag) {
 static void append(uint64_t *link, int source, int tag, uint64_t item, bool is_receive) {
     *(uint64_t *)online_at(world, item) = 0;
     if (*link == 0) {
-        const uint64_t offset = allocate_shared(sizeof(struct channel), "a message");
-        *(struct channel *)online_at(world, offset) = (struct channel){0, item, item, source, tag, is_receive};
+        const uint64_t offset = allocate_shared(sizeof(struct online_channel), "a message");
+        *(struct online_channel *)online_at(world, offset) =
+            (struct online_channel){0, item, item, source, tag, is_receive};
         *link = offset;
         return;
     }
-    struct channel *channel = online_at(world, *link);
+    struct online_channel *channel = online_at(world, *link);
     *(uint64_t *)online_at(world, channel->last) = item;
     channel->last = item;
 }
 
 static uint64_t take_first(uint64_t *link) {
     const uint64_t offset = *link;
-    struct channel *channel = online_at(world, offset);
+    struct online_channel *channel = online_at(world, offset);
     const uint64_t item = channel->first;
     channel->first = *(uint64_t *)online_at(world, item);
     if (channel->first == 0) {
@@ -75,12 +71,12 @@ static uint64_t take_first(uint64_t *link) {
 static uint64_t *find_any_tag(int source, int context) {
     uint64_t *first = NULL, least = 0;
     for (int bucket = 0; bucket < ONLINE_BUCKETS; bucket++) {
-        struct channel *channel;
+        struct online_channel *channel;
         for (uint64_t *link = &this_rank->buckets[bucket]; *link != 0; link = &channel->next) {
             channel = online_at(world, *link);
             if (channel->source != source || channel->of_receives || channel->tag < 0) continue;
             if (channel->tag >> TAG_BITS != context) continue;
-            const struct message *message = online_at(world, channel->first);
+            const struct online_message *message = online_at(world, channel->first);
             if (first != NULL && message->number > least) continue;
             first = link;
             least = message->number;
@@ -90,12 +86,12 @@ static uint64_t *find_any_tag(int source, int context) {
 }
 
 static bool holds_receives(const uint64_t *link) {
-    return *link != 0 && ((const struct channel *)online_at(world, *link))->of_receives;
+    return *link != 0 && ((const struct online_channel *)online_at(world, *link))->of_receives;
 }
 
 // A synchronous send may end.
 static void note_receipt(uint64_t offset) {
-    const struct message *message = online_at(world, offset);
+    const struct online_message *message = online_at(world, offset);
     if (message->receipt != 0) *(uint64_t *)online_at(world, message->receipt) = 1;
 }
 
@@ -114,9 +110,10 @@ static uint64_t *channel_for(struct online_rank *receiver, const struct communic
 void post_message(struct communicator *communicator, int dest, int tag, const void *buffer, MPI_Count count,
                   const struct datatype *type, uint64_t receipt) {
     const MPI_Count bytes = volume(count, type);
-    const uint64_t offset = allocate_shared(sizeof(struct message) + (uint64_t)bytes, "a message");
-    struct message *message = online_at_filled(world, offset, (uint64_t)bytes);
-    *message = (struct message){0, bytes, my_rank, wide_tag(communicator, tag), receipt, send_count++};
+    const uint64_t offset = allocate_shared(sizeof(struct online_message) + (uint64_t)bytes, "a message");
+    struct online_message *message = online_at_filled(world, offset, (uint64_t)bytes);
+    *message =
+        (struct online_message){0, bytes, my_rank, wide_tag(communicator, tag), receipt, send_count++, current_site()};
     pack(buffer, count, type, message->data);
     struct online_rank *receiver = &world->rank[world_rank(communicator, dest)];
     uint64_t *const link = channel_for(receiver, communicator, tag);
@@ -132,7 +129,7 @@ void post_message(struct communicator *communicator, int dest, int tag, const vo
 }
 
 uint64_t first_message(int source, int tag) {
-    const struct channel *channel = online_at(world, *find(this_rank, source, tag));
+    const struct online_channel *channel = online_at(world, *find(this_rank, source, tag));
     return (const void *)channel == world || channel->of_receives ? 0 : channel->first;
 }
 
@@ -214,7 +211,7 @@ static uint64_t *channel_of(const struct request *request) {
 
 static void unlink_receive(struct request *request) {
     uint64_t *link = channel_of(request), before = 0;
-    struct channel *channel = online_at(world, *link);
+    struct online_channel *channel = online_at(world, *link);
     for (uint64_t item = channel->first; item != request->receive; item = *(uint64_t *)online_at(world, item))
         before = item;
     if (before == 0) {
@@ -256,8 +253,8 @@ void forget_receive(struct request *request) {
         }
         if (message == 0) return;
         uint64_t *link = channel_of(request);
-        struct channel *channel = online_at(world, *link);
-        const struct message *content = online_at(world, message);
+        struct online_channel *channel = online_at(world, *link);
+        const struct online_message *content = online_at(world, message);
         if (*link == 0) return append(link, content->source, content->tag, message, false);
         *(uint64_t *)online_at(world, message) = channel->first;
         channel->first = message;

@@ -6,15 +6,6 @@
 
 struct request;
 
-struct message {
-    uint64_t next;
-    MPI_Count bytes;
-    int source, tag;   // source: rank of the whole program; tag: with the context
-    uint64_t receipt;  // as of the request
-    uint64_t number;   // among those of its source
-    char data[];
-};
-
 int wide_tag(const struct communicator *communicator, int tag);  // as the simulator knows it
 void post_message(struct communicator *communicator, int dest, int tag, const void *buffer, MPI_Count count,
                   const struct datatype *type, uint64_t receipt);

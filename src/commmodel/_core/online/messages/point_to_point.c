@@ -95,19 +95,19 @@ bool expect_data(struct request *request) {
 }
 
 static void tell_bytes(const struct request *request, MPI_Count bytes, MPI_Status *status) {
-    const struct message *message = online_at(world, request->message);
+    const struct online_message *message = online_at(world, request->message);
     set_status(status, rank_in(peers(request->communicator), message->source),
                message->tag < 0 ? request->program_tag : message->tag & LARGEST_TAG, bytes);
 }
 
 void tell_message(const struct request *request, MPI_Status *status) {
     if (request->message != 0)
-        tell_bytes(request, ((struct message *)online_at(world, request->message))->bytes, status);
+        tell_bytes(request, ((struct online_message *)online_at(world, request->message))->bytes, status);
 }
 
 void show_data(struct request *request) {
     if (request->is_shown || !has_message(request)) return;
-    const struct message *message = online_at(world, request->message);
+    const struct online_message *message = online_at(world, request->message);
     const MPI_Count room = volume(request->count, request->type);
     unpack(request->buffer, request->count, request->type, message->data,
            message->bytes < room ? message->bytes : room);
@@ -120,7 +120,7 @@ int take_data(struct request *request, MPI_Status *status) {
         return MPI_SUCCESS;
     }
     if (!has_message(request)) abort_all(2, "internal error: rank %d completes a receive that has no message", my_rank);
-    const struct message *message = online_at(world, request->message);
+    const struct online_message *message = online_at(world, request->message);
     const MPI_Count room = volume(request->count, request->type);
     const MPI_Count bytes = message->bytes < room ? message->bytes : room;
     const int error = message->bytes > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
@@ -182,6 +182,7 @@ static int new_message(const struct request_kind *kind, const void *buffer, MPI_
     const MPI_Request handle = request->handle;
     *request = arguments;
     request->handle = handle;
+    request->call_site = current_site();
     keep_communicator(request->communicator);
     keep_datatype(request->type);
     *made_request = request;
@@ -393,7 +394,7 @@ static bool find(int *source, int *tag) {
     return this_rank->answer;
 }
 
-static const struct message *message_at(uint64_t offset) { return online_at(world, offset); }
+static const struct online_message *message_at(uint64_t offset) { return online_at(world, offset); }
 
 // The status of a message that is still there.
 static void tell_probed(struct communicator *communicator, int source, int tag, MPI_Status *status) {
@@ -440,7 +441,7 @@ static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_
     }
     receive_now(request);  // a matched probe is the receive
     has_message(request);
-    const struct message *content = message_at(request->message);
+    const struct online_message *content = message_at(request->message);
     set_status(status, rank_in(peers(communicator), content->source), content->tag & LARGEST_TAG, content->bytes);
     *message = new_handle(MESSAGE, request);
     return MPI_SUCCESS;

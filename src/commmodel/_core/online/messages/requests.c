@@ -23,6 +23,7 @@ struct request *new_request(const struct request_kind *kind, struct communicator
     request->kind = kind;
     request->communicator = communicator;
     request->name = NONE;
+    request->call_site = current_site();
     request->handle = new_handle(REQUEST, request);
     return request;
 }
@@ -196,6 +197,18 @@ static void await(int count, const MPI_Request handles[]) {
     for (int i = 0; i < count; i++)
         if (is_active(handles[i])) ready &= begin_wait(request_of(handles[i]));
     if (!ready) yield();
+}
+
+void note_open_requests(void) {
+    struct request *request;
+    for (int index = 0; (request = next_object(REQUEST, &index)) != NULL;)
+        for (int i = 0; i < request->part_count; i++) request->parts[i]->is_active = false;
+    for (int index = 0; (request = next_object(REQUEST, &index)) != NULL;) {
+        if (!request->is_active) continue;
+        if (world->open_request_count < ONLINE_LISTED)
+            world->open_requests[world->open_request_count] = (struct online_open_request){my_rank, request->call_site};
+        world->open_request_count++;
+    }
 }
 
 int wait_for(struct request *request, MPI_Status *status) {

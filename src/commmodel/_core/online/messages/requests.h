@@ -33,7 +33,8 @@ struct request {
     const struct request_kind *kind;
     bool is_persistent, is_active, is_cancelled;
     bool is_blocking;  // a receive whose call waits for it: the rank posts no other one meanwhile
-    int name;          // to the simulator; NONE where it is not concerned
+    uint64_t call_site;
+    int name;  // to the simulator; NONE where it is not concerned
     struct communicator *communicator;
     struct datatype *type;
     void *buffer;
@@ -60,4 +61,5 @@ int finish_request(struct request *request, MPI_Status *status);  // that is com
 bool expect_parts(struct request *request);
 int finish_parts(struct request *request, MPI_Status *status);
 void show_parts(struct request *request);
+void note_open_requests(void);  // at the end
 int wait_for(struct request *request, MPI_Status *status);

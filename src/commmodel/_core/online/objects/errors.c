@@ -272,9 +272,9 @@ int fail_world(int error) {
     return fail(communicator, error);
 }
 
-int refuse_null(MPI_Comm comm, const char *argument) {
+int refuse_null(const char *argument) {
     explain_error(": %s is a null pointer", argument);
-    return fail(communicator_of(comm), MPI_ERR_ARG);
+    return fail_world(MPI_ERR_ARG);
 }
 
 ERRHANDLER_FUNCTIONS(Comm, MPI_Comm, communicator, communicator_of, fail_world(MPI_ERR_COMM))

@@ -173,9 +173,16 @@ EXPORT int MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Data
     return operate("MPI_Fetch_and_op", &access, target_disp, op == MPI_NO_OP ? NULL : &origin, &result, op, NULL);
 }
 
+// Integers, bytes and logical values.
+static bool is_comparable(const struct datatype *type) {
+    const bool is_logical = has_type(operation_of(MPI_LAND), type) && !has_type(operation_of(MPI_MAX), type);
+    return type->is_basic && (is_logical || has_type(operation_of(MPI_BAND), type));
+}
+
 EXPORT int MPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr,
                                 MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
     struct access access = access_to(win, target_rank, 1, datatype);
+    if (access.type != NULL && !is_comparable(access.type)) return fail_window(window_of(win), MPI_ERR_TYPE);
     const struct block result = {result_addr, 1, access.type};
     const int error = operate("MPI_Compare_and_swap", &access, target_disp, NULL, &result, MPI_OP_NULL, NULL);
     if (error != MPI_SUCCESS || target_rank == MPI_PROC_NULL) return error;

@@ -25,6 +25,7 @@
 #define ONLINE_BATCH 101       // code: wait for the batch that stands at `offset`
 #define ONLINE_BESIDE 102      // code: begin all pending batches concurrently with the rank's own operations
 #define ONLINE_CLASSES 40
+#define ONLINE_LISTED 4  // of what is left at the end
 #define ONLINE_NAME 128
 #define ONLINE_KEPT (1ull << 27)  // bytes of large free blocks whose pages are kept
 #define ONLINE_MEASURED 2         // ranks whose memory use is measured: the first may hold more than the others
@@ -67,6 +68,27 @@ struct online_batch {
     uint64_t operations;
     uint64_t call_site;            // of the call
     struct online_operation wait;  // for its end
+};
+
+struct online_message {  // that no receive has got
+    uint64_t next;
+    int64_t bytes;
+    int32_t source, tag;  // source: rank of the whole program; tag: with the context
+    uint64_t receipt;     // of a synchronous send: as of the request
+    uint64_t number;      // among those of its source
+    uint64_t call_site;   // of its send
+    char data[];
+};
+
+struct online_channel {  // messages of a source and a tag, or receives that wait for such
+    uint64_t next, first, last;
+    int32_t source, tag;
+    int32_t of_receives;
+};
+
+struct online_open_request {  // that its rank has not completed before MPI_Finalize
+    int32_t rank;
+    uint64_t call_site;  // of the call that made it
 };
 
 struct online_report {  // a receive got the next message of a channel
@@ -142,9 +164,11 @@ struct online_world {
     uint64_t recorded_names;             // of calls, ONLINE_NAME bytes each; 0: computation is measured
     int32_t recorded_name_count;
     int32_t threads, blas;  // whether a rank has started a thread, and may have more in its BLAS
-    char clock[256];   // a clock that is not simulated and that a rank has read, and where, as `call_sites`; else empty
-    uint64_t windows;  // what ranks share of each
-    int32_t has_windows;  // since one has been made
+    char clock[256];  // a clock that is not simulated and that a rank has read, and where, as `call_sites`; else empty
+    int64_t open_request_count;
+    struct online_open_request open_requests[ONLINE_LISTED];  // the first ones
+    uint64_t windows;                                         // what ranks share of each
+    int32_t has_windows;                                      // since one has been made
     char error[256];
     struct online_rank rank[];
 };

@@ -54,7 +54,7 @@ void take_turn(void) {
 }
 
 bool hold_turn(void) {
-    if (has_turn || (!are_several && is_inside())) return false;
+    if (!is_attached() || has_turn || (!are_several && is_inside())) return false;
     take_turn();
     come_inside();
     return true;

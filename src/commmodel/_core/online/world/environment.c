@@ -6,6 +6,7 @@
 #include "online/datatypes/reductions.h"
 #include "online/messages/buffers.h"
 #include "online/messages/messages.h"
+#include "online/messages/requests.h"
 #include "online/objects/attributes.h"
 #include "online/objects/info.h"
 #include "online/one_sided/windows.h"
@@ -83,6 +84,7 @@ EXPORT int MPI_Finalize(void) {
     enter("MPI_Finalize");
     delete_attributes(MPI_COMM_SELF, &communicator_of(MPI_COMM_SELF)->attributes);
     flush_buffers();
+    note_open_requests();
     is_finalized = true;
     if (my_rank == 0) look_for_blas();
     finish();

@@ -31,8 +31,20 @@ static int set_of(const char *name) {
 
 static int session_count;
 
+// Whether an info asks for a thread level that there is none of.
+static bool asks_for_no_level(MPI_Info info) {
+    static const char *const LEVELS[] = {"SINGLE", "FUNNELED", "SERIALIZED", "MULTIPLE"};
+    char level[64] = "";
+    int is_given = 0;
+    if (info != MPI_INFO_NULL) MPI_Info_get(info, "thread_level", sizeof level - 1, level, &is_given);
+    for (int i = 0; is_given && i < 4; i++)
+        if (strncmp(level, "MPI_THREAD_", 11) == 0 && strcmp(level + 11, LEVELS[i]) == 0) return false;
+    return is_given;
+}
+
 EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *handle) {
     prepare_library();
+    if (asks_for_no_level(info)) return handle_error(MPI_SESSION_NULL, errhandler, MPI_ERR_INFO_VALUE);
     session_count++;
     struct session *session = allocate(sizeof *session);
     *session = (struct session){errhandler, info == MPI_INFO_NULL ? new_info() : copy_info(info)};
@@ -69,6 +81,7 @@ EXPORT int MPI_Session_get_nth_pset(MPI_Session handle, MPI_Info info, int n, in
     SESSION_OR_FAIL(session, handle);
     (void)session;
     if (n < 0 || n >= 2) return fail_session(handle, MPI_ERR_ARG);
+    if (*length > 0 && name == NULL) return fail_session(handle, MPI_ERR_ARG);
     if (*length > 0) snprintf(name, (size_t)*length, "%s", SETS[n]);
     *length = (int)strlen(SETS[n]) + 1;
     return MPI_SUCCESS;
