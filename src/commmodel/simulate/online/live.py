@@ -148,24 +148,25 @@ class LiveProgram:
         """Write down messages that were never received, and requests that were never completed."""
         if self._pump is None:
             return
-        total, lines = 0, []
+        total = 0
+        lines: list[str] = []
         for rank in range(self._processes):
             count, messages = self._pump.unreceived(rank)
             total += count
             for source, tag, size, words in messages[: _MOST_NAMED - len(lines)]:
                 message = f"{size} bytes with tag {tag} from rank {source} to rank {rank}"
-                lines.append(f"{message} ({self._called(words)})")
+                lines.append(f"{message} ({self._call_of(words)})")
         self._note_some("never received", lines, total)
         total, requests = self._pump.open_requests()
-        lines = [f"rank {rank}'s of {self._called(words)}" for rank, words in requests[:_MOST_NAMED]]
+        lines = [f"rank {rank}'s of {self._call_of(words)}" for rank, words in requests[:_MOST_NAMED]]
         self._note_some("requests never completed by a wait, a test or MPI_Request_free", lines, total)
 
-    def _note_some(self, what: str, lines: Sequence[str], total: int) -> None:
+    def _note_some(self, subject: str, lines: Sequence[str], total: int) -> None:
         if lines:
             more = f"; and {total - len(lines)} more" if total > len(lines) else ""
-            self.notes.append(f"{what}: {'; '.join(lines)}{more}")
+            self.notes.append(f"{subject}: {'; '.join(lines)}{more}")
 
-    def _called(self, words: Sequence[str]) -> str:
+    def _call_of(self, words: Sequence[str]) -> str:
         name, site = self._resolved(words) if words else ("MPI", "")
         return f"{name}, {site}" if site else name
 

@@ -130,7 +130,7 @@ def place(
     64
     """
     if isinstance(where, Place):
-        if not parameters is path is model is eager is None:
+        if any(setting is not None for setting in (parameters, path, model, eager)):
             raise InputError("parameters, path, model and eager are of the Place already: leave them out beside it")
         return where
     if isinstance(where, os.PathLike):
