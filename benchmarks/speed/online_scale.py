@@ -29,7 +29,7 @@ PROGRAMS = Path(__file__).with_name("programs")
 GIB, KIB = 1 << 30, 1 << 10
 TOO_LONG = 1800.0
 """Seconds after which a run is ended."""
-_FORETOLD = re.compile(r"a rank takes (\S+ \S+), \d+ ranks (\S+ \S+);")
+_FORETOLD = re.compile(r"a rank takes (\S+ \S+) [^;]*ranks at least (\S+ \S+);")
 _PSS = re.compile(r"^Pss: +(\d+)", re.MULTILINE)
 _PAGE_TABLES = re.compile(r"^VmPTE:\s+(\d+)", re.MULTILINE)
 
