@@ -157,7 +157,7 @@ const struct request_kind receives = {
 static int init_request(struct request *request, const struct request_kind *kind, const void *buffer, MPI_Count count,
                         MPI_Datatype datatype, int peer, int tag, MPI_Comm comm) {
     struct communicator *communicator = communicator_of(comm);
-    const bool is_empty = peer == MPI_PROC_NULL && datatype == MPI_DATATYPE_NULL;
+    const bool is_empty = (peer == MPI_PROC_NULL || count == 0) && datatype == MPI_DATATYPE_NULL;  // as MPICH
     struct datatype *type = datatype_of(is_empty ? MPI_BYTE : datatype);
     const int error = check_message(communicator, peer, tag, count, type, kind->is_receive);
     if (error != MPI_SUCCESS) return fail(communicator, error);
