@@ -77,7 +77,7 @@ def test_report_as_json_has_every_record(fitted, tmp_path, capsys):
         (["fit"], "required: RESULTS"),
         (["fit", "missing.jsonl"], "missing.jsonl: No such file or directory"),
         (["fit", "RESULTS", "--protocol-limits", "4:1"], "the range ends before it begins"),
-        (["fit", "RESULTS", "--confidence", "3"], "--confidence: '3' does not lie between 0 and 100%"),
+        (["fit", "RESULTS", "--confidence", "3"], "--confidence: '3' is 300%, not between 0 and 100%"),
         (["fit", "RESULTS", "--resamples", "many"], "--resamples: 'many' is no whole number from 20 up"),
         (["fit", "RESULTS", "--colour", "red"], "unrecognized arguments"),
         (["report", "a.toml", "b.toml"], "one machine file at most, not a.toml, b.toml"),

@@ -97,7 +97,7 @@ def test_json_has_everything_and_nothing_beside_it(before, tmp_path, capsys):
     [
         (["--only", "worse"], "--only: there is no 'worse'"),
         (["--least", "much"], "--least: 'much'"),
-        (["--confidence", "200%"], "--confidence: '200%' does not lie between 0 and 100%"),
+        (["--confidence", "200%"], "--confidence: '200%' is 200%, not between 0 and 100%"),
         (["--statistic", "mode"], "--statistic: there is no 'mode'"),
         (["--format", "none"], "unknown format 'none'"),
     ],
