@@ -220,8 +220,10 @@ class BuildExtensions(build_ext):
         name = fullname.rpartition(".")[2]  # setuptools asks with and without the package
         if os.path.exists(f"{CORE}/preload/{name}.c"):  # no module: named so that no search for one finds it
             return os.path.join(os.path.dirname(filename), f"libcommmodel-{name}.so")
-        if name in (os.path.basename(RECORDER), os.path.basename(ONLINE)):
+        if name == os.path.basename(RECORDER):
             return os.path.join(os.path.dirname(filename), f"libcommmodel-{name}.{self.abi}.so")
+        if name == os.path.basename(ONLINE):  # found by its name where programs look for their MPI library
+            return os.path.join(os.path.dirname(filename), f"libmpi.{self.abi}.so")
         head, _, suffix = filename.rpartition(name)
         return f"{head}{name}.{self.abi}{suffix}" if self.abi else filename
 

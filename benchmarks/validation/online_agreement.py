@@ -42,7 +42,7 @@ ANY_SOURCE = ("master_and_workers",)
 """Programs whose messages come in another order under mpiexec."""
 CORE = Path(commmodel.__file__).parent / "_core"
 RECORDER = CORE / "record" / "libcommmodel-record.mpich.so"
-LIBRARY = CORE / "online" / "libcommmodel-online.mpich.so"
+LIBRARY = CORE / "online" / "libmpi.mpich.so"
 OPERATIONS = {
     "pingpong": (100000, 10), "ring": (10000, 5), "halo": (10000, 5), "irregular": (10000, 5), "pairwise": (10000, 1),
     "nonblocking": (10000, 1), "barrier": (1, 3), "bcast": (100000, 2), "allreduce": (100000, 2),

@@ -327,3 +327,19 @@ def test_what_is_never_received_or_completed_is_named(tmp_path):
     assert "16 bytes with tag 7 from rank 1 to rank 0 (MPI_Isend, script.py:7)" in received
     (completed,) = [line for line in notes if "never completed" in line]
     assert "rank 0's of MPI_Irecv, script.py:6; rank 0's of MPI_Isend, script.py:6" in completed
+
+
+def test_mpi_functions_are_found_by_name_in_the_library_of_the_process(tmp_path):
+    """As numba-mpi does: the file of a library that is loaded already, by its name."""
+    text = """
+import ctypes
+from mpi4py import MPI
+path, = {line.split()[-1] for line in open("/proc/self/maps") if "/libmpi." in line}
+library, comm = ctypes.CDLL(path), ctypes.c_int.from_address(MPI._addressof(MPI.COMM_WORLD))
+byte = ctypes.c_int.from_address(MPI._addressof(MPI.BYTE))
+buffer = ctypes.create_string_buffer(b"sent" if MPI.COMM_WORLD.rank == 0 else b"none")
+assert library.MPI_Bcast(buffer, 4, byte, 0, comm) == 0
+print(buffer.value)
+"""
+    completed = simulate_script(tmp_path, text, processes=3)
+    assert completed.stdout.splitlines()[:3] == ["b'sent'"] * 3, completed.stderr

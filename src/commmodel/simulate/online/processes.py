@@ -20,7 +20,7 @@ from commmodel.errors import InputError, MPIEnvironmentError, RankEndedError
 from commmodel.simulate.online.memory import MemoryWatch
 from commmodel.simulate.online.patience import Patience
 
-_LIBRARY = Path(__file__).parents[2] / "_core/online/libcommmodel-online.mpich.so"
+_LIBRARY = Path(__file__).parents[2] / "_core/online/libmpi.mpich.so"
 _FORK_SERVER = Path(__file__).with_name("fork_server.py")
 _PYTHON = re.compile(r"python[\d.]*")
 _WITHOUT_VALUE = re.compile(r"-[bBdEIOPqsSuvx]+")
