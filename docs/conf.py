@@ -36,7 +36,7 @@ nitpick_ignore_regex = [
     # What others define: there is no network at build time, so their inventories are not read.
     ("py:.*", r"(numpy|np|msgspec|pathlib|os|collections|argparse|mpi4py|MPI|mmap|datetime|decimal|fractions)\..*"),
     ("py:.*", r"(pandas|matplotlib|rich)\..*|Axes|ScheduleError"),
-    ("py:class", r"concurrent\.futures\..*"),
+    ("py:class", r"concurrent\.futures\..*|_Parameters"),
     # Types in the docstrings of attributes are words for people: "callable", "uint8 arrays".
     ("py:class", r"[a-z][a-z0-9_]*|(float64|int64|uint8|structured) array|processes \+ 1"),
     # One of some words, such as "match", the union of all kernels' configurations, and what is compiled.
