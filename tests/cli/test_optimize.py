@@ -117,7 +117,7 @@ def test_sensitivity_is_that_of_the_fastest(capsys):
         (["nowhere", *PROBLEM], "neither a file nor a published machine"),
         ([*PROBLEM, *NETWORK, "--volume", "many"], "--volume: 'many' is no size"),
         ([*PROBLEM, *NETWORK, "--overhead", "2"], None),
-        ([*PROBLEM, *NETWORK, "--byte-time", "1us"], "--byte-time: '1us': unknown unit"),
+        ([*PROBLEM, *NETWORK, "--byte-time", "1GB"], "--byte-time: '1GB': unknown unit"),
         ([*PROBLEM, *NETWORK, "--patterns", "ring"], "--patterns: there is no 'ring': choose one of point-to-point"),
         ([*PROBLEM, *NETWORK, "--patterns", "end-point-congestion", "--all-patterns"], "both say which"),
         ([*PROBLEM, *NETWORK, "--all-patterns"], "needs a number of peers: like --peers 8"),

@@ -98,7 +98,8 @@ def message_seconds(machine: Machine, message_size: int, path: str) -> float:
     """Return the time of a message alone on its node, by the model that applies, else by LogGP; NaN without either.
 
     >>> from commmodel.machine import Parameter
-    >>> message_seconds(Machine("m", (Segment("all", postal=Postal(Parameter(1e-6), Parameter(1e-9))),)), 1000, "any")
+    >>> segment = Segment("all", postal=Postal(Parameter(1e-6), Parameter(1e-9)))
+    >>> round(message_seconds(Machine("m", (segment,)), 1000, "any"), 9)
     2e-06
     """
     from commmodel.models import loggp
