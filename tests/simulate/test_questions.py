@@ -111,6 +111,16 @@ def test_words_that_are_none_are_refused_before_anything_runs():
         simulate.collective("bcast", Problem(16), 16, on="graphene")
 
 
+def test_a_size_that_was_forgotten_is_asked_for_unless_there_is_none():
+    with pytest.raises(InputError) as refused:
+        simulate.collective("bcast", processes=4, on="graphene")
+    assert refused.value.parameter == "message_size"
+    assert simulate.collective("barrier", processes=4, on="graphene").seconds > 0
+    with pytest.raises(InputError) as refused:
+        simulate.collective("barrier", processes=4, on="graphene", rounds=0)
+    assert refused.value.parameter == "rounds"
+
+
 @pytest.mark.parametrize("recorded", [False, True])
 def test_a_result_is_drawn_with_a_bar_for_each_state(recorded):
     result = simulate.exchange("ring", 65536, 4, on="switch", record=recorded)

@@ -51,7 +51,12 @@ _KINDS = tuple(SearchResult.__annotations__.values())
 
 
 class TransferProblem(Struct, frozen=True, forbid_unknown_fields=True):
-    """A transfer, and the computation that is to hide it."""
+    """A transfer, and the computation that is to hide it.
+
+    `volume` is in bytes and `computation` in seconds, both with each peer: a stencil with four neighbours is
+    ``TransferProblem(bytes_to_each, seconds / 4, "multiple-end-points-interleaved", 4)``. In all-to-all patterns both
+    are of all peers together.
+    """
 
     volume: int
     """V, bytes to move, with each peer; in all-to-all patterns with all of them together."""

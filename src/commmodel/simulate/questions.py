@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, Unpack, cast, get_args
 
+from commmodel.arguments import refuse
 from commmodel.choices import Application, Exchange, NASClass, ProgramModel, ScheduleModel
 from commmodel.collectives.library.rules import Selector
 from commmodel.collectives.library.smpi_selection import Selection
@@ -85,7 +86,7 @@ def _settings(selector: Selecting) -> CollectiveSettings | None:
 @_question
 def collective(
     operation: str,
-    message_size: int | Problem = 0,
+    message_size: int | Problem | None = None,
     processes: int | None = None,
     *,
     on: Where | Place,
@@ -102,7 +103,7 @@ def collective(
     operation : str
         One that has schedules, like ``bcast``.
     message_size : int or Problem
-        Bytes, as of `commmodel.collectives.Problem`; or such a one, which says all of the call.
+        Bytes, as of `commmodel.collectives.Problem`; or such a one, which says all of the call. A barrier has none.
     algorithm : str, optional
         By default what the selector picks.
     root : int
@@ -129,8 +130,10 @@ def collective(
         if processes is not None or root:
             raise InputError("processes and root are of the Problem: leave them out beside it")
         problem = message_size
+    elif message_size is None and operation != "barrier":
+        raise refuse("message_size", message_size, "give the bytes, or a Problem")
     else:
-        problem = Problem(where.processes(processes), message_size, root)
+        problem = Problem(where.processes(processes), message_size or 0, root)
     workload = workloads.collective(
         where, operation, problem, algorithm=algorithm, settings=_settings(selector), rounds=rounds
     )

@@ -49,7 +49,11 @@ class Options(TypedDict, total=False):
 class Topology(
     OneLine, Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind"
 ):
-    """A topology as a few numbers: the common fields of all topologies."""
+    """A topology as a few numbers: the common fields of all topologies.
+
+    Ranks of one host use `loopback`, and without one the link of their host, at its speed. `limiter` is what all that a
+    host sends and receives has together. `sharing` says whether the directions of a link have a bandwidth each.
+    """
 
     bandwidth: float
     """B/s of a link, in each direction."""

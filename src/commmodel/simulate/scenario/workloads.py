@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from commmodel.arguments import integer
 from commmodel.choices import Application, Exchange, NASClass
 from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
 from commmodel.collectives.library.smpi_selection import Selection
@@ -56,7 +57,7 @@ class Workload(Value):
 
 
 def _repeated(program: Program, rounds: int) -> Program:
-    return program if rounds == 1 else work.repeat(program, rounds)
+    return program if integer("rounds", rounds) == 1 else work.repeat(program, rounds)
 
 
 def _times(rounds: int) -> str:
