@@ -56,7 +56,14 @@ class Parts(dict[str, Part]):
         return self
 
     def add(self, name: str, part: Part, maker: Callable[..., Any]) -> None:
-        """Add a part; `InputError` where a module other than that of its function or class has one of this name."""
+        """Add a part; `InputError` where a module other than that of its function or class has one of this name.
+
+        >>> Parts("unknown colour", "commmodel.colours").add("red", 1, 3)
+        Traceback (most recent call last):
+        commmodel.errors.InputError: 'red' is registered with 3: give a function
+        """
+        if not callable(maker):
+            raise InputError(f"{name!r} is registered with {maker!r}: give a function")
         if super().__contains__(name) and maker.__module__ != (module := self._modules.get(name, "commmodel")):
             raise InputError(f"{name!r} is a name of {module} already: choose another one")
         self[name], self._modules[name] = part, maker.__module__

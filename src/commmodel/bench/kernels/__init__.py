@@ -18,6 +18,7 @@ from commmodel.lazy import attributes
 from commmodel.plugins import Parts
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Function
+from commmodel.signatures import checked
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -47,6 +48,7 @@ def kernel_of(configuration: Configuration) -> Kernel:
     return _OF_CONFIGURATION[type(configuration)]
 
 
+@checked
 def register(kernel: Kernel) -> None:
     """Add a kernel of one's own, which measures `Function` with the kernel's name.
 
