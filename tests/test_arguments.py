@@ -96,7 +96,7 @@ def test_whole_floats_and_numbers_of_numpy_are_whole_numbers():
 
 
 def test_a_parameter_is_a_number_and_no_text():
-    with pytest.raises(InputError, match="value of a parameter is '4us': give a number in its base unit"):
+    with pytest.raises(InputError, match="value is '4us': give a number"):
         Parameter("4us")
 
 

@@ -1,13 +1,18 @@
 """What commmodel writes: whole or not at all, with the permissions that it should have, and never what it reads."""
 
+import bz2
 import errno
+import gzip
+import lzma
 import os
 import stat
 
 import pytest
+from support.structs import FROZEN
 
+from commmodel import formats, results
 from commmodel.cli import main
-from commmodel.errors import InputError
+from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import open_output, refuse_inputs, write_bytes, write_text
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -165,3 +170,17 @@ def test_two_outputs_of_a_command_are_two_files(tmp_path, capsys):
     assert main(["simulate", "switch", "bcast", "-p", "2", "-n", "8", "-o", text, "--trace", text]) == 2
     assert "would be written twice" in capsys.readouterr().err
     assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("module", [gzip, bz2, lzma])
+def test_compressed_files_are_read_and_damaged_ones_named(module, tmp_path):
+    packed = module.compress((FROZEN / "results-1.jsonl").read_bytes())
+    path = tmp_path / "results"
+    path.write_bytes(packed)
+    assert (
+        results.load(path).launches == results.load(FROZEN / "results-1.jsonl").launches == formats.load(path).launches
+    )
+    for damaged in (packed[:-40], packed[:100] + b"\0" * 40 + packed[140:]):
+        path.write_bytes(damaged)
+        with pytest.raises(DamagedFileError, match=r"results: damaged \w+ data"):
+            results.load(path)

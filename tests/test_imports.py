@@ -15,7 +15,8 @@ from commmodel import cli
 
 BASE = {
     "arguments", "arrays", "choices", "documents", "errors", "files", "frames", "interruption", "lazy", "plugins",
-    "signatures", "sites", "spellings", "statistics", "streams", "units", "values",
+    "signatures", "sites", "spellings", "statistics", "streams", "structs", "units",
+    "values",
 }  # fmt: skip
 """Anything may import these."""
 MAY_IMPORT = {
@@ -33,6 +34,7 @@ MAY_IMPORT = {
     "sites": set(),
     "spellings": set(),
     "streams": {"errors"},
+    "structs": set(),
     "units": {"errors"},
     "values": set(),
     "statistics": set(),

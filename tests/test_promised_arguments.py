@@ -3,26 +3,29 @@
 import dataclasses
 import inspect
 import math
+import re
 import sys
 from collections.abc import Hashable
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 from support.promised import promised
+from support.structs import makers, public_classes, within
 
-from commmodel.collectives import CollectiveSettings, Nodes, Problem
+from commmodel import collectives, formats, models, simulate
+from commmodel.bench import kernels
+from commmodel.collectives import Nodes, Problem
 from commmodel.errors import CommModelError
-from commmodel.fit import FitSettings
-from commmodel.optimize import Candidates, MessageCosts, TransferProblem
-from commmodel.scaling import CheckSettings, MemoryLimit
-from commmodel.simulate.delays import DelayModel, DelayParameters
+from commmodel.optimize import MessageCosts, TransferProblem, choose
+from commmodel.results import Record
+from commmodel.results.configurations import Function, PingPong
 from commmodel.simulate.platform import flat
-from commmodel.simulate.scenario import Scale, place, prepare, workloads
+from commmodel.simulate.scenario import place, prepare, workloads
 
 OTHERWISE = {
     "commmodel.collectives.block_round", "commmodel.collectives.vector_round", "commmodel.overlap.Exchange.from_choice",
@@ -31,10 +34,16 @@ OTHERWISE = {
     "commmodel.units.format_time",
 }  # fmt: skip
 """What ranks refuse together, what says how it is spelt in a mark, and what takes NaN: arrays, texts of numbers."""
-SETTINGS = [
-    FitSettings(), CheckSettings(), MemoryLimit(1e9), Nodes(2), Problem(4, 8), CollectiveSettings(), Candidates(),
-    TransferProblem(8, 1e-3), MessageCosts(), DelayParameters(1.0, 1.0), DelayModel(DelayParameters(1.0, 1.0)), Scale(),
-]  # fmt: skip
+ANSWERS = {
+    "Algorithm", "BrokenRule", "Call", "CheckResult", "Choice", "Choices", "CollectedSeries", "CollectivePrediction",
+    "CollectivePredictions", "ComparedTime", "Comparison", "Difference", "Differences", "Efficiency", "ErrorSummary",
+    "Failure", "Fits", "GatherResult", "JobState", "JointVerdict", "Judgement", "Matrix", "Model", "ModelChoice",
+    "Operation", "Place", "Platform", "Prediction", "Predictions", "Profile", "RankCall", "RejectedCandidate",
+    "ScalePrediction", "Schedule", "Seconds", "Sensitivity", "SideBySide", "SimulationResult", "Site", "Summary",
+    "SurfaceModel", "Text", "TextLine", "Timeline", "Times", "Violation",
+}  # fmt: skip
+"""Public structs that commmodel makes for its users; they make all others, and `register` checks a `Format`."""
+INPUTS = {kind for kind in public_classes() if kind.__name__ not in ANSWERS | {"Format"}}
 
 
 def arms(annotation: Any) -> list[Any]:
@@ -81,14 +90,83 @@ def test_a_wrong_argument_is_refused_by_its_name(name):
                 assert caught.value.parameter.startswith(key)
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: type(settings).__name__)
-def test_a_wrong_setting_is_refused_by_its_name(settings):
-    replace = dataclasses.replace if dataclasses.is_dataclass(settings) else msgspec.structs.replace
-    for name, annotation in get_type_hints(type(settings)).items():
-        for wrong in wrong_values(arms(annotation)):
-            with pytest.raises(CommModelError, match=rf"^{name}\b") as caught:
-                replace(settings, **{name: wrong})
-            assert caught.value.parameter.startswith(name)
+@pytest.fixture(scope="module")
+def structs(tmp_path_factory):
+    instances = {}
+    for make in makers().values():
+        within(make(tmp_path_factory.mktemp("structs")), instances)
+    return instances
+
+
+@pytest.mark.parametrize("kind", sorted(INPUTS, key=lambda kind: kind.__name__), ids=lambda kind: kind.__name__)
+def test_a_wrong_field_is_refused_by_its_name(structs, kind):
+    names = getattr(kind, "__struct_fields__", None) or [part.name for part in dataclasses.fields(kind) if part.init]
+    content = {name: getattr(structs[kind], name) for name in names}
+    assert kind(**content) == structs[kind]
+    for part in reversed(kind.__mro__):
+        for name, annotation in getattr(part, "__annotations__", {}).items():
+            for wrong in wrong_values(types_of(annotation, part.__module__)) if name in names else ():
+                with pytest.raises(CommModelError, match=rf"^{name}\b") as caught:
+                    kind(**content | {name: wrong})
+                assert caught.value.parameter.startswith(name)
+
+
+@pytest.mark.parametrize(("field", "value"), [("message_size", -1), ("batch", 0), ("path", "nosuch")])
+def test_a_number_of_a_file_out_of_its_range_is_refused_in_python_too(field, value):
+    with pytest.raises(CommModelError, match=f"^{field} is "):
+        PingPong(**{"message_size": 8, "path": "any", field: value})
+    with pytest.raises(CommModelError, match=r"^samples is "):
+        Record(PingPong(8, "any"), "s", ())
+
+
+SENDS = MessageCosts(latency=1e-6, byte_time=1e-9)
+TRANSFER = TransferProblem(1 << 20, 1e-3)
+OF_USERS = {
+    "algorithm with rounds 5": lambda _: collectives.build("bcast", "wrong", Problem(2, 8)),
+    "overhead of text": lambda _: choose(msgspec.structs.replace(SENDS, overhead=lambda *_: "much"), TRANSFER),
+    "overhead of one argument": lambda _: choose(msgspec.structs.replace(SENDS, overhead=lambda _: 1e-6), TRANSFER),
+    "question of no argument": lambda _: simulate.what_if.predictions(lambda: 3, ["graphene"]),
+    "question with answer 3": lambda _: simulate.what_if.predictions(lambda *_: 3, ["graphene"]),
+    "recognise raises": lambda path: formats.load(path),
+    "parse returns 5": lambda path: formats.load(path, "wrong"),
+    "format without functions": lambda _: formats.register("other", formats.Format(3, 4, "nothing")),
+    "kernel without name": lambda _: kernels.register(
+        kernels.Kernel("of mine", (Function,), lambda *_: [], lambda *_: None)
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OF_USERS)
+def test_a_wrong_function_of_a_user_is_refused_by_its_name(case, tmp_path, monkeypatch):
+    monkeypatch.setitem(collectives.ALGORITHMS["bcast"], "wrong", collectives.Algorithm("bcast", "wrong", lambda _: 5))
+    readers = formats.Format(lambda lines: {}[lines[0]] if "raises" in case else 1, lambda _: 5, "nothing")
+    monkeypatch.setitem(formats.REGISTRY, "wrong", readers)
+    path = tmp_path / "measured.txt"
+    path.write_text("8 1.5\n")
+    with pytest.raises(CommModelError) as caught:
+        OF_USERS[case](path)
+    assert "\n" not in str(caught.value)
+    assert re.search(r"overhead|question|wrong|recognise|name", str(caught.value))
+
+
+@pytest.mark.parametrize("ranks", [[0, 9], [-1, 0]])
+def test_a_rank_that_an_algorithm_makes_up_is_refused(monkeypatch, ranks):
+    def outside(problem):
+        yield collectives.Round(np.array(ranks[:1]), np.array(ranks[1:]), np.array([8]))
+
+    monkeypatch.setitem(collectives.ALGORITHMS["bcast"], "outside", collectives.Algorithm("bcast", "outside", outside))
+    for call in (
+        lambda: simulate.collective("bcast", 8, 4, on="graphene", algorithm="outside"),
+        lambda: collectives.verify("bcast", "outside", 4),
+    ):
+        with pytest.raises(CommModelError, match=r"algorithm outside of bcast: .* numbered from 0"):
+            call()
+
+
+@pytest.mark.parametrize("arguments", [(8,), (8, 1e-6, 1e-9, 3), (8, np.nan, 1e-9), (8, None, 1), ([8, np.nan], 1, 1)])
+def test_a_formula_takes_all_its_numbers_and_no_nan(arguments):
+    with pytest.raises(CommModelError, match=r"^(postal\.time: .*it takes message_size|alpha is|message_size is)"):
+        models.postal.time(*arguments)
 
 
 @pytest.mark.parametrize("sharing", ["splt", None, 1])

@@ -115,7 +115,7 @@ def whole(name: str, value: object, least: int | None = None, most: int | None =
         or not (most is None or integer <= most)
     ):
         raise refuse(name, value, f"give a whole number{_span(least, most)}")
-    if abs(integer) >= _TOO_LARGE and most is None:
+    if not -_TOO_LARGE <= integer < _TOO_LARGE and most is None:
         raise refuse(name, integer, "give a number below 2^63")
     return integer
 
@@ -237,7 +237,7 @@ def broadcast(
     return arrays, {name: array.ravel() for name, array in arrays.items()}
 
 
-def rank_count(processes: object, least: int = 1, bytes_each: int = _RANK) -> int:
+def rank_count(processes: object, least: int = 1, bytes_each: int = _RANK, name: str = "processes") -> int:
     """Return a number of ranks to simulate; raise where memory does not suffice for them.
 
     >>> rank_count(2_000_000_000)
@@ -245,9 +245,9 @@ def rank_count(processes: object, least: int = 1, bytes_each: int = _RANK) -> in
     commmodel.errors.InputError: 2000000000 processes: at most 16777216 can be simulated
     """
     if isinstance(processes, Integral) and int(processes) > MOST_RANKS:
-        raise InputError(f"{_shown(processes)} processes: at most {MOST_RANKS} can be simulated")
-    number = integer("processes", processes, least)
-    enough_memory(number * bytes_each, f"{number} processes")
+        raise InputError(f"{_shown(processes)} {name}: at most {MOST_RANKS} can be simulated")
+    number = integer(name, processes, least)
+    enough_memory(number * bytes_each, f"{number} {name}")
     return number
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from commmodel.errors import DamagedFileError, InputError, nearest
+from commmodel.files import open_input
 from commmodel.units import parse_quantity
 
 __all__ = [
@@ -33,7 +34,7 @@ def read_bytes(
 ) -> bytes:
     """Read a file that is not too large, or where not `complete`, its beginning."""
     try:
-        with open(path, "rb") as file:
+        with open_input(path) as file:
             content = file.read(largest + complete)
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
         mend = _beside(path) if isinstance(error, FileNotFoundError) else ""

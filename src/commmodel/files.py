@@ -10,20 +10,60 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import IO
 
-from commmodel.errors import InputError
+from commmodel.errors import DamagedFileError, InputError
 
-__all__ = ["open_output", "refuse_inputs", "unwritable", "write_bytes", "write_text"]
+__all__ = ["open_input", "open_output", "refuse_inputs", "unwritable", "write_bytes", "write_text"]
 
 _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
 """Names that stand for what is open already."""
+_COMPRESSIONS = {
+    b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma", b"\x28\xb5\x2f\xfd": "compression.zstd",
+}  # fmt: skip
+"""First bytes -> Python's module."""
 _MENDS = {
     errno.ENOSPC: "make room, or name another place",
     errno.EDQUOT: "make room, or name another place",
     errno.ENAMETOOLONG: "choose a shorter name",
 }
+
+
+@contextmanager
+def open_input(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file for reading; what is compressed by gzip, bzip2 or xz, as its first bytes tell, is decompressed.
+
+    From Python 3.14 on, Zstandard is, too. `DamagedFileError` where compressed data are damaged or cut off; `OSError`
+    as of `open`.
+
+    >>> import gzip, tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = Path(file.name).write_bytes(gzip.compress(b"{}"))
+    ...     with open_input(file.name) as content:
+    ...         print(content.read())
+    b'{}'
+    """
+    with open(path, "rb") as file:
+        magic = file.read(6)
+        file.seek(0)
+        kind = next((kind for begin, kind in _COMPRESSIONS.items() if magic.startswith(begin)), "")
+        if not kind:
+            yield file
+            return
+        try:
+            module = import_module(kind)
+        except ModuleNotFoundError:
+            raise InputError(f"{path}: Zstandard is read from Python 3.14 on: decompress it with zstd -d") from None
+        try:
+            with module.open(file) as content:
+                yield content
+        except Exception as error:
+            is_damage = isinstance(error, EOFError | OSError) and getattr(error, "errno", None) is None
+            if not is_damage and type(error).__module__.lstrip("_") not in {"lzma", "zlib", "zstd"}:
+                raise
+            raise DamagedFileError(path, "", f"damaged {kind} data: {error}: make it anew") from None
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> InputError:

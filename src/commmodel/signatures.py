@@ -1,10 +1,12 @@
 """Checks of all arguments of a function, and of all fields of a struct, by the types that they are annotated with.
 
-A Literal takes its words alone, a number is no NaN, no text and no truth value, a struct is one. What numpy and pandas
-call a number or a list becomes one. Bounds are left to `commmodel.arguments`. Main entries: `checked`, `check_fields`.
+A Literal takes its words alone, a number is no NaN, no text and no truth value, a struct is one, a function takes as
+many arguments as it is called with. What numpy and pandas call a number or a list becomes one. Bounds are those of
+``msgspec.Meta``; all others are left to `commmodel.arguments`. Main entries: `checked`, `check_fields`, `returned`.
 """
 
 import builtins
+import inspect
 import math
 import operator
 import sys
@@ -12,12 +14,12 @@ from collections import ChainMap, abc
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from functools import cache, partial, wraps
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, Unpack, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeVar, Union, Unpack, cast, get_args, get_origin
 
 from commmodel.arguments import choice, numbers, refuse, whole
 from commmodel.errors import InputError
 
-__all__ = ["check_fields", "checked"]
+__all__ = ["check_fields", "checked", "returned"]
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -60,6 +62,16 @@ def check_fields(struct: Any) -> None:
         value = getattr(struct, name)
         if (new := check(name, value)) is not value:
             _set(struct, name, new)
+
+
+def returned(call: str, value: Any, kind: Any) -> Any:
+    """Return what a function of the user's returned, which is of a type; `call` says how it was called.
+
+    >>> returned("overhead(8, 1)", "many", float)
+    Traceback (most recent call last):
+    commmodel.errors.InputError: overhead(8, 1) is 'many': give a number
+    """
+    return _check(kind)(call, value)
 
 
 def _set(struct: Any, name: str, value: object) -> None:
@@ -112,12 +124,17 @@ def _check(annotation: Any) -> _Check:
     """Return the check of an annotation."""
     kind, inner = get_origin(annotation) or annotation, get_args(annotation)
     if kind is Annotated:
-        return _check(inner[0])
+        bounds = [part for part in inner[1:] if any(hasattr(part, bound) for bound in _BOUNDS)]
+        return partial(_bounded, _check(inner[0]), _Bounds.of(bounds)) if bounds else _check(inner[0])
     if kind is Literal:
         return partial(choice, words=annotation)
     if kind in (Union, UnionType):
-        words = [word for part in inner if get_origin(part) is Literal for word in get_args(part)]
-        return partial(_union, [_check(part) for part in inner], " or ".join(map(_description, inner)), words)
+        words = [*dict.fromkeys(word for part in inner if get_origin(part) is Literal for word in get_args(part))]
+        checks = [_check(part) for part in inner]
+        classes = {check.args[0] for check in checks if isinstance(check, partial) and check.func is _instance}
+        return partial(_union, checks, classes, _alternatives(inner), words)
+    if kind is abc.Callable and inner and isinstance(inner[0], list):
+        return partial(_callable, len(inner[0]))
     if kind in _CHECKS:
         return _CHECKS[kind]
     if (
@@ -137,26 +154,105 @@ def _check(annotation: Any) -> _Check:
     return partial(_instance, kind)
 
 
+def _alternatives(annotations: Sequence[Any]) -> str:
+    """Return what to give for one of several annotations."""
+    if len(annotations) > _MANY:
+        return f"one of {', '.join(_description(annotation).partition(' ')[2] for annotation in annotations)}"
+    return " or ".join(map(_description, annotations))
+
+
 def _description(annotation: Any) -> str:
     """Return what to give for an annotation."""
     kind = get_origin(annotation) or annotation
     if kind is Literal:
         return " or ".join(map(str, get_args(annotation)))
+    if kind is abc.Callable:
+        return _function_of(len(inner[0]) if (inner := get_args(annotation)) and isinstance(inner[0], list) else None)
     if kind in _NAMES:
         return _NAMES[kind]
     if kind in _LISTS or kind is Mapping:
         return "a mapping" if kind is Mapping else "a list"
-    return f"a {kind.__name__}" if isinstance(kind, type) else f"{annotation}"
+    return f"a{'n' * (kind.__name__[0] in 'AEIO')} {kind.__name__}" if isinstance(kind, type) else f"{annotation}"
 
 
 def _anything(_: str, value: Any) -> Any:
     return value
 
 
-def _callable(name: str, value: Any) -> Any:
-    if callable(value):
-        return value
-    raise refuse(name, value, "give a function")
+def _callable(count: int | None, name: str, value: Any) -> Any:
+    """Check a function, and that it can be called with so many arguments."""
+    if not callable(value):
+        raise refuse(name, value, f"give {_function_of(count)}")
+    if count is not None:
+        try:
+            signature = inspect.signature(value)
+        except (TypeError, ValueError):  # of a class or a builtin that does not tell
+            return value
+        try:
+            signature.bind(*[None] * count)
+        except TypeError:
+            function = f"{getattr(value, '__name__', type(value).__name__)}{signature}"
+            raise InputError(f"{name} is {function}: give {_function_of(count)}", name) from None
+    return value
+
+
+def _function_of(count: int | None) -> str:
+    return "a function" if count is None else f"a function of {count} argument{'s' * (count != 1)}"
+
+
+class _Bounds(NamedTuple):
+    """What a number may be, and how long a list, as ``msgspec.Meta`` says it."""
+
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    min_length: int | None = None
+
+    @classmethod
+    def of(cls, parts: Iterable[Any]) -> "_Bounds":
+        return cls(**{
+            name: value for part in parts for name in _BOUNDS if (value := getattr(part, name, None)) is not None
+        })  # fmt: skip
+
+    def hold(self, least: Any, most: Any) -> bool:
+        """Whether numbers from one to another are within the bounds."""
+        return (
+            (self.ge is None or least >= self.ge) and (self.gt is None or least > self.gt)
+            and (self.le is None or most <= self.le) and (self.lt is None or most < self.lt)
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        words = {"ge": "at least {:g}", "gt": "above {:g}", "le": "at most {:g}", "lt": "below {:g}"}
+        return " and ".join(
+            word.format(bound) for name, word in words.items() if (bound := getattr(self, name)) not in (None, _MOST)
+        )
+
+
+_BOUNDS = _Bounds._fields
+_MANY = 6
+_MOST = 2**63 - 1
+"""A bound that goes without saying."""
+
+
+def _bounded(check: _Check, bounds: _Bounds, name: str, value: Any) -> Any:
+    value = check(name, value)
+    if bounds.min_length is not None and len(value) < bounds.min_length:
+        raise refuse(name, value, f"give at least {bounds.min_length}")
+    if bounds.min_length is None and not bounds.hold(value, value):
+        raise refuse(name, value, f"give a number that is {bounds}")
+    return value
+
+
+def _are_right(check: _Check, values: Sequence[Any]) -> bool:
+    """Whether many floats are right, in one go."""
+    bounds = _Bounds()
+    if isinstance(check, partial) and check.func is _bounded:
+        check, bounds = check.args
+    return (
+        check is _float and {*map(type, values)} == {float} and not any(map(math.isnan, values))
+        and bounds.hold(min(values), max(values))
+    )  # fmt: skip
 
 
 def _instance(kind: type, name: str, value: Any) -> Any:
@@ -207,6 +303,8 @@ def _list(kind: type, parts: Sequence[_Check], is_fixed: bool, name: str, value:
     if is_fixed and len(parts) != len(value):
         raise refuse(name, value, f"give a list of {len(parts)}")
     before = list(cast(Any, value))
+    if not is_fixed and _are_right(parts[0], before):
+        return value
     checks = parts if is_fixed else [parts[0]] * len(before)
     items = [check(f"{name}[{index}]", item) for index, (check, item) in enumerate(zip(checks, before, strict=True))]
     return value if all(map(operator.is_, items, before)) else _LISTS[kind](items)
@@ -219,13 +317,23 @@ def _mapping(parts: Sequence[_Check], name: str, value: Any) -> Any:
     return {key(name, word): part(f"{name}[{word!r}]", item) for word, item in value.items()}
 
 
-def _union(checks: Sequence[_Check], description: str, words: Sequence[str], name: str, value: Any) -> Any:
+def _union(
+    checks: Sequence[_Check], classes: set[type], description: str, words: Sequence[str], name: str, value: Any
+) -> Any:
+    if type(value) in classes:
+        return value
+    if type(value) is float and _float in checks:  # which is no whole number where both are possible
+        return _float(name, value)
     within = None
     for check in checks:
         try:
             return check(name, value)
         except InputError as error:
             within = within or (error if error.parameter != name else None)
+    if within is None and callable(value):
+        for check in checks:
+            if isinstance(check, partial) and check.func is _callable:
+                check(name, value)
     if within is None and words and isinstance(value, str):
         choice(name, value, words)
     raise within or refuse(name, value, f"give {description}")
@@ -234,7 +342,7 @@ def _union(checks: Sequence[_Check], description: str, words: Sequence[str], nam
 _WRITTEN = {"field", "out"}
 """Arguments that take a result: a copy of a list would take it in vain."""
 _CHECKS: dict[Any, _Check] = {
-    int: whole, float: _float, bool: _truth, Any: _anything, object: _anything, abc.Callable: _callable
+    int: whole, float: _float, bool: _truth, Any: _anything, object: _anything, abc.Callable: partial(_callable, None)
 }  # fmt: skip
 _NAMES: dict[Any, str] = {
     int: "a whole number",

@@ -67,7 +67,7 @@ def measured(times, quantity="gap", spread=0.01, path=PATH, mode="blocking"):
     """Return records whose medians are as given, each with an interval of about ± `spread`."""
 
     def samples(median, spread):
-        return tuple(median * (1 + spread * (place / 10 - 1)) for place in range(21))
+        return tuple(max(median * (1 + spread * (place / 10 - 1)), 0.0) for place in range(21))
 
     spreads = spread if isinstance(spread, dict) else dict.fromkeys(times, spread)
     return [

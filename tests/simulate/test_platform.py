@@ -69,7 +69,7 @@ def test_placing_ranks():
     hosts = platforms.cabinets([2, 1], uplink=(1e9,), cores=2, **SPLIT)
     assert hosts.place(6).tolist() == [0, 0, 1, 1, 2, 2]
     assert hosts.place(7, "round-robin").tolist() == [0, 1, 2, 0, 1, 2, 0]
-    assert hosts.place(3, ["node-2", "node-0"]).tolist() == [2, 0, 2]
+    assert hosts.place(4, ["node-2", "node-0"]).tolist() == [2, 0, 2, 0]
     assert hosts.place(3, np.array([1])).dtype == np.int32
     assert hosts.place(3, 1).tolist() == [0, 1, 2]
     with pytest.raises(InputError, match="mapping is 0"):
@@ -85,6 +85,7 @@ def test_placing_ranks():
         (2, ["node-7"], "no host 'node-7'; its hosts are node-0, node-1"),
         (2, [0, 2], "mapping is 2: hosts are 0 to"),
         (2, [], "at least one host"),
+        (3, [0, 1], "2 hosts for 3 processes"),
     ],
 )
 def test_ranks_that_cannot_be_placed(processes, mapping, problem):

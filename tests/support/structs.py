@@ -44,6 +44,7 @@ UNIQUE = {
     "ForeignTrace": "reads a file piece by piece",
     "Formula": "a function",
     "Member": "of a collective while it is expanded",
+    "InputStruct": "a base",
     "OneLine": "a base",
     "Outlets": "files that are open",
     "RecordedActions": "reads a recording piece by piece",

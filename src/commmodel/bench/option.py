@@ -13,6 +13,7 @@ import msgspec
 
 from commmodel.errors import InputError, choice_of
 from commmodel.results import BenchOptions
+from commmodel.signatures import check_fields
 from commmodel.units import format_size, parse_confidence, parse_counts, parse_sizes, parse_whole
 
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in msgspec.structs.fields(BenchOptions)}
@@ -55,6 +56,9 @@ class Option:
     choices: Sequence[str] = ()
     metavar: str = ""
     default: Any = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def is_further(self) -> bool:

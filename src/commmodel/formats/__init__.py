@@ -10,17 +10,18 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from commmodel import results
 from commmodel.documents import read_bytes
+from commmodel.errors import CommModelError, InputError
 from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, nodecomm, osu
 from commmodel.formats.lines import Text, TextLine, UnreadFileError, launch, read_lines
 from commmodel.formats.writing import WRITTEN, dump
 from commmodel.lazy import attributes
 from commmodel.plugins import Parts
 from commmodel.results import Measurements
-from commmodel.signatures import checked
+from commmodel.signatures import check_fields, checked, returned
 
 __all__ = ["REGISTRY", "WRITTEN", "Format", "Text", "TextLine", "dump", "launch", "load", "load_all", "register"]
 __dir__ = attributes(__name__)[1]
@@ -74,6 +75,7 @@ def register(name: str, form: Format) -> None:
     >>> REGISTRY.pop("silent").holds
     'nothing'
     """
+    check_fields(form)
     REGISTRY.add(name, form, form.parse)
 
 
@@ -109,13 +111,25 @@ def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
     else:
         text = read_lines(path)
         name = _recognised(text, format)
-    measurements = REGISTRY[name].parse(text)
+    measurements = _answer_of(name, REGISTRY[name].parse, text, Measurements)
     notes = _first_of_each(Path(path), (*text.notes, *measurements.notes))
     measurements = Measurements(measurements.launches, notes)
     if not any(launch.records for launch in measurements.launches):
         left_out = f" ({measurements.notes[0].removeprefix(f'{path}: ')})" if measurements.notes else ""
         raise UnreadFileError(path, "", f"no measurements: {REGISTRY[name].holds} is not in it{left_out}")
     return measurements
+
+
+def _answer_of(name: str, function: Callable[[Any], Any], argument: Any, kind: type) -> Any:
+    """Return what a reader returns; raise where it fails, naming it."""
+    call = f"{function.__name__} of the format {name}"
+    try:
+        answer = function(argument)
+    except (CommModelError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(f"{call} raises {type(error).__name__}: {error}: mend that reader") from error
+    return returned(call, answer, kind)
 
 
 def _first_of_each(path: Path, notes: Sequence[str]) -> tuple[str, ...]:
@@ -162,7 +176,9 @@ def _opening(path: Path) -> str:
 
 def _first_lines(text: Text) -> dict[str, int]:
     """Return the number of the first line that shows each format."""
-    return {name: line for name, reader in REGISTRY.items() if (line := reader.recognise(text.lines))}
+    return {
+        name: line for name, reader in REGISTRY.items() if (line := _answer_of(name, reader.recognise, text.lines, int))
+    }
 
 
 def _recognised(text: Text, format_name: str) -> str:

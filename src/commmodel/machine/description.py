@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, field
 
 from commmodel.arguments import finite, whole
 from commmodel.collectives.library import selection as selectors
@@ -27,6 +27,7 @@ from commmodel.machine.parameters import (
 )
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile
 from commmodel.signatures import checked
+from commmodel.structs import InputStruct
 from commmodel.values import Value
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _DRAWN = tuple(1 << bits for bits in range(23))
 """Message sizes, bytes."""
 
 
-class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Limit(InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The end of a segment: messages of at most `value` bytes."""
 
     value: Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -53,7 +54,7 @@ class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         whole("value", self.value, 0)
 
 
-class MeasuredTimes(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class MeasuredTimes(InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Measured times at some sizes; columns have shape (sizes,), in seconds."""
 
     sizes: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1)]
@@ -82,13 +83,13 @@ class MeasuredTimes(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return float(times[above - 1] ** (1 - share) * times[above] ** share)
 
 
-class MeasuredPairs(Value, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class MeasuredPairs(Value, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The measurements of a segment with one number of pairs, and the models' errors on them."""
 
     pairs: Annotated[int, Meta(ge=1)]
     sizes: tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]
     """Smallest and largest message, bytes."""
-    errors: dict[str, Annotated[float, Meta(ge=0)]] = {}
+    errors: dict[str, Annotated[float, Meta(ge=0)]] = field(default_factory=dict)
     """Model -> mean abs(ln(T_model / T)) over the sizes."""
     times: MeasuredTimes | None = None
     """What was measured, where no model of the segment describes it, at all sizes or at those of a regime."""
@@ -118,7 +119,7 @@ class MeasuredPairs(Value, Struct, frozen=True, forbid_unknown_fields=True, omit
         return times if begins and ends else None
 
 
-class Segment(Value, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Segment(Value, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One protocol on one path."""
 
     protocol: str
@@ -145,7 +146,7 @@ class Segment(Value, Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         return f"Segment({self.protocol}, {self.path}, {f'up to {self.limit.value} B, ' if self.limit else ''}{models})"
 
 
-class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Origin(InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The source of the parameters."""
 
     mpi: str = ""
@@ -182,7 +183,7 @@ def usual_path(paths: Iterable[str], path: str | None = None) -> str:
     return path or ("between-nodes" if "between-nodes" in names else next(iter(names), ""))
 
 
-class Machine(Tabular, Value, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Machine(Tabular, Value, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A machine's communication parameters."""
 
     name: str

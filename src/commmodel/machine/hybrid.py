@@ -8,10 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from commmodel.errors import DamagedFileError
 from commmodel.machine.parameters import Parameter
+from commmodel.structs import InputStruct
 from commmodel.units import format_ratio, format_size
 from commmodel.values import OneLine
 
@@ -45,7 +46,7 @@ def answers_wait(answer_delay: Parameter | None) -> bool:
     return answer_delay is not None and answer_delay.value > 0.5
 
 
-class Edge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Edge(InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The end of a mode: messages of at most `value` bytes."""
 
     value: _Size
@@ -57,7 +58,7 @@ class Edge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     found_by: Literal["threshold", "change-point", "user", "hand"] = "hand"
 
 
-class Mode(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Mode(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The cost of a message of k bytes in one mode."""
 
     kind: Literal["asynchronous", "detached", "synchronous"]
@@ -81,7 +82,7 @@ class Mode(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """Median over the measured sizes of the difference from half a round trip."""
 
 
-class Hybrid(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Hybrid(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The hybrid model of one path."""
 
     modes: Annotated[tuple[Mode, ...], Meta(min_length=1)]

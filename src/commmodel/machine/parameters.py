@@ -3,9 +3,9 @@
 import math
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, field
 
-from commmodel.errors import InputError
+from commmodel.structs import InputStruct
 from commmodel.values import OneLine, Value
 
 UNITS = {
@@ -20,7 +20,7 @@ PLOGP_COLUMNS = ("o_s", "o_r", "g")
 """Columns of a pLogP table that hold times."""
 
 
-class Parameter(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Parameter(InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A model parameter in an SI base unit, with its interval.
 
     An infinite rate means "not limiting": the data show no limit up to `low`.
@@ -31,19 +31,13 @@ class Parameter(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     low: float | None = None
     high: float | None = None
 
-    def __post_init__(self) -> None:
-        for name in ("value", "low", "high"):
-            number = getattr(self, name)
-            if isinstance(number, str | bool) or (name == "value" and number is None):
-                raise InputError(f"{name} of a parameter is {number!r}: give a number in its base unit")
-
     @property
     def is_limiting(self) -> bool:
         """False for an infinite rate."""
         return math.isfinite(self.value)
 
 
-class Quality(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Quality(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The quality of a fit: errors, and whether to trust it."""
 
     points: int
@@ -67,7 +61,7 @@ class Quality(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """Mean and maximum with them."""
 
 
-class Postal(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Postal(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """T = α + n β (Gropp 2016, Eq 2)."""
 
     alpha: Parameter
@@ -75,7 +69,7 @@ class Postal(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     quality: Quality | None = None
 
 
-class MaxRate(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class MaxRate(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """T = α + k n / min(R_N, k R_C) (Gropp 2016, Eq 3). R_N is absent where one number of pairs was measured."""
 
     alpha: Parameter
@@ -84,7 +78,7 @@ class MaxRate(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_def
     quality: Quality | None = None
 
 
-class Extended(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Extended(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """T = α + k n / min(R_N, R_Cb + (k − 1) R_Ci) (Gropp 2016, Eq 4)."""
 
     alpha: Parameter
@@ -94,7 +88,7 @@ class Extended(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_de
     quality: Quality | None = None
 
 
-class LatencyAware(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class LatencyAware(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """T = max(k n / R_N, α + n / R_C) (Gropp 2016, Eq 5)."""
 
     alpha: Parameter
@@ -103,7 +97,7 @@ class LatencyAware(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omi
     quality: Quality | None = None
 
 
-class LogGP(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class LogGP(InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """T = L + 2 o + (m − 1) G (March 2009); messages of one process begin at least max(o, g + (m − 1) G) apart."""
 
     L: Parameter
@@ -114,7 +108,7 @@ class LogGP(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     quality: Quality | None = None
 
 
-class PLogP(Value, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class PLogP(Value, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Parameterised LogP on one path: times at some sizes, linear between them, the last slope beyond.
 
     T = L + g(m) (Kielmann, Bal and Verstoep 2000). All columns have shape (sizes,), times in seconds.
@@ -130,9 +124,9 @@ class PLogP(Value, Struct, frozen=True, forbid_unknown_fields=True, omit_default
     """Least time between the begins of two messages."""
     path: str = "any"
     mode: Literal["blocking", "non-blocking"] = "blocking"
-    low: dict[str, tuple[float, ...]] = {}
+    low: dict[str, tuple[float, ...]] = field(default_factory=dict)
     """Column -> low ends of its intervals."""
-    high: dict[str, tuple[float, ...]] = {}
+    high: dict[str, tuple[float, ...]] = field(default_factory=dict)
     left_out: tuple[Annotated[int, Meta(ge=0)], ...] = ()
     """Sizes that were measured and disturbed, as their times are far above those of both neighbours."""
 

@@ -8,13 +8,15 @@ from bisect import bisect_left
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from commmodel.errors import InputError
 from commmodel.machine.parameters import Parameter
+from commmodel.signatures import check_fields
+from commmodel.structs import InputStruct
 
 
-class ParameterTable(Struct, frozen=True, forbid_unknown_fields=True):
+class ParameterTable(InputStruct, frozen=True, forbid_unknown_fields=True):
     """Measured values over sizes and counts, interpolated bilinearly in logarithms; constant beyond the edges.
 
     The overhead o(S, b) has burst lengths as counts, the byte time G(P, S) numbers of peers.
@@ -32,6 +34,7 @@ class ParameterTable(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Raise `InputError` where the numbers do not make a table."""
+        check_fields(self)
         for name, axis in (("sizes", self.sizes), ("bursts", self.bursts)):
             if not axis or axis[0] <= 0 or any(above <= below for below, above in pairwise(axis)):
                 raise InputError(f"a table's {name} must ascend from above 0, each once: got {axis}")
@@ -53,7 +56,7 @@ class ParameterTable(Struct, frozen=True, forbid_unknown_fields=True):
         return above + down * (below - above)
 
 
-class OverlapProfile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class OverlapProfile(InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Parameters of overlap on one path (Iancu 2007, Section 2.1)."""
 
     path: str = "any"
@@ -70,7 +73,7 @@ class OverlapProfile(Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """Bytes that may be under way at once."""
 
 
-class BandwidthProfile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class BandwidthProfile(InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """G(P, S) of P processes that all communicate, in pairs (Iancu 2007, Section 2.1, Figures 3 to 5)."""
 
     pattern: Literal["nearest-neighbour", "cross"]

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache, cached_property, partial, update_wrapper
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar
 from zlib import crc32
 
@@ -79,6 +80,9 @@ def compile_cached(compile_with: Callable[..., Any], function: Callable[..., Any
     Its name there is its own or that of another function, which it calls, with the digest of that function's sources.
     """
     name_giver = named_after or function
+    function = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )  # a copy: users see the name of the other in messages
     function.__qualname__ = f"{name_giver.__name__}_{_digest(name_giver.__code__.co_filename)}"
     try:
         return compile_with(cache=True)(function)

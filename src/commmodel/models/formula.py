@@ -7,7 +7,7 @@ for single numbers never pays for it.
 import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property, partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, overload
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from commmodel.arguments import Numbers, numbers, refuse
 from commmodel.arrays import Array
+from commmodel.errors import InputError
 from commmodel.models.compiled import compile_cached
 from commmodel.models.surface import is_worthwhile, over_grid, takes_grid
 
@@ -64,19 +65,43 @@ class Formula(Generic[_Parameters]):
         out = keywords.pop("out", None)
         if out is not None and not hasattr(out, "strides"):
             raise refuse("out", out, "give an array")
-        if keywords:
-            arguments = inspect.signature(self.python).bind(*arguments, **keywords).args
+        if keywords or len(arguments) != self.python.__code__.co_argcount:
+            arguments = self._bound(arguments, keywords)
+        is_plain = _NUMBERS.issuperset(map(type, arguments))  # the usual case, and quick
         if out is None and (
-            _NUMBERS.issuperset(map(type, arguments))  # the usual case, and quick
+            is_plain
             or not any(hasattr(argument, "__iter__") and getattr(argument, "ndim", 1) for argument in arguments)
         ):
+            if not is_plain:
+                arguments = tuple(
+                    numbers(name, value).item()
+                    for name, value in zip(self.python.__code__.co_varnames, arguments, strict=False)
+                )
+            if (total := sum(arguments)) != total:
+                self._refuse_nan(arguments)
             return self.python(*arguments)
         arrays = [*map(numbers, self.python.__code__.co_varnames, arguments)]
+        if any(array.size and (most := array.max()) != most for array in arrays):
+            self._refuse_nan(arrays)
         shape = np.broadcast_shapes(*(array.shape for array in arrays))
         if is_worthwhile(shape) and (out is None or takes_grid(out, shape, arrays)):
             return over_grid(self, arrays, shape, out)
         with np.errstate(all="ignore"):  # vector code computes both sides of a branch, and flags what it throws away
             return self.compiled(*arrays, out=out)
+
+    def _bound(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the arguments in their order; raise where one is missing, unknown or too many."""
+        signature = inspect.signature(self.python)
+        try:
+            return signature.bind(*arguments, **keywords).args
+        except TypeError as error:
+            title = f"{self.python.__module__.rpartition('.')[2]}.{self.python.__name__}"
+            raise InputError(f"{title}: {error}: it takes {', '.join(signature.parameters)}") from None
+
+    def _refuse_nan(self, arguments: Sequence[Any]) -> None:
+        for name, values in zip(self.python.__code__.co_varnames, arguments, strict=False):
+            if np.isnan(values).any():
+                raise refuse(name, float("nan"), "give numbers")
 
     @cached_property
     def compiled(self) -> Any:

@@ -5,7 +5,7 @@ G of a message alone, or pLogP where LogGP lacks something.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from numbers import Real
 from typing import Any, NamedTuple, Protocol
@@ -20,7 +20,7 @@ from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, 
 from commmodel.machine.description import usual_path
 from commmodel.optimize.search import interpolate, look_up
 from commmodel.optimize.smoothing import steady_costs, steady_shares
-from commmodel.signatures import check_fields
+from commmodel.signatures import check_fields, returned
 
 CostValue = float | Callable[[int, int], float] | ParameterTable | None
 Quantity = Callable[[Array, Array], Array]
@@ -154,7 +154,7 @@ def _quantity_of(name: str, value: Any) -> Quantity:
 
         def of_function(sizes: Array, counts: Array) -> Array:
             pairs = [[(int(S), int(count)) for count in counts] for S in sizes]
-            values = [[value(*(reversed(pair) if swap else pair)) for pair in row] for row in pairs]
+            values = [[_answer(name, value, reversed(pair) if swap else pair) for pair in row] for row in pairs]
             return np.array(values, dtype=np.float64)[None]
 
         return _checked(name, of_function)
@@ -163,6 +163,11 @@ def _quantity_of(name: str, value: Any) -> Quantity:
     number = np.full((1, 1, 1), float(value))
     _check(name, number)
     return lambda sizes, _counts: number.repeat(sizes.size, axis=1)
+
+
+def _answer(name: str, function: Any, arguments: Iterable[int]) -> float:
+    words = tuple(arguments)
+    return returned(f"{name}{words}", function(*words), float)  # type: ignore[no-any-return]
 
 
 def _checked(name: str, quantity: Quantity) -> Quantity:

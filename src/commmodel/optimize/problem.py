@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from msgspec import Struct
 
-from commmodel.arguments import Numbers, finite, whole
+from commmodel.arguments import Numbers, finite, several, whole
 from commmodel.arrays import Array
 from commmodel.choices import BurstRule, Grid, Implementation, OverlapModel, Pattern
 from commmodel.errors import InputError
@@ -83,6 +83,11 @@ class TransferProblems(Value, Struct, frozen=True, forbid_unknown_fields=True):
     computation: float | Numbers
     pattern: Pattern = "point-to-point"
     peers: int | Numbers = 1
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        for name, check, least in (("volume", whole, 1), ("computation", finite, 0), ("peers", whole, 1)):
+            several(check, name, getattr(self, name), least)
 
 
 class Candidates(Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,12 +6,13 @@ times.
 
 from typing import Annotated, Literal, get_args
 
-from msgspec import Meta, Struct
+from msgspec import Meta, field
 from msgspec.structs import force_setattr
 
 from commmodel.arguments import finite, refuse
 from commmodel.choices import MessageOperation, Pattern, SendMode
 from commmodel.collectives.operation import OPERATIONS, CollectiveName
+from commmodel.structs import InputStruct
 from commmodel.units import parse_sizes
 from commmodel.values import Value
 
@@ -62,7 +63,7 @@ Exchange = Literal["alone", "beside", "empty"]
 there and back."""
 
 
-class BenchOptions(Value, Struct, frozen=True, forbid_unknown_fields=True):
+class BenchOptions(Value, InputStruct, frozen=True, forbid_unknown_fields=True):
     """Options of the benchmark, sufficient to plan the same measurements again; defaults as on the command line."""
 
     kernels: tuple[str, ...]
@@ -125,11 +126,11 @@ class BenchOptions(Value, Struct, frozen=True, forbid_unknown_fields=True):
     """Of the kernel ``stream``."""
     neighbours: tuple[Count, ...] = (2, 4)
     """Of the kernel ``halo``."""
-    further: dict[str, bool | int | float | str | tuple[int | float, ...]] = {}
+    further: dict[str, bool | int | float | str | tuple[int | float, ...]] = field(default_factory=dict)
     """Of own kernels: field of an option -> its value."""
 
 
-class PingPong(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pingpong"):
+class PingPong(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pingpong"):
     """Blocking ping-pong of one pair; samples are half round trips."""
 
     message_size: Bytes
@@ -137,7 +138,7 @@ class PingPong(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kerne
     batch: Batch = 1
 
 
-class Pairs(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pairs"):
+class Pairs(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pairs"):
     """`pairs` blocking ping-pongs at once; samples are half round trips of the slowest rank."""
 
     message_size: Bytes
@@ -148,7 +149,7 @@ class Pairs(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
     """Pairs of hosts that are active at once, each with `pairs` pairs of ranks."""
 
 
-class Stream(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="stream"):
+class Stream(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="stream"):
     """`pairs` senders each stream windows of messages to a receiver of their own, which answers once a window.
 
     Samples are the time of a window on its slowest rank over its messages: one direction only, unlike ping-pongs.
@@ -163,7 +164,7 @@ class Stream(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
     buffers: StreamBuffers = "each"
 
 
-class Ping(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="ping"):
+class Ping(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="ping"):
     """Time inside one MPI_Send, or inside one MPI_Recv, while the other side is ready."""
 
     message_size: Bytes
@@ -171,7 +172,7 @@ class Ping(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", 
     path: MessagePath
 
 
-class RandomPingPong(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="random-pingpong"):
+class RandomPingPong(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="random-pingpong"):
     """Blocking ping-pongs of one pair with messages of many sizes; samples are half round trips.
 
     A record of m sizes has r m samples: the first r are those of the first size, and so on, each in the order in which
@@ -182,7 +183,7 @@ class RandomPingPong(Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     path: MessagePath
 
 
-class RandomPing(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="random-ping"):
+class RandomPing(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="random-ping"):
     """Time inside one call with messages of many sizes, while the other side is ready; samples as of `RandomPingPong`.
 
     ``send``: MPI_Send to a posted receive; ``isend``: MPI_Isend alone, without its MPI_Wait; ``receive``: MPI_Recv of a
@@ -194,7 +195,7 @@ class RandomPing(Struct, frozen=True, forbid_unknown_fields=True, tag_field="ker
     path: MessagePath
 
 
-class Contention(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="contention"):
+class Contention(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="contention"):
     """Large transfers of pairs of ranks at once, one way or both ways, each pair between two nodes of its own.
 
     Samples are the time of a transfer on the slowest rank, both ways that of one each way (Bédaride 2013, Section
@@ -208,7 +209,7 @@ class Contention(Struct, frozen=True, forbid_unknown_fields=True, tag_field="ker
     """Pairs of nodes at once, each with one pair of ranks."""
 
 
-class Unexpected(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="unexpected"):
+class Unexpected(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="unexpected"):
     """A large message to a receiver that is in MPI.
 
     ``awaited``: its receive is posted; samples are the time from asking for the message to the end of the receive.
@@ -220,7 +221,7 @@ class Unexpected(Struct, frozen=True, forbid_unknown_fields=True, tag_field="ker
     path: MessagePath
 
 
-class Answer(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="answer"):
+class Answer(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="answer"):
     """A large message, and one of an eighth of its size to its sender.
 
     ``alone``: samples are the time from asking for the large message to its end. ``beside``: the other one is sent when
@@ -238,13 +239,13 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
         return max(1, self.message_size // 8)
 
 
-class Threshold(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="threshold"):
+class Threshold(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="threshold"):
     """Eager limit: the largest message whose MPI_Send returns although the receiver stays out of MPI."""
 
     path: MessagePath
 
 
-class Train(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="loggp"):
+class Train(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="loggp"):
     """PRTT(n, d, s): a train of n messages of s bytes, d apart, and one answer of 1 byte after the last.
 
     Samples are from the first send's begin to the answer's end. Each send begins d after the end of the send before
@@ -260,7 +261,7 @@ class Train(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
     mode: SendMode = "blocking"
 
 
-class PLogPParameter(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="plogp"):
+class PLogPParameter(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="plogp"):
     """One parameter of pLogP at one size, in seconds, as Kielmann, Bal and Verstoep (2000) measure it.
 
     ``send``: o_s(m), time of a send. ``receive``: o_r(m), time of a receive that begins 1.2 RTT(m) after the
@@ -274,7 +275,7 @@ class PLogPParameter(Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     mode: SendMode = "blocking"
 
 
-class Collective(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="collective"):
+class Collective(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="collective"):
     """A collective operation of the first `processes` ranks; samples are its time.
 
     From the common start to the end on the slowest rank; where repetitions begin after a barrier, the longest time of a
@@ -292,7 +293,7 @@ class Collective(Struct, frozen=True, forbid_unknown_fields=True, tag_field="ker
     delay where everything goes on by itself, and twice as long where nothing does."""
 
 
-class Clocks(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="clocks"):
+class Clocks(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="clocks"):
     """Differences of clocks some seconds after synchronisation; samples are those of all ranks but the first.
 
     Absolute differences from rank 0's clock. ``hca3`` knows offset and drift (Hunold and Carpen-Amarie 2018),
@@ -305,7 +306,7 @@ class Clocks(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
     """Between the end of the synchronisation and the look at what is left."""
 
 
-class Memory(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="memory"):
+class Memory(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="memory"):
     """Bytes that an operation of the first `processes` ranks keeps on a rank; samples are the most that any rank keeps.
 
     ``allocated``: by the allocator, within MPI's call, freed bytes taken off. ``mapped``: within the call by mmap
@@ -319,7 +320,7 @@ class Memory(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
     measure: Literal["allocated", "mapped", "private", "pss"] = "allocated"
 
 
-class Function(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="function"):
+class Function(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="function"):
     """A function measured by another program, or by a kernel of one's own, and its parameters."""
 
     name: str
@@ -340,7 +341,7 @@ class Function(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kerne
         return dict(self.parameters)[parameter]
 
 
-class Burst(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="burst"):
+class Burst(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="burst"):
     """`burst` initiations in a row of one operation; samples are the mean time of one, o(S, b) of one end.
 
     What was begun is completed, outside the timed part, before the next repetition. `get` and `put` are one-sided
@@ -353,7 +354,7 @@ class Burst(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
     path: MessagePath
 
 
-class Queue(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="queue"):
+class Queue(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="queue"):
     """Times of the first initiation in a row, the second, the third, ...: the samples, in this order.
 
     Each is the median over repetitions. Where they jump, the queue is full (Iancu 2007, HD).
@@ -364,7 +365,7 @@ class Queue(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
     path: MessagePath
 
 
-class Progress(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="progress"):
+class Progress(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="progress"):
     """An exchange of `burst` messages each way, during which both ranks compute outside MPI for `Record.delay`.
 
     The delay is the time of the same exchange without computation, measured just before. So a sample is as long as
@@ -377,7 +378,7 @@ class Progress(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kerne
     operation: MessageOperation = "two-sided"
 
 
-class Bandwidth(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="bandwidth"):
+class Bandwidth(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="bandwidth"):
     """All of P processes stream windows of messages in pairs, i and i + 1 or i and i + P / 2 (Iancu 2007, G(P, S)).
 
     Samples are the time of a window on the slowest pair over its messages (one direction's); `Record.fastest` has that
@@ -393,7 +394,7 @@ class Bandwidth(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kern
     window: Count = 64
 
 
-class Overlap(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="overlap"):
+class Overlap(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="overlap"):
     """Communication and computation of one problem, in messages of S bytes and bursts of b (Iancu 2007, Figure 6).
 
     Every process receives V bytes from each of its peers (in all-to-all patterns from all of them together), sends as
@@ -419,7 +420,7 @@ class Overlap(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel
     """1: all begin together (balanced); more: so many in a row without synchronisation (unbalanced)."""
 
 
-class Halo(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="halo"):
+class Halo(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="halo"):
     """An exchange of each of P ranks in a ring with `neighbours` others: i + 1, i - 1, i + 2, ..., one message each.
 
     All messages are begun, then completed in one MPI_Waitall. Samples are the time on the slowest rank.
@@ -430,7 +431,7 @@ class Halo(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", 
     processes: Count
 
 
-class Local(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="local"):
+class Local(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="local"):
     """Work within one process's memory: a copy, or MPI_Reduce_local, of so many bytes."""
 
     operation: Literal["copy", "reduction"]

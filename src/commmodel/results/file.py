@@ -15,7 +15,7 @@ from msgspec import Struct
 from commmodel.arguments import LARGEST, SMALLEST, is_measurable
 from commmodel.documents import decode_json
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.files import unwritable, write_bytes
+from commmodel.files import open_input, unwritable, write_bytes
 from commmodel.results.configurations import Configuration, RandomPing, RandomPingPong
 from commmodel.results.launches import whole_launches, without_duplicates
 from commmodel.results.records import Header, Launch, Measurements, Record
@@ -78,7 +78,7 @@ class _Lines:
 
     def __iter__(self) -> Iterator[bytes]:
         try:
-            with open(self._path, "rb") as file:
+            with open_input(self._path) as file:
                 for line in file:
                     if line.endswith(b"\n"):
                         self.count += 1

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta, field
 
 from commmodel.choices import Unit
 from commmodel.errors import InputError
@@ -13,6 +13,7 @@ from commmodel.frames import Tabular, axes_of, draw
 from commmodel.results.configurations import BenchOptions, Bytes, Configuration, Count, HugePages, MessagePath, Seconds
 from commmodel.results.words import configuration_words
 from commmodel.statistics import Summary, summarise
+from commmodel.structs import InputStruct
 from commmodel.values import OneLine, Value
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _UNSAID = {"node_pairs": 1}
 """Fields of configurations that go without saying."""
 
 
-class Clock(Struct, frozen=True, forbid_unknown_fields=True):
+class Clock(InputStruct, frozen=True, forbid_unknown_fields=True):
     """The clock that timed a host's ranks."""
 
     kind: str
@@ -42,7 +43,7 @@ class Clock(Struct, frozen=True, forbid_unknown_fields=True):
     """Relative difference of its rate from MPI_Wtime's."""
 
 
-class Host(Value, Struct, frozen=True, forbid_unknown_fields=True):
+class Host(Value, InputStruct, frozen=True, forbid_unknown_fields=True):
     """A host of the launch, as its lowest rank saw it."""
 
     name: str
@@ -57,7 +58,7 @@ class Host(Value, Struct, frozen=True, forbid_unknown_fields=True):
     load: tuple[float, float, float] | None = None
     """Load averages just before the first measurement."""
     clock: Clock | None = None
-    caches: dict[str, Bytes] = {}
+    caches: dict[str, Bytes] = field(default_factory=dict)
     """Bytes of each data cache that its first processor uses, by name: ``L1``, ``L2``, ...; the last is often
     shared."""
     processors: Annotated[int, Meta(ge=0)] = 0
@@ -66,7 +67,7 @@ class Host(Value, Struct, frozen=True, forbid_unknown_fields=True):
     """Other processes that ran or wanted to, on average, while its ranks slept just before the first measurement."""
 
 
-class Rank(Struct, frozen=True, forbid_unknown_fields=True):
+class Rank(InputStruct, frozen=True, forbid_unknown_fields=True):
     """The place of one rank."""
 
     rank: Annotated[int, Meta(ge=0)]
@@ -82,7 +83,7 @@ class Rank(Struct, frozen=True, forbid_unknown_fields=True):
     """Socket of its processors; None where they are on several, or the system does not tell."""
 
 
-class Library(Struct, frozen=True, forbid_unknown_fields=True):
+class Library(InputStruct, frozen=True, forbid_unknown_fields=True):
     """The MPI library."""
 
     version: str
@@ -95,7 +96,7 @@ class Library(Struct, frozen=True, forbid_unknown_fields=True):
     """What the benchmark asked for."""
 
 
-class Buffers(Struct, frozen=True, forbid_unknown_fields=True):
+class Buffers(InputStruct, frozen=True, forbid_unknown_fields=True):
     """Allocation of message buffers: per rank, on fresh pages, written before use."""
 
     alignment: int
@@ -104,7 +105,7 @@ class Buffers(Struct, frozen=True, forbid_unknown_fields=True):
     """Bytes of rank 0's largest buffer that really lay on huge pages; None where the system does not tell."""
 
 
-class Header(Value, Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="header"):
+class Header(Value, InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="header"):
     """A launch of the benchmark."""
 
     format: Literal["commmodel-results"]
@@ -114,10 +115,10 @@ class Header(Value, Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     mpi: Library
     hosts: tuple[Host, ...]
     ranks: tuple[Rank, ...]
-    versions: dict[str, str] = {}
+    versions: dict[str, str] = field(default_factory=dict)
     options: BenchOptions | None = None
     buffers: Buffers | None = None
-    placement: dict[MessagePath, tuple[tuple[int, int], ...]] = {}
+    placement: dict[MessagePath, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     """Ranks of each pair on each path, in the order in which pairs are added."""
     further_nodes: tuple[tuple[tuple[int, int], ...], ...] = ()
     """Ranks of each pair between the hosts of the second pair of hosts, the third, ...; `placement` has the first."""
@@ -130,7 +131,7 @@ class Header(Value, Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     """Configurations of the plan; with fewer of them its launch was stopped, or goes on. 0: not recorded."""
 
 
-class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="record"):
+class Record(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="record"):
     """The samples of one configuration."""
 
     configuration: Configuration
@@ -177,7 +178,7 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
         return f"Record({words}: {self.summary.median:.4g} {self.unit}, {len(self.samples)} samples)"
 
 
-class Launch(Struct, frozen=True):
+class Launch(InputStruct, frozen=True):
     """A header and the records that follow it."""
 
     header: Header
@@ -189,7 +190,7 @@ class Launch(Struct, frozen=True):
         return f"Launch({self.header.created}, {library}, {hosts} host(s), {len(self.records)} records)"
 
 
-class Measurements(Tabular, OneLine, Struct, frozen=True):
+class Measurements(Tabular, OneLine, InputStruct, frozen=True):
     """All launches of one or several files, in order."""
 
     launches: tuple[Launch, ...]

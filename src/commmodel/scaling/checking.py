@@ -51,6 +51,7 @@ class MemoryLimit:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        finite("limit", self.limit, above=0)
         finite("processes", self.processes, above=0)
 
 
@@ -359,6 +360,9 @@ def check_values(
         raise InputError(
             f"{points.size} scales, {count} values: give as many of both, at {FEWEST_SCALES} scales or more"
         )
+    for row in rows:
+        finite("values", row.min(initial=0.0), 0)
+        finite("values", row.max(initial=0.0))
     order = np.argsort(points, kind="stable")
     unit = "B" if "memory" in metric else "s" if "time" in metric else "1"
     samples = tuple(rows[place][None] for place in order)

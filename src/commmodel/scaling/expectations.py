@@ -17,7 +17,7 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.scaling.growth import ONE, Growth, parse_growth, parse_product
 from commmodel.scaling.rules import FunctionRule, parse_rule
 from commmodel.scaling.series import Series
-from commmodel.signatures import checked
+from commmodel.signatures import check_fields, checked
 from commmodel.units import parse_size, parse_time
 from commmodel.values import OneLine
 
@@ -58,6 +58,9 @@ class Expectation(OneLine):
     deviation: Growth | None = None
     where: Where = ()
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def applies_to(self, series: Series) -> bool:
         """Whether it is of this series."""
         return self.key[:3] == series.key[:3] and all(condition in series.fixed for condition in self.where)
@@ -88,6 +91,9 @@ class Guideline(OneLine):
     where: Where = ()
     sizes: tuple[tuple[str, tuple[tuple[str, Growth], ...]], ...] = ()
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 @dataclass(frozen=True)
 class Expectations(OneLine):
@@ -96,6 +102,9 @@ class Expectations(OneLine):
     title: str = ""
     expectations: tuple[Expectation, ...] = ()
     guidelines: tuple[Guideline, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class _ExpectationTable(Struct, frozen=True, forbid_unknown_fields=True):

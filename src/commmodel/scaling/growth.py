@@ -13,7 +13,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commmodel.arguments import numbers
+from commmodel.arguments import numbers, refuse
 from commmodel.errors import InputError
 from commmodel.signatures import checked
 
@@ -24,11 +24,11 @@ _WRITTEN = {"**": "^", "·": "*", "×": "*", "−": "-", "√": " sqrt ", "₂":
 _TOKEN = re.compile(r"\s*(?:(?P<number>[0-9]+\.?[0-9]*|\.[0-9]+)|(?P<name>[^\W\d]\w*)|(?P<sign>[-+*/^()]))")
 
 
-def _exact(exponent: Fraction | float) -> Fraction:
+def _exact(exponent: Fraction | float, name: str = "exponent") -> Fraction:
     try:
         return Fraction(exponent)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
-        raise InputError(f"exponent {exponent!r}: it must be a number") from None
+        raise refuse(name, exponent, "give a number") from None
 
 
 @functools.total_ordering
@@ -57,7 +57,7 @@ class Growth:
 
     def __post_init__(self) -> None:
         for name in ("log", "power", "exponential"):
-            object.__setattr__(self, name, _exact(getattr(self, name)))
+            object.__setattr__(self, name, _exact(getattr(self, name), name))
         # Hashing fractions is slow, and spaces of many terms are looked up again and again.
         object.__setattr__(self, "_hash", hash(self._order()))
 

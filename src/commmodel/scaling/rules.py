@@ -19,7 +19,7 @@ from commmodel.scaling.bootstrap import MOST_DRAWS
 from commmodel.scaling.fitting import Model
 from commmodel.scaling.growth import Growth
 from commmodel.scaling.samples import STATISTIC, check_samples, reduce, resample
-from commmodel.signatures import checked
+from commmodel.signatures import check_fields, checked
 
 _PART = re.compile(r"\s*(?:(?P<factor>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*\*?\s*)?(?P<name>[^\W\d][\w.-]*)\s*")
 _DOUBLINGS = 64  # up to which multiple of the largest scale models are compared: 2^64
@@ -32,6 +32,9 @@ class FunctionRule:
 
     left: str
     right: tuple[tuple[float, str], ...]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def functions(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from commmodel.arrays import Array
 from commmodel.results import Measurements, describe
 from commmodel.results.parameters import METRICS
-from commmodel.signatures import checked
+from commmodel.signatures import check_fields, checked
 from commmodel.values import Value
 
 Fixed = tuple[tuple[str, float | str], ...]
@@ -48,6 +48,9 @@ class Series(Value):
     fixed: Fixed
     scales: tuple[float, ...]
     samples: tuple[Array, ...]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def key(self) -> Key:

@@ -10,15 +10,14 @@ SimGrid's SMPI 3.32. Main entries: `Network`, `SMPI`, `fluid`, `from_machine`.
 
 import math
 
-from msgspec import Struct
-
 from commmodel.signatures import checked
+from commmodel.structs import InputStruct
 from commmodel.values import OneLine
 
 __all__ = ["SMPI", "Factor", "Network", "Overhead", "fluid"]
 
 
-class Overhead(Struct, frozen=True, forbid_unknown_fields=True):
+class Overhead(InputStruct, frozen=True, forbid_unknown_fields=True):
     """Seconds that a processor spends on a message: constant + per_byte n, for n up to the limit."""
 
     limit: float
@@ -27,14 +26,14 @@ class Overhead(Struct, frozen=True, forbid_unknown_fields=True):
     per_byte: float = 0.0
 
 
-class Factor(Struct, frozen=True, forbid_unknown_fields=True):
+class Factor(InputStruct, frozen=True, forbid_unknown_fields=True):
     """A factor that holds for up to `limit` bytes on the wire."""
 
     limit: float
     value: float
 
 
-class Network(OneLine, Struct, frozen=True, forbid_unknown_fields=True):
+class Network(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True):
     """A flow-level model."""
 
     name: str

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from commmodel._core.common.codes import ANY, COLLECTIVE_TAG, EVERY_NAMED, UNNAMED, Code
 from commmodel.errors import InputError
+from commmodel.signatures import check_fields
 from commmodel.values import Value
 
 __all__ = ["ANY", "COLLECTIVE_TAG", "EVERY_NAMED", "OPERATION", "UNNAMED", "Code", "Operations", "Program"]
@@ -40,6 +41,7 @@ class Program(Value):
     """What it is, for people."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not isinstance(self.operations, np.ndarray) or not isinstance(self.offsets, np.ndarray):
             raise InputError("operations and offsets of a program must be arrays")
         if self.operations.dtype != OPERATION:

@@ -322,8 +322,14 @@ def command(
     from commmodel.simulate import online
 
     where = _place(on, how)
+    count = where.processes(ranks, "ranks")
     workload = online.workload(
-        where, words, ranks, computation=computation, settings=_settings(selector), outlets=outlets
+        where,
+        words,
+        count,
+        computation=computation,
+        settings=_settings(selector),
+        outlets=outlets,
     )
     return _run(where, workload, how)
 
@@ -371,12 +377,19 @@ def function(
     from commmodel.simulate import online
 
     where = _place(on, how)
+    count = where.processes(ranks, "ranks")
     with tempfile.TemporaryDirectory(prefix="commmodel-") as folder:
         online.write_call(folder, target, tuple(args), sys.path)
         words = [sys.executable, online.FUNCTION_RANK, folder]
         name = getattr(target, "__name__", type(target).__name__)
         workload = online.workload(
-            where, words, ranks, computation=computation, settings=_settings(selector), outlets=outlets, name=name
+            where,
+            words,
+            count,
+            computation=computation,
+            settings=_settings(selector),
+            outlets=outlets,
+            name=name,
         )
         try:
             result = _run(where, workload, {**how, "deadlock": "return"})

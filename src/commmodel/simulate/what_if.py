@@ -12,7 +12,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
 
 import cloudpickle
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from commmodel.errors import InputError
 from commmodel.frames import Tabular, axes_of, extent
-from commmodel.signatures import checked
+from commmodel.signatures import checked, returned
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.scenario.places import Place, Where
 from commmodel.simulate.scenario.scale import MOST_RUNS, Scale
@@ -79,6 +79,15 @@ class PredictedRuns(Tabular, list[PredictedRun]):
     """The list of predicted run times that `predictions` returns."""
 
     __slots__ = ()
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> PredictedRun: ...
+    @overload
+    def __getitem__(self, index: "slice[Any, Any, Any]") -> "PredictedRuns": ...
+    def __getitem__(self, index: Any) -> Any:
+        """Return a run, or of a slice some of them, which are such a list, too."""
+        runs = super().__getitem__(index)
+        return PredictedRuns(runs) if isinstance(index, slice) else runs
 
     def __repr__(self) -> str:
         """Return how many runs there are, and how long they take."""
@@ -216,7 +225,7 @@ def _prediction_of(question: bytes, where: Where | Place, scale: Scale) -> Predi
 
 def _prediction(question: Question, where: Where | Place, scale: Scale) -> PredictedRun:
     """Run a question; return what is small enough to be sent to another process."""
-    result = question(where, scale)
+    result = returned("question(place, scale)", question(where, scale), SimulationResult)
     return PredictedRun(
         result.where, scale, result.model, result.title, result.ends.size, result.seconds, _rank_times(result),
         result.messages, result.events, result.wall_seconds,

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from commmodel.documents import check_format, convert, read_toml
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
 from commmodel.signatures import checked
+from commmodel.structs import InputStruct
 
 FILE = "sweep.toml"
 FORMAT: Literal["commmodel-sweep"] = "commmodel-sweep"
@@ -24,7 +25,7 @@ _MOST_JOBS = 100_000
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
-class Job(Struct, frozen=True, order=True):
+class Job(InputStruct, frozen=True, order=True):
     """One launch on a number of processes; its files lie in the sweep's folder.
 
     >>> Job(8, 3).name, Job(8, 3).results
@@ -61,7 +62,7 @@ class Job(Struct, frozen=True, order=True):
         return f"{self.name}.log"
 
 
-class Slurm(Struct, frozen=True, forbid_unknown_fields=True):
+class Slurm(InputStruct, frozen=True, forbid_unknown_fields=True):
     """Settings of job submission."""
 
     options: tuple[str, ...]
@@ -69,7 +70,7 @@ class Slurm(Struct, frozen=True, forbid_unknown_fields=True):
     ranks_per_node: Count
 
 
-class Plan(Struct, frozen=True, forbid_unknown_fields=True):
+class Plan(InputStruct, frozen=True, forbid_unknown_fields=True):
     """The jobs of a sweep and how they run.
 
     >>> plan = Plan(FORMAT, VERSION, (2, 4), 2, ("collective", "--quick"), "mpiexec -n {processes}", "python", 1)

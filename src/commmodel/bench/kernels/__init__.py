@@ -14,6 +14,7 @@ import msgspec
 from commmodel.bench.kernels.kernel import NO_MESSAGES, Kernel, sampled
 from commmodel.bench.option import Option, positive
 from commmodel.bench.placement import FurtherNodes, Placement, node_pairs
+from commmodel.errors import InputError
 from commmodel.lazy import attributes
 from commmodel.plugins import Parts
 from commmodel.results import BenchOptions, Configuration, Record
@@ -63,6 +64,8 @@ def register(kernel: Kernel) -> None:
     >>> REGISTRY.pop("nothing").summary
     'nothing'
     """
+    if kernel.configurations[0] is Function and kernel.name == "function":
+        raise InputError("name: a kernel that measures Function needs one: Kernel(..., name='mine')", "name")
     REGISTRY.add(kernel.name, kernel, kernel.measure)
 
 

@@ -14,6 +14,7 @@ from commmodel.bench.session import Session
 from commmodel.choices import Unit
 from commmodel.results import BenchOptions, Clock, Configuration, Record
 from commmodel.results.configurations import Batch, SendMode
+from commmodel.signatures import check_fields
 from commmodel.values import OneLine
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ class Kernel(OneLine):
     name: str = ""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not self.name:
             object.__setattr__(self, "name", str(self.configurations[0].__struct_config__.tag))
 

@@ -4,13 +4,14 @@ A new algorithm is a function from a `Problem` to `Round`s under `register`: her
 another program, or in a module that a distribution names as an entry point of ``commmodel.algorithms``.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from commmodel.collectives.operation import SCHEDULED, ScheduledName
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Problem, Round, Schedule, Scheduler, flatten
+from commmodel.errors import InputError
 from commmodel.plugins import Parts
 from commmodel.signatures import checked
 from commmodel.values import Value
@@ -42,9 +43,18 @@ class Algorithm(Value):
     stages: tuple["Stage", ...] = ()
     """Of an algorithm in two levels, the operations that it consists of, one after the other; else empty."""
 
-    def __call__(self, problem: Problem) -> Iterable[Round]:
-        """Return the rounds."""
-        return self.scheduler(problem)
+    def __call__(self, problem: Problem) -> Iterator[Round]:
+        """Yield the rounds; `InputError` where the scheduler makes something else, or a rank is none."""
+        title = f"algorithm {self.name} of {self.operation}"
+        rounds = self.scheduler(problem)
+        for round_ in rounds if isinstance(rounds, Iterable) else (rounds,):
+            if not isinstance(round_, Round):
+                raise InputError(f"{title} yields {round_!r}: yield Rounds, as `vector_round` and `block_round` make")
+            for role, ranks in (("sender", round_.sender), ("receiver", round_.receiver)):
+                if ranks.size and not 0 <= ranks.min() <= ranks.max() < problem.processes:
+                    wrong = ranks[(ranks < 0) | (ranks >= problem.processes)][0]
+                    raise InputError(f"{title}: {role} {wrong} of {problem.processes} processes, numbered from 0")
+            yield round_
 
 
 ALGORITHMS: dict[str, Parts[Algorithm]] = {

@@ -7,10 +7,11 @@ shares with ours. `commmodel.collectives.library.selection` reads, writes and ap
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, structs
 
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.operation import ELEMENT_SIZE, Operator, ScheduledName
+from commmodel.structs import InputStruct
 from commmodel.values import OneLine
 
 FORMAT: Literal["commmodel-selector"] = "commmodel-selector"
@@ -31,7 +32,7 @@ Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
-class SelectionRule(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class SelectionRule(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An algorithm for an operation, under conditions that must all hold."""
 
     operation: ScheduledName
@@ -99,7 +100,7 @@ class SelectionRule(OneLine, Struct, frozen=True, forbid_unknown_fields=True, om
         )
 
 
-class Selector(OneLine, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Selector(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A library's choice of algorithms."""
 
     name: str

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from commmodel.signatures import check_fields
 from commmodel.values import Value
 
 __all__ = ["DEFAULT", "SMPI_SELECTOR", "SMPI_SELECTORS", "Selection", "smpi_selection"]
@@ -32,6 +33,9 @@ class Selection(Value):
     is_prepared: bool = False
     """Whether ranks know already who shares a node with them. Else SMPI makes the communicators of nodes in the first
     call that needs them, which takes messages, too."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def is_default(self) -> bool:

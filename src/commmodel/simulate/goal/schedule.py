@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from commmodel._core.common.codes import GoalKind as Kind
 from commmodel.errors import InputError
+from commmodel.signatures import check_fields
 from commmodel.values import Value
 
 GOAL_OPERATION = np.dtype(
@@ -34,6 +35,7 @@ class GoalSchedule(Value):
     """What it is, for people."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.operations.dtype != GOAL_OPERATION or self.dependencies.dtype != DEPENDENCY:
             raise InputError("a schedule's arrays must be of the types GOAL_OPERATION and DEPENDENCY")
         count = self.operations.size

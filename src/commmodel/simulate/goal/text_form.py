@@ -9,9 +9,11 @@ from commmodel._core.common.codes import GoalKind as Kind
 from commmodel._core.delays.loggops import parse_goal
 from commmodel.arguments import occurring_ranks, rank_count
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.signatures import checked
 from commmodel.simulate.goal.schedule import DEPENDENCY, GOAL_OPERATION, GoalSchedule
 
 
+@checked
 def parse(words: str) -> GoalSchedule:
     r"""Return the schedule that a text gives; raises as `commmodel.simulate.goal.load` does.
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel._core.routing.routes import Routing
-from commmodel.arguments import choice, enough_memory, integer, rank_count, refuse
+from commmodel.arguments import choice, enough_memory, integer, rank_count, refuse, whole
 from commmodel.errors import InputError
 from commmodel.signatures import checked
 from commmodel.values import Value
@@ -123,14 +123,17 @@ class Platform(Value):
         return self._routing
 
     @checked
+    @checked
     def route(self, source: int, destination: int) -> list[str]:
         """Return the names of the links from one host to another.
 
         Parameters
         ----------
         source, destination : int
-            Numbers of hosts.
+            Numbers of hosts, from 0.
         """
+        for name, host in (("source", source), ("destination", destination)):
+            whole(name, host, 0, self.hosts - 1)
         self.refuse_hosts(np.array([source, destination]))
         return [self.link_names[link] for link in self.routing().route(source, destination)]
 
@@ -171,7 +174,8 @@ class Platform(Value):
         mapping : str, int or sequence
             ``block`` fills the cores of a host before it goes to the next; ``round-robin`` goes on to the next host
             with every rank; a number puts so many ranks on each host, one after the other, whatever its cores; or the
-            number or name of each rank's host, from its begin again for further ranks.
+            number or name of each rank's host; of fewer hosts each gets as many ranks as all others, one after the
+            other.
 
         Returns
         -------
@@ -207,6 +211,9 @@ class Platform(Value):
         numbers = np.array([self.host(host) if isinstance(host, str) else int(host) for host in mapping], np.int64)
         if wrong := numbers[(numbers < 0) | (numbers >= self.hosts)].tolist():
             raise refuse("mapping", wrong[0], f"hosts are 0 to {self.hosts - 1}")
+        if processes > numbers.size and processes % numbers.size:
+            mend = f"{numbers.size} hosts for {processes} processes: name the host of each, or as many as divide them"
+            raise refuse("mapping", mapping, mend)
         return np.resize(numbers, processes).astype(np.int32)
 
     def _place_per_host(self, processes: int, per_host: int) -> NDArray[np.int32]:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from commmodel.arguments import finite, integer
-from commmodel.errors import InputError
+from commmodel.errors import InputError, choice_of
 from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform, Sharing
 from commmodel.values import OneLine
 
@@ -138,6 +138,8 @@ def check_sizes(sizes: Sequence[int], title: str) -> int:
 
 def make(kind: type[Topology], **fields: Any) -> Platform:
     """Return a platform of a topology; pairs of numbers stand for links."""
+    if unknown := [name for name in fields if name not in kind.__struct_fields__]:
+        raise InputError(f"unknown argument {unknown[0]}: {choice_of(unknown[0], kind.__struct_fields__)}")
     for field, link in (("loopback", Link), ("backbone", Backbone)):
         if isinstance(fields.get(field), tuple):
             fields[field] = link(*fields[field])

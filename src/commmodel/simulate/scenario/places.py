@@ -58,14 +58,14 @@ class Place:
         """Number of cores of the platform; None for a machine, which has as many hosts as there are ranks."""
         return None if self.platform is None else int(self.platform.cores.sum())
 
-    def processes(self, processes: int | None = None) -> int:
+    def processes(self, processes: int | None = None, name: str = "processes") -> int:
         """Return a number of processes: by default one for each core of the platform."""
         count = self.cores if processes is None else processes
         if count is None:
             raise InputError(
-                "a machine has as many hosts as you like: give the number of ranks with `processes`, like 64"
+                f"a machine has as many hosts as you like: give the number of ranks with `{name}`, like 64"
             )
-        return rank_count(count)
+        return rank_count(count, name=name)
 
     @property
     def default_model(self) -> ProgramModel:

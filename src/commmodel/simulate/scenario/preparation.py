@@ -7,6 +7,7 @@ as cores last, else round robin; the platform's speed of a core, else 1 Gflop/s.
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
@@ -310,7 +311,7 @@ def _hosts(platform: Platform, processes: int, mapping: Ranks | None) -> Hosts:
         return platform.place(processes, mapping)  # type: ignore[arg-type]  # no path: it is a rule
     names = _host_names(mapping)
     try:
-        return platform.place(processes, names)
+        return platform.place(processes, [*islice(cycle(names), processes)])
     except InputError as error:
         raise refuse("mapping", mapping, str(error)) from None
 
