@@ -331,6 +331,14 @@ def test_a_folder_that_exists_ends_all_ranks_in_one_line(tmp_path, words):
     ]
 
 
+def test_a_program_without_mpi_is_told_once(tmp_path):
+    words = {"true": 1, f"{sys.executable} -c pass": 1, f"{sys.executable} -c 'from mpi4py import MPI'": 0}
+    for number, (program, count) in enumerate(words.items()):
+        completed = launch(2, *RECORD, tmp_path / str(number), "--", *shlex.split(program))
+        assert completed.returncode == 0
+        assert completed.stderr.count("record: nothing is recorded: the program has not called MPI_Init") == count
+
+
 PYTHON_LIKE = Path(support.__path__[0]) / "python_like.c"
 
 

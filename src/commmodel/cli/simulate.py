@@ -411,6 +411,9 @@ def _run(arguments: argparse.Namespace) -> int:
     placements = dict.fromkeys(prepared.placement for prepared in scenarios if prepared.placement)
     title = ", ".join([workload.title, place.name, *placements])
     notes = [*dict.fromkeys(note for prepared in scenarios for note in prepared.notes), *workload.notes()]
+    if page is not None and not hanging and _is_empty([*timelines, *measured]):
+        page = arguments.output = None
+        notes.append("no page is written: there is nothing to draw, as nothing took any time")
     try:
         if arguments.trace is not None:
             timeline.dump(timelines[0], arguments.trace)
@@ -449,6 +452,12 @@ def _measured_timelines(paths: Sequence[str], workload: Any) -> list[Any]:
             problem = f"a timeline of {timeline_.processes} ranks beside a program of {workload.processes}"
             raise InputError(f"--compare {timeline_.name}: {problem}: measure and simulate the same number (-p)")
     return measured
+
+
+def _is_empty(timelines: Sequence[Any]) -> bool:
+    from commmodel.report.simulation.gantt_page import axis_seconds
+
+    return axis_seconds(timelines) <= 0
 
 
 def _write_page(

@@ -89,6 +89,7 @@ def launch(command: Sequence[str], folder: str | os.PathLike[str] = "recording",
         "LD_PRELOAD": f"{libraries}:{preloaded_before}" if preloaded_before else libraries,
         "COMMMODEL_RECORD": str(target),
         "COMMMODEL_RECORD_PRELOAD": libraries,
+        **({"COMMMODEL_RECORD_FIRST": str(os.getpid())} if rank() == 0 else {}),
     }
     try:
         os.execve(program, [*command], environment)  # noqa: S606  (the program is the user's)

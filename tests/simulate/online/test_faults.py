@@ -123,7 +123,7 @@ def test_a_deadlock_of_c_names_lines_of_ranks_that_have_gone_on(waiting):
         ("sys.exit(3)", 3, "rank 1 ended with exit code 3"),
         ("1 / 0", 1, "ZeroDivisionError"),
         ("comm.Abort(7)", 7, "rank 1 called MPI_Abort with code 7"),
-        ("os.kill(os.getpid(), 11)", 139, "rank 1 was ended by SIGSEGV"),
+        ("os.kill(os.getpid(), 11)", 139, "rank 1 was ended by SIGSEGV; its last call of MPI: MPI_Init"),
         ("os._exit(0)", 1, "rank 1 ended without MPI_Finalize"),
     ],
 )

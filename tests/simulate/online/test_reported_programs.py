@@ -149,6 +149,35 @@ def test_sleeping_in_c_takes_simulated_time(tmp_path):
     assert "at 10.0\n" in done.stdout, done.stderr
 
 
+def test_sleeping_beside_threads_without_mpi_takes_its_time(tmp_path):
+    """They run in the time of this machine, so that the sleep lasts that long here, too."""
+    source = """
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static volatile int is_done;
+static void *work(void *unused) {
+    usleep(50000);
+    is_done = 1;
+    return unused;
+}
+int main(int argc, char **argv) {
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    pthread_t thread;
+    pthread_create(&thread, NULL, work, NULL);
+    double slept = 0.0;
+    for (; !is_done; slept += 0.02) usleep(20000);
+    pthread_join(thread, NULL);
+    printf("%d %d\\n", slept < 1.0, MPI_Wtime() >= slept);
+    return MPI_Finalize();
+}
+"""
+    done = simulate("--", str(simulable_program(tmp_path, source)), processes=1)
+    assert "1 1\n" in done.stdout, done.stderr
+
+
 WAITING_OUTSIDE = """
 import os, time
 from mpi4py import MPI
@@ -267,6 +296,26 @@ def test_calls_after_finalize_are_refused(tmp_path, call):
             "in MPI_Recv: message truncated: 16 bytes from rank 0 with tag 3, room for 4, program.c:",
         ),
         (
+            "rank ? MPI_Recv(values, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE) : "
+            "MPI_Send(values, 3, MPI_CHAR, 1, 3, MPI_COMM_WORLD)",
+            "in MPI_Recv: invalid datatype: 3 bytes have arrived, which are no whole elements of it, program.c:",
+        ),
+        ("MPI_Send(NULL, 1, MPI_INT, 1, 3, MPI_COMM_WORLD)", "in MPI_Send: invalid buffer pointer: it is a null"),
+        ("MPI_Send(values, 1 << 28, MPI_INT, 1, 3, MPI_COMM_WORLD)", "there is less memory than count and datatype"),
+        ("MPI_Gather(values, 1, MPI_INT, NULL, 1, MPI_INT, 0, MPI_COMM_WORLD)", "in MPI_Gather: invalid buffer"),
+        ("MPI_Scatter(other, 1, MPI_INT, NULL, 1, MPI_INT, 0, MPI_COMM_WORLD)", "in MPI_Scatter: invalid buffer"),
+        ("MPI_Allreduce(NULL, other, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD)", "in MPI_Allreduce: invalid buffer"),
+        (
+            "MPI_Comm copy; MPI_Comm_dup(MPI_COMM_WORLD, &copy); if (!rank) MPI_Send(values, 1, MPI_INT, 1, 3, copy);"
+            "MPI_Barrier(copy); MPI_Comm_free(&copy)",
+            "rank 1: fatal error in MPI_Comm_free: other MPI error: 1 message to this rank never received, program.c:",
+        ),
+        (
+            "int key; MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &key, NULL);"
+            "MPI_Comm_set_attr(MPI_COMM_WORLD, key, values)",
+            "in MPI_Comm_set_attr: invalid attribute key",
+        ),
+        (
             "for (MPI_Comm copy;;) MPI_Comm_dup(MPI_COMM_WORLD, &copy)",
             "in MPI_Comm_dup: other MPI error: more than 2046 communicators and windows at once",
         ),
@@ -285,6 +334,77 @@ def test_errors_are_returned_where_the_program_wants_that(tmp_path):
            MPI_Allreduce(&rank, &rank, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_ERR_BUFFER);
     MPI_Finalize();""", processes=1)  # fmt: skip
     assert "codes 1 1\n" in done.stdout, done.stderr
+
+
+def test_what_may_be_a_null_pointer_is_taken(tmp_path):
+    done = run_c(tmp_path, """
+    int first = rank + 1, second = 10 * first, flag, count;
+    MPI_Aint places[2];
+    MPI_Datatype both;
+    MPI_Get_address(&first, &places[0]);
+    MPI_Get_address(&second, &places[1]);
+    MPI_Type_create_hindexed(2, (int[]){1, 1}, places, MPI_INT, &both);
+    MPI_Type_commit(&both);
+    MPI_Bcast(MPI_BOTTOM, 1, both, 0, MPI_COMM_WORLD);
+    MPI_Gather(&first, 1, MPI_INT, rank ? NULL : (int[2]){0}, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Testall(0, NULL, &flag, NULL);
+    MPI_Waitsome(0, NULL, &count, NULL, NULL);
+    rank ? MPI_Recv(&second, 100000000, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+         : MPI_Send(&second, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+    printf("has %d %d\\n", first, second);
+    MPI_Finalize();""")  # fmt: skip
+    assert done.stdout.count("has 1 10\n") == 2, done.stderr
+
+
+def test_the_handler_of_a_new_communicator_gets_its_error(tmp_path):
+    done = run_c(tmp_path, """
+    MPI_Group world;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    if (MPI_Comm_create_from_group(world, "x", MPI_INFO_NULL, MPI_ERRORS_RETURN, NULL) == MPI_ERR_ARG) puts("returned");
+    MPI_Finalize();""", processes=1)  # fmt: skip
+    assert "returned\n" in done.stdout, done.stderr
+
+
+def test_a_thread_may_complete_a_generalized_request_after_a_sleep(tmp_path):
+    """A second of simulated time was a million polls."""
+    source = """
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static int query(void *state, MPI_Status *status) { return MPI_Status_set_elements(status, MPI_BYTE, 0); }
+static int release(void *state) { return MPI_SUCCESS; }
+static int cancel(void *state, int complete) { return MPI_SUCCESS; }
+static void *work(void *request) {
+    sleep(1000);
+    MPI_Grequest_complete(*(MPI_Request *)request);
+    return NULL;
+}
+int main(int argc, char **argv) {
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Request request, copy;
+    MPI_Grequest_start(query, release, cancel, NULL, &request);
+    copy = request;
+    pthread_t thread;
+    pthread_create(&thread, NULL, work, &copy);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    printf("at %.0f\\n", MPI_Wtime());
+    pthread_join(thread, NULL);
+    return MPI_Finalize();
+}
+"""
+    done = simulate("--", str(simulable_program(tmp_path, source)), processes=1)
+    assert "at 1000\n" in done.stdout, done.stderr
+
+
+def test_a_page_of_a_run_in_which_nothing_happens_is_not_written(tmp_path):
+    page = tmp_path / "page.html"
+    done = simulate_script(tmp_path, "from mpi4py import MPI", "--compute", "0", "-o", str(page), processes=1)
+    assert done.returncode == 0
+    assert "simulated time" in done.stdout
+    assert "note: no page is written: there is nothing to draw, as nothing took any time" in done.stderr
+    assert not page.exists()
 
 
 RING = """

@@ -40,7 +40,8 @@ _POINTERS = {("MPI_Alloc_mem", "baseptr"), ("MPI_Win_allocate", "baseptr"), ("MP
              ("MPI_Comm_get_attr", "attribute_val"), ("MPI_Type_get_attr", "attribute_val"),
              ("MPI_Win_get_attr", "attribute_val")}  # fmt: skip
 """Function and parameter to which it writes, among those without a type."""
-_COUNTED = {"array_of_requests": ("count", "incount"), "ranks": ("n",), "ranks1": ("n",), "ranks2": ("n",)}
+_COUNTED = {"array_of_requests": ("count", "incount"), "array_of_statuses": ("count", "incount"),
+            "ranks": ("n",), "ranks1": ("n",), "ranks2": ("n",)}  # fmt: skip
 """Array -> parameters that may have its length."""
 
 
@@ -159,14 +160,16 @@ def _refusals(function: Declaration) -> str:
         return ""
     names = {item.name for item in function.parameters}
     lines = [f'    program_call = "{function.name.removesuffix("_c")}";']
+    has_handler = any((item.type, item.name) == ("MPI_Errhandler", "errhandler") for item in function.parameters)
+    refusal = "refuse_null_by(errhandler, " if has_handler and "_from_group" in function.name else "refuse_null("
     for item in function.parameters:
         is_written = item.type.endswith("*") and not item.array and "function" not in item.type
         is_untyped = item.base == "void" and (function.name.removesuffix("_c"), item.name) not in _POINTERS
-        if is_written and not is_untyped and item.name not in _NULLABLE:
-            lines.append(f'    if ({item.name} == NULL) return refuse_null("{item.name}");')
         count = next((name for name in _COUNTED.get(item.name, ()) if name in names), None)
-        if item.array and count is not None:
-            lines.append(f'    if ({item.name} == NULL && {count} > 0) return refuse_null("{item.name}");')
+        if count is not None:
+            lines.append(f'    if ({item.name} == NULL && {count} > 0) return {refusal}"{item.name}");')
+        elif is_written and not is_untyped and item.name not in _NULLABLE:
+            lines.append(f'    if ({item.name} == NULL) return {refusal}"{item.name}");')
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -32,9 +32,17 @@ static void *wrapper_of(lookup_function *lookup, const char *name) {
     return recorder == NULL ? NULL : lookup(recorder, name);
 }
 
+#if defined(__has_attribute) && __has_attribute(musttail)
+#define JUMP __attribute__((musttail))
+#define WITH_JUMP
+#else
+#define JUMP
+#define WITH_JUMP __attribute__((optimize("O2")))
+#endif
+
 // RTLD_NEXT means what follows the caller, so that the C library must see the caller's return address: the last call
-// of this function has to be a jump, as it is with -O2. Whoever asks so for an MPI function is a profiler.
-VISIBLE void *dlsym(void *restrict handle, const char *restrict name) {
+// of this function has to be a jump, however the file is compiled. Whoever asks so for an MPI function is a profiler.
+VISIBLE WITH_JUMP void *dlsym(void *restrict handle, const char *restrict name) {
     lookup_function *lookup = system_lookup();
     if (UNLIKELY(lookup == NULL)) return NULL;
     if (handle != RTLD_NEXT && strncmp(name, "MPI_", 4) == 0) {
@@ -43,7 +51,7 @@ VISIBLE void *dlsym(void *restrict handle, const char *restrict name) {
         void *wrapper = wrapper_of(lookup, name);
         return wrapper != NULL ? wrapper : function;
     }
-    return lookup(handle, name);
+    JUMP return lookup(handle, name);
 }
 
 #endif

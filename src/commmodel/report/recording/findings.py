@@ -122,7 +122,7 @@ def _efficiency_sentence(efficiency: Efficiency) -> str:
 def factors_table(efficiency: Efficiency) -> Table:
     """Return the factors of the parallel efficiency, what each means and what to do about a low one."""
     rows: list[tuple[str, float | None, str, str]] = [
-        ("parallel efficiency", efficiency.parallel, "computing, as a share of all time", "see its factors"),
+        ("parallel efficiency", efficiency.parallel, "mean computing / run time", "see its factors"),
         ("load balance", efficiency.load_balance, "mean computing / the longest rank's", "give ranks equal work"),
         ("communication", efficiency.communication, "the longest rank's computing / run time", "see its factors"),
         ("  serialisation", efficiency.serialisation, "the same, if messages took no time",
@@ -136,7 +136,8 @@ def factors_table(efficiency: Efficiency) -> Table:
     )
     columns = (*left("factor"), *right("value"), *left("is", "where it is low"))
     notes = (
-        "Parallel efficiency = load balance x communication; communication = serialisation x transfer.",
+        "Parallel efficiency = load balance x communication; communication = serialisation x transfer. Run time: "
+        "without starting and ending MPI, which all other shares of time include.",
         *((f"Serialisation and transfer need a replay: {efficiency.problem}.",) if efficiency.problem else ()),
     )
     return Table("Parallel efficiency", columns, cells, notes)

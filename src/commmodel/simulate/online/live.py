@@ -1,5 +1,6 @@
 """The ranks of a program as the engine's source of operations. Main entry: `LiveProgram`."""
 
+import linecache
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -105,6 +106,9 @@ class LiveProgram:
         if words.endswith(" is not simulated yet"):
             site = self._last_call(rank)[1]
             return f"{words}: rank {rank} calls it{f' at {site}' if site else ''}"
+        if " was ended by SIG" in words:
+            name, site = self._last_call(rank)
+            return f"{words}; its last call of MPI: {name}{f', {site}' if site else ''}"
         if ": fatal error in " in words:
             site = self._last_call(rank)[1]
             return f"{words}, {site}" if site else words
@@ -126,6 +130,8 @@ class LiveProgram:
         site = Site(file, int(line), function, int(language))
         if site not in self._sites:
             self._sites[site] = str(resolve([site])[0]) if file else ""
+        if name == "MPI_Mprobe" and language == "1" and "mprobe" not in linecache.getline(file, site.line).lower():
+            name = "recv (MPI_Mprobe)"  # of mpi4py, whose users know no probe
         return name, self._sites[site]
 
     def __call__(self, rank: int) -> Operations:

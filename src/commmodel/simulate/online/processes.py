@@ -191,7 +191,7 @@ class Processes:
             self.watch.check(self._started)
         for other, ended in self._codes.items():
             if ended and not self._may_return(other, ended):
-                raise _ended(other, ended)
+                raise self._ended(other, ended)
         if rank in self._over:
             raise RankEndedError(
                 f"rank {rank} ended without MPI_Finalize: does {os.path.basename(self._command[0])} call MPI?", 1
@@ -208,11 +208,15 @@ class Processes:
             self._poll()
         code = self._codes[rank]
         if code and not self._may_return(rank, code):
-            raise _ended(rank, code)
+            raise self._ended(rank, code)
         if len(self._codes) == self._ranks:
             for other, code in sorted(self._codes.items()):
                 if code:
-                    raise _ended(other, code)
+                    raise self._ended(other, code)
+
+    def _ended(self, rank: int, code: int) -> RankEndedError:
+        words = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return RankEndedError(self.explained(rank, f"rank {rank} {words}"), _exit_code(code))
 
     def _may_return(self, rank: int, code: int) -> bool:
         """Whether a rank that has ended may leave the others alone."""
@@ -237,9 +241,3 @@ class Processes:
 def _exit_code(code: int) -> int:
     """Return the exit code of a process as a shell says it."""
     return 128 - code if code < 0 else code
-
-
-def _ended(rank: int, code: int) -> RankEndedError:
-    if code < 0:
-        return RankEndedError(f"rank {rank} was ended by {signal.Signals(-code).name}", _exit_code(code))
-    return RankEndedError(f"rank {rank} ended with exit code {code}", code)

@@ -23,47 +23,12 @@ static const char *data_of(const struct part *part, MPI_Count segment, MPI_Count
 }
 
 static bool is_of_neighbors(enum verb verb) { return verb >= NEIGHBOR_ALLGATHER; }
-static bool has_root(enum verb verb) {
-    return verb == BCAST || verb == GATHER || verb == GATHERV || verb == SCATTER || verb == SCATTERV || verb == REDUCE;
-}
-static bool reduces(enum verb verb) { return verb >= REDUCE && verb <= EXSCAN; }
-
 static bool is_root(const struct collective *collective) {
     return collective->communicator->remote ? collective->arguments.root == MPI_ROOT
                                             : collective->arguments.root == collective->communicator->rank;
 }
 static bool takes_part(const struct collective *collective) {
     return !collective->communicator->remote || collective->arguments.root != MPI_PROC_NULL;
-}
-
-struct block whole_sent(const struct arguments *arguments) {
-    return (struct block){(char *)arguments->sendbuf, arguments->sendcount, datatype_of(arguments->sendtype)};
-}
-
-static struct block whole_received(const struct arguments *arguments) {
-    return (struct block){arguments->recvbuf, arguments->recvcount, datatype_of(arguments->recvtype)};
-}
-
-static struct block block_of(struct block whole, const MPI_Count *counts, const MPI_Aint *displacements,
-                             const MPI_Datatype *types, int i) {
-    struct block block = whole;
-    if (counts != NULL) block.count = counts[i];
-    if (types != NULL) block.type = datatype_of(types[i]);
-    if (types != NULL)  // of MPI_Alltoallw, in bytes
-        block.at += displacements[i];
-    else if (displacements != NULL)
-        block.at += displacements[i] * block.type->extent;
-    else
-        block.at += i * block.count * block.type->extent;
-    return block;
-}
-
-struct block sent_block(const struct arguments *arguments, int i) {
-    return block_of(whole_sent(arguments), arguments->sendcounts, arguments->sdispls, arguments->sendtypes, i);
-}
-
-struct block received_block(const struct arguments *arguments, int i) {
-    return block_of(whole_received(arguments), arguments->recvcounts, arguments->rdispls, arguments->recvtypes, i);
 }
 
 // ---- this rank's contribution
@@ -162,6 +127,8 @@ static void read_segment(struct reader *reader, int peer, MPI_Count segment, str
     if (bytes > room) {
         reader->error = MPI_ERR_TRUNCATE;
         explain_error(": %lld bytes from rank %d, room for %lld", (long long)bytes, peer, (long long)room);
+    } else if (!has_whole_elements(block.type, bytes)) {
+        reader->error = MPI_ERR_TYPE;
     }
     unpack(block.at, block.count, block.type, data, bytes < room ? bytes : room);
 }
@@ -327,69 +294,6 @@ static uint64_t describe_call(const struct collective *collective) {
 // ---- beginning and end
 
 static int call_beside_threads(const struct arguments *arguments);
-
-static bool is_any(const MPI_Count *counts, int size) {
-    for (int i = 0; i < size; i++)
-        if (counts[i] > 0) return true;
-    return false;
-}
-
-// Whether what a rank gives lies where it gets the same.
-static bool is_aliased(const struct arguments *arguments, const struct communicator *communicator) {
-    if (communicator->remote != NULL || arguments->sendbuf == MPI_IN_PLACE || arguments->recvbuf == MPI_IN_PLACE)
-        return false;
-    const bool is_root = arguments->root == communicator->rank;
-    switch (arguments->verb) {
-        case GATHER:
-        case GATHERV:
-            if (!is_root) return false;  // fall through
-        case ALLGATHER:
-        case ALLGATHERV:
-            return arguments->sendcount > 0 && datatype_of(arguments->recvtype) != NULL &&
-                   arguments->sendbuf == received_block(arguments, communicator->rank).at;
-        case SCATTER:
-        case SCATTERV:
-            return is_root && arguments->recvcount > 0 && datatype_of(arguments->sendtype) != NULL &&
-                   arguments->recvbuf == sent_block(arguments, communicator->rank).at;
-        case ALLTOALLV:
-        case ALLTOALLW:
-            return arguments->sendbuf == arguments->recvbuf && is_any(arguments->sendcounts, size_of(communicator)) &&
-                   is_any(arguments->recvcounts, size_of(communicator));
-        case REDUCE_SCATTER:
-            return arguments->sendbuf == arguments->recvbuf && is_any(arguments->recvcounts, size_of(communicator));
-        case ALLTOALL: return arguments->sendcount > 0 && arguments->sendbuf == arguments->recvbuf;
-        case REDUCE:
-            if (!is_root) return false;  // fall through
-        case ALLREDUCE:
-        case REDUCE_SCATTER_BLOCK:
-        case SCAN:
-        case EXSCAN: return arguments->recvcount > 0 && arguments->sendbuf == arguments->recvbuf;
-        default: return false;
-    }
-}
-
-static int check_arguments(const struct arguments *arguments, const struct communicator *communicator) {
-    if (communicator == NULL) return MPI_ERR_COMM;
-    const int peer_count = peers(communicator)->size;
-    if (has_root(arguments->verb) && (arguments->root < 0 || arguments->root >= peer_count) &&
-        !(communicator->remote && (arguments->root == MPI_ROOT || arguments->root == MPI_PROC_NULL)))
-        return MPI_ERR_ROOT;
-    if (has_root(arguments->verb) && communicator->remote && arguments->root == MPI_PROC_NULL) return MPI_SUCCESS;
-    if (reduces(arguments->verb)) {
-        const struct operation *operation = operation_of(arguments->op);
-        if (operation == NULL || arguments->op == MPI_REPLACE || arguments->op == MPI_NO_OP) return MPI_ERR_OP;
-        if (datatype_of(arguments->recvtype) == NULL) return MPI_ERR_TYPE;
-        if (!has_type(operation, datatype_of(arguments->recvtype))) return MPI_ERR_OP;
-        if (arguments->recvcount < 0) return MPI_ERR_COUNT;
-    }
-    if (arguments->verb == BCAST && datatype_of(arguments->recvtype) == NULL) return MPI_ERR_TYPE;
-    if (is_aliased(arguments, communicator)) return MPI_ERR_BUFFER;
-    const bool is_whole = arguments->root == communicator->rank ||
-                          arguments->root == MPI_ROOT;  // has the whole buffer of a gather or scatter
-    const bool sends = arguments->sendbuf != MPI_IN_PLACE && (arguments->verb != SCATTER || is_whole);
-    const bool receives = arguments->recvbuf != MPI_IN_PLACE && (arguments->verb != GATHER || is_whole);
-    return (sends && arguments->sendcount < 0) || (receives && arguments->recvcount < 0) ? MPI_ERR_COUNT : MPI_SUCCESS;
-}
 
 // Non-blocking and persistent collectives are numbered apart, as their order among blocking ones may differ between
 // ranks; persistent ones when they are made, as their starts may come in any order.

@@ -74,9 +74,13 @@ struct collective *new_collective(const struct arguments *arguments, bool has_re
 void free_collective(struct collective *collective);
 // Take copies of the arrays, which the program may change or free after the call.
 void copy_arguments(struct collective *collective, size_t sent, size_t received);
+bool has_root(enum verb verb);
+bool reduces(enum verb verb);
+int check_arguments(const struct arguments *arguments, const struct communicator *communicator);
 struct block sent_block(const struct arguments *arguments, int peer);
 struct block received_block(const struct arguments *arguments, int peer);
 struct block whole_sent(const struct arguments *arguments);  // of sendbuf, with the single count
+struct block whole_received(const struct arguments *arguments);
 
 // Collectives of neighbours (neighbors.c).
 int neighbor_collective(const struct arguments *arguments);

@@ -1,6 +1,7 @@
-// Communicators that are made of others.
+// Communicators that are made of others, and their end.
 #include "online/collectives/collectives.h"
 #include "online/collectives/exchange.h"
+#include "online/messages/messages.h"
 #include "online/objects/attributes.h"
 #include "online/objects/info.h"
 #include "online/objects/topologies.h"
@@ -370,5 +371,32 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
         for (int i = 0; i < order[side]->size; i++) group->ranks[at++] = order[side]->ranks[i];
     free(contributions);
     *newintracomm = build_communicator(communicator, group, NULL, numbers[0], numbers[1]);
+    return MPI_SUCCESS;
+}
+
+// ---- the end
+
+// Whether messages on it are never received, as MPICH tells, too, below MPI_THREAD_MULTIPLE.
+static bool has_unreceived(const struct communicator *communicator) {
+    if (may_have_threads() || size_of(communicator) == 1) return false;
+    const bool is_held = hold_turn();
+    if (is_ahead()) yield();  // other ranks have sent what they send before
+    const int count = unreceived_messages(communicator);
+    release_turn(is_held);
+    if (count > 0) explain_error(": %d message%s to this rank never received", count, count > 1 ? "s" : "");
+    return count > 0;
+}
+
+EXPORT int MPI_Comm_free(MPI_Comm *comm) {
+    COMMUNICATOR_OR_FAIL(communicator, *comm);
+    if (*comm == MPI_COMM_WORLD || *comm == MPI_COMM_SELF) return fail(communicator, MPI_ERR_COMM);
+    if (has_unreceived(communicator)) return fail(communicator, MPI_ERR_OTHER);
+    const int error = delete_attributes(*comm, &communicator->attributes);
+    if (error != MPI_SUCCESS) return fail(communicator, error);
+    const bool is_held = hold_turn();
+    drop_handle(COMMUNICATOR, *comm);
+    drop_communicator(communicator);
+    release_turn(is_held);
+    *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;
 }

@@ -2,7 +2,10 @@
 #include "online/datatypes/datatypes.h"
 
 #include <stdalign.h>
+#include <stdint.h>
+#include <sys/mman.h>
 
+#include "online/objects/errors.h"
 #include "online/objects/families.h"
 #include "online/runtime/allocation.h"
 
@@ -14,6 +17,31 @@ struct datatype *datatype_of(MPI_Datatype handle) {
         return type->handle == handle ? type : NULL;
     }
     return object_of(DATATYPE, handle);
+}
+
+// Whether there is memory: all of it where elements are dense, else the beginning of the first element's runs. What is
+// close to the buffer's address is taken to be there.
+static bool is_mapped(const char *buffer, MPI_Count count, const struct datatype *type) {
+    const MPI_Count page = 4096, most = 16;
+    const bool is_whole = is_dense(type);
+    for (MPI_Count i = 0; i < (is_whole ? 1 : type->run_count) && i < most; i++) {
+        const struct run *run = &type->runs[i];
+        const MPI_Count length = is_whole ? count * type->extent : run->length;
+        if (run->offset > -page && run->offset + length < page) continue;
+        const uintptr_t at = (uintptr_t)(buffer + run->offset), begin = at / (uintptr_t)page * (uintptr_t)page;
+        if (msync((void *)begin, at + (uintptr_t)length - begin, MS_ASYNC) != 0) return false;
+    }
+    return true;
+}
+
+int check_memory(const void *buffer, MPI_Count count, const struct datatype *type) {
+    if (count < 0) return MPI_ERR_COUNT;
+    if (type == NULL || !type->is_committed) return MPI_ERR_TYPE;
+    if (volume(count, type) == 0) return MPI_SUCCESS;
+    const bool is_null = buffer == NULL && type->true_lower == 0;  // else MPI_BOTTOM
+    if (!is_null && is_mapped(buffer, count, type)) return MPI_SUCCESS;
+    explain_error(is_null ? ": it is a null pointer" : ": there is less memory than count and datatype say");
+    return MPI_ERR_BUFFER;
 }
 
 void keep_datatype(struct datatype *type) { type->references++; }

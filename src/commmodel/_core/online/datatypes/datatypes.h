@@ -34,6 +34,7 @@ struct contents *new_contents(int combiner, MPI_Count numbers, const MPI_Count *
                               const MPI_Count *displacement, MPI_Count types, const MPI_Datatype *type);
 void free_contents(struct contents *contents);
 struct datatype *datatype_of(MPI_Datatype handle);
+int check_memory(const void *buffer, MPI_Count count, const struct datatype *type);  // of a message; returns an error
 void keep_datatype(struct datatype *type);
 void drop_datatype(struct datatype *type);
 void make_basic_datatypes(void);
@@ -44,6 +45,7 @@ static inline bool is_dense(const struct datatype *type) {
 MPI_Count pack(const void *buffer, MPI_Count count, const struct datatype *type, void *packed);  // bytes
 MPI_Count unpack(void *buffer, MPI_Count count, const struct datatype *type, const void *packed,
                  MPI_Count bytes);  // at most `bytes`; returns how many were unpacked
+bool has_whole_elements(const struct datatype *type, MPI_Count bytes);  // else `explain_error` has been called
 MPI_Count elements_in(const struct datatype *type, MPI_Count bytes);
 MPI_Count bytes_in_elements(const struct datatype *type, MPI_Count elements);
 

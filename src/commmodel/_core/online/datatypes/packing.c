@@ -1,5 +1,6 @@
 // Packing and unpacking: copies between typed buffers and contiguous data.
 #include "online/datatypes/datatypes.h"
+#include "online/objects/errors.h"
 #include "online/objects/communicators.h"
 #include "online/runtime/allocation.h"
 
@@ -55,6 +56,12 @@ MPI_Count elements_in(const struct datatype *type, MPI_Count bytes) {
         left -= length;
     }
     return elements;
+}
+
+bool has_whole_elements(const struct datatype *type, MPI_Count bytes) {
+    if (bytes % (type->size > 0 ? type->size : 1) == 0 || elements_in(type, bytes) != MPI_UNDEFINED) return true;
+    explain_error(": %lld bytes have arrived, which are no whole elements of it", (long long)bytes);
+    return false;
 }
 
 MPI_Count bytes_in_elements(const struct datatype *type, MPI_Count elements) {

@@ -1,6 +1,7 @@
 // Generalized requests, which the program itself completes.
 #include "online/messages/requests.h"
 #include "online/runtime/allocation.h"
+#include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
 
 struct generalized {
@@ -29,7 +30,10 @@ EXPORT void MPII_Grequest_set_lang_f77(MPI_Request handle) { generalized_of(requ
 EXPORT int MPI_Grequest_complete(MPI_Request handle) {
     struct request *request = request_of(handle);
     if (request == NULL || request->kind != &generalized_requests) return fail_world(MPI_ERR_REQUEST);
+    const bool is_held = hold_turn();
     generalized_of(request)->is_done = true;
+    note_change();
+    release_turn(is_held);
     return MPI_SUCCESS;
 }
 
@@ -40,7 +44,7 @@ static bool is_completed(const struct request *request, bool is_over) {
 
 static bool may_end_alone(const struct request *request) {
     (void)request;
-    return true;
+    return !has_threads();  // threads are told
 }
 
 static int cancel(struct request *request) {

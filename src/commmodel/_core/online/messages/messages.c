@@ -204,6 +204,19 @@ void take_reports(void) {
     this_rank->report_count = 0;
 }
 
+int unreceived_messages(const struct communicator *communicator) {
+    int count = 0;
+    for (int bucket = 0; waiting_of_context[communicator->context] == 0 && bucket < ONLINE_BUCKETS; bucket++) {
+        const struct online_channel *channel;
+        for (uint64_t at = this_rank->buckets[bucket]; at != 0; at = channel->next) {
+            channel = online_at(world, at);
+            if (channel->of_receives || channel->tag < 0 || channel->tag >> TAG_BITS != communicator->context) continue;
+            for (uint64_t item = channel->first; item != 0; item = *(const uint64_t *)online_at(world, item)) count++;
+        }
+    }
+    return count;
+}
+
 static uint64_t *channel_of(const struct request *request) {
     return find(this_rank, world_rank(request->communicator, request->peer),
                 wide_tag(request->communicator, request->tag));

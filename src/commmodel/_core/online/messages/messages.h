@@ -14,5 +14,6 @@ bool has_message(struct request *request);
 void expect_message(const struct request *request);
 uint64_t first_message(int source, int tag);  // 0 where there is none
 uint64_t take_message(int source, int tag);
+int unreceived_messages(const struct communicator *communicator);  // 0 where a receive may still get one
 void take_reports(void);
 void forget_receive(struct request *request);

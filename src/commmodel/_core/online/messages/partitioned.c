@@ -83,7 +83,7 @@ static int prepare(const char *name, const struct request_kind *kind, void *buff
                    MPI_Datatype datatype, int peer, int tag, MPI_Comm comm, MPI_Request *handle) {
     struct communicator *communicator = communicator_of(comm);
     struct datatype *type = datatype_of(datatype);
-    int error = check_message(communicator, peer, tag, count, type, false);
+    int error = check_message(communicator, peer, tag, buffer, partitions > 0 ? count : 0, type, false);
     if (error == MPI_SUCCESS && partitions < 0) error = MPI_ERR_ARG;
     if (error != MPI_SUCCESS) return fail(communicator, error);
     enter(name);

@@ -11,18 +11,16 @@
 #include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
 
-int check_message(struct communicator *communicator, int peer, int tag, MPI_Count count, struct datatype *type,
-                  bool receives) {
+int check_message(const struct communicator *communicator, int peer, int tag, const void *buffer, MPI_Count count,
+                  const struct datatype *type, bool receives) {
     if (communicator == NULL) return MPI_ERR_COMM;
-    if (count < 0) return MPI_ERR_COUNT;
-    if (type == NULL) return MPI_ERR_TYPE;
-    if (!type->is_committed) return MPI_ERR_TYPE;
     if (peer != MPI_PROC_NULL && !(receives && peer == MPI_ANY_SOURCE) &&
         (peer < 0 || peer >= peers(communicator)->size)) {
         return MPI_ERR_RANK;
     }
     if (!(receives && tag == MPI_ANY_TAG) && (tag < 0 || tag > LARGEST_TAG)) return MPI_ERR_TAG;
-    return MPI_SUCCESS;
+    if (count > 0 && peer == MPI_PROC_NULL) count = 0;
+    return check_memory(buffer, count > 0 && receives ? 1 : count, type);  // messages may be shorter
 }
 
 static void send_now(const struct request *request, int code, int name) {
@@ -123,12 +121,16 @@ int take_data(struct request *request, MPI_Status *status) {
     const struct online_message *message = online_at(world, request->message);
     const MPI_Count room = volume(request->count, request->type);
     const MPI_Count bytes = message->bytes < room ? message->bytes : room;
-    const int error = message->bytes > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+    int error = message->bytes > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
     if (error != MPI_SUCCESS)
         explain_error(": %lld bytes from rank %d with tag %d, room for %lld", (long long)message->bytes,
                       rank_in(peers(request->communicator), message->source),
                       message->tag < 0 ? request->program_tag : message->tag & LARGEST_TAG, (long long)room);
-    unpack(request->buffer, request->count, request->type, message->data, bytes);
+    else if (!has_whole_elements(request->type, bytes))
+        error = MPI_ERR_TYPE;
+    else if (bytes > 0)
+        error = check_memory(request->buffer, 1 + (bytes - 1) / request->type->size, request->type);
+    if (error != MPI_ERR_BUFFER) unpack(request->buffer, request->count, request->type, message->data, bytes);
     tell_bytes(request, bytes, status);
     online_free(world, request->message);
     request->message = 0;
@@ -159,7 +161,7 @@ static int init_request(struct request *request, const struct request_kind *kind
     struct communicator *communicator = communicator_of(comm);
     const bool is_empty = (peer == MPI_PROC_NULL || count == 0) && datatype == MPI_DATATYPE_NULL;  // as MPICH
     struct datatype *type = datatype_of(is_empty ? MPI_BYTE : datatype);
-    const int error = check_message(communicator, peer, tag, count, type, kind->is_receive);
+    const int error = check_message(communicator, peer, tag, buffer, count, type, kind->is_receive);
     if (error != MPI_SUCCESS) return fail(communicator, error);
     memset(request, 0, sizeof *request);
     request->kind = kind;
@@ -407,7 +409,7 @@ static void tell_probed(struct communicator *communicator, int source, int tag, 
 static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_Message *message, MPI_Status *status) {
     struct communicator *communicator = communicator_of(comm);
     struct datatype *bytes = datatype_of(MPI_BYTE);
-    const int error = check_message(communicator, source, tag, 0, bytes, true);
+    const int error = check_message(communicator, source, tag, NULL, 0, bytes, true);
     if (error != MPI_SUCCESS) return fail(communicator, error);
     *flag = 1;
     if (source == MPI_PROC_NULL) {
@@ -473,8 +475,8 @@ EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Messag
 static int init_matched(void *buffer, MPI_Count count, MPI_Datatype datatype, MPI_Message *message,
                         struct request **request) {
     struct datatype *type = datatype_of(datatype);
-    if (type == NULL) return fail_world(MPI_ERR_TYPE);
-    if (count < 0) return fail_world(MPI_ERR_COUNT);
+    const int error = check_memory(buffer, count, type);
+    if (error != MPI_SUCCESS) return fail_world(error);
     if (*message == MPI_MESSAGE_NO_PROC) {
         *request = new_request(&receives, NULL);
         (*request)->peer = MPI_PROC_NULL;

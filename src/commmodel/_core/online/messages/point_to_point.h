@@ -3,8 +3,8 @@
 
 #include "online/messages/requests.h"
 
-int check_message(struct communicator *communicator, int peer, int tag, MPI_Count count, struct datatype *type,
-                  bool receives);
+int check_message(const struct communicator *communicator, int peer, int tag, const void *buffer, MPI_Count count,
+                  const struct datatype *type, bool receives);
 int start_send(struct request *request);
 int start_receive(struct request *request);
 // Of receives.

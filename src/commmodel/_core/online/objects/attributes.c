@@ -59,8 +59,14 @@ EXPORT void MPII_Keyval_set_proxy(int handle, copy_proxy *copy, delete_proxy *de
     keyval->delete_proxy = delete;
 }
 
-int free_keyval(int *handle) {
-    struct keyval *keyval = object_of(KEYVAL, *handle);
+// NULL where it is not of that kind of objects.
+static struct keyval *keyval_of(enum kind kind, int handle) {
+    struct keyval *keyval = object_of(KEYVAL, handle);
+    return keyval != NULL && keyval->kind == kind ? keyval : NULL;
+}
+
+int free_keyval(enum kind kind, int *handle) {
+    struct keyval *keyval = keyval_of(kind, *handle);
     if (keyval == NULL) return fail_world(MPI_ERR_KEYVAL);
     if (!keyval->is_freed) {  // a callback may free it, too; attributes still hold it
         keyval->is_freed = true;
@@ -128,8 +134,9 @@ static struct attribute **find(struct attribute **attributes, int keyval) {
     return attributes;
 }
 
-int set_attribute(int object, struct attribute **attributes, int handle, void *value, enum value_type type) {
-    struct keyval *keyval = object_of(KEYVAL, handle);
+int set_attribute(enum kind kind, int object, struct attribute **attributes, int handle, void *value,
+                  enum value_type type) {
+    struct keyval *keyval = keyval_of(kind, handle);
     if (keyval == NULL) return MPI_ERR_KEYVAL;
     struct attribute **link = find(attributes, handle);
     if (*link != NULL) {
@@ -147,8 +154,9 @@ int set_attribute(int object, struct attribute **attributes, int handle, void *v
 }
 
 // C gets the address of an integer that Fortran has set; Fortran gets the value of a pointer that C has set.
-int get_attribute(struct attribute **attributes, int handle, void *value, int *flag, enum value_type type) {
-    if (object_of(KEYVAL, handle) == NULL) return MPI_ERR_KEYVAL;
+int get_attribute(enum kind kind, struct attribute **attributes, int handle, void *value, int *flag,
+                  enum value_type type) {
+    if (keyval_of(kind, handle) == NULL) return MPI_ERR_KEYVAL;
     struct attribute *attribute = *find(attributes, handle);
     *flag = attribute != NULL;
     if (attribute == NULL) return MPI_SUCCESS;
@@ -156,8 +164,8 @@ int get_attribute(struct attribute **attributes, int handle, void *value, int *f
     return MPI_SUCCESS;
 }
 
-int delete_attribute(int object, struct attribute **attributes, int handle) {
-    if (object_of(KEYVAL, handle) == NULL) return MPI_ERR_KEYVAL;
+int delete_attribute(enum kind kind, int object, struct attribute **attributes, int handle) {
+    if (keyval_of(kind, handle) == NULL) return MPI_ERR_KEYVAL;
     struct attribute **link = find(attributes, handle);
     return *link == NULL ? MPI_ERR_KEYVAL : delete_first(object, link);
 }

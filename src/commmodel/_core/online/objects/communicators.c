@@ -118,19 +118,6 @@ EXPORT int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result) {
 NAME_FUNCTIONS(Comm, MPI_Comm, MPI_COMM_NULL, communicator, communicator_of, fail_world(MPI_ERR_COMM))
 INFO_FUNCTIONS(Comm, MPI_Comm, communicator, communicator_of, fail_world(MPI_ERR_COMM), copy_hints)
 
-EXPORT int MPI_Comm_free(MPI_Comm *comm) {
-    COMMUNICATOR_OR_FAIL(communicator, *comm);
-    if (*comm == MPI_COMM_WORLD || *comm == MPI_COMM_SELF) return fail(communicator, MPI_ERR_COMM);
-    const int error = delete_attributes(*comm, &communicator->attributes);
-    if (error != MPI_SUCCESS) return fail(communicator, error);
-    const bool is_held = hold_turn();
-    drop_handle(COMMUNICATOR, *comm);
-    drop_communicator(communicator);
-    release_turn(is_held);
-    *comm = MPI_COMM_NULL;
-    return MPI_SUCCESS;
-}
-
 EXPORT int MPI_Comm_get_parent(MPI_Comm *parent) {
     *parent = MPI_COMM_NULL;
     return MPI_SUCCESS;

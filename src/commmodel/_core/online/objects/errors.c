@@ -277,4 +277,9 @@ int refuse_null(const char *argument) {
     return fail_world(MPI_ERR_ARG);
 }
 
+int refuse_null_by(MPI_Errhandler handler, const char *argument) {
+    explain_error(": %s is a null pointer", argument);
+    return handle_error(MPI_COMM_NULL, handler, MPI_ERR_ARG);
+}
+
 ERRHANDLER_FUNCTIONS(Comm, MPI_Comm, communicator, communicator_of, fail_world(MPI_ERR_COMM))

@@ -69,12 +69,12 @@
                                           MPI_##Kind##_delete_attr_function *delete, int *keyval, void *state) { \
         return create_keyval(KIND, (attribute_copier *)copy, (attribute_deleter *)delete, keyval, state);        \
     }                                                                                                            \
-    EXPORT int MPI_##Kind##_free_keyval(int *keyval) { return free_keyval(keyval); }                             \
+    EXPORT int MPI_##Kind##_free_keyval(int *keyval) { return free_keyval(KIND, keyval); }                       \
     EXPORT int MPII_##Kind##_get_attr(Handle handle, int keyval, void *value, int *flag, enum value_type type) { \
         struct object *object = find(handle);                                                                    \
         if (object == NULL) return failure;                                                                      \
         if (is_predefined(object, keyval, value, flag, type)) return MPI_SUCCESS;                                \
-        const int error = get_attribute(&object->attributes, keyval, value, flag, type);                         \
+        const int error = get_attribute(KIND, &object->attributes, keyval, value, flag, type);                   \
         return error == MPI_SUCCESS ? error : fail_object(object, error);                                        \
     }                                                                                                            \
     EXPORT int MPI_##Kind##_get_attr(Handle handle, int keyval, void *value, int *flag) {                        \
@@ -83,7 +83,7 @@
     EXPORT int MPII_##Kind##_set_attr(Handle handle, int keyval, void *value, enum value_type type) {            \
         struct object *object = find(handle);                                                                    \
         if (object == NULL) return failure;                                                                      \
-        const int error = set_attribute(handle, &object->attributes, keyval, value, type);                       \
+        const int error = set_attribute(KIND, handle, &object->attributes, keyval, value, type);                 \
         return error == MPI_SUCCESS ? error : fail_object(object, error);                                        \
     }                                                                                                            \
     EXPORT int MPI_##Kind##_set_attr(Handle handle, int keyval, void *value) {                                   \
@@ -92,6 +92,6 @@
     EXPORT int MPI_##Kind##_delete_attr(Handle handle, int keyval) {                                             \
         struct object *object = find(handle);                                                                    \
         if (object == NULL) return failure;                                                                      \
-        const int error = delete_attribute(handle, &object->attributes, keyval);                                 \
+        const int error = delete_attribute(KIND, handle, &object->attributes, keyval);                           \
         return error == MPI_SUCCESS ? error : fail_object(object, error);                                        \
     }

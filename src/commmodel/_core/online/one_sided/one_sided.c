@@ -38,12 +38,6 @@ static bool is_attached_memory(const struct member *member, uint64_t address, MP
     return address >= end;
 }
 
-static int check_block(const struct block *block) {
-    if (block->count < 0) return MPI_ERR_COUNT;
-    if (block->type == NULL || !block->type->is_committed) return MPI_ERR_TYPE;
-    return MPI_SUCCESS;
-}
-
 static int check_access(struct access *access, MPI_Aint displacement) {
     struct window *window = access->window;
     if (access->target < 0 || access->target >= size_of(window->communicator)) return MPI_ERR_RANK;
@@ -80,8 +74,9 @@ static int operate(const char *call, struct access *access, MPI_Aint displacemen
                    const struct block *result, MPI_Op op, MPI_Request *handle) {
     struct window *window = access->window;
     if (window == NULL) return fail_world(MPI_ERR_WIN);
-    int error = origin ? check_block(origin) : MPI_SUCCESS;
-    if (error == MPI_SUCCESS && result) error = check_block(result);
+    int error = MPI_SUCCESS;
+    if (origin && op != MPI_NO_OP) error = check_memory(origin->at, origin->count, origin->type);
+    if (error == MPI_SUCCESS && result) error = check_memory(result->at, result->count, result->type);
     int name = NONE;
     if (error == MPI_SUCCESS && access->target != MPI_PROC_NULL) {
         error = check_access(access, displacement);
@@ -183,6 +178,7 @@ EXPORT int MPI_Compare_and_swap(const void *origin_addr, const void *compare_add
                                 MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
     struct access access = access_to(win, target_rank, 1, datatype);
     if (access.type != NULL && !is_comparable(access.type)) return fail_window(window_of(win), MPI_ERR_TYPE);
+    if (origin_addr == NULL || compare_addr == NULL) return fail_window(window_of(win), MPI_ERR_BUFFER);
     const struct block result = {result_addr, 1, access.type};
     const int error = operate("MPI_Compare_and_swap", &access, target_disp, NULL, &result, MPI_OP_NULL, NULL);
     if (error != MPI_SUCCESS || target_rank == MPI_PROC_NULL) return error;

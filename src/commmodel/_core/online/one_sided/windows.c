@@ -277,4 +277,9 @@ static bool find_predefined(struct window *window, int keyval, void *value, int 
     return true;
 }
 
-ATTRIBUTE_FUNCTIONS(Win, MPI_Win, WINDOW, window, window_of, fail_world(MPI_ERR_WIN), find_predefined, fail_window)
+// A key that is none is nothing of the window.
+static int fail_attribute(struct window *window, int error) {
+    return error == MPI_ERR_KEYVAL ? fail_world(error) : fail_window(window, error);
+}
+
+ATTRIBUTE_FUNCTIONS(Win, MPI_Win, WINDOW, window, window_of, fail_world(MPI_ERR_WIN), find_predefined, fail_attribute)

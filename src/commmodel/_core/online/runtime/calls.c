@@ -35,6 +35,7 @@ void begin_call(void) {
     depth++;
     take_turn();
     come_inside();
+    this_rank->calls++;
     if (world->recorded_names == 0) charge();
 }
 

@@ -14,16 +14,28 @@
 
 static const double SHORTEST_LOOK = 1e-6, SHARE_OF_WAIT = 0.1;  // s; between two looks at files, of the wait so far
 
+static const double LONGEST_PART = 0.1;  // s; of a sleep beside threads that do not call MPI
+
 // Whether the rank may give its turn away here: it alone, and outside MPI.
 static bool is_simulated(void) {
-    return is_attached() && !is_copy() && this_rank->state == ONLINE_ALIVE && !is_in_call() && has_only_ranks_threads();
+    return is_attached() && !is_copy() && this_rank->state == ONLINE_ALIVE && !is_in_call() && may_sleep_in_turn();
 }
 
-// A rank sleeps. Computation of a recording contains its sleep.
+static void sleep_here(double seconds) {
+    syscall(SYS_nanosleep, &(struct timespec){(time_t)seconds, (long)(1e9 * (seconds - floor(seconds)))}, NULL);
+}
+
+// A rank sleeps. Computation of a recording contains its sleep. Threads that do not call MPI need its time, too.
 static void sleep_for(double seconds) {
-    begin_call();
-    pass_time(world->recorded_names == 0 ? seconds : 0.0);
-    end_call();
+    double rest = seconds;
+    do {
+        const double part = is_beside_others() ? fmin(rest, LONGEST_PART) : rest;
+        begin_call();
+        pass_time(world->recorded_names == 0 ? part : 0.0);
+        end_call();
+        if (is_beside_others()) sleep_here(part);
+        rest -= part;
+    } while (rest > 1e-9);
 }
 
 static double seconds_of(const struct timespec *time) { return (double)time->tv_sec + 1e-9 * (double)time->tv_nsec; }

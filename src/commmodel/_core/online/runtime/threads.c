@@ -29,16 +29,23 @@ static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t change = PTHREAD_COND_INITIALIZER;  // for all waiting threads but the first
 static double spin_patience = 0.1;  // s; then a thread that runs may be in a loop until another one has its message
 static bool may_be_several, are_several, is_any_thread;
-static _Thread_local bool has_turn;
+static _Thread_local bool has_turn, is_only_caller;  // it alone may call MPI
 
-void allow_threads(bool are_allowed) { may_be_several = are_allowed; }
+void allow_threads(int level) {
+    may_be_several = level == MPI_THREAD_MULTIPLE;
+    is_only_caller = level <= MPI_THREAD_FUNNELED;
+}
 
 void note_thread(void) {
     are_several = may_be_several;
     is_any_thread = true;
 }
 
-bool has_only_ranks_threads(void) { return are_several || !is_any_thread; }
+bool may_sleep_in_turn(void) { return are_several || !is_any_thread || is_only_caller; }
+
+bool is_beside_others(void) { return is_any_thread && !are_several; }
+
+bool may_have_threads(void) { return may_be_several; }
 
 bool has_threads(void) { return are_several; }
 
@@ -136,6 +143,12 @@ static void let_others(long nanoseconds) {
     pthread_cond_timedwait(&change, &turn, &end);
 }
 
+static double seconds_here(void) {
+    struct timespec time;
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
 // The first time to which a waiting thread wants to be woken.
 static double first_alarm(void) {
     double first = INFINITY;
@@ -156,12 +169,13 @@ void await_change(double seconds) {
     waiters[waiter_count].until = last_turn() + seconds;
     waiters[waiter_count++].change = begin;
     enum activity activity = GO_ON, before = GO_ON;
-    double waited = 0.0;
+    const double start = seconds_here();
+    double waited = 0.0;  // without other programs' time
     for (long pause = 0; pause >= 0; pause = pause < 1000000 ? 2 * pause + 10000 : pause) {  // ns
         let_others(pause);
         waited += 1e-9 * (double)pause;
         if (changes != begin) break;
-        activity = look_at_others(begin, waited);
+        activity = look_at_others(begin, seconds_here() - start);
         if (activity != GO_ON && before != GO_ON) break;  // twice, as one may just have been woken
         before = activity;
     }

@@ -62,7 +62,7 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     is_initialized = true;
     thread_level = required;
     main_thread = pthread_self();
-    allow_threads(required == MPI_THREAD_MULTIPLE);
+    allow_threads(required);
     if (provided != NULL) *provided = required;
     epoch = 0.0;
     return leave_with(MPI_SUCCESS);

@@ -49,7 +49,7 @@ EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Sessio
     struct session *session = allocate(sizeof *session);
     *session = (struct session){errhandler, info == MPI_INFO_NULL ? new_info() : copy_info(info)};
     MPI_Info_set(session->info, "thread_level", "MPI_THREAD_MULTIPLE");
-    allow_threads(true);
+    allow_threads(MPI_THREAD_MULTIPLE);
     keep_errhandler(errhandler);
     *handle = new_handle(SESSION, session);
     return MPI_SUCCESS;
