@@ -5,7 +5,8 @@
 - Statistics: 19 classes under noise that is symmetric, of one side, or has disturbed repetitions, each scale's
   repetitions reduced in several ways: how often the class comes back, how often a constant is called a growth, and what
   grows a constant. Also with the 26 terms of the paper's study of MPI.
-- Bound: how many classes of such data anything could find that knows the noise.
+- Bound: how many classes of such data Bayes's choice finds, which integrates constants and coefficients (``--bound``:
+  this alone).
 - Recovery: the same for each class, five repetitions at each of five scales. Rows say how often the class comes back,
   and how often within a factor p^(1/4).
 - Other scales and larger constants: the same for three to ten scales and constants of 5 to 500 times the coefficient.
@@ -22,17 +23,18 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from commmodel.scaling import STATISTICS as STATISTIC
 from commmodel.scaling import Growth, fit, fit_surface, judge, parse_growth
 from commmodel.scaling.growth import ONE
-from commmodel.scaling.search_space import case_study_space, default_space
+from commmodel.scaling.search_space import case_study_space, default_space, prior_odds
 from commmodel.scaling.verdict import rank
 from commmodel.statistics import summarise
 
@@ -77,6 +79,8 @@ NOISES = (0.02, 0.05, 0.10)
 CONSTANT, COEFFICIENT = 5.0, 3.0
 SHARES = (5, 50, 500)
 """Constants over coefficients."""
+RATIOS = np.geomspace(0.01, 100, 400)
+"""Coefficients over constants between which the best choice integrates."""
 NEAR = Growth(power=Fraction(1, 4))
 KERNELS, ROUNDS = 1000, 20
 SURFACE_SCALES, SURFACE_SIZES = [2.0, 4, 8, 16, 32], [16.0, 64, 256, 1024, 4096]
@@ -242,40 +246,63 @@ def statistics(kernels: int, seed: int, interpreter: str | None, few: int) -> No
 
 
 def bound(kernels: int, seed: int) -> None:
-    """Print how often classes could come back at all: from means, by likelihoods of noise that is known.
+    """Print how often classes come back from means under symmetric noise, ours and at best.
 
-    Either the classes of the table are the only ones there are, or all of the default space are as likely. A constant
-    has one coefficient less; its odds are such that 3 % of the constants are lost.
+    The data are those of the other tables, and some whose coefficient is anything from a hundredth to a hundred times
+    their constant. The best choice is Bayes's: it integrates constants and coefficients of those sizes, and takes the
+    most probable class. Where it knows the noise and that the classes of the table are as likely and the only ones, no
+    other finds more of the drawn data.
     """
-    print("\nthe most that can be found of means under symmetric noise of known size, in %")
-    for name, terms in (
-        ("the classes of the table alone", tuple(map(parse_growth, CLASSES))),
-        ("the default space", default_space()),
-    ):
-        growing = [term for term in terms if term != ONE]
-        recovered: list[list[float]] = []
+    alone, every = tuple(map(parse_growth, CLASSES)), (ONE, *(term for term in default_space() if term != ONE))
+    print("\nfound in means under symmetric noise, in %")
+    for kind in ("5 + 3 t", "drawn"):
+        shares: dict[str, list[float]] = {}
         for noise in NOISES:
-            deviation, evidence = noise / np.sqrt(REPETITIONS), {}
-            for row, text in enumerate(CLASSES):
-                values = generated(curve(text, SCALES), noise, kernels, seed + row).mean(axis=2)
-                squares = np.array([_relative_squares(values, term) for term in (ONE, *growing)])
-                evidence[text] = -squares / (2 * deviation**2)
-            constant = np.quantile(evidence["1"][1:].max(axis=0) - evidence["1"][0], 0.97)
-            shares = []
-            for text, of_terms in evidence.items():
-                best = np.concatenate([of_terms[:1] + constant, of_terms[1:]]).argmax(axis=0)
-                shares.append(float(np.mean([(ONE, *growing)[place] == parse_growth(text) for place in best])))
-            recovered.append(shares)
-        print(f"{name:32} {' '.join(f'{100 * np.mean(shares):5.1f}' for shares in recovered)}", flush=True)
+            means = [_means(text, noise, kernels, seed + row, kind) for row, text in enumerate(CLASSES)]
+            known = noise / np.sqrt(REPETITIONS)
+            answers = {
+                "ours": [commmodel_growths(SCALES, values) for values in means],
+                "best, table's classes, noise known": [best_growths(values, alone, known) for values in means],
+                "best, table's classes": [best_growths(values, alone) for values in means],
+                "best, default space": [best_growths(values, every, odds=prior_odds) for values in means],
+            }
+            for name, growths in answers.items():
+                found = [rates(of_class, text)[0] for of_class, text in zip(growths, CLASSES, strict=True)]
+                shares.setdefault(name, []).append(float(np.mean(found)))
+        for name, found in shares.items():
+            print(f"{kind:8} {name:35} {' '.join(f'{100 * share:5.1f}' for share in found)}", flush=True)
 
 
-def _relative_squares(values: Values, term: Growth) -> Values:
-    """Return the sums of squared relative residuals of a constant, or of a term that grows beside one."""
-    columns = np.ones((SCALES.size, 1)) if term == ONE else np.stack([np.ones(SCALES.size), term(SCALES)], axis=1)
-    design = columns / columns.max(axis=0) / values[..., None]
-    coefficients = np.linalg.solve(np.swapaxes(design, 1, 2) @ design, design.sum(axis=1)[..., None])
-    squares: Values = ((1 - (design @ coefficients)[..., 0]) ** 2).sum(axis=1)
-    return np.where(coefficients[:, -1, 0] > 0, squares, np.inf)
+def _means(text: str, noise: float, kernels: int, seed: int, kind: str) -> Values:
+    """Return means of repetitions, with the coefficients of the table or drawn ones, shape (kernels, scales)."""
+    if kind != "drawn":
+        return np.asarray(generated(curve(text, SCALES), noise, kernels, seed).mean(axis=2))
+    ratios = RATIOS[-1] ** np.random.default_rng([seed, 1]).uniform(-1, 1, kernels)
+    relative = generated(np.ones(SCALES.size), noise, kernels, seed).mean(axis=2)
+    return np.asarray(relative * [curve(text, SCALES, 1.0, ratio) for ratio in ratios])
+
+
+def best_growths(
+    values: Values,
+    terms: Sequence[Growth],
+    deviation: float | None = None,
+    odds: Callable[[Growth], float] = lambda _: 1.0,
+) -> list[Growth]:
+    """Return the most probable classes of values of shape (kernels, scales), whose relative deviation may be known.
+
+    The logarithms of the constant and of coefficient over constant are even, the latter from a hundredth to a hundred;
+    that of an unknown deviation is even, too. The constant is integrated by Laplace's method, the ratio numerically.
+    """
+    evidence = []
+    for term in terms:
+        inverse = 1 / (1 + RATIOS[:, None] * term(SCALES)) if term != ONE else np.ones((1, SCALES.size))
+        squared, plain = inverse**2 @ values.T**2, inverse @ values.T
+        squares = SCALES.size - plain**2 / squared  # of relative residuals about the best constant
+        with_noise = -squares / (2 * deviation**2) if deviation else -(SCALES.size - 1) / 2 * np.log(squares)
+        constant = (SCALES.size - 1) * np.log(plain / squared) - np.log(squared) / 2
+        likelihood = with_noise + constant + np.log(inverse).sum(axis=1, keepdims=True)
+        evidence.append(np.log(odds(term)) + logsumexp(likelihood, axis=0) - np.log(len(inverse)))
+    return [terms[place] for place in np.argmax(evidence, axis=0)]
 
 
 def recovery(kernels: int, seed: int, interpreter: str | None, few: int) -> None:
@@ -368,7 +395,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=31415, help="of the data (default: %(default)s)")
     parser.add_argument("--extrap", metavar="PYTHON", help="interpreter that has the package extrap")
     parser.add_argument("--theirs", type=int, default=100, help="data sets of each row for it (default: %(default)s)")
+    parser.add_argument("--bound", action="store_true", help="only how many classes Bayes's choice finds")
     options = parser.parse_args()
+    if options.bound:
+        bound(options.kernels, options.seed)
+        return
     speed(options.seed, options.extrap)
     statistics(options.kernels, options.seed, options.extrap, options.theirs)
     bound(options.kernels, options.seed)
