@@ -253,24 +253,24 @@ def bound(kernels: int, seed: int) -> None:
     most probable class. Where it knows the noise and that the classes of the table are as likely and the only ones, no
     other finds more of the drawn data.
     """
-    alone, every = tuple(map(parse_growth, CLASSES)), (ONE, *(term for term in default_space() if term != ONE))
+    alone, space = tuple(map(parse_growth, CLASSES)), (ONE, *(term for term in default_space() if term != ONE))
     print("\nfound in means under symmetric noise, in %")
     for kind in ("5 + 3 t", "drawn"):
         shares: dict[str, list[float]] = {}
         for noise in NOISES:
             means = [_means(text, noise, kernels, seed + row, kind) for row, text in enumerate(CLASSES)]
-            known = noise / np.sqrt(REPETITIONS)
+            deviation = noise / np.sqrt(REPETITIONS)
             answers = {
                 "ours": [commmodel_growths(SCALES, values) for values in means],
-                "best, table's classes, noise known": [best_growths(values, alone, known) for values in means],
+                "best, table's classes, noise known": [best_growths(values, alone, deviation) for values in means],
                 "best, table's classes": [best_growths(values, alone) for values in means],
-                "best, default space": [best_growths(values, every, odds=prior_odds) for values in means],
+                "best, default space": [best_growths(values, space, odds=prior_odds) for values in means],
             }
             for name, growths in answers.items():
-                found = [rates(of_class, text)[0] for of_class, text in zip(growths, CLASSES, strict=True)]
-                shares.setdefault(name, []).append(float(np.mean(found)))
-        for name, found in shares.items():
-            print(f"{kind:8} {name:35} {' '.join(f'{100 * share:5.1f}' for share in found)}", flush=True)
+                of_classes = [rates(of_class, text)[0] for of_class, text in zip(growths, CLASSES, strict=True)]
+                shares.setdefault(name, []).append(float(np.mean(of_classes)))
+        for name, of_noises in shares.items():
+            print(f"{kind:8} {name:35} {' '.join(f'{100 * share:5.1f}' for share in of_noises)}", flush=True)
 
 
 def _means(text: str, noise: float, kernels: int, seed: int, kind: str) -> Values:
