@@ -8,6 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 from support.paths import ROOT
 from support.report_samples import FULL
+from support.structs import public_classes
 
 from commmodel import frames, machine, record, scaling, simulate
 from commmodel.collectives import Problem
@@ -160,3 +161,16 @@ def test_a_profile_is_drawn_with_its_costliest_sites():
     bars = profile.plot(Figure().subplots()).patches
     sites = profile.communication_sites[:10]
     assert sum(bar.get_width() for bar in bars) == pytest.approx(sum(site.seconds for site in sites))
+
+
+def test_one_run_and_a_slice_of_runs_are_shown_as_all_are():
+    assert RUNS[:1] == PredictedRuns(list(RUNS)[:1])
+    assert type(RUNS[:1]) is PredictedRuns
+    assert RUNS[1].plot(Figure().subplots()).patches[0].get_width() == RUNS[1].seconds
+    assert RUNS[1].to_frame().to_dict("list") == RUNS[1:].to_frame().to_dict("list")
+
+
+def test_every_plot_says_what_its_axes_are():
+    plots = [kind.plot for kind in public_classes() if hasattr(kind, "plot")]
+    assert len(plots) > 10
+    assert [plot.__qualname__ for plot in plots if plot.__doc__.count("axes : matplotlib axes, optional") != 1] == []

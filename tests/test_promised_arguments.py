@@ -149,6 +149,21 @@ def test_a_wrong_function_of_a_user_is_refused_by_its_name(case, tmp_path, monke
     assert re.search(r"overhead|question|wrong|recognise|name", str(caught.value))
 
 
+@pytest.mark.parametrize(("sender", "receiver"), [(0, [1.5]), ([0, 1], [1, 2, 3]), (0, "1")])
+def test_messages_between_what_are_no_ranks_are_refused(sender, receiver):
+    with pytest.raises(CommModelError) as caught:
+        collectives.vector_round(Problem(8, 8), sender, receiver)
+    assert caught.value.parameter == "receiver"
+
+
+def test_one_rank_sends_the_whole_vector_to_many_or_to_none():
+    rounds = [collectives.vector_round(Problem(3, 8), 0, ranks) for ranks in ([1, 2], [])]
+    assert [(one.sender.tolist(), one.receiver.tolist(), one.size.tolist()) for one in rounds] == [
+        ([0, 0], [1, 2], [8, 8]), ([], [], [])
+    ]  # fmt: skip
+    assert rounds[1].receiver.dtype == np.int64
+
+
 @pytest.mark.parametrize("ranks", [[0, 9], [-1, 0]])
 def test_a_rank_that_an_algorithm_makes_up_is_refused(monkeypatch, ranks):
     def outside(problem):

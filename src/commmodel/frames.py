@@ -3,10 +3,12 @@
 A result with columns derives from `Tabular`, which makes a frame of its `to_dict`; its `plot` draws on `axes_of`.
 """
 
-from collections.abc import Mapping, Sequence
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
-__all__ = ["Tabular", "axes_of", "draw", "frame"]
+__all__ = ["Tabular", "axes_of", "draw", "frame", "of_axes"]
+
+_Parameters = ParamSpec("_Parameters")
 
 
 def _package(module: str, purpose: str, mend: str) -> Any:
@@ -31,8 +35,9 @@ def _package(module: str, purpose: str, mend: str) -> Any:
 
 
 def frame(columns: Mapping[str, Any]) -> "pandas.DataFrame":
-    """Return columns as a pandas DataFrame; `MissingPackageError` without pandas."""
-    return _package("pandas", "data frames", "pandas").DataFrame(dict(columns))
+    """Return columns, or the values of one row, as a pandas DataFrame; `MissingPackageError` without pandas."""
+    is_row = not any(hasattr(column, "__len__") and not isinstance(column, str) for column in columns.values())
+    return _package("pandas", "data frames", "pandas").DataFrame([columns] if is_row and columns else dict(columns))
 
 
 def columns(arrays: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -53,6 +58,26 @@ def extent(values: Any, unit: str) -> str:
     """
     between = f", {format_quantity(values.min(), unit)} to {format_quantity(values.max(), unit)}" if values.size else ""
     return f"{values.size} value{'s' * (values.size != 1)}{between}"
+
+
+_AXES = """\
+Parameters
+----------
+axes : matplotlib axes, optional
+    By default those of a new figure."""
+_RAISES = """\
+Raises
+------
+MissingPackageError
+    Without matplotlib."""
+
+
+def of_axes(plot: Callable[_Parameters, "Axes"]) -> Callable[_Parameters, "Axes"]:
+    """Say in the docstring of a plot what all plots do with their axes; a decorator."""
+    head, *rest = re.split(r"\n\n(?=Raises\n|Examples\n|>>> )", inspect.cleandoc(plot.__doc__ or ""), maxsplit=1)
+    common = [_AXES] if rest and rest[0].startswith("Raises") else [_AXES, _RAISES]
+    plot.__doc__ = "\n\n".join([head, *common, *rest])
+    return plot
 
 
 class Tabular:

@@ -170,6 +170,8 @@ def _description(annotation: Any) -> str:
         return _function_of(len(inner[0]) if (inner := get_args(annotation)) and isinstance(inner[0], list) else None)
     if kind in _NAMES:
         return _NAMES[kind]
+    if getattr(kind, "__name__", "") == "ndarray":
+        return "an array"
     if kind in _LISTS or kind is Mapping:
         return "a mapping" if kind is Mapping else "a list"
     return f"a{'n' * (kind.__name__[0] in 'AEIO')} {kind.__name__}" if isinstance(kind, type) else f"{annotation}"

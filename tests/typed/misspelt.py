@@ -19,3 +19,6 @@ sweep.gathr  # type: ignore[attr-defined]
 models.postal.time(1000, 2e-6, beta=1e-9)
 models.postal.time(1000, 2e-6, btea=1e-9)  # type: ignore[call-overload]
 models.postal.time(message_size=[1, 2], alphas=2e-6, beta=1e-9)  # type: ignore[call-overload]
+
+models.collectives.bcast_binomial(8, 16, 2.0, 1.0, 1.0, 0.5, memory_copy=0.125, reduction=0.25)
+models.collectives.bcast_binomial(8, 16, 2.0, 1.0, 1.0, 0.5, memory_copy=0.125, reductoin=0.25)  # type: ignore[call-overload]

@@ -1,7 +1,6 @@
 """A reader: lines of bytes and microseconds below the title of a program called latencies."""
 
 from commmodel import formats
-from commmodel.results import Measurements
 from commmodel.results.configurations import PingPong
 
 TITLE = "latencies: bytes, microseconds"
@@ -13,14 +12,11 @@ def recognise(lines):
 
 
 def parse(text):
-    """Return the measurements of a file of this format."""
-    records = []
+    """Yield the records of a file of this format."""
     for line in text.numbered(recognise(text.lines) + 1):
         if line.content:
             size, _, time = line.content.partition(" ")
-            seconds = 1e-6 * line.real(time, "microseconds")
-            records.append(line.record(PingPong(line.whole(size, "bytes"), "any"), seconds))
-    return Measurements((formats.launch("latencies", ["latencies"], records),))
+            yield line.record(PingPong(line.whole(size, "bytes"), "any"), 1e-6 * line.real(time, "microseconds"))
 
 
 formats.register("latencies", formats.Format(recognise, parse, f"a table below '{TITLE}'"))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from commmodel.bench.kernels import NO_MESSAGES, Kernel, Option, positive, register, sampled
+from commmodel.bench.kernels import Kernel, Option, positive, register, sampled
 from commmodel.results.configurations import Function
 
 STRIDE = Option("stride", "distance between two elements", positive, default=1)
@@ -28,5 +28,4 @@ def measure(session, configuration):
     return sampled(session, configuration, rates, "B/s")
 
 
-ROOM, FIRST, FREE = lambda triad: (int(triad["n"]),) * 2, lambda *_: [0], lambda _: NO_MESSAGES
-register(Kernel("a triad", (Function,), plan, measure, ROOM, FIRST, (STRIDE,), effort=FREE, name="triad"))
+register(Kernel("a triad", (Function,), plan, measure, ranks=lambda *_: [0], options=(STRIDE,), name="triad"))

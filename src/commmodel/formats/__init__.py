@@ -1,9 +1,9 @@
 """File formats of other programs: readers and writers of measurements, recognised by content.
 
 One module for each format, with two functions: ``recognise`` says where a text shows that it is of this format, and
-``parse`` turns the text into `commmodel.results.Measurements`. A file is known by what stands in it, never by its
-name. A new format is one module and one row in `REGISTRY`, or elsewhere a call of `register`. Main entries: `load`,
-`load_all` and `dump`.
+``parse`` turns the text into `commmodel.results.Measurements`, or into records. A file is known by what stands in it,
+never by its name. A new format is one module and one row in `REGISTRY`, or elsewhere a call of `register`.
+Main entries: `load`, `load_all` and `dump`.
 """
 
 import os
@@ -20,7 +20,7 @@ from commmodel.formats.lines import Text, TextLine, UnreadFileError, launch, rea
 from commmodel.formats.writing import WRITTEN, dump
 from commmodel.lazy import attributes
 from commmodel.plugins import Parts
-from commmodel.results import Measurements
+from commmodel.results import Measurements, Record
 from commmodel.signatures import check_fields, checked, returned
 
 __all__ = ["REGISTRY", "WRITTEN", "Format", "Text", "TextLine", "dump", "launch", "load", "load_all", "register"]
@@ -32,7 +32,8 @@ class Format(NamedTuple):
 
     recognise: Callable[[Sequence[str]], int]
     """From lines to the number of the first that shows the format; 0: none."""
-    parse: Callable[[Text], Measurements]
+    parse: Callable[[Text], Measurements | Iterable[Record]]
+    """From the text to what it holds; records alone become one launch."""
     holds: str
     """What of it is read, for messages."""
 
@@ -111,7 +112,8 @@ def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
     else:
         text = read_lines(path)
         name = _recognised(text, format)
-    measurements = _answer_of(name, REGISTRY[name].parse, text, Measurements)
+    answer = _answer_of(name, REGISTRY[name].parse, text, Measurements | tuple[Record, ...])
+    measurements = Measurements((launch(name, [name], answer),)) if isinstance(answer, tuple) else answer
     notes = _first_of_each(Path(path), (*text.notes, *measurements.notes))
     measurements = Measurements(measurements.launches, notes)
     if not any(launch.records for launch in measurements.launches):
@@ -120,11 +122,12 @@ def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
     return measurements
 
 
-def _answer_of(name: str, function: Callable[[Any], Any], argument: Any, kind: type) -> Any:
+def _answer_of(name: str, function: Callable[[Any], Any], argument: Any, kind: Any) -> Any:
     """Return what a reader returns; raise where it fails, naming it."""
     call = f"{function.__name__} of the format {name}"
     try:
         answer = function(argument)
+        answer = tuple(answer) if isinstance(answer, Iterable) else answer
     except (CommModelError, MemoryError):
         raise
     except Exception as error:

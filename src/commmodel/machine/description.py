@@ -12,7 +12,7 @@ from commmodel.arguments import finite, whole
 from commmodel.collectives.library import selection as selectors
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.frames import Tabular, draw
+from commmodel.frames import Tabular, draw, of_axes
 from commmodel.machine.hybrid import Hybrid
 from commmodel.machine.parameters import (
     MODELS,
@@ -246,13 +246,9 @@ class Machine(Tabular, Value, InputStruct, frozen=True, forbid_unknown_fields=Tr
         names = ("path", "protocol", "limit", "model", "parameter", "value", "unit", "low", "high", "trusted")
         return {name: [row[column] for row in rows] for column, name in enumerate(names)}
 
+    @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the time of a message over its size, alone on its node, a curve for each path.
-
-        Parameters
-        ----------
-        axes : matplotlib axes, optional
-            By default those of a new figure.
 
         Raises
         ------

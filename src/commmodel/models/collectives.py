@@ -33,13 +33,14 @@ max(o, g + (m − 1) G) the time between two messages of a process, and k = ⌈l
 import math
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, ParamSpec, cast
 
 from commmodel.models.compiled import Compiled
-from commmodel.models.formula import Formula
+from commmodel.models.formula import Formula, Real
 
 __all__ = ["CLOSED_FORMS", "ClosedForm", "barrier_dissemination_printed"]
 
+_Parameters = ParamSpec("_Parameters")
 _ARGUMENTS = ("processes", "message_size", "L", "o", "g", "G", "memory_copy", "reduction")
 _PIECES = """\
     pieces = max(1.0, math.ceil(message_size / segment_size))
@@ -57,7 +58,19 @@ _TERMS = {
 (P − 2) a(m) + x(m)."""
 
 
-def closed_form(equation: Callable[..., float]) -> Formula[...]:
+def _of_all(
+    processes: Real, message_size: Real, L: Real, o: Real, g: Real, G: Real, memory_copy: Real, reduction: Real
+) -> float:
+    """Say for type checkers what all closed forms take."""
+    raise NotImplementedError
+
+
+def _like(_: Callable[_Parameters, float]) -> Callable[[Callable[..., float]], Formula[_Parameters]]:
+    """Return `_closed_form` for formulas that take what a function takes."""
+    return cast(Any, _closed_form)  # type: ignore[no-any-return]
+
+
+def _closed_form(equation: Callable[..., float]) -> Formula[...]:
     """Return the formula of all arguments, from an equation of those and of the terms that it names.
 
     Where it names ``pieces``, there is the argument `segment_size`, too, and its terms are those of one piece.
@@ -77,6 +90,9 @@ def closed_form(equation: Callable[..., float]) -> Formula[...]:
     function = namespace[equation.__name__]
     function.__doc__ = equation.__doc__
     return Formula(function)
+
+
+closed_form = _like(_of_all)
 
 
 @closed_form
@@ -149,7 +165,7 @@ def bcast_binomial(rounds: float, message: float) -> float:
     return rounds * message
 
 
-@closed_form
+@_closed_form
 def bcast_binary(
     processes: float, pieces: float, whole_rounds: float, apart: float, rest: float, L: float, o: float
 ) -> float:
@@ -164,7 +180,7 @@ def bcast_binary(
     return whole_rounds * (apart + L + 2.0 * o + rest) + (pieces - 1.0) * max(2.0 * apart, busy)
 
 
-@closed_form
+@_closed_form
 def bcast_chain(processes: float, pieces: float, message: float, rest: float, o: float, g: float) -> float:
     """Broadcast along a chain of all processes, pipelined in segments.
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from commmodel.arguments import broadcast
 from commmodel.choices import Implementation, OverlapModel
-from commmodel.frames import Tabular, bars, columns, draw_over, extent
+from commmodel.frames import Tabular, bars, columns, draw_over, extent, of_axes
 from commmodel.machine import Machine
 from commmodel.models import overlap
 from commmodel.optimize import search
@@ -111,6 +111,7 @@ class Choice(Tabular, OneLine, msgspec.Struct, frozen=True, forbid_unknown_field
         """Return a table of one row."""
         return {name: [getattr(self, name)] for name in self.__struct_fields__}
 
+    @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the time, with its interval, below that of blocking messages."""
         label = f"{format_size(self.message_size)} x {self.burst}, {self.implementation}"
@@ -142,6 +143,7 @@ class Choices(Tabular, Value, msgspec.Struct, frozen=True):
         """Return a row for each choice: volume, computation and peers, then the other arrays."""
         return columns(self.arguments) | columns({name: getattr(self, name) for name in self.__struct_fields__[1:]})
 
+    @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw times with their intervals over the argument that varies most, a curve for each value of the others."""
         return draw_over(axes, self.arguments, self)

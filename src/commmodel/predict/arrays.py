@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
-from commmodel.frames import Tabular, bars, columns, draw_over, extent
+from commmodel.frames import Tabular, bars, columns, draw_over, extent, of_axes
 from commmodel.machine import Machine
 from commmodel.values import Value
 
@@ -46,6 +46,7 @@ class ByModel(Tabular):
         names = ("model", "is_used", "seconds", "low", "high")
         return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
 
+    @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the time by each model, a bar with its interval."""
         prediction: Any = self
@@ -84,8 +85,17 @@ class Predictions(Tabular, Value, Struct, frozen=True):
         return f"Predictions({extent(self.time.seconds, 's')})"
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return a row for each time: what was given, ``seconds``, ``low``, ``high``, ``postal``, and the other arrays.
+        """Return a row for each time.
 
+        Returns
+        -------
+        dict of str to list
+            ``message_size`` and ``processes``, or what else was given; ``seconds``, ``low`` and ``high`` of the
+            interval (None where there is none), ``postal`` in seconds, ``model``, ``protocol``, ``path``,
+            ``aggregate_rate`` in B/s, ``ratio``, ``is_bound`` and ``is_extrapolated``.
+
+        Examples
+        --------
         >>> from commmodel import machine, predict
         >>> rows = predict.send(machine.load("blue-waters"), [1024, 65536], processes=4).to_dict()
         >>> rows["message_size"], rows["model"]
@@ -95,6 +105,7 @@ class Predictions(Tabular, Value, Struct, frozen=True):
         rest = {"postal": self.postal.seconds, **{name: getattr(self, name) for name in names}}
         return columns(self.arguments) | self.time.to_dict() | columns(rest)
 
+    @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw times with their intervals over the argument that varies most, a curve for each value of the others.
 
@@ -134,6 +145,7 @@ class CollectivePredictions(Tabular, Value, Struct, frozen=True):
         names = ("model", "algorithm", "chosen_by", "evaluation", "closed_form", "is_extrapolated")
         return columns(self.arguments) | self.time.to_dict() | columns({name: getattr(self, name) for name in names})
 
+    @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw times with their intervals over the argument that varies most, a curve for each value of the other."""
         return draw_over(axes, self.arguments, self.time)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from commmodel.errors import InputError
-from commmodel.frames import Tabular, axes_of, bars, draw_over
+from commmodel.frames import Tabular, axes_of, bars, draw_over, of_axes
 from commmodel.machine import Machine
 from commmodel.predict.point_to_point import send
 from commmodel.signatures import checked
@@ -34,6 +34,7 @@ class SideBySide(Tabular, Value, Struct, frozen=True):
             ]
         return merged
 
+    @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the times of all machines: curves, or of single numbers bars."""
         if not all(hasattr(prediction, "arguments") for prediction in self.predictions.values()):

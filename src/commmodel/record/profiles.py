@@ -28,7 +28,7 @@ import msgspec
 import numpy as np
 
 from commmodel._core.common.codes import Share
-from commmodel.frames import Tabular, axes_of, frame
+from commmodel.frames import Tabular, axes_of, frame, of_axes
 from commmodel.record.calls import CALLS
 from commmodel.record.communicators import names
 from commmodel.record.files import Recording
@@ -166,19 +166,9 @@ class Profile(Tabular, Value, msgspec.Struct, frozen=True):
         names = [name for name in SiteProfile.__struct_fields__ if name != "reasons"]
         return frame({name: [getattr(site, name) for site in self.sites] for name in names})
 
+    @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw seconds of waiting and of transferring at the costliest sites of communication.
-
-        Parameters
-        ----------
-        axes : matplotlib axes, optional
-            By default those of a new figure.
-
-        Raises
-        ------
-        MissingPackageError
-            Without matplotlib.
-        """
+        """Draw seconds of waiting and of transferring at the costliest sites of communication."""
         axes, sites = axes_of(axes), self.communication_sites[:_MOST_DRAWN]
         labels, waiting = [f"{site.call}, {site.place}" for site in sites], [site.waiting for site in sites]
         axes.barh(labels, waiting, label="waiting")

@@ -9,7 +9,7 @@ from msgspec import Meta, field
 
 from commmodel.choices import Unit
 from commmodel.errors import InputError
-from commmodel.frames import Tabular, axes_of, draw
+from commmodel.frames import Tabular, axes_of, draw, of_axes
 from commmodel.results.configurations import BenchOptions, Bytes, Configuration, Count, HugePages, MessagePath, Seconds
 from commmodel.results.words import configuration_words
 from commmodel.statistics import Summary, summarise
@@ -235,13 +235,9 @@ class Measurements(Tabular, OneLine, InputStruct, frozen=True):
         ]
         return {name: [row.get(name) for row in rows] for name in names}
 
+    @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the median times of messages over their sizes with their intervals, a curve for all that differs else.
-
-        Parameters
-        ----------
-        axes : matplotlib axes, optional
-            By default those of a new figure.
 
         Raises
         ------

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from commmodel.arguments import finite, numbers
 from commmodel.arrays import Array
 from commmodel.errors import InputError
-from commmodel.frames import Tabular
+from commmodel.frames import Tabular, of_axes
 from commmodel.results import Measurements
 from commmodel.results.configurations import Function
 from commmodel.results.oversubscription import crowded_hosts
@@ -99,6 +99,7 @@ class CheckedSeries(Tabular, Value):
         names = {name: [getattr(self.series, name)] * len(rows["scale"]) for name in ("name", "metric", "over")}
         return names | rows
 
+    @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw what was measured, the best model with its interval, and the expectation, as `Judgement.plot`."""
         series = self.series

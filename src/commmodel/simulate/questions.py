@@ -240,7 +240,8 @@ def replay(
     Parameters
     ----------
     trace : path or Recording
-        Folder of a recording, or what `commmodel.simulate.traces.load` reads.
+        Folder of a recording; a trace, a folder of traces, or a file that lists the traces of ranks, by names relative
+        to its folder, as `commmodel.simulate.traces.load` reads them.
     faster : float
         How many times faster cores are than those of a recording or of traces in seconds.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from commmodel._core.common.codes import State
 from commmodel.errors import DeadlockError
-from commmodel.frames import Tabular, axes_of
+from commmodel.frames import Tabular, axes_of, of_axes
 from commmodel.simulate.operations import Code
 from commmodel.simulate.states import COLOURS, SIMULATED, STATE_NAMES
 from commmodel.values import Value
@@ -135,19 +135,9 @@ class SimulationResult(Tabular, Value):
         counts = f"{self.ends.size} ranks, {self.messages} messages"
         return f"SimulationResult({self.model}: {self.seconds:.6g} s, {counts}{hanging})"
 
+    @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw what each rank did: over time where that was recorded, else its seconds in each state.
-
-        Parameters
-        ----------
-        axes : matplotlib axes, optional
-            By default those of a new figure.
-
-        Raises
-        ------
-        MissingPackageError
-            Without matplotlib.
-        """
+        """Draw what each rank did: over time where that was recorded, else its seconds in each state."""
         axes = axes_of(axes)
         ranks, left = np.arange(self.ends.size), np.zeros(self.ends.size)
         for state in SIMULATED:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError
-from commmodel.frames import Tabular, axes_of, extent
+from commmodel.frames import Tabular, axes_of, extent, of_axes
 from commmodel.signatures import checked, returned
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.scenario.places import Place, Where
@@ -47,7 +47,7 @@ class RankTimes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PredictedRun(OneLine):
+class PredictedRun(Tabular, OneLine):
     """The predicted run time of a workload on a scaled place."""
 
     place: str
@@ -74,6 +74,11 @@ class PredictedRun(OneLine):
         names = ("place", "title", "model", "processes", "seconds", "messages", "events", "wall_seconds")
         return {name: getattr(self, name) for name in names} | asdict(self.scale)
 
+    @of_axes
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the run time as a bar."""
+        return PredictedRuns([self]).plot(axes)
+
 
 class PredictedRuns(Tabular, list[PredictedRun]):
     """The list of predicted run times that `predictions` returns."""
@@ -98,19 +103,9 @@ class PredictedRuns(Tabular, list[PredictedRun]):
         rows = [run.to_dict() for run in self]
         return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
+    @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the run times as bars.
-
-        Parameters
-        ----------
-        axes : matplotlib axes, optional
-            By default those of a new figure.
-
-        Raises
-        ------
-        MissingPackageError
-            Without matplotlib.
-        """
+        """Draw the run times as bars."""
         axes = axes_of(axes)
         axes.barh([f"{run.place}, {run.scale}" for run in self], [run.seconds for run in self])
         axes.invert_yaxis()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from commmodel.bench.kernels.kernel import NO_MESSAGES, Kernel, sampled
+from commmodel.bench.kernels.kernel import NO_MESSAGES, Kernel, sampled, timed
 from commmodel.bench.option import Option, positive
 from commmodel.bench.placement import FurtherNodes, Placement, node_pairs
 from commmodel.errors import InputError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_MESSAGES", "REGISTRY", "Kernel", "Option", "buffer_bytes", "check", "kernel_of", "left_out", "on_several_nodes",
-    "participants", "positive", "refinements", "register", "sampled", "sensible_kernels",
+    "participants", "positive", "refinements", "register", "sampled", "sensible_kernels", "timed",
 ]  # fmt: skip
 __dir__ = attributes(__name__)[1]
 

@@ -1,5 +1,6 @@
 """The interface of a benchmark kernel, and what several kernels share. Main entry: `Kernel`."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -13,7 +14,7 @@ from commmodel.bench.sampling import Measure, sample
 from commmodel.bench.session import Session
 from commmodel.choices import Unit
 from commmodel.results import BenchOptions, Clock, Configuration, Record
-from commmodel.results.configurations import Batch, SendMode
+from commmodel.results.configurations import Batch, Function, SendMode
 from commmodel.signatures import check_fields
 from commmodel.values import OneLine
 
@@ -90,6 +91,14 @@ def pair_or_all(configuration: Any, placement: Placement, further: FurtherNodes)
     return (all_processes if configuration.path == "any" else one_pair)(configuration, placement, further)
 
 
+def _room_of_function(configuration: Any) -> Room:
+    return (int(dict(configuration.parameters).get("n", 0)),) * 2
+
+
+def _ranks_of_function(configuration: Any, placement: Placement, further: FurtherNodes) -> range:  # noqa: ARG001
+    return range(int(dict(configuration.parameters).get("p", 2)))
+
+
 def always(placement: Placement, node_pairs: Sequence[int]) -> bool:  # noqa: ARG001
     """Rule of a kernel that is always measured by default."""
     return True
@@ -110,9 +119,11 @@ class Kernel(OneLine):
     measure : callable
         (session, configuration) -> record on the root, None elsewhere. Called by all ranks that take part.
     room : callable
-        configuration -> bytes that it needs of the send buffer and of the receive buffer.
+        configuration -> bytes that it needs of the send buffer and of the receive buffer; by default a message each,
+        of a kernel of one's own as many as its parameter ``n`` says.
     ranks : callable
-        (configuration, placement, further nodes) -> the ranks that take part, rank 0 first.
+        (configuration, placement, further nodes) -> the ranks that take part, rank 0 first; by default a pair, of a
+        kernel of one's own as many as its parameter ``p`` says.
     options : tuple of Option
         Those of the command line that it alone, or with a few others, goes by. Where `BenchOptions` has no such field,
         the value is in its `further`.
@@ -164,6 +175,13 @@ class Kernel(OneLine):
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.configurations[0] is Function:
+            for name, usual, part in (
+                ("room", message_room, _room_of_function), ("ranks", one_pair, _ranks_of_function),
+                ("effort", round_trip, lambda _: NO_MESSAGES),
+            ):  # fmt: skip
+                if getattr(self, name) is usual:
+                    object.__setattr__(self, name, part)
         if not self.name:
             object.__setattr__(self, "name", str(self.configurations[0].__struct_config__.tag))
 
@@ -177,6 +195,24 @@ def sampled(
     time. The largest of all ranks counts.
     """
     return sampled_in_batches(session, configuration, lambda _, repetitions: measure(repetitions), 1, unit)
+
+
+def timed(session: Session, configuration: Configuration, call: Callable[[], object]) -> Record | None:
+    """Time a Python function until the interval is narrow enough; return the record, on the root.
+
+    All ranks call it as often, each time behind a barrier; the time of the slowest rank counts.
+    """
+
+    def seconds(repetitions: int) -> Floats:
+        times = np.empty(repetitions)
+        for repetition in range(repetitions):
+            session.comm.Barrier()
+            begin = time.perf_counter()
+            call()
+            times[repetition] = time.perf_counter() - begin
+        return session.slowest(times)
+
+    return sampled(session, configuration, seconds)
 
 
 def sampled_in_batches(

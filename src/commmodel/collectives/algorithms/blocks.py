@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from commmodel.arguments import refuse
 from commmodel.collectives.schedule import NONE, Integers, Problem, Round
 from commmodel.errors import InputError
 from commmodel.signatures import checked
@@ -106,10 +107,10 @@ def piece_sizes(problem: Problem) -> list[int]:
 @checked
 def vector_round(
     problem: Problem,
-    sender: Integers,
-    receiver: Integers,
-    low: Integers | int,
-    high: Integers | int,
+    sender: Integers | int,
+    receiver: Integers | int,
+    low: Integers | int = 0,
+    high: Integers | int | None = None,
     *,
     combine: bool = False,
 ) -> Round:
@@ -118,17 +119,20 @@ def vector_round(
     Parameters
     ----------
     problem : Problem
-    sender, receiver : array of int64, shape (messages,)
-        Ranks.
+    sender, receiver : array of int64, shape (messages,), or int
+        Ranks from 0 to P - 1; one rank may send to many.
     low, high : array of int64 or int
-        Bytes at which the vector is cut: multiples of ⌈n / P⌉ or of the segment size, or n.
+        Bytes at which the vector is cut: multiples of ⌈n / P⌉ or of the segment size, or n; by default the whole
+        vector.
     combine : bool
         Whether a receiver combines them with what it has; it then gets one message at most.
 
     >>> one = vector_round(Problem(2, 10), np.array([0]), np.array([1]), 5, 10)
-    >>> one.size.tolist(), list(one.blocks(0))
-    ([5], [1])
+    >>> one.size.tolist(), list(one.blocks(0)), vector_round(Problem(3, 10), 0, [1, 2]).sender.tolist()
+    ([5], [1], [0, 0])
     """
+    sender, receiver = _messages(sender, receiver)
+    high = problem.message_size if high is None else high
     first, last = np.zeros_like(sender) + low, np.zeros_like(sender) + high
     return _round(sender, receiver, last - first, partial(_pieces, problem, first, last), combine)
 
@@ -151,9 +155,9 @@ def _places(processes: int, size: int, segment_size: int | None) -> dict[int, in
 @checked
 def block_round(
     problem: Problem,
-    sender: Integers,
-    receiver: Integers,
-    first: Integers,
+    sender: Integers | int,
+    receiver: Integers | int,
+    first: Integers | int,
     count: Integers | int = 1,
     *,
     combine: bool = False,
@@ -163,8 +167,8 @@ def block_round(
     Parameters
     ----------
     problem : Problem
-    sender, receiver : array of int64, shape (messages,)
-        Ranks.
+    sender, receiver : array of int64, shape (messages,), or int
+        Ranks from 0 to P - 1; one rank may send to many.
     first, count : array of int64 or int
         The blocks of each message; behind rank P - 1 comes rank 0.
     combine : bool
@@ -174,9 +178,29 @@ def block_round(
     >>> one.size.tolist(), list(one.blocks(0))
     ([20], [3, 0])
     """
-    counts = np.zeros_like(sender) + count
-    carried = partial(circular, problem.processes, first, counts)
+    sender, receiver = _messages(sender, receiver)
+    counts, firsts = np.zeros_like(sender) + count, np.zeros_like(sender) + first
+    carried = partial(circular, problem.processes, firsts, counts)
     return _round(sender, receiver, counts * problem.message_size, carried, combine)
+
+
+def _messages(sender: Integers | int, receiver: Integers | int) -> tuple[Integers, Integers]:
+    """Return the ranks of each message."""
+    senders, receivers = _ranks("sender", sender), _ranks("receiver", receiver)
+    if senders.shape == receivers.shape:
+        return senders, receivers
+    if senders.size != 1 and receivers.size != 1:
+        problem = f"{senders.size} senders, {receivers.size} receivers"
+        raise InputError(f"{problem}: give as many of both, or one of one of them", "receiver")
+    senders, receivers = map(np.array, np.broadcast_arrays(senders, receivers))
+    return senders, receivers
+
+
+def _ranks(name: str, ranks: Integers | int) -> Integers:
+    array = np.atleast_1d(ranks)
+    if array.dtype.kind not in "iu" and array.size:
+        raise refuse(name, ranks, "give ranks, which are whole numbers")
+    return array if array.size else NONE
 
 
 def circular(processes: int, first: Integers, count: Integers, message: int) -> Sequence[int]:

@@ -108,7 +108,8 @@ def load(path: str | os.PathLike[str], processes: int | None = None) -> Trace:
     Parameters
     ----------
     path : path
-        A file that lists the ranks' files, a folder of files with the rank in the name, or one file.
+        A file that lists the ranks' files, by names relative to its folder; a folder of files with the rank in the
+        name; or one file.
     processes : int, optional
         P; else as many as there are files, or as a merged time-independent trace has ranks.
 
