@@ -101,7 +101,7 @@ def test_ranks_that_cannot_be_placed(processes, mapping, problem):
         (("hosts = 4", 'hosts = "x"'), "field hosts: expected `?int"),
         (('kind = "flat"', 'kind = "ring"'), "kind"),
         (('"125MB/s"', '"125MBps"'), "field bandwidth: '125MBps': unknown unit"),
-        (('"125MB/s"', "0"), "bandwidth 0.0: expected a finite number above 0"),
+        (('"125MB/s"', "0"), "bandwidth is 0.0: give a finite number above 0"),
         (('"125MB/s"', "inf"), "bandwidth is inf"),
         (('"15us"', "-1.0"), "latency is -1.0: give a finite number from 0"),
         (("version = 1", "version = 2"), "field version: 2 is newer"),

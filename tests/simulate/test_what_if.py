@@ -174,7 +174,7 @@ def test_too_few_and_too_many_runs():
         predictions(ring, [], [Scale()])
     with pytest.raises(InputError, match="1500 runs: give at least one and at most 1000"):
         predictions(ring, ["switch"] * 3, [Scale()] * 500)
-    with pytest.raises(InputError, match="0 workers"):
+    with pytest.raises(InputError, match="workers is 0"):
         predictions(ring, ["switch"], [Scale()], workers=0)
 
 

@@ -51,9 +51,9 @@ _SHARED = {
     "on": """on : str, path, Platform, Machine, DelayParameters or Place
     Where: what `commmodel.simulate.scenario.place` takes.""",
     "processes": """processes : int, optional
-    By default one for each core of the platform.""",
+    1 or more; by default one for each core of the platform.""",
     "ranks": """ranks : int, optional
-    By default one for each core of the platform.""",
+    1 or more; by default one for each core of the platform.""",
     "outlets": """computation, outlets
     As of `commmodel.simulate.online.workload`.""",
     "selector": """selector : str, path or CollectiveSettings, optional
@@ -103,13 +103,14 @@ def collective(
     operation : str
         One that has schedules, like ``bcast``.
     message_size : int or Problem
-        Bytes, as of `commmodel.collectives.Problem`; or such a one, which says all of the call. A barrier has none.
+        Bytes, 0 or more, as of `commmodel.collectives.Problem`; or such a one, which says all of the call. A barrier
+        has none.
     algorithm : str, optional
         By default what the selector picks.
     root : int
-        Rank.
+        Rank, from 0 to `processes` - 1.
     rounds : int
-        Calls one after the other.
+        Calls one after the other, 1 or more.
 
     Raises
     ------
@@ -158,11 +159,11 @@ def exchange(
     kind : {"halo", "ring", "irregular", "pairwise"} or path
         What `commmodel.simulate.scenario.workloads.exchange` makes; or a CSV file with sender, receiver and bytes.
     message_size : int, optional
-        Bytes of each message; none of a file.
+        Bytes of each message, 0 or more; none of a file.
     dimensions : int
-        Of a halo's periodic grid.
+        Of a halo's periodic grid, 1 to 3.
     rounds : int
-        Exchanges one after the other.
+        Exchanges one after the other, 1 or more.
 
     Raises
     ------
@@ -206,7 +207,7 @@ def application(
     problem : str
         Problem class, S to D.
     iterations : int, optional
-        By default those of the class.
+        1 or more; by default those of the class.
 
     Raises
     ------
@@ -243,7 +244,7 @@ def replay(
         Folder of a recording; a trace, a folder of traces, or a file that lists the traces of ranks, by names relative
         to its folder, as `commmodel.simulate.traces.load` reads them.
     faster : float
-        How many times faster cores are than those of a recording or of traces in seconds.
+        How many times faster cores are than those of a recording or of traces in seconds, above 0.
 
     Raises
     ------

@@ -18,6 +18,7 @@ import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arguments import refuse
 from commmodel.errors import InputError
 from commmodel.frames import Tabular, axes_of, extent, of_axes
 from commmodel.signatures import checked, returned
@@ -134,7 +135,7 @@ def predictions(
         What `commmodel.simulate.scenario.place` takes.
     scales : sequence of Scale
     workers : int
-        How many processes run side by side; with one, all is run in this process.
+        How many processes run side by side, 1 or more; with one, all is run in this process.
     executor : concurrent.futures.Executor, optional
         Runs them in place of workers, as ``mpi4py.futures.MPIPoolExecutor`` does on the hosts of a cluster.
     progress : callable, optional
@@ -159,7 +160,7 @@ def predictions(
     if not 0 < len(runs) <= MOST_RUNS:
         raise InputError(f"{len(runs)} runs: give at least one and at most {MOST_RUNS}")
     if workers < 1:
-        raise InputError(f"{workers} workers: give at least one")
+        raise refuse("workers", workers, "give a whole number from 1 up")
     sent = cloudpickle.dumps(question)
     tell = progress or (lambda *_: None)
     if executor is not None:

@@ -74,8 +74,9 @@ def flat(
     Parameters
     ----------
     hosts : int
+        1 or more.
     bandwidth, latency : float
-        B/s and s of each host's link, in each direction.
+        B/s, above 0, and s, 0 or more, of each host's link, in each direction.
     backbone : Backbone or (float, float), optional
         One link on every route: B/s and s.
     **options
@@ -148,7 +149,7 @@ def cabinets(
     hosts : sequence of int
         Of each cabinet.
     bandwidth, latency : float
-        B/s and s of each host's link, in each direction.
+        B/s, above 0, and s, 0 or more, of each host's link, in each direction.
     uplink : Uplink or (float, float, float)
         Of each cabinet: B/s, s, and B/s of the limiter of both directions.
     backbone : Backbone or (float, float), optional
@@ -203,8 +204,9 @@ def crossbar(hosts: int, bandwidth: float, latency: float, **options: Unpack[Opt
     Parameters
     ----------
     hosts : int
+        1 or more.
     bandwidth, latency : float
-        B/s and s of each host's link, in each direction.
+        B/s, above 0, and s, 0 or more, of each host's link, in each direction.
     **options
         ``limiter`` (B/s), ``loopback`` (B/s and s), ``sharing``, ``cores``, ``speed`` (flop/s of a core),
         ``host_names`` and ``name``, as in `Topology`.
@@ -285,7 +287,7 @@ def fat_tree(
     down, up, parallel : sequence of int
         From the lowest level up: children, parents, and cables to each parent.
     bandwidth, latency : float
-        B/s and s of each link, in each direction.
+        B/s, above 0, and s, 0 or more, of each link, in each direction.
     **options
         ``limiter`` (B/s), ``loopback`` (B/s and s), ``sharing``, ``cores``, ``speed`` (flop/s of a core),
         ``host_names`` and ``name``, as in `Topology`.
@@ -328,7 +330,7 @@ def torus(sizes: Sequence[int], bandwidth: float, latency: float, **options: Unp
     sizes : sequence of int
         Hosts in each dimension.
     bandwidth, latency : float
-        B/s and s of each link, in each direction.
+        B/s, above 0, and s, 0 or more, of each link, in each direction.
     **options
         ``limiter`` (B/s), ``loopback`` (B/s and s), ``sharing``, ``cores``, ``speed`` (flop/s of a core),
         ``host_names`` and ``name``, as in `Topology`.
@@ -397,7 +399,7 @@ def dragonfly(
     groups, chassis, blades, nodes : int
         Groups, chassis of a group, blades of a chassis, hosts of a blade.
     bandwidth, latency : float
-        B/s and s of each link, in each direction.
+        B/s, above 0, and s, 0 or more, of each link, in each direction.
     **options
         ``limiter`` (B/s), ``loopback`` (B/s and s), ``sharing``, ``cores``, ``speed`` (flop/s of a core),
         ``host_names`` and ``name``, as in `Topology`.
@@ -447,7 +449,7 @@ def hyperx(
     sizes : sequence of int
         Routers in each dimension.
     bandwidth, latency : float
-        B/s and s of each link, in each direction.
+        B/s, above 0, and s, 0 or more, of each link, in each direction.
     **options
         ``limiter`` (B/s), ``loopback`` (B/s and s), ``sharing``, ``cores``, ``speed`` (flop/s of a core),
         ``host_names`` and ``name``, as in `Topology`.

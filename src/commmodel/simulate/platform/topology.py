@@ -92,8 +92,8 @@ class Topology(
         finite("latency", self.latency, 0)
         rates = {"bandwidth": self.bandwidth, "limiter": self.limiter, "speed": self.speed}
         for field, value in rates.items():
-            if value is not None and not finite(field, value, 0) > 0:
-                raise InputError(f"{field} {value}: expected a finite number above 0")
+            if value is not None:
+                finite(field, value, above=0)
         for title in ("loopback", "backbone"):
             if (link := getattr(self, title, None)) is not None:
                 finite(f"bandwidth of the {title}", link.bandwidth, 0)

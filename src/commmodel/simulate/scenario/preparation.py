@@ -165,11 +165,12 @@ def prepare(
         schedule.
     mapping : str, path, int or sequence, optional
         ``block``, ``round-robin``, a file that names a host on each line, how many ranks are on each host, or the
-        number or name of each rank's host.
+        number or name of each rank's host. A file of fewer hosts begins again; fewer hosts in a list must divide the
+        ranks.
     hosts : int, optional
-        Of a machine's switch; by default one for each rank, or as many as the mapping asks for.
+        Of a machine's switch, 1 or more; by default one for each rank, or as many as the mapping asks for.
     speed : float, optional
-        Flop/s of a core; by default the platform's.
+        Flop/s of a core, above 0; by default the platform's.
     rules : {'classic', 'newer'}
         Of a schedule's messages.
     scale : Scale, optional

@@ -84,7 +84,7 @@ def collective(
     operation, problem, algorithm
         As of `commmodel.simulate.work.collective`.
     rounds : int
-        Calls.
+        Calls, 1 or more.
 
     Raises
     ------
@@ -147,13 +147,13 @@ def exchange(
     kind : str
         ``halo``, ``ring``, ``irregular`` or ``pairwise``.
     message_size : int
-        Bytes.
+        Bytes, 0 or more.
     processes : int, optional
-        By default those of the place.
+        1 or more; by default those of the place.
     dimensions : int
-        Of a halo's periodic grid.
+        Of a halo's periodic grid, 1 to 3.
     rounds : int
-        Exchanges.
+        Exchanges, 1 or more.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def messages(path: str, processes: int | None = None, *, rounds: int = 1) -> Wor
     processes : int, optional
         By default as many as occur in the file.
     rounds : int
-        Exchanges.
+        Exchanges, 1 or more.
     """
     listed = work.read_sparse(path, processes)
     title = f"Exchange of {path} on {_ranks(listed.processes)}{_times(rounds)}"
@@ -212,7 +212,7 @@ def application(
     problem : str
         Problem class of the NAS benchmarks.
     processes : int, optional
-        By default those of the place.
+        1 or more; by default those of the place.
     iterations : int, optional
         By default those of the class.
 

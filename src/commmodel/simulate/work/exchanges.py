@@ -40,7 +40,7 @@ def ring(message_size: int, processes: int) -> Program:
     Parameters
     ----------
     message_size : int
-        Bytes.
+        Bytes, 0 or more.
     processes : int
 
     Examples
@@ -193,7 +193,7 @@ def pairwise(message_size: int, processes: int) -> Program:
     Parameters
     ----------
     message_size : int
-        Bytes to each.
+        Bytes to each, 0 or more.
     processes : int
 
     Examples
@@ -219,7 +219,7 @@ def pair(message_size: int, processes: int = 2) -> Program:
     Parameters
     ----------
     message_size : int
-        Bytes.
+        Bytes, 0 or more.
     processes : int
         Those above the first two are idle.
 
@@ -247,7 +247,7 @@ def sparse(
     sender, receiver : arrays of integers, shape (messages,)
         Ranks.
     size : array, shape (messages,)
-        Bytes.
+        Bytes, 0 or more.
     processes : int, optional
         P; else one more than the highest rank.
     name : str
