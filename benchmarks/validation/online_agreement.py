@@ -4,9 +4,11 @@ The command is ``python -m benchmarks.validation.online_agreement``; it is part 
 computation. Programs of Python (`benchmarks/validation/programs`) run on graphene, and their recordings are replayed
 there: recordings made under mpiexec, and recordings of the simulated run itself, where a receive from any source gets
 the same message in both. Wanted is 1e-9. Programs of C (`tools/peers/programs.c` and `operations.c`) run on platforms
-of six kinds, and from the same source under SMPI with its exact solver. Wanted is 1e-6, and the same sums. Each
-program runs twice; wanted are the same bits. Where a row is not as wanted, the exit code is 1. What is not installed
-(SMPI, mpi4py-fft) is left out, with a line that says so.
+of six kinds, and from the same source under SMPI with its exact solver. Wanted is 1e-6, and the same sums. So do
+collectives as programs may call them (`tools/peers/calls.c`): non-blocking, waited for at once or after an exchange;
+reductions whose operator does not commute or whose datatype is derived; and all of them where messages take a
+processor's time. Each program runs twice; wanted are the same bits. Where a row is not as wanted, the exit code is 1.
+What is not installed (SMPI, mpi4py-fft) is left out, with a line that says so.
 """
 
 import argparse
@@ -14,11 +16,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from benchmarks.validation.recorded_programs import NAMES, PROGRAMS
@@ -26,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 from tools.peers import programs, smpi
 from tools.peers.platforms import KINDS
-from tools.peers.programs import EXACT, Twins, simulate
+from tools.peers.programs import Twins, simulate
 
 import commmodel
 from commmodel import record
@@ -49,6 +51,19 @@ OPERATIONS = {
     "allgather": (10000, 2), "alltoall": (10000, 2),
 }  # fmt: skip
 """Operations of `operations.c` -> bytes, and repetitions."""
+
+
+ALL_CALLS = (
+    "barrier", "bcast", "gather", "scatter", "gatherv", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
+    "reduce", "allreduce", "reduce_scatter_block", "reduce_scatter", "scan", "exscan",
+)  # fmt: skip
+REDUCTIONS = ALL_CALLS[10:]
+CALLS = {
+    "flat": {"pending": ALL_CALLS, "beside": ALL_CALLS, "ordered": REDUCTIONS, "pairs": REDUCTIONS},
+    "overheads": {"blocking": ALL_CALLS, "pending": ALL_CALLS, "ordered": REDUCTIONS},
+}
+"""Kind of platform -> form of the call, as in `calls.c` -> operations."""
+CALL_SIZES = (800, 80000)
 
 
 class Agreement(NamedTuple):
@@ -118,14 +133,27 @@ def beside_smpi(twins: Twins, kind: str, processes: int) -> Iterator[Agreement]:
     """Yield the programs of C, run by both simulators."""
     work = [("programs", name, *sizes) for name, sizes in programs.PROGRAMS.items()]
     work += [("operations", name, *sizes) for name, sizes in OPERATIONS.items()]
+    yield from compared(twins, kind, processes, work)
+
+
+def calls_beside_smpi(twins: Twins, kind: str, processes: int) -> Iterator[Agreement]:
+    """Yield the forms of collective calls, carried out by both simulators."""
+    forms = CALLS[kind].items()
+    work = [("calls", form, name, size, 2) for form, names in forms for name in names for size in CALL_SIZES]
+    yield from compared(twins, kind, processes, work)
+
+
+def compared(twins: Twins, kind: str, processes: int, work: Iterable[Sequence[Any]]) -> Iterator[Agreement]:
+    """Yield programs, each given as its source and its arguments, as both simulators run them."""
     for source, *words in work:
         runs = [twins.simulated_run(source, kind, processes, words) for _ in range(2)]
-        peer = twins.peers[source].run(kind, processes, words, options=EXACT)
+        peer = twins.peer_run(source, kind, processes, words)
         outputs = (runs[0].cost.output, peer.output)
         sums = [[line for line in text.splitlines() if line.startswith("sum ")] for text in outputs]
         remark = "" if sums[0] == sums[1] else f"{sums[0]} is not {sums[1]}"
         is_repeated = runs[0].bits == runs[1].bits
-        yield Agreement(f"{words[0]}, {source}.c", runs[0].cost.seconds, peer.seconds, is_repeated, remark)
+        name = " ".join(map(str, words[:-1])) if source == "calls" else words[0]
+        yield Agreement(f"{name}, {source}.c", runs[0].cost.seconds, peer.seconds, is_repeated, remark)
 
 
 def show(title: str, rows: Iterator[Agreement], limit: float) -> bool:
@@ -150,6 +178,8 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=8, help="of the programs of Python (%(default)s)")
     parser.add_argument("--hosts", type=int, default=16, help="of the programs of C: 16, 64 or 256 (%(default)s)")
     parser.add_argument("--kinds", default=",".join(KINDS), help="of platforms (%(default)s)")
+    parser.add_argument("--selector", default="smpi", help="of programs of C, also smpi-ompi and so on (%(default)s)")
+    parser.add_argument("--only", default="", help="tables whose titles contain this")
     options = parser.parse_args()
     tables: list[tuple[str, Callable[[], Iterator[Agreement]], float]] = []
     with tempfile.TemporaryDirectory() as temporary:
@@ -157,13 +187,16 @@ def main() -> None:
         title = f"replay, {options.processes} ranks on graphene"
         tables.append((title, lambda: replays(folder, options.processes), REPLAYED))
         if smpi.available():
-            twins = Twins(folder)
+            twins = Twins(folder, options.selector)
             for kind in options.kinds.split(","):
                 title = f"SMPI, {options.hosts} hosts, {kind}"
                 tables.append((title, lambda kind=kind: beside_smpi(twins, kind, options.hosts), BESIDE_SMPI))
+            for kind in CALLS:
+                title = f"SMPI, calls, {options.hosts} hosts, {kind}"
+                tables.append((title, lambda kind=kind: calls_beside_smpi(twins, kind, options.hosts), BESIDE_SMPI))
         else:
             print("programs of C: left out: smpicc and smpirun are not installed", file=sys.stderr)
-        verdicts = [show(title, rows(), limit) for title, rows, limit in tables]
+        verdicts = [show(title, rows(), limit) for title, rows, limit in tables if options.only in title]
     raise SystemExit(0 if all(verdicts) else 1)
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.paths import ORACLES, SHARED
+from tools.peers.replays import Case, our_seconds
 
 from commmodel import simulate
 from commmodel.errors import DamagedFileError, InputError
@@ -18,6 +19,7 @@ from commmodel.simulate import traces
 from commmodel.simulate.network import SMPI, Factor, Overhead
 from commmodel.simulate.platform.xml import read_xml, read_xml_bytes
 from commmodel.simulate.platform.xml_elements import Ranges
+from commmodel.simulate.scenario import place
 
 DATA = SHARED / "simgrid"
 HOSTS = '<host id="a" speed="1Gf"/><host id="b" speed="2Gf,1Gf" core="4" pstate="1"/>'
@@ -113,8 +115,10 @@ def test_wrong_settings(name, value, problem):
         ('<host id="a"/>', "attribute 'speed' is missing"),
         ('<host id="a" speed="1f" core="0"/>', "core '0'"),
         ('<host id="a" speed="1f" pstate="1"/>', "pstate '1'"),
-        ('<host id="a" speed="1f" state_file="x"/>', "unknown attribute 'state_file'"),
-        ('<peer id="a"/>', "line 1: <peer>: not known in <zone>"),
+        ('<host id="a" speed="1f" state_file="x"/>', "'state_file': profiles of availability are not simulated"),
+        ('<trace id="t" periodicity="1">0 1\n1 0</trace>', "<trace>: profiles of availability are not simulated"),
+        ('<peer id="a" speed="1f" bw_in="1Bps" bw_out="1Bps"/>', "<peer>: belongs into a zone of routing Vivaldi"),
+        (f'{HOSTS}<bypassRoute src="a" dst="c"/>', "dst 'c' is no host"),
         (CLUSTER.replace("0-3", "0-99999999"), "more than"),
         (CLUSTER.replace("0-3", "3-0"), "no list of numbers"),
         (CLUSTER.replace("0-3", "0-3,2"), "2 occurs twice"),
@@ -126,7 +130,6 @@ def test_wrong_settings(name, value, problem):
         (CLUSTER.replace("/>", ' topology="DRAGONFLY" topo_parameters="9,1;1,1;1,1;1"/>'), "take fewer groups"),
         (CLUSTER.replace("/>", ' topology="RING"/>'), "expected one of FLAT"),
         (CLUSTER.replace("/>", ' loopback_lat="1us"/>'), "'loopback_bw' is missing"),
-        (CLUSTER + CLUSTER.replace('"c"', '"d"').replace('"n"', '"m"'), "no route from zone 'c' to zone 'd'"),
         (CLUSTER + HOSTS, "zone 'z' has zones within it"),
         ('<zoneRoute src="x" dst="y" gw_src="a" gw_dst="b"/>', "'x' is no zone within 'z'"),
         ("<backbone id='b' bandwidth='1Bps'/>", "belongs into a zone of routing Cluster"),
@@ -355,6 +358,71 @@ def test_hosts_that_nobody_uses_need_no_route_and_no_speed():
         seconds(platform, ["c", "c"])
 
 
+def test_zones_without_a_route_between_them_keep_ranks_apart():
+    platform = read(CLUSTER + CLUSTER.replace('"c"', '"d"').replace('"n"', '"m"'))
+    assert seconds(platform, ["n0", "n1"]) == seconds(read(CLUSTER))
+    with pytest.raises(InputError, match="no route from 'n0' to 'm1'"):
+        seconds(platform, ["n0", "m1"])
+
+
+def test_hosts_without_a_route_to_the_gateway_stay_within_their_zone():
+    inner = f'<zone id="i" routing="Full">{ROUTED}<router id="r"/></zone>'
+    link = '<link id="far" bandwidth="1MBps" latency="1s"/>'
+    ends = '<zoneRoute src="c" dst="i" gw_src="nc_router" gw_dst="r"><link_ctn id="far"/></zoneRoute>'
+    platform = read(CLUSTER + inner + link + ends)
+    assert seconds(platform, ["a", "b"]) == seconds(read(ROUTED))
+    with pytest.raises(InputError, match="no route from 'n0' to 'a'"):
+        seconds(platform, ["n0", "a"])
+
+
+def test_a_zone_of_routing_none_has_no_routes():
+    platform = read(HOSTS, routing="None")
+    with pytest.raises(InputError, match="no route from 'a' to 'b'"):
+        platform.route(0, 1)
+    with pytest.raises(DamagedFileError, match="a zone of routing None has no routes of its own"):
+        read(ROUTED, routing="None")
+
+
+@pytest.mark.parametrize("routing", ["Full", "Floyd"])
+def test_a_bypass_is_taken_one_way(routing):
+    bypass = '<link id="m" bandwidth="1MBps"/><bypassRoute src="a" dst="b"><link_ctn id="m"/></bypassRoute>'
+    platform = read(ROUTED + bypass, routing=routing)
+    assert (platform.route(0, 1), platform.route(1, 0)) == (["m"], ["l"])
+
+
+def test_zones_have_a_bypass_one_way():
+    other = CLUSTER.replace('"c"', '"d"').replace('"n"', '"m"')
+    links = "".join(f'<link id="{name}" bandwidth="1MBps"/>' for name in ("usual", "short"))
+    ends = 'src="c" dst="d" gw_src="nc_router" gw_dst="md_router"'
+    usual = f'<zoneRoute {ends}><link_ctn id="usual"/></zoneRoute>'
+    bypass = f'<bypassZoneRoute {ends}><link_ctn id="short"/></bypassZoneRoute>'
+    platform = read(CLUSTER + other + links + usual + bypass)
+    assert platform.route(0, 4) == ["n0 up", "short", "m0 down"]
+    assert platform.route(4, 0) == ["m0 up", "usual", "n0 down"]
+
+
+def test_peers_are_as_far_apart_as_their_coordinates():
+    peers = (
+        '<peer id="a" coordinates="25.5 9.4 1.4" speed="1Gf" bw_in="2GBps" bw_out="1MBps"/>'
+        '<peer id="b" coordinates="-12.7 -9.9 2.1" speed="1Gf" bw_in="3MBps" bw_out="20MBps"/>'
+    )
+    platform = read(peers, routing="Vivaldi")
+    assert platform.route(0, 1) == ["link_a_UP", "distance from a to b", "link_b_DOWN"]
+    text = f'<platform version="4.1"><zone id="z" routing="Vivaldi">{peers}</zone></platform>'
+    message = ("init", "send 1 0 1000000 6", "finalize"), ("init", "recv 0 0 1000000 6", "finalize")
+    assert our_seconds(Case(text, ("a", "b"), message)) == pytest.approx(1.602145669338491, rel=1e-9)  # SMPI 3.32
+    with pytest.raises(DamagedFileError, match="take a <peer>"):
+        read(HOSTS.replace('id="a"', 'id="a" coordinates="1 2 3"'), routing="Vivaldi")
+
+
+@pytest.mark.parametrize(("value", "computes"), [("0", False), ("yes", True)])
+def test_a_file_says_whether_computation_takes_time(value, computes, tmp_path):
+    config = f'<config><prop id="smpi/simulate-computation" value="{value}"/></config>'
+    path = tmp_path / "p.xml"
+    path.write_text(f'<platform version="4.1">{config}<zone id="z" routing="Full">{ROUTED}</zone></platform>')
+    assert place(str(path)).computes is computes
+
+
 def test_a_declaration_behind_blanks_is_read():
     zone = f'<platform version="4.1"><zone id="z" routing="Full">{ROUTED}<link/></zone></platform>'
     text = f'\n\n<?xml version="1.0" encoding="ISO-8859-1"?>\n<!-- M\xfcller -->{zone}'
@@ -366,7 +434,7 @@ def test_a_declaration_behind_blanks_is_read():
 @pytest.mark.parametrize(
     ("name", "value"),
     [("smpi/coll-selector", "mpich"), ("smpi/bcast", "binomial_tree"), ("smpi/init", "1"), ("host/model", "ptask_L07"),
-     ("smpi/finalization-barrier", "on"), ("smpi/simulate-computation", "0"), ("network/model", "CM02"), ("a/b", "1")],
+     ("smpi/finalization-barrier", "on"), ("network/model", "CM02"), ("a/b", "1")],
 )  # fmt: skip
 def test_settings_that_are_not_simulated_are_refused_by_name(name, value):
     text = f'<platform version="4.1"><config><prop id="{name}" value="{value}"/></config>{CLUSTER}</platform>'

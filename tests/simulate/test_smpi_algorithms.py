@@ -22,8 +22,9 @@ from commmodel.collectives import CollectiveSettings, Problem
 from commmodel.collectives.library.smpi_selection import SMPI_SELECTORS, Selection, smpi_selection
 from commmodel.errors import InputError
 from commmodel.simulate import SMPI, run
+from commmodel.simulate.operations import Code, Program
 from commmodel.simulate.platform import flat
-from commmodel.simulate.smpi_collectives import ALGORITHMS, RankCall, calls, program
+from commmodel.simulate.smpi_collectives import ALGORITHMS, AT_ONCE, Member, RankCall, calls, program
 from commmodel.simulate.smpi_collectives.tables import pick, tables
 from commmodel.simulate.work import collective
 
@@ -116,3 +117,30 @@ def test_selectors_of_smpi_are_selectors_of_collectives():
     assert (
         "rab2" in collective("allreduce", Problem(8, 1000), algorithm="rab2", settings=CollectiveSettings("smpi")).name
     )
+
+
+def test_what_begins_at_once_ends():
+    platform = flat(hosts=5, bandwidth=125e6, latency=15e-6)
+    for operation in AT_ONCE:
+        sizes = (80000,) * 5 if operation in ("alltoallv", "allgatherv", "reduce_scatter") else ()
+        ranks = []
+        for rank in range(5):
+            member = Member.of_world(5, rank, Selection(), ALGORITHMS)
+            AT_ONCE[operation](member, RankCall(80000, root=3, sizes=sizes))
+            ranks.append(member.drain())
+        assert not run(Program.from_ranks(ranks), SMPI, platform).blocked, operation
+
+
+def test_a_root_receives_one_after_the_other_where_the_operator_does_not_commute():
+    ordered = RankCall(8, 8, is_ordered=True)
+    [together], [in_turn] = (calls(4, [("reduce", [call])], Selection()) for call in (RankCall(8, 8), ordered))
+    assert together.operations["code"][:4].tolist() == [Code.IRECV] * 3 + [Code.WAITALL]
+    assert in_turn.operations["code"][:3].tolist() == [Code.RECV] * 3
+    assert in_turn.operations["peer"][:3].tolist() == [3, 2, 1]
+
+
+def test_rounds_are_the_calls_that_they_are():
+    [program_of_calls] = calls(2, [("bcast", [RankCall(8)])], Selection(is_in_order=True))
+    assert program_of_calls.operations["code"].tolist() == [Code.SEND, Code.RECV]
+    [exchange] = calls(4, [("allreduce", [RankCall(8, 8)])], Selection(algorithms={"allreduce": "rdb"}))
+    assert exchange.operations["code"][:3].tolist() == [Code.ISEND, Code.IRECV, Code.WAITALL]

@@ -28,10 +28,13 @@ DRAGONFLIES = {
 def platform(kind: str, hosts: int) -> str:
     """Return a platform file; topologies have 16, 24, 64, 256 or 1024 hosts."""
     zones = (KINDS | UNRECORDED)[kind](hosts)
+    settings = "".join(f'<prop id="{name}" value="{value}"/>' for name, value in SETTINGS.get(kind, {}).items())
     return (
         "<?xml version='1.0'?>\n"
         '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
-        f'<platform version="4.1">\n<zone id="world" routing="Full">\n{zones}</zone>\n</platform>\n'
+        '<platform version="4.1">\n'
+        + (f"<config>{settings}</config>\n" if settings else "")
+        + f'<zone id="world" routing="Full">\n{zones}</zone>\n</platform>\n'
     )
 
 
@@ -120,5 +123,7 @@ KINDS: dict[str, Callable[[int], str]] = {
     "dragonfly": _topology("DRAGONFLY", DRAGONFLIES),
 }
 """Kind -> function that returns what it consists of."""
-UNRECORDED: dict[str, Callable[[int], str]] = {"heterogeneous": _heterogeneous}
+UNRECORDED: dict[str, Callable[[int], str]] = {"heterogeneous": _heterogeneous, "overheads": _flat}
 """More kinds, of which no times are recorded."""
+SETTINGS = {"overheads": {"smpi/os": "0:1e-5:1e-9", "smpi/ois": "0:2e-5:2e-9", "smpi/or": "0:3e-5:3e-9"}}
+"""Kind -> SMPI's settings in its file."""

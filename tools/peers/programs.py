@@ -10,7 +10,7 @@ from typing import Any
 
 from tools.peers import platforms, smpi
 
-SOURCES = {name: Path(__file__).with_name(f"{name}.c") for name in ("operations", "programs")}
+SOURCES = {name: Path(__file__).with_name(f"{name}.c") for name in ("operations", "programs", "calls")}
 PROGRAMS = {
     "halo": (10000, 3), "transpose": (1000, 3), "conjugate_gradient": (10000, 6), "objects": (20000, 3),
     "master_and_workers": (10000, 40), "rows_and_columns": (10000, 5), "pipelined_ring": (5000, 10),
@@ -60,6 +60,8 @@ class Twins:
     """Programs compiled for both simulators, in a folder with the platform files."""
 
     folder: Path
+    selector: str = "smpi"
+    """Of collectives: ``smpi`` or ``smpi-ompi`` and so on."""
     peers: dict[str, smpi.Peer] = field(init=False)
     """Empty where SMPI is not installed."""
 
@@ -68,10 +70,16 @@ class Twins:
             compiled(source, self.folder / name, *_SHARED)
         self.peers = {name: smpi.Peer(self.folder, source) for name, source in SOURCES.items() if smpi.available()}
 
+    def peer_run(self, source: str, kind: str, processes: int, words: Sequence[object]) -> smpi.Run:
+        """Run a program by SMPI, with its exact solver and the selector."""
+        selected = self.selector.removeprefix("smpi").removeprefix("-")
+        options = [f"--cfg=smpi/coll-selector:{selected}"] if selected else []
+        return self.peers[source].run(kind, processes, words, options=[*EXACT, *options])
+
     def simulated_run(self, source: str, kind: str, processes: int, words: Sequence[object]) -> Simulated:
         """Run a program by our simulator, with SMPI's model and collectives and without computation."""
         path = self.folder / f"{kind}-{processes}.xml"
         path.write_text(platforms.platform(kind, processes))
         path.with_suffix(".hosts").write_text(platforms.hostfile(processes))
-        options = ("-p", processes, "--compute", 0, "--selector", "smpi", "--json")
+        options = ("-p", processes, "--compute", 0, "--selector", self.selector, "--json")
         return simulate(path, "run", *options, "--", self.folder / source, *words)

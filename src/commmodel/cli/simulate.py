@@ -275,9 +275,9 @@ def _add_run(works: Any, name: str) -> None:
                    f"{name} -p 64 -- python app.py", _programs())  # fmt: skip
     running.add_argument("command", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="program and its arguments")
     running.add_argument(
-        "--compute", metavar="HOW", default="measured",
+        "--compute", metavar="HOW",
         help="time of computation: measured, as long as it takes here; 0; or the folder of a recording of the same "
-        "program (default: %(default)s)",
+        "program (default: measured, or 0 where a platform file says smpi/simulate-computation:0)",
     )  # fmt: skip
     _add_eager(running)
     running.add_argument(
@@ -306,13 +306,14 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any])
         output = subprocess.DEVNULL
     if not arguments.faster > 0:
         raise InputError("--faster 0: give a factor above 0")
-    compute: Any = 0.0 if arguments.compute == "0" else 1.0 / arguments.faster
-    if arguments.compute not in ("0", "measured"):
+    how = arguments.compute or ("measured" if place.computes else "0")
+    compute: Any = 0.0 if how == "0" else 1.0 / arguments.faster
+    if how not in ("0", "measured"):
         from commmodel import record
 
-        if not record.is_recording(arguments.compute):
-            raise InputError(f"--compute {arguments.compute}: say measured, 0, or the folder of a recording")
-        compute = replace(record.computation(record.load(arguments.compute)), factor=compute)
+        if not record.is_recording(how):
+            raise InputError(f"--compute {how}: say measured, 0, or the folder of a recording")
+        compute = replace(record.computation(record.load(how)), factor=compute)
     outlets = online.Outlets(output, _report, arguments.patience)
     return online.workload(place, command, computation=compute, outlets=outlets, **options)
 

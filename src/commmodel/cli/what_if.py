@@ -127,7 +127,7 @@ def _count(arguments: argparse.Namespace) -> int:
     """Return the number of runs side by side; those that measure their computation would disturb each other."""
     if isinstance(arguments.workers, int):
         return arguments.workers
-    return 1 if getattr(arguments, "compute", None) == "measured" else len(os.sched_getaffinity(0))
+    return 1 if getattr(arguments, "compute", "0") in (None, "measured") else len(os.sched_getaffinity(0))
 
 
 def _executor(arguments: argparse.Namespace) -> Any:

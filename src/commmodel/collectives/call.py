@@ -70,6 +70,10 @@ class CollectiveCall(NamedTuple):
     """That the rank computes after its messages."""
     unit: int = 1
     """Of the datatype that a trace counts in: SMPI's default reduce_scatter goes by it."""
+    is_pending: bool = False
+    """Whether the rank goes on while it lasts, as with MPI_Ibcast; in a trace it is a blocking call at its end."""
+    is_derived: bool = False
+    """Whether a reduction's datatype is none of MPI's own; a trace does not say it."""
 
     @staticmethod
     def of(operation: str, **fields: Any) -> "CollectiveCall | None":

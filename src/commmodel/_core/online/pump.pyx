@@ -27,7 +27,7 @@ cdef extern from "online/pump.hpp" nogil:
     cdef struct _Collective "online_call":
         int32_t operation, root, communicator, operator_kind
         int64_t sent, received, element
-        int32_t in_place, sent_count, received_count
+        int32_t in_place, sent_count, received_count, is_pending, is_derived
         int64_t *counts
 
     cdef struct _Call "online_recorded_call":
@@ -57,7 +57,7 @@ cdef extern from "online/pump.hpp" nogil:
         double compute_factor
         online_rank *rank
         uint64_t recorded_names
-        int32_t recorded_name_count, threads, blas
+        int32_t recorded_name_count, threads, blas, begins_at_call
         char clock[256]
         char error[256]
         int64_t open_request_count
@@ -135,7 +135,8 @@ cdef tuple _fields(const _Collective *call):
     """Return the fields of a `CollectiveCall` in their order, with operation and operator as numbers."""
     return (
         call.operation, call.sent, call.received, call.root, call.element, call.operator_kind, call.in_place != 0,
-        call.communicator, tuple(_sent(call).tolist()), tuple(_received(call).tolist()),
+        call.communicator, tuple(_sent(call).tolist()), tuple(_received(call).tolist()), 0.0, 1,
+        call.is_pending != 0, call.is_derived != 0,
     )
 
 
@@ -183,7 +184,8 @@ cdef class Pump:
         ``begin(number, rank, tag, fields)`` and ``next(number)`` return operations of a collective, and whether more
         may follow; the number is the rank's, or that of what it does beside its own operations. The fields are those
         of a `commmodel.collectives.call.CollectiveCall`, with numbers for names.
-        ``define(rank, communicator, members, remote)`` takes the ranks of a communicator.
+        ``define(rank, communicator, members, remote)`` takes the ranks of a communicator. Where ``begins_at_call``,
+        non-blocking ones begin when they are called.
     compute_factor : float
         Simulated seconds for each second of computation.
     hosts : sequence of (int, str)
@@ -205,6 +207,7 @@ cdef class Pump:
         calls.start, calls.look, calls.end, calls.expand = _start, _look, _end, _expand
         cdef online_world *world = &self._pump.world()
         world.compute_factor = compute_factor
+        world.begins_at_call = collectives.begins_at_call
         for rank, (number, name) in enumerate(hosts):
             encoded = name.encode("ascii", "replace")[:127]
             strncpy(world.rank[<int>rank].host, encoded, 127)

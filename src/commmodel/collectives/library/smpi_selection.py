@@ -34,13 +34,16 @@ class Selection(Value):
     """Whether ranks know already who shares a node with them. Else SMPI makes the communicators of nodes in the first
     call that needs them, which takes messages, too."""
 
+    is_in_order: bool = False
+    """Whether ranks post sends and receives one by one in SMPI's order, which matters where a send takes their time."""
+
     def __post_init__(self) -> None:
         check_fields(self)
 
     @property
     def is_default(self) -> bool:
-        """Whether all collectives have their default."""
-        return self.selector == DEFAULT and not self.algorithms
+        """Whether all collectives have their default, whose rounds are made for all ranks at once."""
+        return self.selector == DEFAULT and not self.algorithms and not self.is_in_order
 
     @property
     def name(self) -> str:

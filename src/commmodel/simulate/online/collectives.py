@@ -7,6 +7,7 @@ import numpy as np
 
 from commmodel.collectives.between_groups import between_groups
 from commmodel.collectives.call import MOVED, CollectiveCall
+from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.operation import OPERATORS
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
@@ -31,6 +32,8 @@ class Collectives:
         self._groups: dict[tuple[int, int], tuple[int, Ranks]] = {}
         self._remote_groups: dict[int, Ranks] = {}
         self._names = 0
+        self.begins_at_call = isinstance(settings.library, Selection)
+        """Whether non-blocking collectives begin when they are called, as SMPI's, and not when they are waited for."""
         self._marker = np.array([(_MARKER, ANY, 0, 0, 0.0)], dtype=OPERATION)
 
     def define(self, rank: int, number: int, members: Ranks, remote: Ranks) -> None:
@@ -47,7 +50,7 @@ class Collectives:
         `fields` are those of a `CollectiveCall`, with the numbers of operation and operator.
         """
         call = CollectiveCall(*fields)
-        call = call._replace(operation=_OPERATIONS[fields[0]], operator=OPERATORS[fields[5]])
+        call = call._replace(operation=_OPERATIONS[fields[0]], operator=OPERATORS[fields[5]], unit=call.element or 1)
         self._marker["tag"] = tag
         try:
             operations, calls = self._marker, [call]

@@ -20,6 +20,13 @@ Point = tuple[int, int]
 """Leaf zone and point in it; point −1 is its gateway."""
 _MOST_POINTS = 2048
 _MOST_LEAVES = 2048
+_MOST_CUTS = 1 << 22
+Cuts = NDArray[np.int64]
+"""Two hosts each, from which to which no route leads, shape (pairs, 2)."""
+
+
+class NoRouteError(InputError):
+    """That there is no route, which matters only where ranks need it."""
 
 
 @dataclass
@@ -33,7 +40,7 @@ class Leaf:
     links: int = 0
     """All links there are so far, its own among them."""
     routing: Routing | None = None
-    reached: set[tuple[int, bool]] = field(default_factory=set)
+    reach: dict[tuple[int, bool], list[int]] = field(default_factory=dict)
 
     def route(self, source: int, destination: int) -> list[int]:
         """Return the links between two points."""
@@ -41,7 +48,7 @@ class Leaf:
             return []
         if self.routes is not None:
             if (source, destination) not in self.routes:
-                raise InputError(f"zone {self.name!r} has no route from point {source} to point {destination}")
+                raise NoRouteError(f"zone {self.name!r} has no route from point {source} to point {destination}")
             return list(self.routes[source, destination])
         if self.zone["kind"] == "star":
             star, links = self.zone, []
@@ -59,12 +66,14 @@ class Leaf:
             )
         return self.routing.route(source, destination)
 
-    def check_reach(self, point: int, leaving: bool) -> None:
-        """Raise where a host has no route to the point where the zone is left, or from that where it is entered."""
-        if self.routes is not None and (point, leaving) not in self.reached:
-            for host in range(self.zone["hosts"]):
-                self.route(*((host, point) if leaving else (point, host)))
-            self.reached.add((point, leaving))
+    def cut_off(self, point: int, leaving: bool) -> list[int]:
+        """Return the hosts without a route to the point where the zone is left, or from that where it is entered."""
+        if self.routes is None:
+            return []
+        if (point, leaving) not in self.reach:
+            ends = (((host, point) if leaving else (point, host), host) for host in range(self.zone["hosts"]))
+            self.reach[point, leaving] = [host for pair, host in ends if host != point and pair not in self.routes]
+        return self.reach[point, leaving]
 
 
 @dataclass
@@ -211,7 +220,7 @@ class _Finder:
             if not tree.is_shortest:
                 return direct
         elif not tree.is_shortest:
-            raise InputError(f"zone {tree.name!r}: no route from zone {source!r} to zone {other!r}")
+            raise NoRouteError(f"zone {tree.name!r}: no route from zone {source!r} to zone {other!r}")
         if id(tree) not in self.paths:
             numbers = {name: number for number, name in enumerate(tree.order)}
             hops = {(numbers[a], numbers[b]): route[1] for (a, b), route in tree.between.items()}
@@ -220,7 +229,7 @@ class _Finder:
         try:
             names = [tree.order[number] for number in walk(before, numbers[source], numbers[other])]
         except InputError:
-            raise InputError(f"zone {tree.name!r}: no route from zone {source!r} to zone {other!r}") from None
+            raise NoRouteError(f"zone {tree.name!r}: no route from zone {source!r} to zone {other!r}") from None
         routes = [tree.between[pair] for pair in pairwise(names)]
         links = list(routes[0][1])
         for previous, following in pairwise(routes):
@@ -228,8 +237,10 @@ class _Finder:
         return routes[0][0], links, routes[-1][2]
 
 
-def passages(leaves: Sequence[Leaf], trees: Sequence[Tree]) -> dict[str, Any] | None:
+def passages(leaves: Sequence[Leaf], trees: Sequence[Tree]) -> tuple[dict[str, Any] | None, Cuts]:
     """Return what is between leaf zones, as `commmodel._core.routing.routes` takes it; None for one zone.
+
+    Also returned are the hosts of two zones each between which no route leads, shape (pairs, 2).
 
     Parameters
     ----------
@@ -238,8 +249,9 @@ def passages(leaves: Sequence[Leaf], trees: Sequence[Tree]) -> dict[str, Any] | 
         The zone of each leaf.
     """
     count = len(leaves)
+    cuts: list[Cuts] = [np.zeros((0, 2), np.int64)]
     if count == 1:
-        return None
+        return None, cuts[0]
     if count > _MOST_LEAVES:
         raise InputError(f"{count} zones with hosts or routers: at most {_MOST_LEAVES}")
     finder = _Finder(leaves, trees)
@@ -248,14 +260,29 @@ def passages(leaves: Sequence[Leaf], trees: Sequence[Tree]) -> dict[str, Any] | 
     enter = np.tile(np.array(default, np.int64)[None, :], (count, 1))
     offsets = np.zeros(count * count + 1, np.int64)
     lists: list[int] = []
+    first = np.concatenate([[0], np.cumsum([leaf.zone["hosts"] for leaf in leaves])])
+    hosts = [np.arange(begin, end) for begin, end in pairwise(first.tolist())]
+
+    def cut(sources: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
+        if sum(map(len, cuts)) + sources.size * targets.size > _MOST_CUTS:
+            raise InputError(f"more than {_MOST_CUTS} pairs of hosts without a route between them: add routes")
+        cuts.append(np.stack(np.meshgrid(sources, targets, indexing="ij"), axis=-1).reshape(-1, 2))
+
     for source in range(count):
         for other in range(count):
             if source != other and leaves[source].zone["hosts"] and leaves[other].zone["hosts"]:
-                leave[source, other], links, enter[source, other] = finder.between(source, other)
-                leaves[source].check_reach(int(leave[source, other]), leaving=True)
-                leaves[other].check_reach(int(enter[source, other]), leaving=False)
-                lists += links
+                try:
+                    leave[source, other], links, enter[source, other] = finder.between(source, other)
+                except NoRouteError:
+                    cut(hosts[source], hosts[other])
+                else:
+                    lists += links
+                    if off := leaves[source].cut_off(int(leave[source, other]), leaving=True):
+                        cut(first[source] + np.array(off), hosts[other])
+                    if off := leaves[other].cut_off(int(enter[source, other]), leaving=False):
+                        cut(hosts[source], first[other] + np.array(off))
                 if len(lists) > 2**26:
                     raise InputError("the routes between zones are too many or too long")
             offsets[source * count + other + 1] = len(lists)
-    return {"leave": leave, "enter": enter, "offsets": offsets, "links": np.array(lists, np.int64)}
+    between = {"leave": leave, "enter": enter, "offsets": offsets, "links": np.array(lists, np.int64)}
+    return between, np.concatenate(cuts)

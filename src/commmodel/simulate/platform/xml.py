@@ -7,8 +7,10 @@ Format: the manual of SimGrid, "XML reference"; where that is silent, routes and
 (tests/oracles/routes.toml). Main entry: `read_xml`.
 """
 
+import math
 import os
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +26,16 @@ from commmodel.simulate.platform.xml_elements import Element, Ranges, parse, par
 from commmodel.simulate.platform.xml_settings import check
 
 _SHARING = {"SHARED": "shared", "SPLITDUPLEX": "split", "FULLDUPLEX": "split", "FATPIPE": "fatpipe"}
-_ROUTING = {name: name for name in ("Full", "Floyd", "Dijkstra", "DijkstraCache", "Cluster")}
+_ROUTING = {name: name for name in ("Full", "Floyd", "Dijkstra", "DijkstraCache", "Cluster", "None", "Vivaldi")}
 _YES = {word: word.lower() == "yes" for word in ("YES", "NO", "yes", "no")}
+_WIDE = 1e30
+"""B/s that are no limit, of the distance between two hosts with coordinates."""
 _LOOPBACK = (1e10, 0.0)
 """B/s and s of what connects a host with itself in a zone of routes that gives it no route to itself: SimGrid 3.32."""
 _ZONE = {"zone", "AS", "cluster"}
 _STORAGE = {"disk", "storage", "storage_type", "mount", "mstorage"}
-_IN_ZONE = (
-    _ZONE
-    | _STORAGE
-    | {
-        *("host", "router", "link", "route", "zoneRoute", "ASroute", "cabinet", "host_link", "backbone", "prop"),
-    }
-)
+_ROUTES = {"route", "zoneRoute", "ASroute", "bypassRoute", "bypassZoneRoute", "bypassASroute"}
+_IN_ZONE = _ZONE | _STORAGE | _ROUTES | {"host", "router", "link", "peer", "cabinet", "host_link", "backbone", "prop"}
 _CABINET = {
     *("id", "prefix", "suffix", "radical", "speed", "power", "core", "bw", "lat", "sharing_policy"),
     *("limiter_link", "loopback_bw", "loopback_lat"),
@@ -72,6 +71,8 @@ class _Own:
     names: set[str] = field(default_factory=set)
     routers: list[str] = field(default_factory=list)
     ports: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
+    peers: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    coordinates: dict[str, Element] = field(default_factory=dict)
     backbone: int = -1
 
     def add(self, name: str, speed: float, cores: int) -> None:
@@ -175,12 +176,12 @@ class _PlatformReader:
         self.zone(outermost[0], None)
         if not self.assembly.hosts:
             root.fail("no hosts")
-        between = passages(self.leaves, self.trees)
+        between, apart = passages(self.leaves, self.trees)
         notes = tuple(
             f"{self.path}: line {element.line}: <{tag}> is passed over: messages do not go through it"
             for tag, element in self.passed_over.items()
         )
-        cut = np.concatenate([np.zeros((0, 2), np.int64), *self.cut])
+        cut = np.concatenate([apart, *self.cut])
         return replace(self.assembly.platform(self.path.stem, "xml", between), without_route=cut, notes=notes)
 
     def pass_over(self, element: Element) -> None:
@@ -235,6 +236,9 @@ class _PlatformReader:
         for child in element.children:
             if child.tag in {"zoneRoute", "ASroute"}:
                 self.zone_route(child, tree)
+        for child in element.children:
+            if child.tag in {"bypassZoneRoute", "bypassASroute"}:
+                self.bypass_zones(child, tree)
         return None
 
     def member(self, child: Element, tree: Tree, content: _Own, leaf: int, routing: str) -> None:
@@ -242,15 +246,23 @@ class _PlatformReader:
         cluster_only = {"cabinet", "host_link", "backbone"}
         if child.tag in cluster_only and routing != "Cluster":
             child.fail("belongs into a zone of routing Cluster")
-        if child.tag in {"route", "zoneRoute", "ASroute"} and routing == "Cluster":
-            child.fail("a zone of routing Cluster has no routes of its own")
+        if child.tag in _ROUTES and routing in {"Cluster", "None", "Vivaldi"}:
+            child.fail(f"a zone of routing {routing} has no routes of its own")
         if child.tag in _ZONE:
             self.zone(child, tree)
         elif child.tag == "host":
             child.check({"id", "speed", "power", "core", "pstate", "coordinates"}, {"prop"} | _STORAGE)
-            self.host_properties(child)
-            self.name_point(child, child.text("id"), (leaf, len(content.hosts)))
-            content.add(child.text("id"), self.speed(child), child.count("core", "1"))
+            self.host(child, content, leaf)
+        elif child.tag == "peer":
+            child.check({"id", "speed", "pstate", "coordinates", "bw_in", "bw_out", "lat"}, {"prop"})
+            if routing != "Vivaldi":
+                child.fail("belongs into a zone of routing Vivaldi")
+            self.host(child, content, leaf)
+            name = child.text("id")
+            content.peers[name] = tuple(
+                self.add_link(child, f"link_{name}_{way}", child.quantity(attribute, "bandwidth"), 0.0, "shared")[0]
+                for way, attribute in (("UP", "bw_out"), ("DOWN", "bw_in"))
+            )
         elif child.tag == "router":
             child.check({"id", "coordinates"}, {"prop"})
             content.routers.append(child.text("id"))
@@ -277,6 +289,14 @@ class _PlatformReader:
             content.ports[host] = -1, self.links[names[0]][0], down[1] if names[1] in self.split else down[0], -1
         elif child.tag == "cabinet":
             self.cabinet(child, content, leaf)
+
+    def host(self, element: Element, content: _Own, leaf: int) -> None:
+        """Read a host of a zone itself."""
+        self.host_properties(element)
+        name = element.text("id")
+        self.name_point(element, name, (leaf, len(content.hosts)))
+        content.add(name, self.speed(element), element.count("core", "1"))
+        content.coordinates[name] = element
 
     def speed(self, element: Element) -> float:
         """Return the flop/s of a host: of its first, or chosen, power state."""
@@ -422,22 +442,57 @@ class _PlatformReader:
             if {source[0], destination[0]} != {leaf}:
                 child.fail("joins hosts or routers of other zones: that takes a <zoneRoute>")
             self.add_route(child, routes, (source[1], destination[1]), self.route(child))
+        if element.attributes.get("routing") == "Vivaldi":
+            self.over_distances(content, routes)
         for host in range(hosts):
             if (host, host) not in routes:
                 if self.loopback < 0:
                     self.loopback = self.assembly.add_links(1, *_LOOPBACK, lambda _: "loopback", "fatpipe")
                 routes[host, host] = [self.loopback]
-        if tree.is_shortest:
+        bypasses = [child for child in element.children if child.tag == "bypassRoute"]
+        if tree.is_shortest and bypasses:
+            routes = dict(shortest_routes(points, routes))
+        elif tree.is_shortest:
             over_hops = shortest_routes(points, routes)
             self.note_cuts(over_hops.before[:hosts, :hosts] < 0)
             return self.finish(
                 tree, content, {"kind": "hops", "hosts": hosts, "points": points, **over_hops.arrays()}, over_hops
             )
+        for child in bypasses:
+            child.check({"src", "dst"}, {"link_ctn"})
+            source, destination = self.point(child, "src"), self.point(child, "dst")
+            if {source[0], destination[0]} != {leaf}:
+                child.fail("joins hosts or routers of other zones: that is not read")
+            routes[source[1], destination[1]] = self.route(child)[0]
         zone = {"kind": "table", "hosts": hosts, "points": points, **table_of(points, routes)}
         missing = np.ones((points, points), np.bool_)
         missing[tuple(np.array(list(routes), np.int64).reshape(-1, 2).T)] = False
         self.note_cuts(missing[:hosts, :hosts])
         return self.finish(tree, content, zone, routes)
+
+    def over_distances(self, content: _Own, routes: dict[tuple[int, int], list[int]]) -> None:
+        """Add routes by coordinates (Dabek et al. 2004): of a plane, and a height each, in ms."""
+        places = []
+        for name, element in content.coordinates.items():
+            if name not in content.peers and len(content.coordinates) > 1:
+                element.fail("has coordinates but no links, so would be infinitely fast: take a <peer>")
+            words = element.text("coordinates").split()
+            try:
+                places.append([float(word) for word in words])
+            except ValueError:
+                element.fail(f"coordinates {element.text('coordinates')[:80]!r} are no numbers")
+            if len(words) != 3 or not np.isfinite(places[-1]).all():
+                element.fail(f"coordinates {element.text('coordinates')[:80]!r}: expected three finite numbers")
+        for first, other in combinations(range(len(places)), 2):
+            (x, y, height), (there_x, there_y, there_height) = places[first], places[other]
+            seconds = (math.hypot(x - there_x, y - there_y) + abs(height) + abs(there_height)) / 1000
+            ends = content.hosts[first][0], content.hosts[other][0]
+            name = f"distance from {ends[0]} to {ends[1]}"
+            between = self.assembly.add_links(1, _WIDE, seconds, {0: name}.__getitem__, "fatpipe")
+            for source, destination in ((first, other), (other, first)):
+                up, _ = content.peers[content.hosts[source][0]]
+                _, down = content.peers[content.hosts[destination][0]]
+                routes[source, destination] = [up, between, down]
 
     def note_cuts(self, missing: NDArray[np.bool_]) -> None:
         """Note the hosts of a zone without a route between them, which no ranks may use."""
@@ -458,18 +513,31 @@ class _PlatformReader:
     def zone_route(self, child: Element, tree: Tree) -> None:
         """Read a route between two inner zones."""
         child.check({"src", "dst", "gw_src", "gw_dst", "symmetrical"}, {"link_ctn"})
+        ends, gates = self.ends(child, tree)
+        forth, back = self.route(child)
+        self.add_route(child, tree.between, ends, ((gates[0], forth, gates[1]), (gates[1], back, gates[0])))
+
+    def bypass_zones(self, child: Element, tree: Tree) -> None:
+        """Read a route that is taken from one inner zone to another instead of theirs, but not back."""
+        child.check({"src", "dst", "gw_src", "gw_dst"}, {"link_ctn"})
+        if tree.is_shortest:
+            child.fail("is read in zones of routing Full alone")
+        ends, gates = self.ends(child, tree)
+        tree.between[ends] = gates[0], self.route(child)[0], gates[1]
+
+    def ends(self, child: Element, tree: Tree) -> tuple[tuple[str, str], tuple[Point, Point]]:
+        """Return the inner zones that a route joins, and where they are left and entered."""
         ends = child.text("src"), child.text("dst")
         for end in ends:
             if end not in tree.order:
                 child.fail(f"{end!r} is no zone within {tree.name!r}")
+        if ends[0] == ends[1]:
+            child.fail("a route of a zone to itself")
         gates = self.point(child, "gw_src"), self.point(child, "gw_dst")
         for gate, end in zip(gates, ends, strict=True):
             if all(ancestor is not self.names[end] for ancestor in self.trees[gate[0]].ancestors()):
                 child.fail(f"a gateway of zone {end!r} lies outside of it")
-        forth, back = self.route(child)
-        if ends[0] == ends[1]:
-            child.fail("a route of a zone to itself")
-        self.add_route(child, tree.between, ends, ((gates[0], forth, gates[1]), (gates[1], back, gates[0])))
+        return ends, gates
 
 
 def _read(path: Path, root: Element) -> tuple[Platform, dict[str, str]]:

@@ -22,6 +22,8 @@ from commmodel.units import parse_scaled, parse_whole
 _MOST_BYTES = 2**26
 _MOST_ELEMENTS = 2**21
 _DEEPEST = 64
+_TRACES = {"trace", "trace_connect"}
+_PROFILE = "profiles of availability are not simulated: take it out"
 _BLANKS = " \t\n\r\f\v"
 _DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
 _BINARY = {prefix + "i": 2 ** (10 * power) for power, prefix in enumerate("KMGTPE", 1)} | {"ki": 2**10}
@@ -65,10 +67,10 @@ class Element:
     def check(self, attributes: set[str], children: set[str]) -> None:
         """Raise where there are unknown attributes or children."""
         for name in self.attributes.keys() - attributes:
-            self.fail(f"unknown attribute {name!r}")
+            self.fail(f"{name!r}: {_PROFILE}" if name.endswith("_file") else f"unknown attribute {name!r}")
         for child in self.children:
             if child.tag not in children:
-                child.fail(f"not known in <{self.tag}>")
+                child.fail(_PROFILE if child.tag in _TRACES else f"not known in <{self.tag}>")
 
     def text(self, name: str, default: str | None = None) -> str:
         """Return an attribute; without a default it is required."""
@@ -218,7 +220,7 @@ def parse_bytes(path: Path, content: bytes) -> Element:
         open_elements.append(element)
 
     def data(text: str) -> None:
-        if text.strip():
+        if text.strip() and open_elements[-1].tag not in _TRACES:
             fail(f"unexpected text {text.strip()[:40]!r}")
 
     def doctype(_name: str, _system: str | None, _public: str | None, has_internal_subset: bool) -> None:

@@ -65,10 +65,19 @@ def _up_to_limits(pieces: list[tuple[float, tuple[float, ...]]], lowest: float) 
         yield limit, *values
 
 
-def _switch(name: str, text: str) -> float:
+def _key(name: str) -> str:
+    key = name.lower().replace("_", "-")
+    return _OLD_NAMES.get(key, key)
+
+
+def _switch(name: str, text: str) -> bool:
     if text.lower() not in {"yes", "no", "on", "off", "1", "0", "true", "false"}:
         raise InputError(f"setting {name}: {text[:40]!r} is neither yes nor no")
-    return _CROSS_TRAFFIC if text.lower() in {"yes", "on", "1", "true"} else 0.0
+    return text.lower() in {"yes", "on", "1", "true"}
+
+
+def _cross_traffic(name: str, text: str) -> float:
+    return _CROSS_TRAFFIC if _switch(name, text) else 0.0
 
 
 def _below(name: str, text: str) -> float:
@@ -86,7 +95,7 @@ _MEANING: dict[str, tuple[str, Any]] = {
     "smpi/send-is-detached-thresh": ("detached_limit", _below),
     "network/tcp-gamma": ("window", _number),
     "network/weight-s": ("capacity_weight", _number),
-    "network/crosstraffic": ("cross_traffic", _switch),
+    "network/crosstraffic": ("cross_traffic", _cross_traffic),
 }
 
 
@@ -105,17 +114,16 @@ _HOLDS_ANYWAY = {
     "cpu/model": {"cas01"},
     "network/loopback-bw": {"10000000000"},
     "network/loopback-lat": {"0"},
+    "network/sender-gap": {"0"},
+    "network/coordinates": {"yes", "no"},
     "smpi/coll-selector": {"default"},
     "smpi/init": {"0"},
-    "smpi/simulate-computation": {"1", "yes", "on", "true"},
     "smpi/finalization-barrier": {"0", "no", "off", "false"},
     "smpi/barrier-finalization": {"0", "no", "off", "false"},
     "smpi/grow-injected-times": {"1", "yes", "on", "true"},
 }
-_MENDS = {
-    "smpi/coll-selector": "say --selector smpi-ompi, smpi-mpich and the like",
-    "smpi/simulate-computation": "say --compute 0 for programs that run",
-}
+_MENDS = {"smpi/coll-selector": "say --selector smpi-ompi, smpi-mpich and the like"}
+_COMPUTATION = "smpi/simulate-computation"
 
 
 @checked
@@ -139,12 +147,23 @@ def check(name: str, text: str) -> None:
     Traceback (most recent call last):
     commmodel.errors.InputError: setting host/model: 'ptask_L07' is not simulated: take it out
     """
-    key = name.lower().replace("_", "-")
-    key = _OLD_NAMES.get(key, key)
+    key = _key(name)
     if key in _MEANING or key.startswith(_LEFT) or text.lower() in _HOLDS_ANYWAY.get(key, ()):
+        return
+    if key == _COMPUTATION:
+        _switch(name, text)
         return
     mend = f" and {_MENDS[key]}" if key in _MENDS else ""
     raise InputError(f"setting {name}: {text[:40]!r} is not simulated: take it out{mend}")
+
+
+def computes(properties: Mapping[str, str]) -> bool:
+    """Whether a platform file lets the computation of programs that run take time.
+
+    >>> computes({"smpi/simulate-computation": "no"})
+    False
+    """
+    return all(_switch(name, text) for name, text in properties.items() if _key(name) == _COMPUTATION)
 
 
 def network(properties: Mapping[str, str], base: Network = SMPI) -> Network:
@@ -172,8 +191,7 @@ def network(properties: Mapping[str, str], base: Network = SMPI) -> Network:
     """
     changes: dict[str, Any] = {}
     for name, text in properties.items():
-        key = name.lower().replace("_", "-")
-        key = _OLD_NAMES.get(key, key)
+        key = _key(name)
         if key in _MEANING:
             field, meaning = _MEANING[key]
             changes[field] = meaning(name, text)

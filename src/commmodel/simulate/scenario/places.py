@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from commmodel import machine as machines
 from commmodel.arguments import finite, rank_count
 from commmodel.choices import ProgramModel, ScheduleModel
+from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, choice_of, nearest
 from commmodel.machine import LogGP, Machine, Parameter, Segment
@@ -52,6 +53,8 @@ class Place:
     """Whether SMPI's model holds by default."""
     eager: float | None = None
     """Bytes of the largest message whose send ends without its receive; by default the model's."""
+    computes: bool = True
+    """Whether programs that run take time to compute where nothing else is said: an XML file may say no."""
 
     @property
     def cores(self) -> int | None:
@@ -82,8 +85,16 @@ class Place:
         return CollectiveSettings("mpich") if self.machine is None else self.machine.collective_settings
 
     def settings_or(self, settings: CollectiveSettings | None) -> CollectiveSettings:
-        """Return settings of collectives, with the place's in place of what they leave out."""
-        return self.settings if settings is None else settings.or_else(self.settings)
+        """Return settings of collectives, with the place's in place of what they leave out.
+
+        SMPI's algorithms go in the order of its calls where messages take a processor's time.
+        """
+        settings = self.settings if settings is None else settings.or_else(self.settings)
+        network = self.network
+        takes_time = network is not None and (network.send or network.isend or network.receive)
+        if takes_time and isinstance(library := settings.library, Selection):
+            return replace(settings, selector=replace(library, is_in_order=True))
+        return settings
 
 
 @checked
@@ -165,7 +176,7 @@ def _with_parameters(
             raise InputError(f"`parameters` smpi are of the model smpi, not of {model}: leave one out")
         if place.platform is None:
             raise InputError(f"`parameters` smpi needs a platform: {place.name} is a machine")
-        return Place(place.name, place.platform, network=place.network, is_smpi=True)
+        return Place(place.name, place.platform, network=place.network, is_smpi=True, computes=place.computes)
     if place.platform is None:
         raise InputError(f"`parameters`: {place.name} is a machine, which brings its own: leave it out")
     if isinstance(parameters, str) and are_parameters(parameters):
@@ -244,7 +255,8 @@ def _load(name: str | Platform | Machine, load_machine: Callable[[str], Machine]
         return Place(name, machine=load_machine(name))
     if name.lower().endswith(".xml"):
         platform, properties = platforms.read_xml(name)
-        return Place(name, platform, network=platforms.network(properties), is_smpi=True)
+        network, computes = platforms.network(properties), platforms.xml_settings.computes(properties)
+        return Place(name, platform, network=network, is_smpi=True, computes=computes)
     if not os.path.exists(name):
         names = [*published, *(other for other in measured if other not in published)]
         near = nearest(name, names)

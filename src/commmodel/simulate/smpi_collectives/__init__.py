@@ -2,6 +2,7 @@
 
 ::
 
+    at_once    what it begins at once: its non-blocking collectives, and most of its defaults
     calls      what a rank does in a collective: calls of MPI, which become its operations; who shares a node
     rounds     algorithms that consist of rounds, for all ranks at once
     barrier, broadcast, reduce, allreduce, gather, allgather, alltoall, reduce_scatter
@@ -15,11 +16,12 @@ in Thakur, Rabenseifner and Gropp 2005, Rabenseifner 2004, and Faraj and Yuan 20
 """
 
 from commmodel.collectives.library.smpi_selection import DEFAULT, Selection
+from commmodel.simulate.smpi_collectives.at_once import AT_ONCE
 from commmodel.simulate.smpi_collectives.calls import Member, RankCall
 from commmodel.simulate.smpi_collectives.library import ALGORITHMS, calls, program, reduce_scatter
 from commmodel.simulate.smpi_collectives.rounds import ELEMENT
 
 __all__ = [
-    "ALGORITHMS", "DEFAULT", "ELEMENT", "Member", "RankCall", "Selection", "calls", "program",
+    "ALGORITHMS", "AT_ONCE", "DEFAULT", "ELEMENT", "Member", "RankCall", "Selection", "calls", "program",
     "reduce_scatter",
 ]  # fmt: skip

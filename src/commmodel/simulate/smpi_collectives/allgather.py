@@ -6,6 +6,7 @@ from commmodel.collectives.algorithms import allgather, alltoall
 from commmodel.collectives.algorithms.blocks import distances
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
+from commmodel.simulate.smpi_collectives.at_once import AT_ONCE
 from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds, power_of_two_only
 from commmodel.simulate.smpi_collectives.grids import over_cube, over_rectangle
 from commmodel.simulate.smpi_collectives.halving import double
@@ -170,7 +171,7 @@ def _mpich(member: Member, call: RankCall) -> None:
 
 
 ALLGATHER: dict[str, Algorithm] = {
-    DEFAULT: _at_once,
+    DEFAULT: AT_ONCE["allgather"],
     "2dmesh": partial(over_rectangle, name="allgather 2dmesh"),
     "3dmesh": partial(over_cube, name="allgather 3dmesh"),
     "bruck": _bruck,
@@ -255,7 +256,7 @@ def _mpich_v(member: Member, call: RankCall) -> None:
 
 
 ALLGATHERV: dict[str, Algorithm] = {
-    DEFAULT: _at_once_v,
+    DEFAULT: AT_ONCE["allgatherv"],
     "GB": _gather_broadcast_v,
     "pair": _xor,
     "ring": _ring_v,

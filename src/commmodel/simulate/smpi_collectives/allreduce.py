@@ -14,7 +14,6 @@ from commmodel.simulate.smpi_collectives.trees import down, up
 _PHASE = 4096
 _RING_SEGMENT = 1 << 20
 
-_default = by_rounds(rounds.reduce_broadcast)
 _doubling = by_rounds(rounds.recursive_doubling)
 
 
@@ -23,9 +22,16 @@ def _halving(member: Member, call: RankCall) -> None:
     by_rounds(rounds.reduce_scatter_allgather(call.element))(member, call)
 
 
-def _reduce_broadcast(member: Member, call: RankCall) -> None:
-    member.call("reduce", RankCall(call.size, call.element))
-    member.call("bcast", RankCall(call.size, call.element))
+def _reduce_broadcast(member: Member, call: RankCall, algorithm: str | None = None) -> None:
+    member.call("reduce", call.rooted(), algorithm)
+    member.call("bcast", call.rooted(), algorithm)
+
+
+def _default(member: Member, call: RankCall) -> None:
+    if call.is_derived:
+        member.call("allreduce", call, "ompi")
+    else:
+        _reduce_broadcast(member, call, DEFAULT)
 
 
 def _ring(member: Member, call: RankCall) -> None:
@@ -192,7 +198,7 @@ def two_level(member: Member, call: RankCall, leaders: str = "rdb", node: str = 
         return
     local, firsts = member.node, member.leaders
     if node == "reduce":
-        local.call("reduce", RankCall(call.size, call.element))
+        local.call("reduce", call.rooted())
     else:
         local.call("allreduce", call, node)
     if firsts is not None and local.processes != member.processes:
@@ -202,8 +208,10 @@ def two_level(member: Member, call: RankCall, leaders: str = "rdb", node: str = 
 
 def _mpich(member: Member, call: RankCall) -> None:
     if not member.is_of_nodes:
-        return two_level(member, call)
-    is_long = call.size > 2048 and call.count >= power_below(member.processes)
+        member.prepare()
+        if not call.is_ordered:
+            return two_level(member, call)
+    is_long = call.size > 2048 and call.count >= power_below(member.processes) and not call.is_ordered
     return (_halving if is_long else _doubling)(member, call)
 
 

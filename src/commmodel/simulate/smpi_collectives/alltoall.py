@@ -6,16 +6,16 @@ from functools import partial
 from commmodel.collectives.algorithms import alltoall
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
-from commmodel.simulate.smpi_collectives import rounds
+from commmodel.simulate.smpi_collectives.at_once import AT_ONCE
 from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds, power_of_two_only
 from commmodel.simulate.smpi_collectives.grids import over_cube, over_rectangle
 from commmodel.simulate.smpi_collectives.halving import double
+from commmodel.simulate.smpi_collectives.tables import pick, tables
 
 _THROTTLE = 4
 """Blocks that MVAPICH2 and MPICH have on the way at once."""
 _POINTER = 8
 
-_at_once = by_rounds(rounds.descending)
 _bruck = by_rounds(alltoall.bruck)
 
 
@@ -108,12 +108,19 @@ def _mpich(member: Member, call: RankCall) -> None:
     return _steps(member, call, _xor if member.processes % 2 else _shift)
 
 
+def _default(member: Member, call: RankCall) -> None:
+    """Go by Open MPI's tables; all goes at once where SMPI ends with an exception, as processes make no pairs."""
+    name = pick(tables()["ompi"]["alltoall"], member.processes, call.size)
+    is_odd = name == "pair" and member.processes & (member.processes - 1)
+    member.call("alltoall", call, "basic_linear" if is_odd else name)
+
+
 _PAIRS, _RINGS = _family("pair", _xor), _family("ring", _shift)
 ALLTOALL: dict[str, Algorithm] = {
-    DEFAULT: by_rounds(rounds.alltoall_by_tables),
+    DEFAULT: _default,
     "2dmesh": partial(over_rectangle, name="alltoall 2dmesh"),
     "3dmesh": partial(over_cube, name="alltoall 3dmesh"),
-    "basic_linear": _at_once,
+    "basic_linear": AT_ONCE["alltoall"],
     "bruck": _bruck,
     **_PAIRS,
     "pair_rma": _put,
@@ -124,17 +131,13 @@ ALLTOALL: dict[str, Algorithm] = {
 }
 
 
-def _at_once_v(member: Member, call: RankCall) -> None:
-    member.exchange_with(member.other_ranks, call.sizes.__getitem__)
-
-
 ALLTOALLV: dict[str, Algorithm] = {
-    DEFAULT: _at_once_v,
+    DEFAULT: AT_ONCE["alltoallv"],
     "bruck": _throttled,
     **_PAIRS,
     **_RINGS,
     "ring": partial(_steps, partners=_xor_or_shift),
-    "ompi_basic_linear": _at_once_v,
+    "ompi_basic_linear": AT_ONCE["alltoallv"],
     "mpich": _throttled,
     "mvapich2": partial(_steps, partners=_xor_or_shift),
 }

@@ -4,14 +4,14 @@ An algorithm is a function of a `Member` of a communicator and a `RankCall`. It 
 that waits for a message and then sends one says so in this order. Main entries: `Member`, `RankCall`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from commmodel.collectives.library.smpi_selection import DEFAULT, Selection
-from commmodel.collectives.schedule import Problem, Scheduler
+from commmodel.collectives.schedule import Integers, Problem, Scheduler
 from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Operations
 from commmodel.simulate.work.block_streams import program_of
@@ -36,6 +36,10 @@ class RankCall:
     """Of an operation with a size for each rank: bytes of its block; of an alltoallv what the rank sends to it."""
     is_replayed: bool = False
     """Whether it is a trace's, which says not where blocks are: for SMPI all of an allgatherv are in one place."""
+    is_ordered: bool = False
+    """Whether the operator of a reduction does not commute."""
+    is_derived: bool = False
+    """Whether the datatype of a reduction is none of MPI's own."""
 
     @property
     def count(self) -> int:
@@ -45,6 +49,10 @@ class RankCall:
     def block(self, rank: int) -> int:
         """Return the bytes of a rank's block, or of an alltoall's block for it."""
         return self.sizes[rank] if self.sizes else self.size
+
+    def rooted(self, root: int = 0) -> "RankCall":
+        """Return the call with another root."""
+        return replace(self, root=root)
 
     def elements(self, count: int) -> "RankCall":
         """Return the call for so many elements."""
@@ -121,7 +129,8 @@ class Member:
         self._rank.operations.append(translated(operations, np.array(self.members)))
 
     def _put(self, code: Code, peer: int, request: int, size: float) -> None:
-        self._rank.recent.append((code, self.members[peer], COLLECTIVE_TAG, request, size))
+        rank = ANY if peer == ANY else self.members[peer]
+        self._rank.recent.append((code, rank, COLLECTIVE_TAG, request, size))
 
     def send(self, to: int, size: int) -> None:
         """MPI_Send."""
@@ -147,12 +156,22 @@ class Member:
         """MPI_Waitall."""
         self._rank.recent += [(Code.WAIT, ANY, ANY, request, 0.0) for request in requests]
 
+    def post(self, messages: Iterable[tuple[int, int | None]]) -> None:
+        """Begin sends of so many bytes to ranks, and receives (None) from ranks or ANY, in this order; wait for all."""
+        begun = False
+        for peer, size in messages:
+            if size is None:
+                self._put(Code.IRECV, peer, UNNAMED, -1.0)
+            else:
+                self._put(Code.ISEND, peer, UNNAMED, size)
+            begun = True
+        if begun:
+            self._rank.recent.append((Code.WAITALL, ANY, ANY, UNNAMED, 0.0))
+
     def exchange(self, to: int, size: int, source: int) -> None:
         """MPI_Sendrecv; with oneself it only copies."""
         if not to == source == self.rank:
-            self._put(Code.IRECV, source, UNNAMED, -1.0)
-            self._put(Code.ISEND, to, UNNAMED, size)
-            self._rank.recent.append((Code.WAITALL, ANY, ANY, UNNAMED, 0.0))
+            self.post([(to, size), (source, None)])
 
     def swap(self, partner: int, size: int) -> None:
         """MPI_Sendrecv, both with one rank."""
@@ -160,8 +179,7 @@ class Member:
 
     def exchange_with(self, partners: Sequence[int], size: Callable[[int], int]) -> None:
         """Receives from all partners and sends to them at once; a size for each."""
-        receives = [self.ireceive(partner) for partner in partners]
-        self.wait(*receives, *[self.isend(partner, size(partner)) for partner in partners])
+        self.post([*((partner, None) for partner in partners), *((partner, size(partner)) for partner in partners)])
 
     def hand_over(self, size: int, source: int, to: int) -> None:
         """MPI_Send and MPI_Recv from one rank to another; nothing where they are the same."""
@@ -280,7 +298,26 @@ def _nodes_of(hosts: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], tupl
 def _block(make: Scheduler, problem: Problem) -> tuple[Operations, tuple[int, ...]]:
     processes = problem.processes
     program = program_of(processes, lambda: blocks_of(processes, iter(make(problem)), block=1 << 30))
-    return program.operations, tuple(program.offsets.tolist())
+    return _as_called(program.operations, program.offsets)
+
+
+def _as_called(operations: Operations, offsets: Integers) -> tuple[Operations, tuple[int, ...]]:
+    """Return rounds as the calls that they are: one message is blocking, and of an exchange the send comes first."""
+    operations = operations.copy()
+    ends = np.flatnonzero(operations["code"] == Code.WAITALL)
+    messages = np.diff(ends, prepend=-1) - 1
+    single = ends[messages == 1]
+    code = operations["code"]
+    code[single - 1] = np.where(code[single - 1] == Code.ISEND, Code.SEND, Code.RECV)
+    pairs = ends[messages == 2]
+    pairs = pairs[(code[pairs - 2] == Code.IRECV) & (code[pairs - 1] == Code.ISEND)]
+    receives = operations[pairs - 2]
+    operations[pairs - 2] = operations[pairs - 1]
+    operations[pairs - 1] = receives
+    mask = np.ones(operations.size, dtype=bool)
+    mask[single] = False
+    places = np.concatenate([[0], np.cumsum(mask)])
+    return operations[mask], tuple(places[offsets].tolist())
 
 
 def by_rounds(make: Scheduler) -> Algorithm:

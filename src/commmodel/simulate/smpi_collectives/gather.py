@@ -2,14 +2,12 @@
 
 from functools import partial
 
-from commmodel.collectives.algorithms import gather
 from commmodel.collectives.library.smpi_selection import DEFAULT
 from commmodel.errors import InputError
+from commmodel.simulate.smpi_collectives.at_once import AT_ONCE
 from commmodel.simulate.smpi_collectives.broadcast import segments
-from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall
 from commmodel.simulate.smpi_collectives.trees import in_order_binomial
-
-_scatter_at_once = by_rounds(gather.scatter_linear)
 
 
 def _gather_linear(member: Member, call: RankCall) -> None:
@@ -109,7 +107,7 @@ def scatter_two_level(member: Member, call: RankCall, leaders: str, node: str = 
 
 
 GATHER: dict[str, Algorithm] = {
-    DEFAULT: by_rounds(gather.gather_linear),
+    DEFAULT: AT_ONCE["gather"],
     "ompi_basic_linear": _gather_linear,
     "ompi_binomial": _gather_binomial,
     "ompi_linear_sync": _gather_synchronised,
@@ -117,10 +115,10 @@ GATHER: dict[str, Algorithm] = {
     "mvapich2_two_level": gather_two_level,
 }
 SCATTER: dict[str, Algorithm] = {
-    DEFAULT: _scatter_at_once,
+    DEFAULT: AT_ONCE["scatter"],
     "ompi_basic_linear": _scatter_linear,
     "ompi_binomial": _scatter_binomial,
-    "ompi_linear_nb": _scatter_at_once,
+    "ompi_linear_nb": AT_ONCE["scatter"],
     "mpich": _scatter_binomial,
     "mvapich2_two_level_binomial": partial(scatter_two_level, leaders="ompi_binomial"),
     "mvapich2_two_level_direct": partial(scatter_two_level, leaders="ompi_basic_linear"),

@@ -1,6 +1,7 @@
 """The table of SMPI's algorithms, and programs made of their calls. Main entries: `program`, `calls`, `ALGORITHMS`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,10 @@ from commmodel.simulate.smpi_collectives import rounds
 from commmodel.simulate.smpi_collectives.allgather import ALLGATHER, ALLGATHERV
 from commmodel.simulate.smpi_collectives.allreduce import ALLREDUCE
 from commmodel.simulate.smpi_collectives.alltoall import ALLTOALL, ALLTOALLV
+from commmodel.simulate.smpi_collectives.at_once import scan
 from commmodel.simulate.smpi_collectives.barrier import BARRIER
 from commmodel.simulate.smpi_collectives.broadcast import BCAST
-from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall
 from commmodel.simulate.smpi_collectives.gather import GATHER, SCATTER
 from commmodel.simulate.smpi_collectives.reduce import REDUCE
 from commmodel.simulate.smpi_collectives.reduce_scatter import REDUCE_SCATTER
@@ -37,7 +39,7 @@ _OWN: dict[str, dict[str, Algorithm]] = {
     "alltoall": ALLTOALL,
     "alltoallv": ALLTOALLV,
     "reduce_scatter": REDUCE_SCATTER,
-    "scan": dict.fromkeys((DEFAULT, "mpich", *SELECTORS), by_rounds(ROUNDS["scan"][DEFAULT])),
+    "scan": dict.fromkeys((DEFAULT, "mpich", *SELECTORS), scan),
 }
 ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     operation: algorithms | {selector: table[operation] for selector, table in SELECTORS.items() if operation in table}
@@ -106,9 +108,7 @@ def program(
         tag = collective_tag(number)
         return program_of(processes, lambda: blocks_of(processes, iter(make(problem)), tag), title)
     sizes = (message_size,) * processes if operation in ("allgatherv", "alltoallv", "reduce_scatter") else ()
-    selection = Selection(
-        selection.selector, {**selection.algorithms, operation: name}, selection.hosts, selection.is_prepared
-    )
+    selection = replace(selection, algorithms={**selection.algorithms, operation: name})
     (single,) = calls(processes, [(operation, [RankCall(message_size, element, root, sizes)])], selection)
     single.operations["tag"][single.operations["tag"] <= collective_tag(0)] = collective_tag(number)
     return Program(single.operations, single.offsets, name=title)

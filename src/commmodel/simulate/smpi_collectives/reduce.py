@@ -3,11 +3,13 @@
 arrival_pattern_aware, which asks who has arrived, has no schedule.
 """
 
-from commmodel.collectives.algorithms import reduce
+from dataclasses import replace
+
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.library.smpi_selection import DEFAULT
+from commmodel.simulate.smpi_collectives.at_once import AT_ONCE
 from commmodel.simulate.smpi_collectives.broadcast import SEGMENT, segments
-from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall, by_rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall
 from commmodel.simulate.smpi_collectives.halving import RankFold, borders, halve
 from commmodel.simulate.smpi_collectives.trees import (
     TreePlace,
@@ -21,8 +23,6 @@ from commmodel.simulate.smpi_collectives.trees import (
 
 _KNOMIAL = 4
 
-_at_once = by_rounds(reduce.linear)
-
 
 def _linear(member: Member, call: RankCall) -> None:
     """The root receives from one rank after the other, the last first."""
@@ -33,10 +33,17 @@ def _linear(member: Member, call: RankCall) -> None:
         member.receive(other)
 
 
+def _default(member: Member, call: RankCall) -> None:
+    (_linear if call.is_ordered or call.is_derived else AT_ONCE["reduce"])(member, call)
+
+
 def _binomial(member: Member, call: RankCall) -> None:
+    """Up a tree whose top is the root, or rank 0, which sends to the root, where the operator does not commute."""
     if call.count:
-        place = (member.rank - call.root) % member.processes
-        up(member, call.size, place, member.processes, lambda other: (other + call.root) % member.processes)
+        top = 0 if call.is_ordered else call.root
+        place = (member.rank - top) % member.processes
+        up(member, call.size, place, member.processes, lambda other: (other + top) % member.processes)
+        member.hand_over(call.size, top, call.root)
 
 
 def _chain(member: Member, call: RankCall) -> None:
@@ -54,7 +61,7 @@ def _chain(member: Member, call: RankCall) -> None:
     member.wait(*sends)
     rest = call.size - number * piece
     if rest:
-        _at_once(member, RankCall(rest, call.element, call.root))
+        _default(member, replace(call, size=rest))
 
 
 def _knomial(member: Member, call: RankCall) -> None:
@@ -222,28 +229,30 @@ def two_level(member: Member, call: RankCall, leaders: str = "mpich", node: str 
     member.prepare()
     local, firsts = member.node, member.leaders
     if local.processes == member.processes:
-        if call.size > 2048:
+        if call.size > 2048 or call.is_ordered:
             return _knomial(member, call)
-        _linear(local, RankCall(call.size, call.element))
+        _linear(local, call.rooted())
     else:
         if local.processes > 1:
-            too_large = node == "ompi_basic_linear" and call.size >= local.processes << 17
-            local.call("reduce", RankCall(call.size, call.element), "mvapich2_knomial" if too_large else node)
+            is_unfit = node == "ompi_basic_linear" and (call.size >= local.processes << 17 or call.is_ordered)
+            local.call("reduce", call.rooted(), "mvapich2_knomial" if is_unfit else node)
         if firsts is not None and firsts.processes > 1:
-            firsts.call("reduce", RankCall(call.size, call.element, member.place_of_leader(call.root)), leaders)
+            firsts.call("reduce", call.rooted(member.place_of_leader(call.root)), leaders)
     member.hand_over(call.size, member.leader_of(call.root), call.root)
     return None
 
 
 def _mpich(member: Member, call: RankCall) -> None:
     if not member.is_of_nodes:
-        return two_level(member, call)
-    is_short = call.count < power_below(member.processes) or call.size < 2048
-    return (_binomial if is_short else _scatter_gather)(member, call)
+        member.prepare()
+        if not call.is_ordered:
+            return two_level(member, call)
+    is_plain = call.count < power_below(member.processes) or call.size < 2048 or call.is_ordered
+    return (_binomial if is_plain else _scatter_gather)(member, call)
 
 
 REDUCE: dict[str, Algorithm] = {
-    DEFAULT: _at_once,
+    DEFAULT: _default,
     "binomial": _binomial,
     "flat_tree": _linear,
     "NTSL": _chain,

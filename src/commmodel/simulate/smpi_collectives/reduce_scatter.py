@@ -1,7 +1,7 @@
 """Reductions of SMPI whose blocks are scattered. Main entry: `REDUCE_SCATTER`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,23 +37,38 @@ def _doubling(member: Member, call: RankCall) -> None:
 def _halving_in_order(member: Member, call: RankCall) -> None:
     """Halve the vector with the nearest first, blocks of one size having been put into mirrored order."""
     processes, size = member.processes, sum(call.sizes)
-    if processes & (processes - 1) or len(set(call.sizes)) > 1:
+    if not _is_even(member, call):
         raise InputError("SMPI's reduce_scatter mpich_noncomm ends unless 2^k ranks have equal blocks")
     for distance in distances(processes):
         size //= 2
         member.swap(member.rank ^ distance, size)
 
 
+def _is_even(member: Member, call: RankCall) -> bool:
+    """Whether 2^k ranks have equal blocks."""
+    return not member.processes & (member.processes - 1) and len(set(call.sizes)) <= 1
+
+
 def _mpich(member: Member, call: RankCall) -> None:
     """Choose by elements, where MPICH counts bytes."""
-    (_pairwise if sum(call.sizes) // call.element > rounds.PAIRWISE_ABOVE else _doubling)(member, call)
+    if call.is_ordered:
+        return (_halving_in_order if _is_even(member, call) else _doubling)(member, call)
+    is_large = sum(call.sizes) // call.element > rounds.PAIRWISE_ABOVE
+    return (_pairwise if is_large else _doubling)(member, call)
+
+
+def in_order(member: Member, call: RankCall) -> None:
+    """For operators that do not commute, MVAPICH2's: equal blocks of 2^k ranks are reduced twice."""
+    if _is_even(member, call):
+        _halving_in_order(member, call)
+    _doubling(member, call)
 
 
 def _default(member: Member, call: RankCall) -> None:
     """Reduce equal blocks to rank 0, which scatters them; others as MPICH."""
     if len(set(call.sizes)) > 1:
         return _mpich(member, call)
-    member.call("reduce", RankCall(sum(call.sizes), call.element), DEFAULT)
+    member.call("reduce", replace(call, size=sum(call.sizes), sizes=()), DEFAULT)
     return member.call("scatter", RankCall(call.sizes[0], call.element), DEFAULT)
 
 

@@ -14,6 +14,7 @@ from commmodel.simulate.smpi_collectives.broadcast import inter_node
 from commmodel.simulate.smpi_collectives.calls import Algorithm, Member, RankCall
 from commmodel.simulate.smpi_collectives.gather import gather_two_level, scatter_two_level
 from commmodel.simulate.smpi_collectives.reduce import two_level as reduce_two_level
+from commmodel.simulate.smpi_collectives.reduce_scatter import in_order
 from commmodel.simulate.smpi_collectives.tables import pick, tables
 
 _IN_TWO_LEVELS = "*"
@@ -28,7 +29,8 @@ def _open_mpi(operation: str, member: Member, call: RankCall) -> None:
     size = _bytes(operation, call)
     if operation == "allgatherv":
         size //= member.processes
-    member.call(operation, call, pick(tables()["ompi"][operation], member.processes, size))
+    table = tables()["ompi-ordered" if call.is_ordered else "ompi"][operation]
+    member.call(operation, call, pick(table, member.processes, size))
 
 
 def _intel(operation: str, member: Member, call: RankCall) -> None:
@@ -37,7 +39,10 @@ def _intel(operation: str, member: Member, call: RankCall) -> None:
     of_sizes = tables()["impi"][operation]
     table = of_sizes.get(str(member.per_node), of_sizes["1"])
     size = 1 if operation in ("barrier", "alltoallv") else _bytes(operation, call)
-    member.call(operation, call, pick(table, member.processes, size))
+    name = pick(table, member.processes, size)
+    if call.is_ordered and name == "ompi_basic_recursivehalving":
+        name = "mvapich2"
+    member.call(operation, call, name)
 
 
 def _mvapich2(operation: str) -> Any:
@@ -111,7 +116,9 @@ def _by_size(operation: str, two_level: _TwoLevel, member: Member, call: RankCal
     """Pick by bytes, in two levels where the name of the algorithm ends so."""
     table = _mvapich2(operation)
     name = pick(table, member.processes, call.size)
-    if name.endswith(_IN_TWO_LEVELS):
+    if call.is_ordered and (name.endswith(_IN_TWO_LEVELS) or name == "mvapich2_knomial"):
+        member.call(operation, call, "rdb" if operation == "allreduce" else "binomial")
+    elif name.endswith(_IN_TWO_LEVELS):
         node = pick(table["node"], member.processes, call.size)
         two_level(member, call, name.removesuffix(_IN_TWO_LEVELS), node)
     elif name == "scatter_gather" and call.count < power_below(member.processes):
@@ -142,7 +149,9 @@ def _reduce(member: Member, call: RankCall) -> None:
 
 
 def _reduce_scatter(member: Member, call: RankCall) -> None:
-    member.call("reduce_scatter", call, pick(_mvapich2("reduce_scatter"), member.processes, sum(call.sizes)))
+    if call.is_ordered:
+        return in_order(member, call)
+    return member.call("reduce_scatter", call, pick(_mvapich2("reduce_scatter"), member.processes, sum(call.sizes)))
 
 
 _MVAPICH2: dict[str, Algorithm] = {

@@ -66,10 +66,7 @@ class Expander:
         self._processes, self._speeds, self._complete = processes, speeds, complete
         self._settings = settings or CollectiveSettings()
         library = self._settings.library
-        self._is_smpi = isinstance(library, Selection)
-        self._smpi: SmpiCalls | None = None
-        if isinstance(library, Selection) and not library.is_default:
-            self._smpi = SmpiCalls(processes, library)
+        self._smpi = SmpiCalls(processes, library) if isinstance(library, Selection) else None
         self._reduce_scatter: tuple[_Sizes, Program] | None = None
         self._programs: OrderedDict[_Schedule, Program] = OrderedDict()
         self._weight = 0
@@ -91,7 +88,7 @@ class Expander:
             return self._within(call, rank)
         operation = _SAME.get(call.operation, call.operation)
         computing = self._computing(call.flops, rank)
-        if self._smpi is not None and operation not in _NOT_SELECTED:
+        if self._smpi is not None and self._smpi.has(operation, call):
             return self._of_smpi(self._smpi, call, rank), computing
         with_counts = _WITH_COUNTS.get(operation)
         messages = self._program(*self._uniform(call)) if with_counts is None else with_counts(self, call, rank)
@@ -107,7 +104,9 @@ class Expander:
         members, processes = communicator.members, communicator.processes
         settings = self._settings.within(members.tolist())
         key = processes, 0 if settings.nodes is None else settings.nodes.per_node
-        if self._smpi is not None:  # which knows what the communicator has done before
+        if (
+            self._smpi is not None and not self._smpi.selection.is_default
+        ):  # which knows what the communicator has done before
             settings = replace(settings, selector=self._smpi.selection.within(members.tolist()))
             key = -1, communicator.number
         expander = self._of_communicators.get(key)
@@ -130,6 +129,8 @@ class Expander:
         elif operation in _BLOCKS:
             counts = getattr(call, _BLOCKS[operation]) or (0,) * self._processes
             arguments = operation, 0, element, 0, counts
+        elif operation in ("gatherv", "scatterv"):
+            arguments = operation, call.sent, element, call.root, call.sent_counts
         else:
             arguments = operation, max(call.sent, call.received), element, call.root, ()
         return calls.expand(rank, call, arguments)
@@ -185,23 +186,23 @@ class Expander:
     def _alltoallv(self, call: CollectiveCall, rank: int) -> Operations:
         partners = (rank + np.arange(1, self._processes)) % self._processes
         sent, received = self._sizes(call.sent_counts), self._sizes(call.received_counts)
-        return _at_once(partners[::-1], received, partners, sent, self._is_smpi)
+        return _at_once(partners[::-1], received, partners, sent, self._smpi is not None)
 
     def _gatherv(self, call: CollectiveCall, rank: int) -> Operations:
         processes, root = self._processes, call.root
         received, sent = self._sizes(call.received_counts), np.full(processes, call.sent, dtype=float)
         sources = _without(processes, root) if rank == root else _NOBODY
-        return _at_once(sources, received, _NOBODY if rank == root else np.array([root]), sent, self._is_smpi)
+        return _at_once(sources, received, _NOBODY if rank == root else np.array([root]), sent, self._smpi is not None)
 
     def _scatterv(self, call: CollectiveCall, rank: int) -> Operations:
         processes, root = self._processes, call.root
         sent, received = self._sizes(call.sent_counts), np.full(processes, call.received, dtype=float)
         targets = _without(processes, root) if rank == root else _NOBODY
-        return _at_once(_NOBODY if rank == root else np.array([root]), received, targets, sent, self._is_smpi)
+        return _at_once(_NOBODY if rank == root else np.array([root]), received, targets, sent, self._smpi is not None)
 
     def _allgatherv(self, call: CollectiveCall, rank: int) -> Operations:
         processes, size = self._processes, self._sizes(call.received_counts)
-        if self._is_smpi:
+        if self._smpi is not None:
             partners = _without(processes, rank)
             return _at_once(partners, size, partners, np.full(processes, size[rank]), True)
         step = np.arange(processes - 1)
@@ -213,7 +214,7 @@ class Expander:
         processes = self._processes
         is_block = call.operation == "reduce_scatter_block"
         size = self._sizes((call.sent,) * processes if is_block else call.received_counts)
-        if self._is_smpi:
+        if self._smpi is not None:
             return self._smpi_reduce_scatter(size, call.unit)
         if (size == size[0]).all():
             return self._program(call.operation, self._problem(call, int(size[0])))
@@ -231,8 +232,6 @@ class Expander:
         return self._reduce_scatter[1]
 
 
-_NOT_SELECTED = {"gatherv", "scatterv"}
-"""For which SMPI has one algorithm."""
 _SAME = {"exscan": "scan", "alltoallw": "alltoallv"}
 """Operation -> the one whose way it goes."""
 _BLOCKS = {"allgatherv": "received_counts", "alltoallv": "sent_counts", "reduce_scatter": "received_counts"}

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _CACHED = 1 << 24
 """Operations, 400 MB."""
+_NOT_SELECTED = {"gatherv", "scatterv"}
+"""For which SMPI has one algorithm."""
 
 
 class SmpiCalls:
@@ -26,6 +28,16 @@ class SmpiCalls:
         self._operations: dict[tuple[int, CollectiveCall], Operations] = {}
         self._weight = 0
 
+    def has(self, operation: str, call: CollectiveCall) -> bool:
+        """Whether a call goes by what each rank does, and not by rounds that are made for all ranks at once.
+
+        That is so for all but the default algorithms; for non-blocking calls; and for reductions whose operator does
+        not commute or whose datatype is derived, as the default algorithms look at that.
+        """
+        is_particular = call.operator == "non-commutative" or call.is_derived
+        is_selected = operation not in _NOT_SELECTED and (is_particular or not self.selection.is_default)
+        return call.is_pending or is_selected
+
     def expand(
         self, rank: int, call: CollectiveCall, arguments: tuple[str, int, int, int, tuple[int, ...]]
     ) -> Operations:
@@ -33,7 +45,7 @@ class SmpiCalls:
 
         The arguments are its operation, bytes, bytes of an element, root, and bytes of each block.
         """
-        from commmodel.simulate.smpi_collectives import ALGORITHMS, Member, RankCall
+        from commmodel.simulate.smpi_collectives import ALGORITHMS, AT_ONCE, Member, RankCall
 
         if rank not in self._members:
             self._members[rank] = Member.of_world(self._processes, rank, self.selection, ALGORITHMS)
@@ -41,7 +53,12 @@ class SmpiCalls:
         key = (rank, call)
         if key not in self._operations:
             operation, size, element, root, blocks = arguments
-            member.call(operation, RankCall(size, element, root, blocks, is_replayed=True))
+            is_ordered = call.operator == "non-commutative"
+            of_rank = RankCall(size, element, root, blocks, True, is_ordered, call.is_derived)
+            if call.is_pending:
+                AT_ONCE[operation](member, of_rank)
+            else:
+                member.call(operation, of_rank)
             operations = member.drain()
             if self._weight > _CACHED:
                 self._operations.clear()

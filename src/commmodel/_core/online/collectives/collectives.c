@@ -252,6 +252,8 @@ static void list_bytes(int64_t *to, const MPI_Count *counts, const MPI_Datatype 
     for (int i = 0; i < size; i++) to[i] = bytes_of(counts[i], types ? types[i] : type);
 }
 
+static bool has_request(const struct collective *collective) { return collective->number >> 31; }
+
 // The call with only those fields that matter to its algorithm, so that equal calls are expanded once.
 static uint64_t describe_call(const struct collective *collective) {
     const struct arguments *arguments = &collective->arguments;
@@ -288,6 +290,8 @@ static uint64_t describe_call(const struct collective *collective) {
     if (reduces(verb) && !is_built_in(arguments->op))
         call->operator_kind = is_commutative(operation_of(arguments->op)) ? 1 : 2;
     call->in_place = verb == ALLTOALL && in_place;
+    call->is_pending = has_request(collective);
+    call->is_derived = reduces(verb) && !datatype_of(arguments->recvtype)->is_basic;
     return offset;
 }
 
@@ -371,6 +375,7 @@ static void begin_pending(struct collective *collective) {
     begin_batch();
     act_now(collective);
     collective->batch = end_batch();
+    if (world->begins_at_call && has_request(collective)) progress();
 }
 
 static void act_pending(struct collective *collective) {

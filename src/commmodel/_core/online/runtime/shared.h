@@ -55,6 +55,7 @@ struct online_call {
     int64_t sent, received, element;
     int32_t in_place;
     int32_t sent_count, received_count;  // lengths of the lists to and from each rank, which follow in this order
+    int32_t is_pending, is_derived;      // the rank goes on meanwhile; the datatype of a reduction is not MPI's own
     int32_t unused;
     int64_t counts[];
 };
@@ -163,7 +164,8 @@ struct online_world {
     uint64_t samples, folded;            // lists of samples.c
     uint64_t recorded_names;             // of calls, ONLINE_NAME bytes each; 0: computation is measured
     int32_t recorded_name_count;
-    int32_t threads, blas;  // whether a rank has started a thread, and may have more in its BLAS
+    int32_t begins_at_call;  // whether non-blocking collectives do, instead of where they are waited for
+    int32_t threads, blas;   // whether a rank has started a thread, and may have more in its BLAS
     char clock[256];  // a clock that is not simulated and that a rank has read, and where, as `call_sites`; else empty
     int64_t open_request_count;
     struct online_open_request open_requests[ONLINE_LISTED];  // the first ones
