@@ -59,14 +59,25 @@ def run(command: Sequence[object], folder: Path, seconds: float) -> Run:
     return Run(end, said[-1][:160] if said else "")
 
 
-def compiled(source: Path, program: Path, include: Path) -> bool:
+def compiled(source: Path, program: Path, base: Path) -> bool:
     """Compile a program, as CorrBench's scripts do."""
-    command = [BIN / "mpicc", "-w", "-g", "-fopenmp", f"-I{include}", source, "-o", program, "-lm"]
+    command = [
+        BIN / "mpicc",
+        "-w",
+        "-g",
+        "-fopenmp",
+        f"-I{base}/correct/include",
+        f"-I{base}/openmp",
+        source,
+        "-o",
+        program,
+        "-lm",
+    ]
     return subprocess.run([*map(str, command)], capture_output=True, check=False).returncode == 0
 
 
 def outcomes(
-    sources: Sequence[Path], include: Path, folder: Path, options: argparse.Namespace
+    sources: Sequence[Path], base: Path, folder: Path, options: argparse.Namespace
 ) -> dict[Path, tuple[Run, Run]]:
     """Return how programs end simulated and under mpiexec; those that cannot be compiled are left out."""
     words = ("-m", "commmodel", "simulate", "graphene", "run", "-p", RANKS, "--")
@@ -75,7 +86,7 @@ def outcomes(
         place = folder / source.parent.name / source.stem
         place.mkdir(parents=True)
         program = place / "program"
-        if not compiled(source, program, include):
+        if not compiled(source, program, base):
             return None
         simulated = run([sys.executable, *words, program], place, options.seconds)
         return simulated, run([BIN / "mpiexec", "-n", RANKS, program], place, options.seconds)
@@ -113,7 +124,7 @@ def main() -> int:
     wrong_count = 0
     for name, sources in folders.items():
         with tempfile.TemporaryDirectory() as temporary:
-            pairs = outcomes(sources, base / "correct" / "include", Path(temporary), options)
+            pairs = outcomes(sources, base, Path(temporary), options)
         for source, (simulated, launched) in pairs.items():
             wrong = is_wrong(simulated.end, launched.end, is_correct="correct" in name.split("/"))
             wrong_count += wrong

@@ -479,3 +479,18 @@ def test_without_the_extra_for_reports_the_tables_are_there_and_a_page_names_it(
     assert len(output.out.splitlines()) == len(tables.splitlines())
     assert "pip install 'commmodel[report]'; tables only" in output.err
     assert not (tmp_path / "t.html").exists()
+
+
+def test_a_replay_that_relies_on_buffers_is_a_deadlock_without_them(tmp_path, capsys):
+    """Both ranks send 1000 bytes before they receive."""
+    trace = tmp_path / "trace.txt"
+    trace.write_text("".join(f"{rank} send {1 - rank} 7 1000 6\n{rank} recv {1 - rank} 7 1000 6\n" for rank in (0, 1)))
+    words = ["simulate", "graphene", "replay", str(trace), "-p", "2"]
+    assert main(words) == 0
+    assert main([*words, "--eager", "1kB"]) == 0
+    capsys.readouterr()
+    for size in ("0", "999"):
+        assert main([*words, "--eager", size]) == 2
+        error = capsys.readouterr().err
+        assert "deadlock: 2 of 2 ranks never end" in error
+        assert "rank 0 waits in MPI_Send until rank 1 receives 1000 bytes with tag 7" in error

@@ -242,8 +242,7 @@ for _ in range(3):
 thread = threading.Thread(target=time.time)
 thread.start()
 thread.join()
-import sys
-sys.modules["without names"] = object()
+numpy.ones((9, 9)) @ numpy.ones((9, 9))
 """),
     )
     notes = [line for line in done.stderr.splitlines() if line.startswith("note:")]
@@ -255,13 +254,15 @@ sys.modules["without names"] = object()
     assert "BLAS" in notes[2]
 
 
-def test_clocks_of_libraries_are_not_told(script):
+def test_clocks_of_libraries_and_numpy_without_blas_are_not_told(script):
     done = simulate(
         sys.executable,
         script("""
 import logging
+import numpy
 from mpi4py import MPI
 logging.warning("a record has its time")
+numpy.sort(numpy.ones(9)).sum()
 """),
     )
     assert done.returncode == 0

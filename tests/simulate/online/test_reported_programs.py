@@ -311,6 +311,23 @@ def test_calls_after_finalize_are_refused(tmp_path, call):
             "rank 1: fatal error in MPI_Comm_free: other MPI error: 1 message to this rank never received, program.c:",
         ),
         (
+            "MPI_Allreduce(values, other, 1 + rank, MPI_INT, MPI_SUM, MPI_COMM_WORLD)",
+            "in MPI_Allreduce: message truncated: 8 bytes from rank 1, 4 from rank 0, program.c:",
+        ),
+        (
+            "MPI_Gatherv(values, 1, MPI_INT, other, NULL, NULL, MPI_INT, 0, MPI_COMM_WORLD)",
+            "rank 0: fatal error in MPI_Gatherv: invalid argument: recvcounts is a null pointer, program.c:",
+        ),
+        (
+            "float real = 0; MPI_Allreduce(MPI_IN_PLACE, &real, 1, MPI_FLOAT, MPI_LAND, MPI_COMM_WORLD)",
+            "in MPI_Allreduce: invalid reduction operation",
+        ),
+        (
+            "MPI_Win win; MPI_Win_create(values, 16, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win); MPI_Win_fence(0, win);"
+            "if (!rank) MPI_Put(other, 1, MPI_INT, 1, 0, 1, MPI_INT, win); MPI_Win_free(&win)",
+            "rank 0: fatal error in MPI_Win_free: wrong synchronisation of a window, program.c:",
+        ),
+        (
             "int key; MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &key, NULL);"
             "MPI_Comm_set_attr(MPI_COMM_WORLD, key, values)",
             "in MPI_Comm_set_attr: invalid attribute key",

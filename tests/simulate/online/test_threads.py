@@ -100,7 +100,7 @@ def test_threads_wait_side_by_side(tmp_path, program, ranks, line):
 
 @pytest.mark.parametrize(
     ("program", "call", "place"),
-    [(BOTH_SEND, "MPI_Send", "script.py:8"), (BOTH_RECEIVE, "recv (MPI_Mprobe)", "threading.py")],
+    [(BOTH_SEND, "MPI_Send", "script.py:8"), (BOTH_RECEIVE, "MPI_Mprobe", "threading.py")],
     ids=["both send", "both receive"],
 )
 def test_threads_that_wait_for_each_other_are_told(tmp_path, program, call, place):

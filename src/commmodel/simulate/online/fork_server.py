@@ -21,7 +21,7 @@ import sysconfig
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -134,38 +134,45 @@ class _Clocks:
             self._functions = {}
 
 
-def _uses(module: Any, names: Mapping[str, Any], preloaded: set[str]) -> bool:
-    """Return whether a program of these names has imported a module that was loaded before it began."""
-    places = [names, *(getattr(sys.modules[name], "__dict__", {}) for name in {*sys.modules} - preloaded)]
-    return module is not None and any(value is module for place in places for value in [*place.values()])
+def _has_called_blas() -> bool:
+    """Return whether code of a BLAS that was loaded before the fork has run since: only then does its memory show."""
+    is_code = False
+    with open("/proc/self/smaps", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            first, *words = line.split()
+            if not first.endswith(":"):
+                is_code = "x" in words[0] and ("blas" in words[-1] or "libmkl" in words[-1])
+            elif is_code and first == "Rss:" and words[0] != "0":
+                return True
+    return False
 
 
-def _run(words: Sequence[str]) -> Mapping[str, Any]:
-    """Run the program as the interpreter does; return the names that it has at its end."""
+def _run(words: Sequence[str]) -> None:
+    """Run the program as the interpreter does."""
     if words[0] == "-m":
         sys.argv = [*words[1:]]
         sys.path.insert(0, os.getcwd())
-        return runpy.run_module(words[1], run_name="__main__", alter_sys=True)
-    if words[0] == "-c":
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    elif words[0] == "-c":
         sys.argv = ["-c", *words[2:]]
         sys.path.insert(0, "")
         module = ModuleType("__main__")
         sys.modules["__main__"] = module
         exec(compile(words[1], "<string>", "exec"), module.__dict__)  # noqa: S102  (the program is the user's)
-        return module.__dict__
-    sys.argv = list(words)
-    sys.path.insert(0, os.path.dirname(os.path.abspath(words[0])))
-    return runpy.run_path(words[0], run_name="__main__")
+    else:
+        sys.argv = list(words)
+        sys.path.insert(0, os.path.dirname(os.path.abspath(words[0])))
+        runpy.run_path(words[0], run_name="__main__")
 
 
 def _rank(words: Sequence[str], place: str) -> None:
     """Be a rank; does not return."""
     os.environ["COMMMODEL_ONLINE"] = place
     code = 0
-    preloaded = {*sys.modules}
     _Clocks()
     try:
-        if _uses(sys.modules.get("numpy"), _run(words), preloaded):
+        _run(words)
+        if _has_called_blas():
             ctypes.CDLL(None).commmodel_note_blas()
         vars(threading)["_shutdown"]()  # waits for threads of the program
     except SystemExit as exit_:

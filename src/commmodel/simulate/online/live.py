@@ -19,6 +19,9 @@ from commmodel.sites import Site, resolve
 
 _DIFFERENCE = re.compile(r"rank (\d+) calls \w+ where rank (\d+) does not")
 """What a rank says whose collective is not that of the ranks before it."""
+_HIDDEN = {"MPI_Mprobe", "MPI_Comm_dup"}
+"""What methods of mpi4py for objects call, which users do not see."""
+_OF_OBJECTS = re.compile(r"\.(recv|reduce|allreduce|scan|exscan)\(")
 _MOST_NAMED = 4
 """Messages or requests in a note."""
 
@@ -130,9 +133,8 @@ class LiveProgram:
         site = Site(file, int(line), function, int(language))
         if site not in self._sites:
             self._sites[site] = str(resolve([site])[0]) if file else ""
-        if name == "MPI_Mprobe" and language == "1" and "mprobe" not in linecache.getline(file, site.line).lower():
-            name = "recv (MPI_Mprobe)"  # of mpi4py, whose users know no probe
-        return name, self._sites[site]
+        method = _OF_OBJECTS.search(linecache.getline(file, site.line)) if name in _HIDDEN and language == "1" else None
+        return f"{method[1]} ({name})" if method else name, self._sites[site]
 
     def __call__(self, rank: int) -> Operations:
         """Return nothing: the engine asks for operations through `live`."""

@@ -89,6 +89,18 @@ static int check_buffer(const void *buffer, MPI_Count count, const MPI_Count *co
     return count == 0 ? MPI_SUCCESS : check_memory(buffer, count * blocks, datatype_of(handle));
 }
 
+// The array that is missing, where it needs one.
+static const char *missing_array(const struct arguments *arguments, bool is_root) {
+    const enum verb verb = arguments->verb;
+    const bool is_to_all = verb == ALLTOALLV || verb == ALLTOALLW;
+    const bool sends = (verb == SCATTERV && is_root) || (is_to_all && arguments->sendbuf != MPI_IN_PLACE);
+    const bool receives = (verb == GATHERV && is_root) || verb == ALLGATHERV || is_to_all;
+    if (sends && arguments->sendcounts == NULL) return "sendcounts";
+    if (sends && arguments->sdispls == NULL) return is_to_all ? "sdispls" : "displs";
+    if ((receives || verb == REDUCE_SCATTER) && arguments->recvcounts == NULL) return "recvcounts";
+    return receives && arguments->rdispls == NULL ? (is_to_all ? "rdispls" : "displs") : NULL;
+}
+
 static bool has_block_for_each(enum verb verb, bool is_sent) {
     return verb == ALLTOALL || (is_sent ? verb == SCATTER : verb == GATHER || verb == ALLGATHER);
 }
@@ -110,10 +122,16 @@ int check_arguments(const struct arguments *arguments, const struct communicator
         if (arguments->recvcount < 0) return MPI_ERR_COUNT;
     }
     if (verb == BCAST && datatype_of(arguments->recvtype) == NULL) return MPI_ERR_TYPE;
+    const bool is_root = is_inter ? arguments->root == MPI_ROOT : arguments->root == communicator->rank;
+    const char *const missing = missing_array(arguments, is_root);
+    if (missing != NULL) {
+        explain_error(": %s is a null pointer", missing);
+        return MPI_ERR_ARG;
+    }
     if (is_aliased(arguments, communicator)) return MPI_ERR_BUFFER;
     if (verb == BARRIER || verb == ALLTOALLW) return MPI_SUCCESS;
-    const bool is_root = is_inter ? arguments->root == MPI_ROOT : arguments->root == communicator->rank,
-               gathers = verb == GATHER || verb == GATHERV, scatters = verb == SCATTER || verb == SCATTERV;
+    const bool gathers = verb == GATHER || verb == GATHERV;
+    const bool scatters = verb == SCATTER || verb == SCATTERV;
     const bool sends = arguments->sendbuf != MPI_IN_PLACE && verb != BCAST && (is_root || !scatters) &&
                        !(is_inter && is_root && (gathers || verb == REDUCE));
     const bool receives = arguments->recvbuf != MPI_IN_PLACE && (is_root || !(gathers || verb == REDUCE)) &&

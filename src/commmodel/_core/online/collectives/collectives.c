@@ -171,6 +171,19 @@ static void read_all(struct reader *reader) {
     }
 }
 
+static bool have_equal_parts(struct reader *reader, int last, bool is_inter) {
+    MPI_Count first, bytes;
+    data_of(part_from(reader->collective, 0, is_inter), 0, &first);
+    for (int i = 1; i <= last; i++) {
+        data_of(part_from(reader->collective, i, is_inter), 0, &bytes);
+        if (bytes == first) continue;
+        reader->error = MPI_ERR_TRUNCATE;
+        explain_error(": %lld bytes from rank %d, %lld from rank 0", (long long)bytes, i, (long long)first);
+        return false;
+    }
+    return true;
+}
+
 // Reduce the elements from `first` on over ranks 0 to `last`, in rank order.
 static void combine(struct reader *reader, int last, MPI_Count first, MPI_Count count, void *result) {
     struct collective *collective = reader->collective;
@@ -180,7 +193,7 @@ static void combine(struct reader *reader, int last, MPI_Count first, MPI_Count 
     if (bytes == 0) return;
     const bool is_inter = collective->communicator->remote != NULL;
     for (int i = 0; reader->is_there && i <= last; i++) reader->is_there = part_from(collective, i, is_inter) != NULL;
-    if (!reader->copies || !reader->is_there) return;
+    if (!reader->copies || !reader->is_there || !have_equal_parts(reader, last, is_inter)) return;
     struct operation *operation = operation_of(arguments->op);
     // The first rank reduces for all; with a user operation each rank does, as it has to call the function.
     uint64_t *const shared =

@@ -106,8 +106,7 @@ static enum element element_of(const struct datatype *type) {
         case MPI_INTEGER8:
         case MPI_AINT:
         case MPI_OFFSET:
-        case MPI_COUNT:
-        case MPI_WCHAR: return integer(size, true);
+        case MPI_COUNT: return integer(size, true);
         case MPI_UNSIGNED_CHAR:
         case MPI_UNSIGNED_SHORT:
         case MPI_UNSIGNED:
@@ -188,9 +187,9 @@ COMBINE(maximum, INTEGERS(l[i] > r[i] ? l[i] : r[i]) REALS(l[i] > r[i] ? l[i] : 
 COMBINE(minimum, INTEGERS(l[i] < r[i] ? l[i] : r[i]) REALS(l[i] < r[i] ? l[i] : r[i]))
 COMBINE(sum, INTEGERS(l[i] + r[i]) REALS(l[i] + r[i]) COMPLEXES(l[i] + r[i]))
 COMBINE(product, INTEGERS(l[i] * r[i]) REALS(l[i] * r[i]) COMPLEXES(l[i] * r[i]))
-COMBINE(logical_and, INTEGERS(l[i] && r[i]) REALS(l[i] && r[i]) case BOOLEAN : LOOP(uint8_t, l[i] && r[i]))
-COMBINE(logical_or, INTEGERS(l[i] || r[i]) REALS(l[i] || r[i]) case BOOLEAN : LOOP(uint8_t, l[i] || r[i]))
-COMBINE(logical_xor, INTEGERS(!l[i] != !r[i]) REALS(!l[i] != !r[i]) case BOOLEAN : LOOP(uint8_t, !l[i] != !r[i]))
+COMBINE(logical_and, INTEGERS(l[i] && r[i]) case BOOLEAN : LOOP(uint8_t, l[i] && r[i]))
+COMBINE(logical_or, INTEGERS(l[i] || r[i]) case BOOLEAN : LOOP(uint8_t, l[i] || r[i]))
+COMBINE(logical_xor, INTEGERS(!l[i] != !r[i]) case BOOLEAN : LOOP(uint8_t, !l[i] != !r[i]))
 COMBINE(bitwise_and, INTEGERS(l[i] & r[i]) case BYTES : LOOP(uint8_t, l[i] & r[i]))
 COMBINE(bitwise_or, INTEGERS(l[i] | r[i]) case BYTES : LOOP(uint8_t, l[i] | r[i]))
 COMBINE(bitwise_xor, INTEGERS(l[i] ^ r[i]) case BYTES : LOOP(uint8_t, l[i] ^ r[i]))

@@ -137,6 +137,7 @@ static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Ain
 }
 
 EXPORT int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) {
+    if (base == NULL && size > 0) return refuse_null("base");
     return make("MPI_Win_create", MPI_WIN_FLAVOR_CREATE, base, size, disp_unit, info, comm, win);
 }
 
@@ -163,7 +164,8 @@ EXPORT int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info
 
 EXPORT int MPI_Win_free(MPI_Win *win) {
     WINDOW_OR_FAIL(window, *win);
-    if (has_epoch(window)) return fail_window(window, MPI_ERR_RMA_SYNC);
+    if (has_epoch(window) || (window->is_fenced && window->open_count > 0))
+        return fail_window(window, MPI_ERR_RMA_SYNC);
     const int error = delete_attributes(*win, &window->attributes);
     if (error != MPI_SUCCESS) return fail_window(window, error);
     enter("MPI_Win_free");

@@ -45,6 +45,8 @@ bool may_sleep_in_turn(void) { return are_several || !is_any_thread || is_only_c
 
 bool is_beside_others(void) { return is_any_thread && !are_several; }
 
+bool is_any_waiting(void) { return waiter_count > 0; }
+
 bool may_have_threads(void) { return may_be_several; }
 
 bool has_threads(void) { return are_several; }

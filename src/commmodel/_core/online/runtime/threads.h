@@ -5,6 +5,7 @@
 
 void allow_threads(int level);  // of MPI_Init_thread, whose thread calls
 void note_thread(void);
+bool is_any_waiting(void);    // another thread of the rank, in MPI
 bool may_have_threads(void);  // at MPI_THREAD_MULTIPLE
 bool has_threads(void);       // that may call MPI at once
 void note_change(void);       // in the rank's operations, for which a thread may wait

@@ -82,6 +82,7 @@ EXPORT int MPI_Finalized(int *flag) {
 
 EXPORT int MPI_Finalize(void) {
     enter("MPI_Finalize");
+    if (is_any_waiting()) abort_all(1, "rank %d calls MPI_Finalize while another thread of it waits in MPI", my_rank);
     delete_attributes(MPI_COMM_SELF, &communicator_of(MPI_COMM_SELF)->attributes);
     flush_buffers();
     note_open_requests();
