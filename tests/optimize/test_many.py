@@ -44,10 +44,10 @@ def test_columns_and_plot_of_choices():
     assert answer.plot(Figure().subplots()).get_xlabel() == "volume"
 
 
-@pytest.mark.parametrize("problems", [TransferProblems([8, -1], 1e-3), TransferProblems([8, 9], [1e-3] * 3)])
-def test_what_cannot_be_moved_is_refused(problems):
+@pytest.mark.parametrize(("volume", "computation"), [([8, -1], 1e-3), ([8, 9], [1e-3] * 3)])
+def test_what_cannot_be_moved_is_refused(volume, computation):
     with pytest.raises(InputError):
-        choose(NETWORK, problems)
+        choose(NETWORK, TransferProblems(volume, computation))
 
 
 def test_a_ranking_has_the_choice_of_each_problem_and_implementation_by_its_time():
