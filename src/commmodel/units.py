@@ -35,6 +35,7 @@ _REAL = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _NUMBER = re.compile(rf"({_REAL})(?:\s*([^0-9\s.]+))?")
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _FLOP_RATES = {f"{prefix}flop/s": 1000**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P"))}
+_MESSAGE_RATES = {f"{prefix}/s": factor for prefix, factor in _DECIMAL.items()} | {"1/s": 1}
 _TOO_MANY = 100_000
 _LONG = 100_000  # so many of a binary unit are read more easily as a few decimal ones
 _Exact = TypeVar("_Exact", int, Decimal)
@@ -205,7 +206,7 @@ def parse_confidence(text: str) -> float:
 
 
 def parse_quantity(text: str, unit: str) -> float:
-    """Return a number in the base unit given: ``s``, ``B``, ``B/s``, ``s/B`` or ``flop/s``.
+    """Return a number in the base unit given: ``s``, ``B``, ``B/s``, ``s/B``, ``1/s`` or ``flop/s``.
 
     >>> parse_quantity("5.5GB/s", "B/s"), parse_quantity("0.125ns/B", "s/B"), parse_quantity("1ns", "s/B")
     (5500000000.0, 1.25e-10, 1e-09)
@@ -217,6 +218,8 @@ def parse_quantity(text: str, unit: str) -> float:
         return _parse(text, "number of s/B", _BYTE_TIMES, "0.125ns/B or 1.25e-10")
     if unit == "flop/s":
         return _parse(text, "number of flop/s", _FLOP_RATES, "1.2Gflop/s or 1.2e9")
+    if unit == "1/s":
+        return _parse(text, "number of messages a second", _MESSAGE_RATES, "70M/s or 70e6")
     return _parse(text, f"number of {unit}", {unit: 1}, f"1.5e-10 or 1.5e-10 {unit}")
 
 
@@ -301,6 +304,8 @@ def _shown_unit(value: float, unit: str) -> tuple[float, str]:
         candidates = [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s")]
     elif unit in {"B", "B/s", "flop/s", "J", "W"}:
         candidates = [(float(factor), prefix + unit) for prefix, factor in _DECIMAL.items()]
+    elif unit == "1/s":
+        candidates = [(float(factor), name) for name, factor in _MESSAGE_RATES.items() if name != unit]
     else:
         return 1.0, unit
     fitting = [pair for pair in candidates if abs(value) >= 0.9995 * pair[0]]

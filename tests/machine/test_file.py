@@ -16,6 +16,7 @@ from commmodel.machine import (
     LogGP,
     Machine,
     MaxRate,
+    MessageRate,
     Origin,
     OverlapProfile,
     Parameter,
@@ -37,7 +38,7 @@ BYTES = st.integers(0, 2**63 - 1)
 
 @st.composite
 def parameters(draw, unit):
-    values = RATE if unit == "B/s" else FINITE
+    values = RATE if unit in ("B/s", "1/s") else FINITE
     low, high = sorted([draw(values), draw(values)])
     result = st.none()
     return Parameter(draw(values), unit, draw(result | st.just(low)), draw(result | st.just(high)))
@@ -128,6 +129,15 @@ def bandwidth_profiles(draw):
 
 
 @st.composite
+def message_rates(draw):
+    upto = [*sorted(draw(st.sets(BYTES, max_size=2))), *draw(st.sampled_from([[], [None]]))]
+    return tuple(
+        MessageRate(draw(parameters("1/s")), draw(COUNTS), draw(parameters("")), last, draw(FINITE), draw(FINITE))
+        for last in upto
+    )
+
+
+@st.composite
 def machines(draw):
     segments = []
     for path in draw(st.lists(TEXT, min_size=1, max_size=3, unique=True)):
@@ -137,7 +147,9 @@ def machines(draw):
             limit = None if value is None else Limit(value, draw(FOUND_BY), draw(st.none() | BYTES))
             kinds = (POSTALS, MAX_RATES, EXTENDED, LATENCY_AWARE, MAX_RATES, LOGGP)
             models = [draw(st.none() | kind) for kind in kinds]
-            segments.append(Segment(draw(TEXT), path, limit, *models, draw(TEXT), draw(TEXT)))
+            segments.append(
+                Segment(draw(TEXT), path, limit, *models, draw(TEXT), draw(TEXT), message_rate=draw(message_rates()))
+            )
     confidence = st.none() | st.floats(0, 1, exclude_min=True, exclude_max=True)
     return Machine(
         draw(TEXT),

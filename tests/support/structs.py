@@ -92,7 +92,11 @@ def makers() -> dict[str, Callable[[Path], Any]]:
             *(library.load(FROZEN / "selector-1.toml"), library.load("mpich"), smpi_collectives.Selection("ompi")),
         ],
         "fit": lambda _: [fit.FitSettings(), fit.fit_machine(report_samples.measurements(report_samples.records()))],
-        "formats": lambda _: [formats.REGISTRY, *formats.Text(Path("r.txt"), ("8 B",)).numbered()],
+        "formats": lambda _: [
+            formats.REGISTRY,
+            formats.Placement(4, 2),
+            *formats.Text(Path("r.txt"), ("8 B",)).numbered(),
+        ],
         "machine": lambda _: of_machine(),
         "models": lambda _: models.collectives.CLOSED_FORMS,
         "optimize": lambda _: of_optimize(),
@@ -112,7 +116,17 @@ def of_machine() -> list[Any]:
     plogp = machine.PLogP(second, (1, 1024), (1e-6, 2e-6), (1e-6, 2e-6), (1e-6, 2e-6))
     table = machine.ParameterTable((1024.0, 65536.0), (1.0, 8.0), ((1.0, 1.0), (1.0, 1.0)))
     profile = machine.BandwidthProfile("cross", "one-way", table)
-    return [hybrid, plain, plogp, loggp(), profile, machine.choose_model(plain.segments[0]), *overlapping().overlap]
+    rate = machine.MessageRate(Parameter(1e8, "1/s"), 32)
+    return [
+        hybrid,
+        plain,
+        plogp,
+        loggp(),
+        rate,
+        profile,
+        machine.choose_model(plain.segments[0]),
+        *overlapping().overlap,
+    ]
 
 
 def overlapping() -> machine.Machine:

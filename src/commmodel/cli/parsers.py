@@ -196,6 +196,7 @@ size, sizes, counts = typed(parse_size), typed(parse_sizes), typed(parse_counts)
 duration, share, confidence = typed(parse_time), typed(parse_fraction), typed(parse_confidence)
 byte_time = typed(lambda word: parse_quantity(word, "s/B"))
 flop_rate = typed(lambda word: parse_quantity(word, "flop/s"))
+message_rate = typed(lambda word: parse_quantity(word, "1/s"))
 number = typed(parse_number)
 
 
@@ -283,6 +284,16 @@ def add_format(parser: Any) -> None:
         "--format", default="auto",
         help="format of the measurements, of: commmodel list formats (default: recognised by content)",
     )  # fmt: skip
+    parser.add_argument(
+        "--ranks", dest="placement", metavar="P[/K]", type=typed(_placement),
+        help="ranks, and ranks of a node, of other suites' output that does not say (default: a job script beside it)",
+    )  # fmt: skip
+
+
+def _placement(word: str) -> Any:
+    from commmodel.formats.job_scripts import parse_placement
+
+    return parse_placement(word)
 
 
 def known_machine(name_or_path: str) -> Any:
@@ -298,7 +309,7 @@ def known_machine(name_or_path: str) -> Any:
     from commmodel import formats
     from commmodel.fit import fit_machine
 
-    measurements = formats.load(name_or_path)
+    measurements = formats.load_all([name_or_path])
     note(measurements)
     refuse_functions(measurements)
     return fit_machine(measurements)
@@ -311,6 +322,8 @@ def _is_measured(name_or_path: str) -> bool:
 
     if name_or_path.endswith((".jsonl", ".toml")) or name_or_path in machine.published():
         return name_or_path.endswith(".jsonl")
+    if os.path.isdir(name_or_path):
+        return True
     return os.path.isfile(name_or_path) and b"commmodel-machine" not in read_bytes(name_or_path, _HEAD, complete=False)
 
 

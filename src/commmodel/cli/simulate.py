@@ -24,6 +24,7 @@ from commmodel.cli.parsers import (
     duration,
     flop_rate,
     known_machine,
+    message_rate,
     new_verb,
     number,
     page_writer,
@@ -169,6 +170,10 @@ def _models(names: Sequence[str]) -> Parser:
     group.add_argument(
         "--path", help="path of the machine whose parameters hold (default: between-nodes, if it has it)"
     )
+    group.add_argument(
+        "--message-rate", metavar="RATE", type=message_rate,
+        help="messages a second that a host sends to others, like 100M/s (default: the machine's, else no limit)",
+    )  # fmt: skip
     group.add_argument(
         "--compare", nargs="+", metavar="OTHER", default=[],
         help="further models, or measured timelines (.csv, .json), beside it (default: none)",
@@ -361,7 +366,7 @@ def _place(arguments: argparse.Namespace, where: str) -> Any:
 
     return scenario.place(
         where, arguments.parameters, path=arguments.path, model=arguments.model, load_machine=known_machine,
-        **_typed_options(arguments, {"eager"}),
+        **_typed_options(arguments, {"eager", "message_rate"}),
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from commmodel.errors import InputError
 from commmodel.fit.hybrid import fit_hybrid, mode_warnings
 from commmodel.fit.launches import over_launches
 from commmodel.fit.local_costs import fit_local
-from commmodel.fit.loggp import NO_TRAINS, Trains, collect_trains, fit_loggp_model
+from commmodel.fit.loggp import NO_TRAINS, Trains, bounded_loggp, collect_trains, fit_loggp_model
 from commmodel.fit.measured_range import measured, most_processes, warnings
 from commmodel.fit.overlap_parameters import fit_bandwidth, fit_overlap
 from commmodel.fit.plogp import as_loggp, fit_plogp, plogp_paths
@@ -34,6 +34,7 @@ from commmodel.fit.segment import (
     fit_latency_aware_model,
     fit_max_rate_model,
     fit_postal_model,
+    fit_streams_model,
     ping_pong_error,
 )
 from commmodel.fit.trust import doubted, recommend
@@ -230,19 +231,24 @@ def _fit_path(
         part, stream_part = points_of[number], streams_of[number]
         regime, stream_regime = masks[0][number], masks[1][number]
         on_line = part.where(~regime)
-        on_stream_line = stream_part if len(part) else stream_part.where(~stream_regime)  # else no times are kept
-        one_way = fit_max_rate_model(on_stream_line, settings)
+        if len(part):  # then no times of streams are kept
+            stream_regime = np.zeros(len(stream_part), dtype=bool)
+        one_way, rates = fit_streams_model(stream_part, stream_regime, settings)
+        if rates:  # they say what a regime is
+            stream_regime = np.zeros(len(stream_part), dtype=bool)
+        postal = fit_postal_model(on_line, settings)
         segment = Segment(
             protocol,
             path,
             end,
-            postal=fit_postal_model(on_line, settings),
+            postal=postal,
             max_rate=fit_max_rate_model(on_line, settings, one_way),
             extended=fit_extended_model(on_line, settings),
             latency_aware=fit_latency_aware_model(on_line, settings),
             one_way=one_way,
+            message_rate=rates,
             loggp=fit_loggp_model(trains.between(*spans[number]), settings)
-            or (None if table is None else as_loggp(table, *spans[number])),
+            or (bounded_loggp(postal, one_way) if table is None else as_loggp(table, *spans[number])),
         )
         recommended, reason = recommend(segment, ping_pong_error(on_line, settings))
         segment = msgspec.structs.replace(segment, recommended=recommended, reason=reason)

@@ -22,6 +22,7 @@ from commmodel.fit.trust import (
 )
 from commmodel.machine import MeasuredPairs, MeasuredTimes, Segment
 from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, model_of, seconds, two_way
+from commmodel.machine.rates import message_time
 from commmodel.results import Header, Launch, Measurements, kernel_name, oversubscription_warnings, whole_launches
 from commmodel.results.oversubscription import load_warnings
 from commmodel.statistics import TO_DEVIATION
@@ -175,7 +176,7 @@ def _seconds(segment: Segment, name: str, size: float, pairs: int) -> float:
     model = model_of(segment, name)
     if model is None or (pairs > 1 and getattr(model, "R_N", 0) is None):  # of one number of pairs
         return math.nan
-    return seconds(model, size, pairs)
+    return seconds(model, size, pairs, message_time(segment, size, pairs))
 
 
 def most_processes(headers: Iterable[Header]) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from commmodel.arguments import share, whole
 from commmodel.arrays import Array
@@ -17,16 +18,17 @@ from commmodel.choices import Loss
 from commmodel.fit import bootstrap
 from commmodel.fit.latency_aware import LatencyAwareFit, fit_latency_aware
 from commmodel.fit.least_squares import MaxRateFit, fit_extended, fit_max_rate, fit_rate, fit_unlimited
+from commmodel.fit.message_rate import fit_message_rate
 from commmodel.fit.points import Points
 from commmodel.fit.robust import minimise
 from commmodel.fit.trust import FLAT, judge, mean_error, modes_remark, rounded
-from commmodel.machine import Extended, LatencyAware, MaxRate, Parameter, Postal, Quality
+from commmodel.machine import Extended, LatencyAware, MaxRate, MessageRate, Parameter, Postal, Quality
 from commmodel.signatures import check_fields
 from commmodel.units import format_rate
 
 __all__ = [
     "FitSettings", "Loss", "fit_extended_model", "fit_latency_aware_model", "fit_max_rate_model", "fit_postal_model",
-    "ping_pong_error", "postal_times",
+    "fit_streams_model", "ping_pong_error", "postal_times",
 ]  # fmt: skip
 
 Solver = Callable[[Array, Array, Array, Array], MaxRateFit]
@@ -91,6 +93,8 @@ class _Fitted(NamedTuple):
     settings: FitSettings
     best: _Best
     estimates: Any
+    judged: tuple[Points, Array] | None = None
+    """Those that it is judged by, where it was fitted to a part of them, with the least α of each."""
 
     def parameter(self, of: Callable[[Any], Array], unit: str) -> Parameter:
         """Return what `of` makes of a fit, with its interval."""
@@ -109,14 +113,22 @@ class _Fitted(NamedTuple):
 
     def quality(self, parameters: dict[str, Parameter], remarks: list[str]) -> Quality:
         """Return the verdict on the fit."""
-        spread = None
+        points, fitted, spread, weights = self.points, self.best.fitted, None, self.best.squares
+        least: Array | float = 0.0
+        if self.judged is not None:
+            points, least = self.judged
+            fitted = _no_less(self.best.fit, points, least)[0]
+            weights = None if weights is None else 1 / np.maximum(_columns(points)[0], 1)
         if self.estimates is not None:
-            times = self.estimates.predict(*_columns(self.points))
-            spread = bootstrap.distances(times, self.best.fitted, self.settings.confidence)
+            spread = bootstrap.distances(_no_less(self.estimates, points, least), fitted, self.settings.confidence)
         return judge(
-            self.points, self.best.fitted, parameters, remarks, spread=spread, weights=self.best.squares,
-            confidence=self.settings.confidence,
-        )  # fmt: skip
+            points, fitted, parameters, remarks, spread=spread, weights=weights, confidence=self.settings.confidence
+        )
+
+
+def _no_less(fit: Any, points: Points, least: Array | float) -> Array:
+    """Return the times of a fit, whose α is no less than some latency."""
+    return np.asarray(fit.predict(*_columns(points)) + np.maximum(least - fit.alpha[:, None], 0.0))
 
 
 def _best(points: Points, solve: Callable[..., Any], parameters: int, settings: FitSettings) -> _Best:
@@ -212,7 +224,32 @@ def ping_pong_error(points: Points, settings: FitSettings) -> float | None:
     return None if times is None else mean_error(times[quiet], points.seconds[quiet])
 
 
-def fit_max_rate_model(points: Points, settings: FitSettings, streams: MaxRate | None = None) -> MaxRate | None:
+def fit_streams_model(
+    points: Points, regime: NDArray[np.bool_], settings: FitSettings
+) -> tuple[MaxRate | None, tuple[MessageRate, ...]]:
+    """Fit the max-rate model to streams, and the message rates of a node where they limit.
+
+    Then the model's α and rates are of the others, and it is judged with the rates by all. A `regime` of a few sizes
+    is left out where no rate explains it.
+    """
+    model = fit_max_rate_model(points.where(~regime), settings)
+    if model is None or model.R_N is None:
+        return model, ()
+    size, pairs = _columns(points)
+    byte_seconds = pairs * size / np.minimum(model.R_N.value, pairs * model.R_C.value)
+    rates, floor = fit_message_rate(points, byte_seconds, settings.confidence)
+    unlimited = points.where(~floor.is_reached)
+    if not rates or np.unique(unlimited.message_size).size < 2 or np.unique(unlimited.pairs).size < 2:
+        return model, ()
+    return fit_max_rate_model(unlimited, settings, judged=(points, floor.seconds)), rates
+
+
+def fit_max_rate_model(
+    points: Points,
+    settings: FitSettings,
+    streams: MaxRate | None = None,
+    judged: tuple[Points, Array] | None = None,
+) -> MaxRate | None:
     """Fit T = α + k n / min(R_N, k R_C); None with fewer than two sizes.
 
     R_N is left out where only one number of pairs was measured. It is infinite, with the lowest rate that the
@@ -238,7 +275,7 @@ def fit_max_rate_model(points: Points, settings: FitSettings, streams: MaxRate |
             remarks.append("R_C is only known to be no less: one pair fills the node already")
         alpha = fitted.alpha
     parameters = {"alpha": alpha, "R_C": fitted.rate} | ({"R_N": R_N} if R_N else {})
-    return MaxRate(**parameters, quality=fitted.quality(parameters, remarks))
+    return MaxRate(**parameters, quality=fitted._replace(judged=judged).quality(parameters, remarks))
 
 
 def fit_extended_model(points: Points, settings: FitSettings) -> Extended | None:

@@ -17,6 +17,7 @@ from commmodel.machine.parameters import (
     LatencyAware,
     LogGP,
     MaxRate,
+    MessageRate,
     Parameter,
     PLogP,
     Postal,
@@ -26,8 +27,8 @@ from commmodel.machine.tables import BandwidthProfile, OverlapProfile, Parameter
 
 __all__ = [
     "BandwidthProfile", "Edge", "Extended", "Hybrid", "LatencyAware", "Limit", "LogGP", "Machine", "MaxRate",
-    "MeasuredPairs", "MeasuredTimes", "Mode", "ModelChoice", "Origin", "OverlapProfile", "PLogP", "Parameter",
-    "ParameterTable", "Postal", "Quality", "Segment", "choose_model", "dump", "dumps", "load", "published",
+    "MeasuredPairs", "MeasuredTimes", "MessageRate", "Mode", "ModelChoice", "Origin", "OverlapProfile", "PLogP",
+    "Parameter", "ParameterTable", "Postal", "Quality", "Segment", "choose_model", "dump", "dumps", "load", "published",
     "recommended_model",
 ]  # fmt: skip
 __dir__ = attributes(__name__)[1]

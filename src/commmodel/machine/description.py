@@ -3,7 +3,7 @@
 import math
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, field
@@ -21,9 +21,11 @@ from commmodel.machine.parameters import (
     LatencyAware,
     LogGP,
     MaxRate,
+    MessageRate,
     Parameter,
     PLogP,
     Postal,
+    Quality,
 )
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile
 from commmodel.signatures import checked
@@ -139,6 +141,22 @@ class Segment(Value, InputStruct, frozen=True, forbid_unknown_fields=True, omit_
     reason: str = ""
     measured: tuple[MeasuredPairs, ...] = ()
     """One a number of pairs, ascending; empty where the file does not tell."""
+    message_rate: tuple[MessageRate, ...] = ()
+    """By ascending size; empty where messages per second were not seen to limit. No model's α of several processes is
+    less than they allow (`commmodel.machine.rates.message_time`)."""
+
+    def parts(self) -> Iterator[tuple[str, Any, int | None, Quality | None]]:
+        """Yield the models and the message rates: name, parameters, largest message, quality."""
+        limit = self.limit.value if self.limit else None
+        for name in MODELS:
+            if (model := getattr(self, name)) is not None:
+                yield name, model, limit, model.quality
+        for rate in self.message_rate:
+            yield "message_rate", rate, limit if rate.upto is None else rate.upto, None
+
+    def message_rate_of(self, message_size: float) -> MessageRate | None:
+        """Return the message rate that holds for a size; None where none is known."""
+        return next((rate for rate in self.message_rate if rate.upto is None or message_size <= rate.upto), None)
 
     def __repr__(self) -> str:
         """Return the protocol, the path, the limit and the models of the segment."""
@@ -235,11 +253,10 @@ class Machine(Tabular, Value, InputStruct, frozen=True, forbid_unknown_fields=Tr
         (['alpha', 'beta'], [1e-06, 1e-09], ['s', 's/B'])
         """
         rows = [
-            (segment.path, segment.protocol, segment.limit and segment.limit.value, name, field, value.value,
-             UNITS.get(field, value.unit), value.low, value.high, model.quality and model.quality.trusted)
+            (segment.path, segment.protocol, limit, name, field, value.value, UNITS.get(field, value.unit), value.low,
+             value.high, quality and quality.trusted)
             for segment in self.segments
-            for name in MODELS
-            if (model := getattr(segment, name)) is not None
+            for name, model, limit, quality in segment.parts()
             for field in model.__struct_fields__
             if isinstance(value := getattr(model, field), Parameter)
         ]  # fmt: skip

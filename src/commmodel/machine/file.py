@@ -16,7 +16,7 @@ from commmodel.errors import DamagedFileError, InputError, choice_of
 from commmodel.files import write_text
 from commmodel.machine import hybrid
 from commmodel.machine.description import FORMAT, VERSION, Machine, MeasuredPairs, MeasuredTimes
-from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, UNITS, Parameter, PLogP
+from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, RATES, UNITS, Parameter, PLogP
 from commmodel.machine.tables import ParameterTable
 from commmodel.signatures import checked
 
@@ -101,6 +101,8 @@ def _normalise(path: Path, content: Any) -> None:
         for model in MODELS:
             if isinstance(segment.get(model), dict):
                 _normalise_parameters(path, f"field segments[{index}].{model}", segment[model], UNITS.keys())
+        for number, rate in _rows(segment, "message_rate"):
+            _normalise_parameters(path, f"field segments[{index}].message_rate[{number}]", rate, {"M", "fall"})
         _normalise_limit(path, f"field segments[{index}].limit", segment)
 
 
@@ -113,6 +115,9 @@ def _parameters(machine: Machine) -> Iterator[tuple[str, str, Parameter]]:
         for model, name in product(MODELS, UNITS):
             if (parameter := getattr(getattr(segment, model), name, None)) is not None:
                 yield f"segments[{index}].{model}.{name}", name, parameter
+        for place, rate in enumerate(segment.message_rate):
+            yield f"segments[{index}].message_rate[{place}].M", "M", rate.M
+            yield f"segments[{index}].message_rate[{place}].fall", "fall", rate.fall
     for index, table in enumerate(machine.plogp):
         yield f"plogp[{index}].L", "L", table.L
     for index, profile in enumerate(machine.overlap):
@@ -186,7 +191,7 @@ def _check(path: Path, machine: Machine) -> None:
     selectors.check(path, machine.selection, "selection")
     for place, name, parameter in _parameters(machine):
         where = f"field {place}"
-        is_rate = parameter.unit == "B/s"
+        is_rate = UNITS.get(name) in RATES
         if not (0 <= parameter.value < math.inf or (is_rate and parameter.value == math.inf)):
             raise DamagedFileError(path, where, f"{parameter.value} is not a finite number from 0 up")
         low = -math.inf if parameter.low is None else parameter.low
@@ -201,6 +206,10 @@ def _check(path: Path, machine: Machine) -> None:
             raise DamagedFileError(path, f"field plogp[{index}].path", f"a second table of path {table.path!r}")
     for index, segment in enumerate(machine.segments):
         _check_measured(path, f"field segments[{index}].measured", segment.measured)
+        upto = [math.inf if rate.upto is None else rate.upto for rate in segment.message_rate]
+        if upto != sorted(set(upto)):
+            where = f"field segments[{index}].message_rate"
+            raise DamagedFileError(path, where, f"upto must ascend, and only the last may have none: {upto}")
     _check_profiles(path, machine)
     hybrid.check(path, machine.hybrid)
     for name in machine.paths:

@@ -69,8 +69,10 @@ def knows_several(segment: Segment) -> bool:
     return any(getattr(model, "R_N", None) is not None for model in two_way(segment).values())
 
 
-def seconds(model: Model | MeasuredTimes, message_size: float, processes: int) -> float:
+def seconds(model: Model | MeasuredTimes, message_size: float, processes: int, least: float = 0.0) -> float:
     """Return the time of a message by a model while `processes` of the node send one each.
+
+    `least`: the least α that the node's message rate allows (`commmodel.machine.rates.message_time`).
 
     >>> from commmodel.machine import Parameter
     >>> seconds(MaxRate(Parameter(1e-6), Parameter(1e9), Parameter(2e9)), 1000, 4)
@@ -80,12 +82,12 @@ def seconds(model: Model | MeasuredTimes, message_size: float, processes: int) -
         return model.at(message_size)
     from commmodel.models import maxrate, postal
 
-    alpha, formula = model.alpha.value, maxrate.time
+    alpha, formula = max(model.alpha.value, least), maxrate.time
     R_N = getattr(model, "R_N", None)
     node = math.inf if R_N is None else R_N.value
     match model:
         case Postal():
-            return float(postal.time(message_size, alpha, model.beta.value))
+            return float(postal.time(message_size, model.alpha.value, model.beta.value))
         case Extended():
             rates = (model.R_Cb.value, model.R_Ci.value)
             return float(maxrate.extended_time(message_size, processes, alpha, node, *rates))
@@ -160,7 +162,8 @@ def choose_model(segment: Segment, processes: int = 1, message_size: float | Non
         return ModelChoice(chosen, models[chosen])
     pairs = min((count for count in with_errors if count >= processes), default=max(with_errors))
     measured = with_errors[pairs]
-    if (times := measured.speaking(message_size)) is not None:
+    is_of_others = pairs != processes and bool(segment.message_rate)
+    if (times := measured.speaking(message_size)) is not None and not is_of_others:
         return ModelChoice(MEASURED, times, pairs, 0.0)
     errors = {name: measured.errors[name] for name in models if name in measured.errors}
     if not errors:

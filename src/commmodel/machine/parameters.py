@@ -11,9 +11,11 @@ from commmodel.values import OneLine, Value
 UNITS = {
     "alpha": "s", "beta": "s/B", "R_C": "B/s", "R_N": "B/s", "R_Cb": "B/s", "R_Ci": "B/s",
     "queue_search": "s", "link_contention": "s/B", "memory_copy": "s/B", "reduction": "s/B",
-    "L": "s", "o": "s", "g": "s", "G": "s/B",
+    "L": "s", "o": "s", "g": "s", "G": "s/B", "M": "1/s", "fall": "",
 }  # fmt: skip
 """Base unit of each parameter, wherever it stands."""
+RATES = {"B/s", "1/s"}
+"""Units of rates: the larger, the faster."""
 MODELS = ("postal", "max_rate", "extended", "latency_aware", "one_way", "loggp")
 """Models of a segment, in the file and in Python."""
 PLOGP_COLUMNS = ("o_s", "o_r", "g")
@@ -97,7 +99,33 @@ class LatencyAware(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True
     quality: Quality | None = None
 
 
-class LogGP(InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class MessageRate(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Messages that a node sends in a second: α is no less than k / M_k, M_k = M (pairs / k)^fall."""
+
+    M: Parameter
+    """While `pairs` processes send."""
+    pairs: Annotated[int, Meta(ge=1)] = 1
+    fall: Parameter = Parameter(0.0)
+    """How it falls with more of them; 0: it does not."""
+    upto: Annotated[int, Meta(ge=0)] | None = None
+    """Largest message, bytes; None: all larger ones of the segment."""
+    alpha: Annotated[float, Meta(ge=0)] = 0.0
+    """Least α of several processes, before their messages reach the rate, seconds: they share the interface."""
+    scatter: Annotated[float, Meta(ge=0)] = 0.0
+    """Standard deviation of log T of other numbers of processes."""
+
+    def message_time(self, processes: Any) -> Any:
+        """Return k / M_k, seconds, of a number of processes, or of each of an array.
+
+        >>> MessageRate(Parameter(1e8), 50).message_time(25)
+        2.5e-07
+        """
+        from commmodel.models.maxrate import message_time
+
+        return message_time.python(processes, self.M.value, self.fall.value, self.pairs)
+
+
+class LogGP(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """T = L + 2 o + (m − 1) G (March 2009); messages of one process begin at least max(o, g + (m − 1) G) apart."""
 
     L: Parameter
@@ -106,6 +134,8 @@ class LogGP(InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     G: Parameter | None = None
     """Absent where a publication gives it in a figure only."""
     quality: Quality | None = None
+    bounded: bool = False
+    """Whether o and g are only known to lie in their intervals, from latency and bandwidth."""
 
 
 class PLogP(Value, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

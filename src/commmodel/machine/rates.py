@@ -1,14 +1,18 @@
 """Rates that follow from a segment's models: of a pair, of a node, and the duplex factor.
 
-Main entries: `bandwidth`, `node_rate` and `duplex_factor`.
+Main entries: `bandwidth`, `node_rate`, `duplex_factor` and `message_time`.
 """
 
 import math
+from typing import Literal
+
+from msgspec.structs import replace
 
 from commmodel.machine.description import Segment
 from commmodel.machine.model_choice import recommended_model, two_way
 from commmodel.machine.parameters import Parameter
 
+End = Literal["value", "low", "high"]
 _FULL_DUPLEX = (1.0, 2.0)
 """Least and largest duplex factor of a link that carries both directions at once."""
 
@@ -32,6 +36,40 @@ def node_rate(segment: Segment) -> Parameter | None:
     """Return R_N of ping-pongs: that of the recommended model, or where it has none, of the max-rate model."""
     rate: Parameter | None = getattr(two_way(segment).get(recommended_model(segment)), "R_N", None)
     return rate if rate is not None or segment.max_rate is None else segment.max_rate.R_N
+
+
+def message_time(segment: Segment, message_size: float, processes: int, end: End = "value") -> float:
+    """Return the least latency of `processes` processes' messages, k / M_k, seconds; 0 where no rate is known.
+
+    Parameters
+    ----------
+    segment : Segment
+    message_size : float
+        Bytes.
+    processes : int
+        k, ≥ 1.
+    end : {"value", "low", "high"}
+        Of the time's interval.
+
+    Examples
+    --------
+    >>> from commmodel.machine import MessageRate
+    >>> rates = (MessageRate(Parameter(70e6), 56, upto=32), MessageRate(Parameter(20e6), 56))
+    >>> segment = Segment("all", message_rate=rates)
+    >>> message_time(segment, 8, 56), message_time(segment, 64, 28)
+    (8e-07, 1.4e-06)
+    """
+    rate = segment.message_rate_of(message_size)
+    if rate is None:
+        return 0.0
+    alpha = rate.alpha if processes > 1 else 0.0
+    if end == "value":
+        return float(max(alpha, rate.message_time(processes)))
+    M = (rate.M.high if end == "low" else rate.M.low) or rate.M.value
+    falls = [rate.fall.value if fall is None else fall for fall in (rate.fall.low, rate.fall.high)]
+    ends = [replace(rate, M=Parameter(M), fall=Parameter(fall)) for fall in falls]
+    times = [end_rate.message_time(processes) for end_rate in ends]
+    return float(max(alpha, min(times) if end == "low" else max(times)))
 
 
 def _ratio(above: float | None, below: float | None, unknown: float) -> float:

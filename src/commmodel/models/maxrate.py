@@ -17,6 +17,10 @@ R_Cb
     Rate of the first process, bytes per second.
 R_Ci
     What each further process adds, bytes per second, ≥ 0.
+M
+    Messages per second that a node sends while `reference` processes send, > 0; infinite where it does not limit.
+fall
+    φ ≥ 0: with k processes it sends M (reference / k)^φ.
 """
 
 import math
@@ -25,7 +29,7 @@ from commmodel.models.formula import Real, formula
 
 __all__ = [
     "aggregate_rate", "best_process_count", "best_process_count_extended", "extended_time", "latency_aware_time",
-    "postal_over_max_rate", "time",
+    "message_time", "postal_over_max_rate", "time",
 ]  # fmt: skip
 
 
@@ -70,6 +74,21 @@ def latency_aware_time(message_size: Real, pairs: Real, alpha: Real, R_N: Real, 
     True
     """
     return max(pairs * message_size / R_N, alpha + message_size / R_C)
+
+
+@formula
+def message_time(pairs: Real, M: Real, fall: Real, reference: Real) -> Real:
+    """Return the time in which a node sends a message of each of `pairs` processes, however small: least α of all.
+
+    k / M_k with M_k = M (reference / k)^φ
+
+    What max-rate leaves out: a network interface passes so many messages a second, and often fewer where more processes
+    than it likes share it. With it T of every equation here has max(α, k / M_k) in place of α.
+
+    >>> message_time(56, 70e6, 0.0, 56), round(message_time(28, 70e6, 0.5, 56), 9)
+    (8e-07, 2.83e-07)
+    """
+    return pairs / M * (pairs / reference) ** fall
 
 
 @formula

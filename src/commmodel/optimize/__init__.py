@@ -6,6 +6,7 @@ at once. All except the first are loaded at their first use.
 """
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from commmodel.errors import MissingParameterError
@@ -22,6 +23,7 @@ from commmodel.machine import (
     choose_model,
 )
 from commmodel.machine.model_choice import seconds
+from commmodel.machine.rates import message_time
 from commmodel.models import maxrate
 from commmodel.signatures import checked
 
@@ -63,7 +65,8 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
         k = R_N / R_C, or of the extended model 1 + (R_N − R_Cb) / R_Ci, of the model that speaks for the most
         processes that were measured (`commmodel.machine.choose_model`); rounded up: with fewer, the node could send
         more; with more, each only gets less. 1 where further processes add nothing. Where no model describes what was
-        measured, the fewest processes that moved 95 % of the most that any number did. Where streams alone were
+        measured, or the node's message rate is known, the fewest processes that move 95 % of the most that any number
+        does. Where streams alone were
         measured, the rates are those of one direction.
 
     Raises
@@ -84,12 +87,14 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
     """
     segment = machine.segment(message_size, path)
     most = max((measured.pairs for measured in segment.measured), default=2)
+    if (rate := segment.message_rate_of(message_size)) is not None:
+        return _filling(machine, segment, message_size, range(1, rate.pairs + 1))
     match choose_model(segment, max(most, 2), message_size).model:
         case None:
             machine.max_rate(message_size, path)  # raises: nothing is known of several
             raise AssertionError
         case MeasuredTimes():
-            return _filling_as_measured(machine, segment, message_size)
+            return _filling(machine, segment, message_size, [measured.pairs for measured in segment.measured])
         case Postal():
             count = float(_limiting(machine, None))
         case Extended(R_Ci=Parameter(value=0.0)):
@@ -101,13 +106,13 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
     return math.ceil(round(count, 9))  # 4.0000000001 processes are four
 
 
-def _filling_as_measured(machine: Machine, segment: Segment, message_size: float) -> int:
-    """Return the smallest measured number of processes with nearly the highest total rate."""
+def _filling(machine: Machine, segment: Segment, message_size: float, counts: Iterable[int]) -> int:
+    """Return the smallest of some numbers of processes with nearly the highest total rate."""
     rates = {}
-    for pairs in (measured.pairs for measured in segment.measured):
+    for pairs in counts:
         model = choose_model(segment, pairs, message_size).model
         if model is not None:
-            time = seconds(model, message_size, pairs)
+            time = seconds(model, message_size, pairs, message_time(segment, message_size, pairs))
             rates[pairs] = pairs / time if time > 0 else 0.0
     highest = max(rates.values())
     count = min(pairs for pairs, rate in rates.items() if rate >= _ALL_BUT * highest)

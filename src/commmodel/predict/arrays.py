@@ -190,6 +190,7 @@ def alike(machine: Machine, message_size: Places, processes: Places) -> Iterator
     sizes, counts = {0.0}, {1, 0 if machine.origin is None else machine.origin.processes // 2}
     for segment in machine.segments:
         sizes.add(math.inf if segment.limit is None else segment.limit.value)
+        sizes.update(rate.upto for rate in segment.message_rate if rate.upto is not None)
         for entry in segment.measured:
             counts.add(entry.pairs)
             sizes.update(entry.sizes, () if entry.times is None else (entry.times.sizes[0], entry.times.sizes[-1]))

@@ -16,6 +16,8 @@ class Reach(NamedTuple):
     lines: tuple[str, ...] = ()
     most_pairs: int | None = None
     """The most pairs that were measured, where the model knows no limit of the node beyond them."""
+    fewest_pairs: int = 1
+    """That were measured."""
     remarks: tuple[str, ...] = ()
     """How far the model is from what was measured with so many pairs, where that is far, and what disturbed it."""
 
@@ -68,9 +70,12 @@ def reach_of(
                 f"known{remark}: measure it with python -m commmodel.bench {kernel} on at least {2 * processes} ranks"
             )
     entries = {entry.pairs: entry for entry in segment.measured}
+    fewest = min(entries, default=1)
+    if processes < fewest:
+        lines.append(f"k = {processes} is extrapolated: measured from k = {fewest} on")
     pairs = min((count for count in entries if count >= processes), default=max(entries, default=0))
     doubts = _doubts(segment, entries[pairs], message_size, processes, model) if pairs else ()
-    return Reach(tuple(lines), bounded, (*filter(None, [of_streams, _distrust(segment, model)]), *doubts))
+    return Reach(tuple(lines), bounded, fewest, (*filter(None, [of_streams, _distrust(segment, model)]), *doubts))
 
 
 def _distrust(segment: Segment, model: str) -> str:

@@ -2,7 +2,8 @@
 
 A message to a process of the same node costs what the machine's path within a node says, any other what the path
 between nodes says. What leaves or enters a node shares its rate R_N, where the machine has one: a message of m bytes
-keeps a port of each of its nodes busy for m / R_N. Main entries: `schedule_costs` and `node_gaps`.
+keeps a port of each of its nodes busy for 1 / M_k + m / R_N, with the message rate M_k of k processes on a node. Main
+entries: `schedule_costs` and `node_gaps`.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ from commmodel.choices import CostModel
 from commmodel.collectives.schedule import Schedule
 from commmodel.machine import Machine, Segment
 from commmodel.machine.hybrid import answers_wait
-from commmodel.machine.rates import node_rate
+from commmodel.machine.rates import message_time, node_rate
 from commmodel.predict.costs import Costs, Floats, Integers, awaited_from, message_costs, plogp_table
 from commmodel.predict.seconds import End
 from commmodel.units import format_size
@@ -114,7 +115,7 @@ def node_gaps(machine: Machine, model: CostModel, schedule: Schedule, per_node: 
     """
     crosses = schedule.sender // per_node != schedule.receiver // per_node
     sizes, place = np.unique(schedule.size[crosses], return_inverse=True)
-    seconds = np.array([size * _byte_time(machine, size) for size in sizes.tolist()])
+    seconds = np.array([_gap(machine, size, per_node) for size in sizes.tolist()])
     if model == "logp" or not seconds.any():
         return np.empty(0, np.int64), np.empty(0)
     gaps = np.zeros(schedule.size.size)
@@ -122,10 +123,11 @@ def node_gaps(machine: Machine, model: CostModel, schedule: Schedule, per_node: 
     return np.arange(schedule.processes) // per_node, gaps
 
 
-def _byte_time(machine: Machine, size: int) -> float:
-    """Return 1/R_N of the path between nodes for messages of a size; 0 where it is not known or does not limit."""
-    rate = _limit(machine.segment(size))
-    return 1 / rate if rate > 0 else 0.0
+def _gap(machine: Machine, size: int, per_node: int) -> float:
+    """Return 1 / M_k + n / R_N of the path between nodes; what is not known or does not limit takes no time."""
+    segment = machine.segment(size)
+    rate = _limit(segment)
+    return message_time(segment, size, per_node) / per_node + (size / rate if rate > 0 else 0.0)
 
 
 def _limit(segment: Segment) -> float:

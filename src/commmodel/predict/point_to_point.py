@@ -19,6 +19,7 @@ from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import LogGP, Machine, MeasuredTimes, Parameter, Segment, choose_model
 from commmodel.machine.model_choice import Model as SeveralModel
 from commmodel.machine.parameters import UNITS
+from commmodel.machine.rates import message_time
 from commmodel.models import Formula, loggp, maxrate, nodeaware, postal
 from commmodel.predict.arrays import ByModel, Predictions, alike, gathered
 from commmodel.predict.costs import MODELS as COST_MODELS
@@ -143,36 +144,57 @@ _KERNELS = {"postal": "pingpong", "plogp": "plogp", "loggp": "loggp", "logp": "l
 """Model -> kernel that provides its parameters, where it is not that of several pairs."""
 
 
-def _of_parameters(kind: _Kind, parameters: dict[str, Parameter], scatter: float, confidence: float | None) -> _Time:
-    """Return the time and its interval by a model: times fall with rates and grow with α and β."""
+def _of_parameters(
+    kind: _Kind, segment: Segment, parameters: dict[str, Parameter], scatter: float, confidence: float | None
+) -> _Time:
+    """Return the time and its interval by a model: times fall with rates and grow with α and β.
+
+    With several processes α is no less than what the node's message rate allows.
+    """
 
     def time(points: _Points) -> Seconds:
-        def at(end: End) -> Any:
-            return _seconds_at(kind, points, [value_at(parameters[name], end) for name in kind.parameter_names])
+        rate = segment.message_rate_of(points.example[0]) if "R_N" in kind.parameter_names else None
 
-        return with_scatter(at_ends(at, *parameters.values()), scatter, confidence)
+        def at(end: End) -> Any:
+            least = 0.0 if rate is None else _least(segment, points, end)
+            return _seconds_at(kind, points, [value_at(parameters[name], end) for name in kind.parameter_names], least)
+
+        if rate is None:
+            return with_scatter(at_ends(at, *parameters.values()), scatter, confidence)
+        return with_scatter(at_ends(at, rate.M, *parameters.values()), max(scatter, rate.scatter), confidence)
 
     return time
 
 
-def _seconds_at(kind: _Kind, points: _Points, numbers: list[float]) -> Any:
+def _least(segment: Segment, points: _Points, end: End) -> Any:
+    """Return the least α, of numbers of processes that are arrays an array."""
+    size, processes = points.example[0], points.processes
+    if not points.are_several:
+        return message_time(segment, size, processes, end)
+    counts, place = np.unique(processes, return_inverse=True)
+    return np.array([message_time(segment, size, count, end) for count in counts.tolist()])[place]
+
+
+def _seconds_at(kind: _Kind, points: _Points, numbers: list[float], least: Any) -> Any:
     """Return the seconds of a message, or of each of arrays, with the numbers of a model's parameters."""
+    alpha, rest = numbers[0], numbers[1:]
 
-    def alone(size: float, count: int) -> float:
+    def alone(size: float, count: int, least: float) -> float:
         try:
-            return kind.seconds(size, count, *numbers)
+            return kind.seconds(size, count, max(alpha, least), *rest)
         except ZeroDivisionError:  # the interval of a rate begins at 0
-            return math.inf if size else numbers[0]
+            return math.inf if size else max(alpha, least)
 
-    def together(sizes: Any, counts: Any) -> Any:
+    def together(sizes: Any, counts: Any, least: Any) -> Any:
         if any(
             name in {"R_N", "R_C", "R_Cb"} and not rate
             for name, rate in zip(kind.parameter_names, numbers, strict=True)
         ):
-            return np.array(list(map(alone, sizes.tolist(), counts.tolist())))
-        return np.broadcast_to(kind.seconds(sizes, counts, *numbers), sizes.shape)
+            return np.array(list(map(alone, sizes.tolist(), counts.tolist(), least.tolist())))
+        return np.broadcast_to(kind.seconds(sizes, counts, np.maximum(alpha, least), *rest), sizes.shape)
 
-    return elementwise(alone, together, points.message_size, points.processes)
+    least = np.broadcast_to(least, points.message_size.shape) if points.are_several else least
+    return elementwise(alone, together, points.message_size, points.processes, least)
 
 
 def _parameters(kind: _Kind, model: Model | None) -> dict[str, Parameter] | None:
@@ -219,7 +241,7 @@ def _times(machine: Machine, segment: Segment, points: _Points) -> dict[str, _Ti
         if parameters is not None:
             of_others = processes > 1 and name == chosen.name == "postal"  # fitted to one pair
             scatter = max(_scatter(fitted), _OF_MEAN * (chosen.error or 0.0) * of_others)
-            times[name] = _of_parameters(kind, _with_unit(parameters), scatter, machine.confidence)
+            times[name] = _of_parameters(kind, segment, _with_unit(parameters), scatter, machine.confidence)
     if plogp_table(machine, segment.path) is not None:
         times["plogp"] = _by_table(machine, segment.path)
     measured = {chosen.name: partial(_as_measured, chosen.model)} if isinstance(chosen.model, MeasuredTimes) else {}
@@ -242,7 +264,7 @@ def _lone(machine: Machine, segment: Segment, points: _Points) -> Seconds | None
         name = "postal" if "postal" in of_ping_pongs else next(iter(of_ping_pongs or times), None)
         return None if name is None else times[name](alone)
     unlimited = _with_unit({"alpha": model.alpha, "R_C": model.R_C, "R_N": Parameter(math.inf)})
-    return _of_parameters(_KINDS["max-rate"], unlimited, _scatter(model), machine.confidence)(alone)
+    return _of_parameters(_KINDS["max-rate"], segment, unlimited, _scatter(model), machine.confidence)(alone)
 
 
 def _scatter(model: Model | None) -> float:
@@ -488,6 +510,11 @@ def _on_path(machine: Machine, points: _Points, path: str, model: MessageModel |
         bound = _times_over(slow, points.processes / reach.most_pairs)
         lowest = elementwise(min, np.minimum, _ends(time)[0], bound.seconds)
         time = Seconds(bound.seconds, lowest, _ends(bound)[1])
+    elif processes < reach.fewest_pairs:  # fewer send no more than these do, nor wait longer than these
+        low, high = _ends(time)
+        with_fewest = points.of_processes(reach.fewest_pairs)
+        least = _times_over(times[chosen](with_fewest), points.processes / reach.fewest_pairs).seconds
+        time = Seconds(time.seconds, elementwise(min, np.minimum, low, least), high)
     if model is None and not points.are_several:
         falls = _falls(machine, segment.path, message_size, processes, time.seconds)
         reach = reach._replace(remarks=(*reach.remarks, *filter(None, [falls])))

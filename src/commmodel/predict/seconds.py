@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from commmodel.machine import Parameter
+from commmodel.machine.parameters import RATES
 from commmodel.models.formula import Formula, Real, formula
 
 End = Literal["low", "value", "high"]
@@ -38,7 +39,7 @@ def end_of(parameter: Parameter, slow: bool) -> float:
     >>> end_of(Parameter(2e-6, "s", 1e-6, 3e-6), slow=True), end_of(Parameter(2e9, "B/s", 1e9, 3e9), slow=True)
     (3e-06, 1000000000.0)
     """
-    is_rate = parameter.unit == "B/s"
+    is_rate = parameter.unit in RATES
     end = parameter.low if slow == is_rate else parameter.high
     return parameter.value if end is None else max(end, 0.0)
 

@@ -78,7 +78,7 @@ def _check(network: Network) -> None:
     for name in ("eager_limit", "detached_limit"):
         if not isinstance(getattr(network, name), int | float) or np.isnan(getattr(network, name)):
             raise InputError(f"network {network.name!r}: {name} is not a number")
-    for name in ("send", "isend", "receive"):
+    for name in ("send", "isend", "receive", "message_gaps"):
         pieces: tuple[Overhead, ...] = getattr(network, name)
         _check_limits(network, name, (piece.limit for piece in pieces))
         if any(not (0 <= piece.constant < np.inf and 0 <= piece.per_byte < np.inf) for piece in pieces):

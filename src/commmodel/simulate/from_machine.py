@@ -124,7 +124,25 @@ def network(machine: Machine, path: str | None = None) -> Network:
         if latency
         else (),
         bandwidth_factors=tuple(Factor(_end(mode), mode.B.value / bandwidth) for mode in model.modes),
+        message_gaps=_gaps(machine, model.path),
     )
+
+
+def _gaps(machine: Machine, path: str) -> tuple[Overhead, ...]:
+    """Return 1/M of a path by size, with as many processes as M is of; none where no message rate is known."""
+    gaps = []
+    for segment in machine.segments:
+        end = math.inf if segment.limit is None else float(segment.limit.value)
+        if segment.path in (path, "any") and segment.message_rate:
+            gaps += [
+                Overhead(end if rate.upto is None else float(rate.upto), 1 / rate.M.value)
+                for rate in segment.message_rate
+            ]
+            if gaps[-1].limit < end:
+                gaps.append(Overhead(end, 0.0))
+        elif segment.path in (path, "any"):
+            gaps.append(Overhead(end, 0.0))
+    return tuple(gaps) if any(gap.constant for gap in gaps) else ()
 
 
 @checked

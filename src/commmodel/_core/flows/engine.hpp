@@ -40,7 +40,8 @@ class Engine final : public Answers {
           sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(messages_, messages_, run.live),
           events_(Links{this}), ranks_(static_cast<size_t>(ranks)), strands_(ranks),
           alarms_(run.live != nullptr ? ranks : 0), reader_(ranks, operations, offsets, run),
-          injection_(protocol.send_buffer, routing.hosts()), sending_(protocol.one_queue ? routing.hosts() : 0),
+          injection_(protocol.send_buffer, routing.hosts()),
+          gates_(!protocol.message_gap.limit.empty(), routing.hosts()), sending_(protocol.one_queue ? routing.hosts() : 0),
           hosts_(hosts) {
         run_.link_bytes.assign(routing.capacity().size(), 0.0);
         run_.link_work.assign(routing.capacity().size(), 0.0);
@@ -413,6 +414,7 @@ class Engine final : public Answers {
         const Costs &costs = costs_(message.size);
         double there = now_ + requested + costs.latency_factor * route.latency;
         const int32_t from = hosts_[message.source], to = hosts_[message.destination];
+        if (costs.gap > 0.0 && from != to) there = gates_.leave(from, there, costs.gap);
         if (costs.queued && from != to) there = injection_.leave(from, to, there, costs.wire, costs.work / route.bound);
         if (goes_in_order(message)) {
             connections_.add(message.source, message.destination, index, Part::DATA);
@@ -609,6 +611,7 @@ class Engine final : public Answers {
     std::vector<int32_t> message_of_flow_;
     SendTimes sends_;  // where they are recorded
     InjectionQueues injection_;
+    MessageGates gates_;
     Connections connections_;
     std::vector<int32_t> sending_;  // flows of each host, where it has one queue for all of them
     const int32_t *hosts_;

@@ -21,7 +21,7 @@ cdef extern from "flows/engine.hpp" namespace "commmodel" nogil:
 
     cdef cppclass Protocol:
         double header, eager_limit, detached_limit
-        Pieces send, isend, receive, latency_factor, bandwidth_factor
+        Pieces send, isend, receive, latency_factor, bandwidth_factor, message_gap
         cpp_bool leaves_after_overhead, leaves_unexpected, answers_in_order, one_queue
         double window, capacity_weight, penalty_without_latency, cross_traffic, send_buffer
         double answer_latency, variation, unevenness
@@ -53,6 +53,7 @@ cdef Protocol _protocol(network) except *:
     out.receive = _pieces(network.receive)
     out.latency_factor = _pieces(network.latency_factors)
     out.bandwidth_factor = _pieces(network.bandwidth_factors)
+    out.message_gap = _pieces(network.message_gaps)
     out.leaves_after_overhead = network.leaves_after_overhead
     out.leaves_unexpected = network.leaves_unexpected
     out.answers_in_order = network.answers_in_order

@@ -1,4 +1,5 @@
-// Messages that a socket takes whole leave their host one after the other, each as a piece of its link's queue.
+// What of a host's messages leaves one after the other: those that a socket takes whole, each as a piece of its link's
+// queue, and all of them where the host sends so many a second at most.
 #pragma once
 
 #include <algorithm>
@@ -35,6 +36,22 @@ class InjectionQueues {
     };
     double socket_;
     std::vector<Queue> queues_;
+};
+
+// Messages of a host that has a message rate leave one after the other, however small they are.
+class MessageGates {
+  public:
+    MessageGates(bool limits, int64_t hosts) : free_(limits ? hosts : 0) {}
+
+    // When a message can leave that could at `time`; the next one can after `gap`.
+    double leave(int32_t host, double time, double gap) {
+        const double begin = std::max(time, free_[host]);
+        free_[host] = begin + gap;
+        return begin;
+    }
+
+  private:
+    std::vector<double> free_;
 };
 
 }  // namespace commmodel

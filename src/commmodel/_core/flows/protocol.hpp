@@ -31,7 +31,7 @@ struct Pieces {
 
 struct Protocol {
     double header = 0.0, eager_limit = 0.0, detached_limit = 0.0;
-    Pieces send, isend, receive, latency_factor, bandwidth_factor;
+    Pieces send, isend, receive, latency_factor, bandwidth_factor, message_gap;
     bool leaves_after_overhead = true, leaves_unexpected = false, answers_in_order = false, one_queue = false;
     double window = 0.0, capacity_weight = 0.0, penalty_without_latency = 0.0, cross_traffic = 0.0, send_buffer = 0.0;
     double answer_latency = 0.0, variation = 0.0, unevenness = 0.0;
@@ -62,6 +62,7 @@ struct Costs {
     double wire = 0.0, latency_factor = 1.0, work = 0.0;
     double buffered = 0.0;                          // of the work, what is left when the sender may go on
     double send = 0.0, isend = 0.0, receive = 0.0;  // overheads
+    double gap = 0.0;                               // for which no other message leaves its host
     Mode mode = ASYNCHRONOUS;
     bool queued = false;  // it leaves after the other such messages of its host
 };
@@ -89,6 +90,7 @@ class CostTable {
         const double left = protocol_.send_buffer;
         costs.buffered = costs.wire > left ? costs.work * (left / costs.wire) : costs.work;
         costs.queued = costs.mode == ASYNCHRONOUS && left > 0.0 && costs.wire <= left;
+        costs.gap = protocol_.message_gap(size, 0.0);
         costs.isend = protocol_.isend(size, 0.0);
         costs.send = costs.mode == SYNCHRONOUS ? 0.0 : protocol_.send(size, 0.0);
         costs.receive = costs.mode == SYNCHRONOUS ? 0.0 : protocol_.receive(size, 0.0);

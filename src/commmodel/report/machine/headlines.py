@@ -124,6 +124,9 @@ def _shared(segments: Sequence[Segment]) -> Iterable[Fact]:
         rate = parameter_cell(last.one_way.R_N, UNITS["R_N"])
         meaning = f"R_N of {last.protocol}, of streams in one direction"
         yield Fact("All pairs, one way", rate, meaning, _is_doubtful(last.one_way))
+    if (smallest := segments[0].message_rate_of(0)) is not None and smallest.M.is_limiting:
+        meaning = f"the smallest, while {smallest.pairs} processes of a node send"
+        yield Fact("Messages a second", parameter_cell(smallest.M, UNITS["M"]), meaning)
     if (factor := duplex_factor(last)) is not None:
         yield Fact("Duplex factor", factor_cell(factor), DUPLEX)
 

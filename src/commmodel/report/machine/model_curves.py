@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from commmodel.machine import Extended, LatencyAware, MaxRate, MeasuredTimes, Parameter, Postal, Segment, choose_model
 from commmodel.machine.model_choice import ONE_WAY, Model, model_of
-from commmodel.machine.rates import bandwidth
+from commmodel.machine.rates import bandwidth, message_time
 from commmodel.models import Formula, maxrate
 
 RECOMMENDED = "recommended"
@@ -63,8 +63,10 @@ def _end(parameter: Parameter, end: _End, least: float) -> float:
     return max(parameter.value if value is None else value, least)
 
 
-def _times(model: Model | MeasuredTimes, sizes: Floats, pairs: int, latency: _End, rate: _End) -> Floats:
-    """Return the times of a model with its parameters at the given ends of their intervals."""
+def _times(
+    segment: Segment, model: Model | MeasuredTimes, sizes: Floats, pairs: int, latency: _End, rate: _End
+) -> Floats:
+    """Return the times of a model of a segment with its parameters at the given ends of their intervals."""
     if isinstance(model, MeasuredTimes):
         end: Literal["seconds", "low", "high"] = "seconds" if latency == "value" else latency
         return np.array([model.at(float(size), end) for size in sizes])
@@ -84,7 +86,13 @@ def _times(model: Model | MeasuredTimes, sizes: Floats, pairs: int, latency: _En
         case MaxRate():
             rates = [_end(model.R_C, rate, _SLOWEST)]
     # one by one: a few hundred plain calls are done long before numba would be loaded
-    return np.array([formula(float(size), pairs, alpha, R_N, *rates) for size in sizes])
+    least = [0.0 if isinstance(model, Postal) else message_time(segment, size, pairs, latency) for size in sizes]
+    return np.array(
+        [
+            formula(float(size), pairs, max(alpha, no_less), R_N, *rates)
+            for size, no_less in zip(sizes, least, strict=True)
+        ]
+    )
 
 
 def _has_interval(model: Model | MeasuredTimes) -> bool:
@@ -113,17 +121,17 @@ def prediction(
         for place in np.flatnonzero(inside):
             chosen = _model(segment, model, pairs, float(sizes[place]))
             if chosen is not None and (tables or not isinstance(chosen, MeasuredTimes)):
-                times[place] = _times(chosen, sizes[[place]], pairs, "value", "value")[0]
+                times[place] = _times(segment, chosen, sizes[[place]], pairs, "value", "value")[0]
         left &= ~inside
     return times
 
 
-def _line(model: Model | MeasuredTimes, sizes: Floats, pairs: int) -> Line:
-    seconds = _times(model, sizes, pairs, "value", "value")
+def _line(segment: Segment, model: Model | MeasuredTimes, sizes: Floats, pairs: int) -> Line:
+    seconds = _times(segment, model, sizes, pairs, "value", "value")
     if not _has_interval(model):
         return Line(sizes, seconds, None, None)
-    fast = np.maximum(_times(model, sizes, pairs, "low", "high"), _FASTEST * seconds)
-    return Line(sizes, seconds, fast, _times(model, sizes, pairs, "high", "low"))
+    fast = np.maximum(_times(segment, model, sizes, pairs, "low", "high"), _FASTEST * seconds)
+    return Line(sizes, seconds, fast, _times(segment, model, sizes, pairs, "high", "low"))
 
 
 def lines(
@@ -140,7 +148,7 @@ def lines(
         if end >= begin:
             count = max(2, round(_POINTS_PER_OCTAVE * math.log2(end / begin)) + 1)
             pieces = _pieces(segment, model, pairs, np.geomspace(begin, end, count))
-            curves = [_line(chosen, part, pairs) for chosen, part in pieces if chosen is not None]
+            curves = [_line(segment, chosen, part, pairs) for chosen, part in pieces if chosen is not None]
             drawn += [line for line in curves if (line.seconds > 0).all()]  # one without cost has no place in plots
             begin = end + 1  # sizes are whole bytes: the next protocol begins there
     return drawn

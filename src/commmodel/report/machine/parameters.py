@@ -5,7 +5,7 @@ Main entries: `parameter_table`, `remarks` and `further_remarks`.
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from commmodel.machine import (
     Extended,
@@ -123,8 +123,19 @@ def _node_rate(segment: Segment, name: str, model: Model) -> Cell:
     is_one_pair = segment.max_rate is not None and segment.max_rate.R_N is None
     rate: Parameter | None = getattr(model, "R_N", None)
     if rate is not None:
-        return stack((parameter_cell(rate, UNITS["R_N"]), *((Cell("one way"),) if name == STREAMS else ())))
+        rates = message_rate_cells(segment) if name == STREAMS else ()
+        return stack((parameter_cell(rate, UNITS["R_N"]), *((Cell("one way"),) if name == STREAMS else ()), *rates))
     return _ONE_PAIR if isinstance(model, MaxRate) or is_one_pair else NOTHING
+
+
+def message_rate_cells(segment: Segment) -> Iterator[Cell]:
+    """Yield the message rates of a segment, with the sizes and the number of pairs that each is of."""
+    begin = 0
+    for rate in segment.message_rate:
+        if rate.M.is_limiting:
+            sizes = f"from {format_size(begin)}" if rate.upto is None else f"up to {format_size(rate.upto)}"
+            yield Cell(f"M {parameter_cell(rate.M, UNITS['M']).value}", f"k = {rate.pairs}, {sizes}")
+        begin = (rate.upto or 0) + 1
 
 
 def _latency(name: str, alpha: Parameter) -> Cell:
@@ -229,6 +240,8 @@ def parameter_table(machine: Machine) -> Table:
     notes += ["Error sum: Σ |T_model − T| / T."] if is_compared else []
     notes += ["ΔAICc: above the best model of the same points."] if has_criteria else []
     names = {name for segment in machine.segments for name in _shown(segment)}
+    if any(segment.message_rate for segment in machine.segments):
+        notes.append("M: messages a second of a node with k pairs; no α of k pairs is less than k / M.")
     formulas = [f"{words}." for name, words in _FORMULAS.items() if name in names] if is_compared else []
     return Table(f"Machine {machine.name}", columns[:count], tuple(rows), (*notes, *formulas), grouped=True)
 

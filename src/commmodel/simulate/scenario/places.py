@@ -55,6 +55,8 @@ class Place:
     """Bytes of the largest message whose send ends without its receive; by default the model's."""
     computes: bool = True
     """Whether programs that run take time to compute where nothing else is said: an XML file may say no."""
+    message_rate: float | None = None
+    """Messages a second that a host sends to others at most; by default the model's."""
 
     @property
     def cores(self) -> int | None:
@@ -105,6 +107,7 @@ def place(
     path: str | None = None,
     model: ProgramModel | ScheduleModel | None = None,
     eager: float | None = None,
+    message_rate: float | None = None,
     load_machine: Callable[[str], Machine] = machines.load,
 ) -> Place:
     """Return where to simulate.
@@ -123,6 +126,9 @@ def place(
     eager : float, optional
         Bytes of the largest message whose send ends before its receive, 0 for none: shows whether a program relies on
         buffers. By default as the model says; delay models have parameter ``S``.
+    message_rate : float, optional
+        Messages a second that a host sends to others at most, > 0. By default the machine's, or no limit; delay models
+        have none.
     load_machine : callable
         How a machine is read; the command line's also fits ``results.jsonl``.
 
@@ -141,8 +147,8 @@ def place(
     64
     """
     if isinstance(where, Place):
-        if any(setting is not None for setting in (parameters, path, model, eager)):
-            raise InputError("parameters, path, model and eager are of the Place already: leave them out beside it")
+        if any(setting is not None for setting in (parameters, path, model, eager, message_rate)):
+            raise InputError("all settings are of the Place already: leave them out beside it")
         return where
     if isinstance(where, os.PathLike):
         where = os.fspath(where)
@@ -159,7 +165,9 @@ def place(
         raise InputError("`path` goes with a machine, and there is none: leave it out, or name one with `parameters`")
     if eager is not None:
         finite("eager", eager, 0)
-    return replace(parsed, path=path, model=model, eager=eager)
+    if message_rate is not None:
+        finite("message_rate", message_rate, above=0)
+    return replace(parsed, path=path, model=model, eager=eager, message_rate=message_rate)
 
 
 def _with_parameters(

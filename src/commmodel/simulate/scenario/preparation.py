@@ -4,6 +4,7 @@ What holds where nobody says otherwise: the place's model; on a machine, a host 
 as cores last, else round robin; the platform's speed of a core, else 1 Gflop/s.
 """
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from commmodel.machine.rates import node_rate
 from commmodel.signatures import checked
 from commmodel.simulate import delays, from_machine
 from commmodel.simulate.delays import DelayModel, DelayParameters
-from commmodel.simulate.network import SMPI, Network, fluid
+from commmodel.simulate.network import SMPI, Network, Overhead, fluid
 from commmodel.simulate.platform import Platform, flat
 from commmodel.simulate.platform.description import MappingRule
 from commmodel.simulate.result import Deadlock, SimulationResult
@@ -202,7 +203,7 @@ def prepare(
         return _schedule(name or "loggops", place, workload, workload.schedule, rules)
     name = name or place.default_model
     choice("model", name, ProgramModel)
-    messages, count, shared = _with_limit(_messages(name, place), place.eager), workload.processes, name in FLOW_MODELS
+    messages, count, shared = _limited(_messages(name, place), place), workload.processes, name in FLOW_MODELS
     platform = _platform(name, place, count, hosts, mapping) if shared else place.platform
     if platform is not None:
         platform = scale.platform(platform)
@@ -261,14 +262,23 @@ def _messages(model: Any, place: Place) -> Network | DelayModel:
     return measured if model == "hybrid" else fluid(measured.detached_limit, measured.eager_limit)
 
 
-def _with_limit(messages: Network | DelayModel, eager: float | None) -> Network | DelayModel:
-    """Return a model whose sends of more than so many bytes end with their receives."""
-    if eager is None:
-        return messages
+def _limited(messages: Network | DelayModel, place: Place) -> Network | DelayModel:
+    """Return a model with the limits that are asked for: of sends that end before their receives, and of messages."""
     if isinstance(messages, DelayModel):
-        raise refuse("eager", eager, "a limit of networks' models: of loggps it is the parameter S, others have none")
-    limit = eager if eager > 0 else -1.0  # of empty messages, too
-    return msgspec.structs.replace(messages, eager_limit=limit, detached_limit=limit, leaves_unexpected=False)
+        if place.eager is not None:
+            problem = "a limit of networks' models: of loggps it is the parameter S, others have none"
+            raise refuse("eager", place.eager, problem)
+        if place.message_rate is not None:
+            raise refuse(
+                "message_rate", place.message_rate, "a limit of networks' models: name a platform, or leave it out"
+            )
+        return messages
+    if place.eager is not None:
+        limit = place.eager if place.eager > 0 else -1.0  # of empty messages, too
+        messages = msgspec.structs.replace(messages, eager_limit=limit, detached_limit=limit, leaves_unexpected=False)
+    if place.message_rate is not None:
+        messages = msgspec.structs.replace(messages, message_gaps=(Overhead(math.inf, 1 / place.message_rate),))
+    return messages
 
 
 def _platform(model: str, place: Place, processes: int, hosts: int | None, mapping: Ranks | None) -> Platform:
