@@ -143,10 +143,10 @@ def _run(arguments: argparse.Namespace) -> int:
     expected, results = _split(arguments)
     options = _options(arguments)
     expectations = None if expected is None else load(expected)
-    measurements = formats.load_all(results, arguments.format)
+    measurements = formats.load_all(results, arguments.format, arguments.placement)
     note(measurements)
     if arguments.baseline:
-        options["baseline"] = formats.load_all(arguments.baseline, arguments.format)
+        options["baseline"] = formats.load_all(arguments.baseline, arguments.format, arguments.placement)
         note(options["baseline"])
     else:  # with a baseline, the remarks of the comparison name them
         warn_of_launches(measurements)

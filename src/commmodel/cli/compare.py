@@ -80,7 +80,10 @@ def _run(arguments: argparse.Namespace) -> int:
         for name in ("launches", "output", "seed"):
             if getattr(arguments, name) is not None:
                 raise InputError(f"--{name} goes with --run: which command measures one launch?")
-        before, after = (collect(formats.load(path, arguments.format)) for path in (arguments.before, arguments.after))
+        before, after = (
+            collect(formats.load(path, arguments.format, arguments.placement))
+            for path in (arguments.before, arguments.after)
+        )
     else:
         before, after = _measured(arguments)
     refuse_other_levels(arguments, before, after)

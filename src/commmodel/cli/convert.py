@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
     over = None if arguments.over is None else [name.strip() for name in arguments.over.split(",")]
     if over is not None and not all(over):
         raise InputError(f"--over: {arguments.over!r} is no list of parameters like p,n")
-    measurements = formats.load_all(arguments.files, arguments.format)
+    measurements = formats.load_all(arguments.files, arguments.format, arguments.placement)
     left_out = formats.dump(measurements, output, target, over)
     note(measurements)
     tell("note", left_out)

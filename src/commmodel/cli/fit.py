@@ -69,7 +69,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     settings = FitSettings(arguments.confidence, arguments.resamples, arguments.seed, arguments.loss)
     output = output_path(arguments)
-    measurements = pool(formats.load_all(arguments.results, arguments.format))
+    measurements = pool(formats.load_all(arguments.results, arguments.format, arguments.placement))
     refuse_functions(measurements)
     fitted = fit_machine(
         measurements,

@@ -65,7 +65,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if len(machines) > 1:
         raise InputError(f"one machine file at most, not {', '.join(machines)}")
     read_machine = machine.load(machines[0]) if machines else None
-    measurements = formats.load_all([path for path in arguments.files if path not in machines], arguments.format)
+    measurements = formats.load_all(
+        [path for path in arguments.files if path not in machines], arguments.format, arguments.placement
+    )
     if not measurements.launches:
         raise InputError("no results file: commmodel report results.jsonl machine.toml")
     expectations = None if arguments.expectations is None else load(arguments.expectations)

@@ -18,9 +18,9 @@ from commmodel.fit.change_points import robust_lines
 from commmodel.fit.linear import fit_linear
 from commmodel.fit.points import NO_POINTS, Points, points_of
 from commmodel.fit.segment import FitSettings
-from commmodel.fit.trust import FLAT, judge, modes_remark
+from commmodel.fit.trust import FLAT, judge, modes_remark, rounded
 from commmodel.fit.visits import visit_times
-from commmodel.machine import LogGP
+from commmodel.machine import LogGP, MaxRate, Parameter, Postal
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import SendMode, Train
 
@@ -114,7 +114,31 @@ def fit_loggp_model(trains: Trains, settings: FitSettings) -> LogGP | None:
     remarks = [*modes_remark(points), *_remarks(trains, design)]
     confidence = settings.confidence
     quality = judge(points, fit.fitted, parameters, remarks, spread=fit.spread, confidence=confidence)
-    return LogGP(**parameters, quality=quality)
+    return LogGP(parameters["L"], parameters["o"], parameters["g"], parameters["G"], quality)
+
+
+def bounded_loggp(ping_pong: Postal | None, streams: MaxRate | None) -> LogGP | None:
+    """Return LogGP of what other suites measure: latency, and where they have it, bandwidth; None without latency.
+
+    L + 2 o and G are those of ping-pongs. No message of a stream takes less than max(o, g) beside its bytes, so that is
+    g, and o lies between 0 and g: in the middle, with that interval. Without streams, o and g lie between 0 and α/2.
+
+    >>> known = bounded_loggp(Postal(Parameter(1e-6, "s"), Parameter(1e-10, "s/B")), None)
+    >>> known.L.value, known.o.value, known.o.high, known.g.value
+    (5e-07, 2.5e-07, 5e-07, 2.5e-07)
+    """
+    if ping_pong is None:
+        return None
+    alpha = ping_pong.alpha
+    most = alpha.value / 2
+    gap = Parameter(most / 2, "s", 0.0, most)
+    if streams is not None and streams.alpha.value < alpha.value:
+        gap = streams.alpha
+        most = min(gap.value, most)
+    o = rounded(most / 2)
+    ends = [None if end is None else rounded(max(end - 2 * o, 0.0)) for end in (alpha.low, alpha.high)]
+    L = Parameter(rounded(alpha.value - 2 * o), "s", *ends)
+    return LogGP(L, Parameter(o, "s", 0.0, rounded(most)), gap, ping_pong.beta, bounded=True)
 
 
 def _remarks(trains: Trains, design: Array) -> list[str]:

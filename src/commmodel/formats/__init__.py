@@ -8,7 +8,8 @@ Main entries: `load`, `load_all` and `dump`.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from commmodel import results
 from commmodel.documents import read_bytes
 from commmodel.errors import CommModelError, InputError
 from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, nodecomm, osu
+from commmodel.formats.job_scripts import SUFFIXES, Placement, placement_of
 from commmodel.formats.lines import Text, TextLine, UnreadFileError, launch, read_lines
 from commmodel.formats.writing import WRITTEN, dump
 from commmodel.lazy import attributes
@@ -23,7 +25,19 @@ from commmodel.plugins import Parts
 from commmodel.results import Measurements, Record
 from commmodel.signatures import check_fields, checked, returned
 
-__all__ = ["REGISTRY", "WRITTEN", "Format", "Text", "TextLine", "dump", "launch", "load", "load_all", "register"]
+__all__ = [
+    "REGISTRY",
+    "WRITTEN",
+    "Format",
+    "Placement",
+    "Text",
+    "TextLine",
+    "dump",
+    "launch",
+    "load",
+    "load_all",
+    "register",
+]
 __dir__ = attributes(__name__)[1]
 
 
@@ -39,8 +53,8 @@ class Format(NamedTuple):
 
 
 _BUILT_IN = {
-    "osu": Format(osu.recognise, osu.parse, "a table of osu_latency, osu_bw or osu_mbw_mr"),
-    "imb": Format(imb.recognise, imb.parse, "a table of PingPong"),
+    "osu": Format(osu.recognise, osu.parse, "a table of osu_latency, osu_bw, osu_mbw_mr or a collective"),
+    "imb": Format(imb.recognise, imb.parse, "a table of PingPong, Uniband or a collective"),
     "nodecomm": Format(nodecomm.recognise, nodecomm.parse, "a table 'Pingpong for'"),
     "csv": Format(csv.recognise, csv.parse, "a header with message_size, and rows"),
     "durations": Format(durations.recognise, durations.parse, "a row MPI_Send, bytes, start, duration"),
@@ -51,6 +65,8 @@ INTERCHANGE = ("extrap-json", "extrap-text")
 """Formats that programs write for programs: files and lines of them may be long."""
 LARGEST_INTERCHANGE = 1 << 28
 """Bytes of a file and characters of a line."""
+_PLACED = ("osu", "imb")
+"""Formats that need to know where ranks were."""
 OURS = "commmodel"
 REGISTRY: Parts[Format] = Parts("unknown format", "commmodel.formats", _BUILT_IN)
 
@@ -81,7 +97,11 @@ def register(name: str, form: Format) -> None:
 
 
 @checked
-def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  # noqa: A002  (the option's name)
+def load(
+    path: str | os.PathLike[str],
+    format: str = "auto",  # noqa: A002  (the option's name)
+    placement: Placement | None = None,
+) -> Measurements:
     """Read a file of measurements, ours or another suite's.
 
     Parameters
@@ -90,6 +110,8 @@ def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
         The file.
     format : str
         A name of `REGISTRY`, or ``commmodel``; ``auto`` recognises the file by what stands in it.
+    placement : Placement, optional
+        Ranks, and ranks of a node, of an output that does not say; by default what a job script beside it says.
 
     Raises
     ------
@@ -112,14 +134,26 @@ def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
     else:
         text = read_lines(path)
         name = _recognised(text, format)
+        if name in _PLACED:
+            text = _placed(text, placement)
     answer = _answer_of(name, REGISTRY[name].parse, text, Measurements | tuple[Record, ...])
     measurements = Measurements((launch(name, [name], answer),)) if isinstance(answer, tuple) else answer
-    notes = _first_of_each(Path(path), (*text.notes, *measurements.notes))
-    measurements = Measurements(measurements.launches, notes)
     if not any(launch.records for launch in measurements.launches):
         left_out = f" ({measurements.notes[0].removeprefix(f'{path}: ')})" if measurements.notes else ""
         raise UnreadFileError(path, "", f"no measurements: {REGISTRY[name].holds} is not in it{left_out}")
-    return measurements
+    return Measurements(measurements.launches, _first_of_each(Path(path), (*text.notes, *measurements.notes)))
+
+
+def _placed(text: Text, placement: Placement | None) -> Text:
+    """Return a text with the placement of its ranks, and a note where a script says it."""
+    if placement is not None:
+        return replace(text, placement=placement)
+    placement, script = placement_of(text.path)
+    if placement is None:
+        return text
+    on_nodes = "" if placement.per_node is None else f", {placement.per_node} on a node"
+    note = f"{text.path}: {script} beside it says {placement.ranks} ranks{on_nodes}"
+    return replace(text, placement=placement, notes=(*text.notes, note))
 
 
 def _answer_of(name: str, function: Callable[[Any], Any], argument: Any, kind: Any) -> Any:
@@ -207,7 +241,11 @@ def _recognised(text: Text, format_name: str) -> str:
 
 
 @checked
-def load_all(paths: Iterable[str | os.PathLike[str]], format: str = "auto") -> Measurements:  # noqa: A002
+def load_all(
+    paths: Iterable[str | os.PathLike[str]],
+    format: str = "auto",  # noqa: A002
+    placement: Placement | None = None,
+) -> Measurements:
     """Read several files as one. A launch that stands in several counts once.
 
     A file without measurements among others, as a pattern of the shell matches, is passed over with a note.
@@ -215,17 +253,30 @@ def load_all(paths: Iterable[str | os.PathLike[str]], format: str = "auto") -> M
     Parameters
     ----------
     paths : iterable of path
-    format : str
+        Files, or folders, of which all files are read.
+    format, placement
         Of all the files, as of `load`.
     """
     parts: list[tuple[str, Measurements]] = []
     unread: list[UnreadFileError] = []
-    for path in paths:
+    for path in _files(paths):
         try:
-            parts.append((str(path), load(path, format)))
+            parts.append((str(path), load(path, format, placement)))
         except UnreadFileError as error:
             unread.append(error)
     if unread and not parts:
         raise unread[0]
     together = results.without_duplicates(parts)
     return Measurements(together.launches, (*together.notes, *(f"passed over: {error}" for error in unread)))
+
+
+def _files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[str | os.PathLike[str]]:
+    """Yield files, and those of folders but job scripts."""
+    for path in paths:
+        if not os.path.isdir(path):
+            yield path
+            continue
+        files = [file for file in sorted(Path(path).rglob("*")) if file.is_file() and file.suffix not in SUFFIXES]
+        if not files:
+            raise InputError(f"{os.fspath(path)}: a folder without files: name one with the output of a benchmark")
+        yield from files

@@ -14,6 +14,7 @@ from pathlib import Path
 from commmodel.arguments import is_measurable
 from commmodel.documents import read_bytes
 from commmodel.errors import DamagedFileError
+from commmodel.formats.job_scripts import Placement
 from commmodel.results import Configuration, Header, Host, Launch, Library, Record
 from commmodel.results.configurations import MessagePath
 from commmodel.signatures import checked
@@ -45,6 +46,8 @@ class Text(OneLine):
     lines: tuple[str, ...]
     notes: tuple[str, ...] = ()
     """On how the lines were read."""
+    placement: Placement | None = None
+    """Of the ranks, where it is told or a job script beside the file says it."""
 
     def numbered(self, first: int = 1) -> "Iterator[TextLine]":
         """Yield the lines, from one on."""

@@ -265,13 +265,17 @@ def _remarks(task: _Task, copied: bool, reduced: bool) -> tuple[str, ...]:
 
 
 def _doubts(task: _Task, model: CostModel) -> tuple[str, ...]:
-    """Return a remark where the LogGP parameters in use are not trusted."""
-    paths = {task.path} if task.path is not None else {*task.machine.paths}
-    used = (segment.loggp for segment in task.machine.segments if segment.path in paths)
-    qualities = (loggp.quality for loggp in used if loggp is not None)
-    if model == "plogp" or all(quality is None or quality.trusted for quality in qualities):
+    """Return remarks where the LogGP parameters in use are not trusted, or bounds."""
+    if model == "plogp":
         return ()
-    return ("some of the LogGP parameters are not trusted: commmodel report says which, and why",)
+    paths = {task.path} if task.path is not None else {*task.machine.paths}
+    used = [segment.loggp for segment in task.machine.segments if segment.path in paths and segment.loggp is not None]
+    remarks = []
+    if not all(loggp.quality is None or loggp.quality.trusted for loggp in used):
+        remarks.append("some of the LogGP parameters are not trusted: commmodel report says which, and why")
+    if any(loggp.bounded for loggp in used):
+        remarks.append("o and g are bounds, from latency and bandwidth alone: measure the kernel loggp for both")
+    return tuple(remarks)
 
 
 def _predicted(task: _Task, model: CostModel | None, chosen_by: str) -> CollectivePrediction:

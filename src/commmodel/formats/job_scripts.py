@@ -1,0 +1,122 @@
+"""Ranks and nodes of a benchmark's output, from the job script beside it.
+
+Most outputs do not say how many ranks there were, and none how many to a node. Main entries: `Placement`,
+`placement_of`.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from commmodel.arguments import whole
+from commmodel.documents import read_bytes
+from commmodel.errors import InputError
+from commmodel.results.configurations import MessagePath
+
+SUFFIXES = {".sh", ".sbatch", ".slurm", ".job", ".pbs", ".lsf"}
+"""Of scripts."""
+_LARGEST = 1 << 16
+"""Bytes of a script."""
+_RANKS = re.compile(r"(?:^|\s)(?:--ntasks|--n(?:p|procs)?|-np?)[=\s]+(\d+)(?=\s|$)")
+_PER_NODE = re.compile(
+    r"(?:^|\s)(?:--ntasks-per-node|--tasks-per-node|-ppn|--ppn|-npernode)[=\s]+(\d+)(?=\s|$)"
+    r"|\bppr:(\d+):node|mpiprocs=(\d+)"
+)
+_NODES = re.compile(r"(?:^|\s)(?:--nodes|-N)[=\s]+(\d+)(?=\s|$)|select=(\d+)")
+_HEADER = re.compile(r"#(?:SBATCH|PBS|BSUB|FLUX:)\s+(.*)")
+_LAUNCHERS = re.compile(
+    r"\s*(?:time\s+|exec\s+)*(?P<name>srun|mpirun|mpiexec(?:\.\w+)?|prterun|flux run)\s+(?P<words>.*)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Ranks, which lie on nodes in blocks."""
+
+    ranks: int
+    per_node: int | None = None
+    """None where it is not known."""
+
+    def __post_init__(self) -> None:
+        whole("ranks", self.ranks, 1)
+        if self.per_node is not None:
+            whole("per_node", self.per_node, 1)
+
+    def path(self, pairs: int) -> MessagePath | None:
+        """Return the path of `pairs` pairs, rank i with rank i + pairs; None of some on one and some on another.
+
+        >>> [Placement(64, 32).path(pairs) for pairs in (1, 16, 24, 32)]
+        ['same-node', 'same-node', None, 'between-nodes']
+        >>> Placement(2).path(1), Placement(256, 32).path(128)
+        ('any', None)
+        """
+        if self.per_node is None:
+            return "any"
+        if 2 * pairs <= self.per_node:
+            return "same-node"
+        return "between-nodes" if pairs == self.per_node else None
+
+
+def parse_placement(text: str) -> Placement:
+    """Return ranks, or ranks and ranks of a node, as of the option ``--ranks``.
+
+    >>> parse_placement("64"), parse_placement("64/32")
+    (Placement(ranks=64, per_node=None), Placement(ranks=64, per_node=32))
+    """
+    match = re.fullmatch(r"([1-9][0-9]{0,8})(?:/([1-9][0-9]{0,8}))?", text)
+    if match is None:
+        raise InputError(f"{text!r} is no number of ranks: write it like 64, or 64/32 with 32 ranks on a node")
+    return Placement(int(match[1]), int(match[2]) if match[2] else None)
+
+
+def placement_of(path: Path) -> tuple[Placement | None, str]:
+    """Return the placement that the script of an output says, and the script's name; None where it does not.
+
+    The script is the one in the same folder that names the output, has its name, or is the only one.
+    """
+    scripts = [file for file in sorted(path.parent.glob("*")) if file.suffix in SUFFIXES and file.is_file()]
+    texts = {file: _read(file) for file in scripts}
+    matches = [file for file, text in texts.items() if path.name in text or file.stem == path.stem]
+    chosen = matches if len(matches) == 1 else scripts if len(scripts) == 1 else []
+    if not chosen:
+        return None, ""
+    return _placement(texts[chosen[0]].splitlines()), chosen[0].name
+
+
+def _read(file: Path) -> str:
+    try:
+        return read_bytes(file, _LARGEST).decode("utf-8", "replace")
+    except InputError:
+        return ""
+
+
+def _placement(lines: Iterable[str]) -> Placement | None:
+    """Return what the lines of a script say: of its launchers, if all say the same, else of its header."""
+    header, launchers = "", []
+    for line in lines:
+        if match := _HEADER.match(line):
+            header += f" {match[1]}"
+        elif match := _LAUNCHERS.match(line):
+            words = f" {match['words']}"
+            launchers.append(words if match["name"] == "srun" else words.replace(" -N ", " -npernode "))
+    placements = {_of_words(words, header) for words in launchers} or {_of_words("", header)}
+    return placements.pop() if len(placements) == 1 else None
+
+
+def _of_words(words: str, header: str) -> Placement | None:
+    ranks, per_node, nodes = (
+        _number(pattern, words) or _number(pattern, header) for pattern in (_RANKS, _PER_NODE, _NODES)
+    )
+    if ranks is None and per_node is not None and nodes is not None:
+        ranks = per_node * nodes
+    if ranks is None:
+        return None
+    if per_node is None and nodes is not None and ranks % nodes == 0:
+        per_node = ranks // nodes
+    return Placement(ranks, per_node)
+
+
+def _number(pattern: re.Pattern[str], words: str) -> int | None:
+    match = pattern.search(words)
+    return None if match is None else int(next(group for group in match.groups() if group))
