@@ -158,7 +158,7 @@ def test_messages_between_what_are_no_ranks_are_refused(sender, receiver):
 
 def test_one_rank_sends_the_whole_vector_to_many_or_to_none():
     rounds = [collectives.vector_round(Problem(3, 8), 0, ranks) for ranks in ([1, 2], [])]
-    assert [(one.sender.tolist(), one.receiver.tolist(), one.size.tolist()) for one in rounds] == [
+    assert [(round_.sender.tolist(), round_.receiver.tolist(), round_.size.tolist()) for round_ in rounds] == [
         ([0, 0], [1, 2], [8, 8]), ([], [], [])
     ]  # fmt: skip
     assert rounds[1].receiver.dtype == np.int64

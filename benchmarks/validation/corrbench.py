@@ -54,9 +54,9 @@ def run(command: Sequence[object], folder: Path, seconds: float) -> Run:
         output.seek(0)
         text = output.read()
     lines = [line for line in text.splitlines() if line.strip()]
-    said = [line for line in lines if line.startswith("commmodel: ")] or lines
+    messages = [line for line in lines if line.startswith("commmodel: ")] or lines
     end = "no error" if code == 0 else "signal" if BY_SIGNAL.search(text) else "error"
-    return Run(end, said[-1][:160] if said else "")
+    return Run(end, messages[-1][:160] if messages else "")
 
 
 def compiled(source: Path, program: Path, base: Path) -> bool:
@@ -93,7 +93,7 @@ def outcomes(
 
     with ThreadPoolExecutor(options.workers) as pool:
         runs = zip(sources, pool.map(pair, sources), strict=True)
-        return {source: both for source, both in runs if both is not None}
+        return {source: two_runs for source, two_runs in runs if two_runs is not None}
 
 
 def is_wrong(simulated: str, launched: str, *, is_correct: bool) -> bool:

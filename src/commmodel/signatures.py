@@ -273,6 +273,8 @@ def _float(name: str, value: Any) -> float:
     """Return a number that is no NaN; it may be infinite."""
     if type(value) in (int, float) and value == value:
         return value  # type: ignore[no-any-return]
+    if isinstance(value, float) and value == value and not hasattr(value, "dtype"):
+        return value  # of a class that tells more, such as a size
     no_number = isinstance(value, str | bytes | bool) or bool(getattr(value, "ndim", 0))
     try:
         number = math.nan if no_number else float(value)

@@ -13,6 +13,7 @@ from commmodel.arguments import whole
 from commmodel.documents import read_bytes
 from commmodel.errors import InputError
 from commmodel.results.configurations import MessagePath
+from commmodel.signatures import checked
 
 SUFFIXES = {".sh", ".sbatch", ".slurm", ".job", ".pbs", ".lsf"}
 """Of scripts."""
@@ -43,6 +44,7 @@ class Placement:
         if self.per_node is not None:
             whole("per_node", self.per_node, 1)
 
+    @checked
     def path(self, pairs: int) -> MessagePath | None:
         """Return the path of `pairs` pairs, rank i with rank i + pairs; None of some on one and some on another.
 

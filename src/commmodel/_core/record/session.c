@@ -93,11 +93,11 @@ __attribute__((constructor)) static void start(void) {
 static int has_log(void) {
     DIR *entries = opendir(folder);
     if (entries == NULL) return 1;  // something else is wrong
-    int found = 0;
-    for (struct dirent *entry; !found && (entry = readdir(entries)) != NULL;)
-        found = strncmp(entry->d_name, "rank-", 5) == 0;
+    int is_recording = 0;
+    for (struct dirent *entry; !is_recording && (entry = readdir(entries)) != NULL;)
+        is_recording = strncmp(entry->d_name, "rank-", 5) == 0;
     closedir(entries);
-    return found;
+    return is_recording;
 }
 
 // A program without MPI leaves no log, unless one that it has started does; a fork is not the program.
