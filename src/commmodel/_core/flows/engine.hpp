@@ -41,8 +41,8 @@ class Engine final : public Answers {
           events_(Links{this}), ranks_(static_cast<size_t>(ranks)), strands_(ranks),
           alarms_(run.live != nullptr ? ranks : 0), reader_(ranks, operations, offsets, run),
           injection_(protocol.send_buffer, routing.hosts()),
-          gates_(!protocol.message_gap.limit.empty(), routing.hosts()), sending_(protocol.one_queue ? routing.hosts() : 0),
-          hosts_(hosts) {
+          gates_(!protocol.message_gap.limit.empty(), routing.hosts()),
+          sending_(protocol.one_queue ? routing.hosts() : 0), hosts_(hosts) {
         run_.link_bytes.assign(routing.capacity().size(), 0.0);
         run_.link_work.assign(routing.capacity().size(), 0.0);
         run_.spent.assign(ranks_.size() * STATES, 0.0);
