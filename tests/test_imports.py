@@ -15,7 +15,7 @@ from commmodel import cli
 
 BASE = {
     "arguments", "arrays", "choices", "documents", "errors", "files", "frames", "interruption", "lazy", "plugins",
-    "signatures", "sites", "spellings", "statistics", "streams", "structs", "units",
+    "progress", "signatures", "sites", "spellings", "statistics", "streams", "structs", "units",
     "values",
 }  # fmt: skip
 """Anything may import these."""
@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "interruption": set(),
     "lazy": set(),
     "plugins": {"errors"},
+    "progress": {"units"},
     "sites": set(),
     "spellings": set(),
     "streams": {"errors"},

@@ -9,9 +9,13 @@ FOLDER = ROOT / "docs" / "examples"
 
 
 def shown(cells):
-    """Return what each cell of code prints and returns, as text."""
+    """Return what each cell of code prints and returns, as text; progress, of a slow machine, is left out."""
     texts = (
-        "".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs)
+        "".join(
+            output.get("text") or output.get("data", {}).get("text/plain", "")
+            for output in cell.outputs
+            if not output.get("text", "").startswith("\r")
+        )
         for cell in cells
         if cell.cell_type == "code"
     )

@@ -29,6 +29,7 @@ INTERNAL = {
     "interruption",
     "lazy",
     "plugins",
+    "progress",
     "pytest_plugin",
     "signatures",
     "structs",

@@ -16,6 +16,7 @@ from typing import NoReturn
 from commmodel.cli.parsers import OPTIONS, Parser, as_typed, options_of, refuse_outputs
 from commmodel.errors import CommModelError
 from commmodel.interruption import ending
+from commmodel.progress import ProgressLine
 from commmodel.streams import discard, guarded
 
 __all__ = ["main", "run"]
@@ -95,6 +96,7 @@ def run() -> NoReturn:
     """
     if not sys.argv[1:] or sys.argv[1] not in _LAUNCHING:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    ProgressLine.at_command = True
     raise SystemExit(main())
 
 

@@ -441,12 +441,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _simulated(scenario: Any, *, record: bool) -> Any:
-    from commmodel.cli.progress import ProgressLine
     from commmodel.interruption import prompt_interruption
 
     prompt = nullcontext() if scenario.workload.runs else prompt_interruption()  # else processes are to be ended first
-    with ProgressLine(f"{scenario.workload.title}, by {scenario.model}") as progress, prompt:
-        return scenario.run(record=record, progress=progress.note, deadlock="return")
+    with prompt:
+        return scenario.run(record=record, deadlock="return")
 
 
 def _measured_timelines(paths: Sequence[str], workload: Any) -> list[Any]:

@@ -83,7 +83,6 @@ def run(arguments: argparse.Namespace, scenario: Callable[[str, Any], Any]) -> i
     scenario : callable
         (place, scale) -> what to run; of a module, as other processes call it.
     """
-    from commmodel.cli.progress import ProgressLine
     from commmodel.simulate.scenario import Scale
     from commmodel.simulate.what_if import predictions
 
@@ -97,12 +96,8 @@ def run(arguments: argparse.Namespace, scenario: Callable[[str, Any], Any]) -> i
     if page is not None:
         check_folder(arguments.output)
         refuse_inputs(arguments.output, places)
-    count = len(places) * len(scales)
-    with ProgressLine(f"{arguments.what}, {count} runs") as progress, _executor(arguments) as executor:
-        results = predictions(
-            scenario, places, scales, executor=executor, workers=_count(arguments),
-            progress=lambda done, runs: progress.say(f"{done} of {runs} runs"),
-        )  # fmt: skip
+    with _executor(arguments) as executor:
+        results = predictions(scenario, places, scales, executor=executor, workers=_count(arguments))
     if page is not None:
         page(arguments.output, _title(results), results)
     output = arguments.output if page is not None else None

@@ -40,6 +40,7 @@ from commmodel.fit.segment import (
 from commmodel.fit.trust import doubted, recommend
 from commmodel.lazy import attributes
 from commmodel.machine import Machine, Origin, PLogP, Segment
+from commmodel.progress import ProgressLine
 from commmodel.results import Measurements, kernel_name, pool
 from commmodel.results.conditions import MEMORY, MESSAGE_BUFFERS, THREAD_LEVEL
 from commmodel.results.configurations import SendMode
@@ -101,14 +102,15 @@ def fit_machine(
     )
     measurements = _comparable(measurements)
     limits = None if limits is None else [whole("limits", limit, 0) for limit in limits]
-    segments, tables = _fit_paths(measurements, limits, settings, mode)
-    machine = _with_other_kernels(measurements, segments, tables, settings, results, name)
 
     def fit_one(launch: Measurements, limits: Sequence[int] | None) -> Machine:
         quick = replace(settings, samples=_SAMPLES_OF_A_LAUNCH)
         return fit_machine(launch, limits=limits, settings=quick, mode=mode)
 
-    return over_launches(machine, measurements, fit_one)
+    with ProgressLine("fitting"):
+        segments, tables = _fit_paths(measurements, limits, settings, mode)
+        machine = _with_other_kernels(measurements, segments, tables, settings, results, name)
+        return over_launches(machine, measurements, fit_one)
 
 
 def _library(measurements: Measurements) -> str:

@@ -18,11 +18,16 @@ from zlib import crc32
 
 import numpy as np
 
+from commmodel.progress import ProgressLine
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 _FEW = 50_000
 """Evaluations that take plain Python about as long as loading numba and compiled code."""
+
+
+_COMPILING = "compiling the formulas, once"
 
 
 class Compiled(Generic[Arguments, Result]):
@@ -84,11 +89,32 @@ def compile_cached(compile_with: Callable[..., Any], function: Callable[..., Any
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )  # a copy: users see the name of the other in messages
     function.__qualname__ = f"{name_giver.__name__}_{_digest(name_giver.__code__.co_filename)}"
+    _show_compiling()
     try:
-        return compile_with(cache=True)(function)
+        with ProgressLine(_COMPILING, at_terminal=True):
+            return compile_with(cache=True)(function)
     except RuntimeError:  # numba found no folder where it may write its cache
         _warn_of_no_folder()
         return compile_with()(function)
+
+
+@cache
+def _show_compiling() -> None:
+    """Show a line while numba compiles a function of commmodel for new types, at its call."""
+    from numba.core import event
+
+    lines: list[ProgressLine] = []  # a lock of numba lets one thread compile
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            if event.data["dispatcher"].py_func.__module__.startswith("commmodel."):
+                lines.append(ProgressLine(_COMPILING, at_terminal=True).__enter__())
+
+        def on_end(self, event: Any) -> None:
+            if lines and event.data["dispatcher"].py_func.__module__.startswith("commmodel."):
+                lines.pop().__exit__(None, None, None)
+
+    event.register("numba:compile", Listener())
 
 
 @cache

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from commmodel.arguments import refuse
 from commmodel.errors import InputError
 from commmodel.frames import Tabular, axes_of, extent, of_axes
+from commmodel.progress import ProgressLine
 from commmodel.signatures import checked, returned
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.scenario.places import Place, Where
@@ -162,17 +163,18 @@ def predictions(
     if workers < 1:
         raise refuse("workers", workers, "give a whole number from 1 up")
     sent = cloudpickle.dumps(question)
-    tell = progress or (lambda *_: None)
-    if executor is not None:
-        return _gathered([executor.submit(_prediction_of, sent, *run) for run in runs], tell)
-    if workers == 1 or len(runs) == 1:
-        results = PredictedRuns()
-        for run in runs:
-            results.append(_prediction(question, *run))
-            tell(len(results), len(runs))
-        return results
-    with _pool(min(workers, len(runs))) as pool:
-        return _gathered([pool.submit(_prediction_of, sent, *run) for run in runs], tell)
+    with ProgressLine("what if") as line:
+        tell = progress or line.count
+        if executor is not None:
+            return _gathered([executor.submit(_prediction_of, sent, *run) for run in runs], tell)
+        if workers == 1 or len(runs) == 1:
+            results = PredictedRuns()
+            for run in runs:
+                results.append(_prediction(question, *run))
+                tell(len(results), len(runs))
+            return results
+        with _pool(min(workers, len(runs))) as pool:
+            return _gathered([pool.submit(_prediction_of, sent, *run) for run in runs], tell)
 
 
 def _gathered(futures: "Sequence[Future[PredictedRun]]", tell: Callable[[int, int], None]) -> PredictedRuns:

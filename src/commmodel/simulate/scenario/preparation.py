@@ -19,6 +19,7 @@ from commmodel.arguments import choice, finite, refuse
 from commmodel.choices import FlowModel, ProgramModel, ScheduleModel, ScheduleRules
 from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.machine.rates import node_rate
+from commmodel.progress import ProgressLine
 from commmodel.signatures import checked
 from commmodel.simulate import delays, from_machine
 from commmodel.simulate.delays import DelayModel, DelayParameters
@@ -82,7 +83,8 @@ class Scenario(Value):
         DeadlockError
             If ranks wait for ever.
         """
-        result = self._simulate(record, progress)
+        with ProgressLine(f"{self.workload.title}, by {self.model}") as line:
+            result = self._simulate(record, line.note if progress is None and line.is_shown else progress)
         warnings = () if self.place.machine is None else self.place.machine.warnings
         notes = (*warnings, *self.notes, *self.workload.notes())
         if result.unmatched_messages and not result.blocked:
