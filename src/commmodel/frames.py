@@ -75,6 +75,7 @@ MissingPackageError
 def of_axes(plot: Callable[_Parameters, "Axes"]) -> Callable[_Parameters, "Axes"]:
     """Say in the docstring of a plot what all plots do with their axes; a decorator."""
     head, *rest = re.split(r"\n\n(?=Raises\n|Examples\n|>>> )", inspect.cleandoc(plot.__doc__ or ""), maxsplit=1)
+    rest = [f"Examples\n--------\n{part}" if part.startswith(">>> ") else part for part in rest]
     common = [_AXES] if rest and rest[0].startswith("Raises") else [_AXES, _RAISES]
     plot.__doc__ = "\n\n".join([head, *common, *rest])
     return plot

@@ -89,10 +89,10 @@ static const struct {
     {"exscan", exscan},
 };
 
-static void first_of(void *in, void *inout, int *count, MPI_Datatype *type) {
+static void first_of(void *in, void *result, int *count, MPI_Datatype *type) {
     int bytes;
     MPI_Type_size(*type, &bytes);
-    memcpy(inout, in, (size_t)bytes * (size_t)*count);
+    memcpy(result, in, (size_t)bytes * (size_t)*count);
 }
 
 static void exchange(struct call *my) {

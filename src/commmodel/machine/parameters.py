@@ -106,11 +106,11 @@ class MessageRate(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True,
     """While `pairs` processes send."""
     pairs: Annotated[int, Meta(ge=1)] = 1
     fall: Parameter = Parameter(0.0)
-    """How it falls with more of them; 0: it does not."""
+    """How it falls with more of them, which it does not with 0."""
     upto: Annotated[int, Meta(ge=0)] | None = None
-    """Largest message, bytes; None: all larger ones of the segment."""
+    """Largest message in bytes; all larger ones of the segment where it is None."""
     alpha: Annotated[float, Meta(ge=0)] = 0.0
-    """Least α of several processes, before their messages reach the rate, seconds: they share the interface."""
+    """Least α in seconds of several processes, before their messages reach the rate, as they share the interface."""
     scatter: Annotated[float, Meta(ge=0)] = 0.0
     """Standard deviation of log T of other numbers of processes."""
 

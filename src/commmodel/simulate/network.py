@@ -68,8 +68,8 @@ class Network(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True):
     latency_factors: tuple[Factor, ...] = ()
     bandwidth_factors: tuple[Factor, ...] = ()
     message_gaps: tuple[Overhead, ...] = ()
-    """Seconds after a message in which no other one leaves its host for others: 1 over the messages a second of a
-    host. None: it sends any number of messages at once."""
+    """Seconds after a message in which no other one leaves its host for others, 1 over the messages a second of a host.
+    Without any, it sends all of its messages at once."""
     window: float = 0.0
     """Bytes of TCP's window. A flow gets at most window / (2 × latency of its route) B/s; 0 is no bound."""
     capacity_weight: float = 0.0
