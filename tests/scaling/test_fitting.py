@@ -15,6 +15,7 @@ from commmodel.scaling.fitting import (
     normalised,
     search,
     search_positive,
+    volume,
 )
 from commmodel.scaling.growth import ONE
 from commmodel.scaling.search_space import case_study_space, default_space, prior_odds, search_space
@@ -143,21 +144,47 @@ def test_data_overrule_the_preference_for_simple_terms():
         assert np.mean([result.terms[place] == term for place in result.chosen]) > 0.9, term.text("p")
 
 
-def test_with_even_odds_the_smallest_residuals_choose():
+def test_simple_terms_are_preferred_to_even_odds():
     values = noisy(2 + SCALES, 0.05, 50)
-    over = _over(SCALES, SPACE)
-    shares, weights, _ = normalised(values)
-    smallest = search(over.columns, shares, weights).rss.argmin(axis=1)
-    even = fit(SCALES, values, SPACE, prior=lambda _: 1.0)
-    agree = even.chosen == over.usable[smallest]
-    # A model that falls below 0 has odds against it even then.
-    assert all(float(fit_term(SCALES, row, SPACE[over.usable[place]])(1.0)) < 0
-               for row, place in zip(values[~agree], smallest[~agree], strict=True))  # fmt: skip
-    assert agree.sum() >= 25
-    simple = fit(SCALES, values, SPACE)
-    assert np.mean([prior_odds(SPACE[place]) for place in simple.chosen]) > np.mean(
-        [prior_odds(SPACE[place]) for place in even.chosen]
-    )
+    even, simple = (fit(SCALES, values, SPACE, prior=prior) for prior in (lambda _: 1.0, prior_odds))
+    of_even, of_simple = (np.mean([prior_odds(SPACE[place]) for place in fits.chosen]) for fits in (even, simple))
+    assert of_simple > of_even
+
+
+@pytest.mark.parametrize("text", ["p", "log p", "p^1.5"])
+def test_the_volume_is_the_integral_over_logarithms_of_constants_and_coefficients(text):
+    term, variance = parse_growth(text), 1e-4
+    truth = 5 + 3 * term(SCALES)
+    values, weights, _ = normalised(truth[None])
+    over = _over(SCALES, (term,))
+    fits = search(over.columns, values, weights)
+    approximation = float(volume(fits, over, weights, np.full_like(fits.rss, variance))[0, 0])
+    steps = np.linspace(-0.6, 0.6, 601)
+    curves = 5 * np.exp(steps)[:, None, None] + 3 * np.exp(steps)[None, :, None] * term(SCALES)
+    squares = ((curves / truth - 1) ** 2).sum(axis=2)
+    integral = np.exp(-squares / (2 * variance)).sum() * (steps[1] - steps[0]) ** 2
+    assert approximation + np.log(2 * np.pi * variance) == pytest.approx(np.log(integral), abs=0.1)
+
+
+@pytest.mark.parametrize(("noise", "least", "least_drawn"), [(0.02, 0.9, 0.77), (0.05, 0.74, 0.65), (0.1, 0.58, 0.53)])
+def test_most_classes_come_back_whatever_constants_and_coefficients_are(noise, least, least_drawn):
+    space = default_space()
+    shares = []
+    for row, text in enumerate(CLASSES):
+        term, random = parse_growth(text), np.random.default_rng(row)
+        growth = term(SCALES) if term != ONE else np.zeros(5)
+        scatter = 1 + noise * random.normal(size=(400, 5, 5)).mean(axis=2)
+        for coefficients in (np.full(400, 0.6), 10 ** random.uniform(-3, 3, 400)):
+            chosen = fit(SCALES, (1 + coefficients[:, None] * growth) * scatter, space).chosen
+            shares.append(np.mean(chosen == space.index(term)))
+    assert np.mean(shares[::2]) > least
+    assert np.mean(shares[1::2]) > least_drawn
+
+
+@pytest.mark.parametrize(("noise", "least"), [(0.02, 0.85), (0.05, 0.7)])
+def test_what_is_nothing_on_one_process_may_have_a_constant_below_nothing(noise, least):
+    result = fit(SCALES, noisy(SCALES - 1, noise, 400), default_space())
+    assert np.mean([result.terms[place] == Growth(power=1) for place in result.chosen]) > least
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])

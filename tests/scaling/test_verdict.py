@@ -85,10 +85,10 @@ def test_a_preference_for_simple_terms_makes_no_verdict_too_sure(grows, expected
     ("grows", "noise", "verdict", "least", "most_wrong"),
     [
         ("log p", 0.02, "match", 38, 0),
-        ("log p", 0.05, "match", 16, 0),
+        ("log p", 0.05, "match", 20, 0),
         ("log^2 p", 0.05, "mismatch", 38, 0),
         ("p^0.25", 0.05, "mismatch", 0, 2),
-        ("p^(1/3)", 0.02, "mismatch", 24, 0),
+        ("p^(1/3)", 0.02, "mismatch", 32, 0),
         ("p^0.5", 0.05, "mismatch", 36, 0),
     ],
 )
@@ -130,7 +130,7 @@ def test_wild_scatter_is_no_proof_of_a_constant():
 
 def test_whole_launches_are_drawn_where_there_are_several():
     random = np.random.default_rng(0)
-    launches = [np.repeat((3 + np.log2(p)) * (1 + 0.3 * random.normal(size=(4, 1))), 50, axis=1) for p in SCALES]
+    launches = [np.repeat((3 + np.log2(p)) * (1 + 0.1 * random.normal(size=(4, 1))), 50, axis=1) for p in SCALES]
     apart = ensemble(SCALES, launches, case_study_space(), statistic="mean", seed=0)
     alike = ensemble(SCALES, [launch.ravel() for launch in launches], case_study_space(), statistic="mean", seed=0)
     draws = len(apart.drawn) // 2

@@ -31,7 +31,9 @@ FEWEST_SCALES = 3
 CHANCE = 0.03
 """How often noise about a constant may be taken for growth."""
 BELOW_ZERO = 1 / 20
-"""Odds of a model that falls below 0 at some x ≥ 1, where no value does."""
+"""Odds of a model that falls below 0 at some x ≥ 1, where no value does, and of a constant below 0."""
+FROM_ZERO = 1 / 4
+"""Odds of models that are 0 at x = 1, such as p − 1, over the root of 2π: those of constants within a factor of 1.9."""
 _DRAWS, _SEED = 4000, 1
 _EXACT = 1e-10  # relative residuals below are rounding
 ROUNDED = 1e-9  # of the largest value: what a term that describes the values leaves at most
@@ -152,9 +154,10 @@ def normalised(values: Array) -> tuple[Array, Array, Array]:
 class Search:
     """Of every kernel and term, shape (kernels, terms): coefficients and sums of squares; infinite where not allowed.
 
-    `rss` is of residuals, `loo` of leave-one-out errors; `odds` is the logarithm of how much the curve itself speaks
-    for the model, before its residuals. `mean` and `total`, shape (kernels,), are the constant and its sum of squares,
-    that of logarithms where it is larger: relative to itself, a value far above a constant is beside it by 1 at most.
+    `rss` is of residuals, `loo` of leave-one-out errors, `spread` of the terms about their means; `odds` is the
+    logarithm of how much the curve itself speaks for the model, before its residuals. `mean` and `total`, shape
+    (kernels,), are the constant and its sum of squares, that of logarithms where it is larger: relative to itself, a
+    value far above a constant is beside it by 1 at most.
     """
 
     slope: Array
@@ -162,12 +165,13 @@ class Search:
     rss: Array
     loo: Array
     odds: Array
+    spread: Array
     mean: Array
     total: Array
 
 
-def _sums(values: Array, weights: Array, column: Array, freedom: Array) -> tuple[Array, Array, Array]:
-    """Return slopes and sums of squares of residuals and leave-one-out errors, of shape (kernels, terms).
+def _sums(values: Array, weights: Array, column: Array, freedom: Array) -> tuple[Array, Array, Array, Array]:
+    """Return slopes, and sums of squares of residuals, leave-one-out errors and `column`, of shape (kernels, terms).
 
     `column` and `freedom` have the shape (kernels, terms, scales); `freedom` is 1 less what the constant takes.
     """
@@ -182,7 +186,7 @@ def _sums(values: Array, weights: Array, column: Array, freedom: Array) -> tuple
         residual /= freedom
         loo = np.einsum("kts,kts->kt", residual, residual)
         usable = (slope > 0) & (freedom.min(axis=2) > _LEAST_FREEDOM)
-    return slope, np.where(usable, rss, np.inf), np.where(usable, loo, np.inf)
+    return slope, np.where(usable, rss, np.inf), np.where(usable, loo, np.inf), spread
 
 
 def search(columns: Array, values: Array, weights: Array) -> Search:
@@ -191,11 +195,11 @@ def search(columns: Array, values: Array, weights: Array) -> Search:
     mean = (share * values).sum(axis=1)
     off = values - mean[:, None]
     centre = share @ columns.T
-    slope, rss, loo = _sums(off, weights, columns[None] - centre[..., None], 1 - share[:, None])
+    slope, rss, loo, spread = _sums(off, weights, columns[None] - centre[..., None], 1 - share[:, None])
     with np.errstate(invalid="ignore"):
         constant = mean[:, None] - slope * centre
     total = np.maximum((weights * off**2).sum(axis=1), _of_logarithms(values))
-    return Search(slope, constant, rss, loo, np.zeros_like(rss), mean, total)
+    return Search(slope, constant, rss, loo, np.zeros_like(rss), spread, mean, total)
 
 
 def _of_logarithms(values: Array) -> Array:
@@ -212,7 +216,7 @@ def search_positive(columns: Array, lowest: Array, values: Array, weights: Array
     is the best of those that just reach 0.
     """
     free = search(columns, values, weights)
-    slope, rss, loo = _sums(values, weights, (columns - lowest[:, None])[None], np.ones((1, 1, 1)))
+    slope, rss, loo, _ = _sums(values, weights, (columns - lowest[:, None])[None], np.ones((1, 1, 1)))
     with np.errstate(invalid="ignore"):
         below = (free.constant + free.slope * lowest < 0) & (values.min(axis=1) >= 0)[:, None]
     least = _rounding(columns)
@@ -224,6 +228,7 @@ def search_positive(columns: Array, lowest: Array, values: Array, weights: Array
         np.where(is_allowed, rss, free.rss),
         np.where(is_allowed, loo, free.loo),
         np.where(below & ~is_allowed, np.log(BELOW_ZERO), 0.0),
+        free.spread,
         free.mean,
         free.total,
     )
@@ -313,6 +318,34 @@ def _over(scales: Array, terms: tuple[Growth, ...], prior: Prior = prior_odds) -
     return _Space(usable, values[usable] / largest[usable, None], largest[usable], lowest / largest[usable], before)
 
 
+def volume(fits: Search, over: _Space, weights: Array, variance: Array) -> Array:
+    """Return the logarithm of how many constants and coefficients describe the values, shape (kernels, terms).
+
+    `evidence` takes the best ones; with this they are integrated (Laplace's method, Student's distribution). Before the
+    measurement the logarithms of both are even, so that no unit matters; a constant below 0 has odds of `BELOW_ZERO`,
+    and what is 0 at x = 1 those of `FROM_ZERO`. `variance`, shape (kernels, terms), is that of relative residuals.
+
+    >>> x, terms = np.array([2.0, 4, 8, 16, 32]), (Growth(power=1), Growth(log=1))
+    >>> y, weights, _ = normalised(np.array([1 + 3 * x]))
+    >>> over = _over(x, terms)
+    >>> fits = search(over.columns, y, weights)
+    >>> volume(fits, over, weights, np.full_like(fits.rss, 1e-4)).round(1).tolist()
+    [[1.4, -3.0]]
+    """
+    total = weights.sum(axis=1, keepdims=True)
+    centre = weights @ over.columns.T / total
+    freedom = over.columns.shape[1] - 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = fits.constant + fits.slope * over.lowest
+        of_constant, of_first = (variance * (1 / total + (centre - at) ** 2 / fits.spread) for at in (0.0, over.lowest))
+        # Student's distribution with two degrees of freedom: how likely the constant is above 0.
+        above = 0.5 + fits.constant / np.sqrt(2 * of_constant + fits.constant**2) / 2
+        constants = (above + BELOW_ZERO * (1 - above)) / np.sqrt(fits.constant**2 + of_constant)
+        from_zero = (1 + first**2 / of_first / freedom) ** (-(freedom + 1) / 2) / np.sqrt(of_first)
+        slopes = total * (fits.slope**2 * fits.spread + variance)
+        return np.asarray(np.log(constants + FROM_ZERO * from_zero) - np.log(slopes) / 2)
+
+
 @functools.lru_cache(maxsize=64)
 def _prepared(
     scales: tuple[float, ...], terms: tuple[Growth, ...], criterion: Criterion, prior: Prior
@@ -361,10 +394,11 @@ def fit(
     Notes
     -----
     Shudler 2015, Section 2.3. Coefficients are positive: what falls is a constant here, unless the space has terms that
-    fall. The term with the best odds is taken: those before the measurement (`prior`), times 1/20 where the model falls
-    below 0 at some x ≥ 1 though no value does, times its likelihood, S^(1 − n/2) for a sum of squares S over n scales.
-    The constant is kept unless these odds are better than noise about a constant reaches in 3 % of all cases, with
-    these scales and these terms; that limit is simulated once for each pair of them.
+    fall. The most probable term is taken: its odds before the measurement (`prior`), times 1/20 where the model falls
+    below 0 at some x ≥ 1 though no value does, times its likelihood, S^(1 − n/2) for a sum of squares S over n scales,
+    times how many constants and coefficients describe the values as well. The constant is kept unless the best odds,
+    without that last factor, are better than noise about a constant reaches in 3 % of all cases, with these scales and
+    these terms; that limit is simulated once for each pair of them.
 
     Examples
     --------
@@ -391,9 +425,11 @@ def fit(
         rows = slice(start, start + block)
         fits = search_positive(over.columns, over.lowest, y[rows], weights[rows])
         odds = evidence(fits, over.columns, over.prior, criterion)
-        best = odds.argmax(axis=1)
+        variance = np.maximum(fits.rss, _rounding(over.columns)) / (x.size - 2)
+        posterior = np.where(np.isfinite(odds), odds + volume(fits, over, weights[rows], variance), -np.inf)
+        best = posterior.argmax(axis=1)
         rows_ = np.arange(len(best))
-        grows = (fits.total > x.size * _EXACT**2) & (odds[rows_, best] >= needed)
+        grows = (fits.total > x.size * _EXACT**2) & (odds.max(axis=1) >= needed)
         chosen[rows] = np.where(grows, over.usable[best], 0)
         coefficient[rows] = np.where(grows, fits.slope[rows_, best] / over.largest[best], 0.0)
         constant[rows] = np.where(grows, fits.constant[rows_, best], fits.mean)
@@ -425,9 +461,9 @@ def _exact_models(
 def probabilities(scales: Array, values: Array, terms: Sequence[Growth], noise: float, prior: Prior) -> Array:
     """Return the probability of each term, shape (terms,), for values of shape (scales,) that grow.
 
-    It is odds times likelihood, of the constant that for which `fit` would take neither it nor a term. Values scatter
-    by `noise`, relative to themselves, as far as repetitions show it, or as they do about the best term where that is
-    more (the ratio of Birge 1932).
+    It is odds times likelihood times `volume`, of the constant that for which `fit` would take neither it nor a term.
+    Values scatter by `noise`, relative to themselves, as far as repetitions show it, or as they do about the best term
+    where that is more (the ratio of Birge 1932).
     """
     space = tuple(terms)
     over, needed = _prepared(tuple(scales.tolist()), space, "residuals", prior)
@@ -436,7 +472,10 @@ def probabilities(scales: Array, values: Array, terms: Sequence[Growth], noise: 
     squares, total = fits.rss[0], fits.total[0]
     variance = max(noise**2, float(squares.min()) / (scales.size - 2), _rounding(over.columns))
     log_odds = np.full(len(space), -np.inf)
-    log_odds[over.usable] = np.log(over.prior) + fits.odds[0] - squares / (2 * variance)
+    of_terms = np.log(over.prior) + fits.odds[0] - squares / (2 * variance)
+    volumes = volume(fits, over, weights, np.full_like(fits.rss, variance))[0]
+    relative = volumes - volumes[of_terms.argmax()]
+    log_odds[over.usable] = np.where(np.isfinite(of_terms), of_terms + relative, -np.inf)
     log_odds[space.index(ONE)] = needed - total / (2 * variance)
     odds = np.exp(log_odds - log_odds.max())
     return np.asarray(odds / odds.sum())

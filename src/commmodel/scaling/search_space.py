@@ -213,13 +213,17 @@ def prior_odds(term: Growth) -> float:
 
 
 def drawn_odds(term: Growth) -> float:
-    """Return the odds of terms for drawing models that the data allow: even, with one exception.
+    """Return the odds of terms for drawing models that the data allow: even, with two exceptions.
 
     Squares of the logarithm beside a power that is not whole have 1/4: over any range that can be measured, x^(1/3)
-    log^2 x looks like x, though it grows less in the end, so that hardly a linear growth would be certain.
+    log^2 x looks like x, though it grows less in the end, so that hardly a linear growth would be certain. Powers of
+    the logarithm that are not whole have 1/2: they surround log x, and no algorithm grows so.
 
     >>> from commmodel.scaling.growth import parse_growth
-    >>> [drawn_odds(parse_growth(text)) for text in ("x^0.75", "log^2 x", "x log^2 x", "x^(1/3) log^2 x")]
-    [1.0, 1.0, 1.0, 0.25]
+    >>> terms = "x^0.75", "log^2 x", "x log^2 x", "log^0.75 x", "x^(1/3) log^2 x"
+    >>> [drawn_odds(parse_growth(text)) for text in terms]
+    [1.0, 1.0, 1.0, 0.5, 0.25]
     """
+    if term.log.denominator > 1:
+        return 1 / 2
     return 1 / _LEAST_SIMPLE if term.log >= _SQUARE and term.power.denominator > 1 else 1.0
