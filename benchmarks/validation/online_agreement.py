@@ -59,9 +59,11 @@ ALL_CALLS = (
 )  # fmt: skip
 REDUCTIONS = ALL_CALLS[10:]
 CALLS = {
-    "flat": {"pending": ALL_CALLS, "beside": ALL_CALLS, "ordered": REDUCTIONS, "pairs": REDUCTIONS},
+    "flat": {
+        "blocking": ALL_CALLS, "pending": ALL_CALLS, "beside": ALL_CALLS, "ordered": REDUCTIONS, "pairs": REDUCTIONS,
+    },
     "overheads": {"blocking": ALL_CALLS, "pending": ALL_CALLS, "ordered": REDUCTIONS},
-}
+}  # fmt: skip
 """Kind of platform -> form of the call, as in `calls.c` -> operations."""
 CALL_SIZES = (800, 80000)
 

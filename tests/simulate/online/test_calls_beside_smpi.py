@@ -13,21 +13,23 @@ from tools.peers import platforms
 pytestmark = [pytest.mark.mpi, pytest.mark.simulated]
 
 TIMES = {
-    ("flat", "beside", "bcast", "80000"): 0.011715965254,
-    ("flat", "ordered", "allreduce", "800"): 0.001666952424,
-    ("flat", "pairs", "allreduce", "80000"): 0.004673312452,
-    ("overheads", "blocking", "allgather", "20000"): 0.005202277742,
+    ("smpi", "flat", "beside", "bcast", "80000"): 0.011715965254,
+    ("smpi", "flat", "ordered", "allreduce", "800"): 0.001666952424,
+    ("smpi", "flat", "pairs", "allreduce", "80000"): 0.004673312452,
+    ("smpi", "overheads", "blocking", "allgather", "20000"): 0.005202277742,
+    ("smpi-impi", "flat", "blocking", "gather", "800"): 0.001086612522,
+    ("smpi-mvapich2", "flat", "ordered", "reduce", "800"): 0.000624037409,
 }  # fmt: skip
-"""Platform, form, operation, bytes -> seconds of two calls on 8 hosts."""
+"""Selector, platform, form, operation, bytes -> seconds of two calls on 8 hosts."""
 
 
 @pytest.mark.parametrize("case", TIMES, ids=" ".join)
 def test_time(case, tmp_path):
-    kind, *words = case
+    selector, kind, *words = case
     program = simulable_program(tmp_path, (ROOT / "tools" / "peers" / "calls.c").read_text())
     file = tmp_path / "platform.xml"
     file.write_text(platforms.platform(kind, 8))
-    options = ("-p", "8", "--compute", "0", "--selector", "smpi", "--json")
+    options = ("-p", "8", "--compute", "0", "--selector", selector, "--json")
     command = [sys.executable, "-m", "commmodel", "simulate", str(file), "run", *options, "--", program, *words, "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     assert json.loads(done.stdout.splitlines()[-1])["messages"] > 0

@@ -27,7 +27,7 @@ class Collectives:
     """Turns collective calls of ranks into operations; `speeds` are the flops per second of each rank's processor."""
 
     def __init__(self, processes: int, speeds: Sequence[float], settings: CollectiveSettings) -> None:
-        self._expander = Expander(processes, speeds, settings)
+        self._expander = Expander(processes, speeds, settings, is_replayed=False)
         self._caller = Caller(processes, self._expander, lambda _, rank, problem: InputError(f"rank {rank}: {problem}"))
         self._groups: dict[tuple[int, int], tuple[int, Ranks]] = {}
         self._remote_groups: dict[int, Ranks] = {}
@@ -47,6 +47,7 @@ class Collectives:
     def begin(self, number: int, rank: int, tag: int, fields: tuple[Any, ...]) -> tuple[Operations, bool]:
         """Return a rank's first operations of a collective, and whether more may follow under that number.
 
+        What is complete stands for all calls of the rank with these fields, so one that may differ next time is not.
         `fields` are those of a `CollectiveCall`, with the numbers of operation and operator.
         """
         call = CollectiveCall(*fields)
@@ -56,10 +57,12 @@ class Collectives:
             operations, calls = self._marker, [call]
             if (rank, call.communicator) in self._groups:
                 operations, calls = self._between_groups(call, rank, tag)
+            is_settled = all(self._expander.is_settled(call.communicator, rank) for call in calls)
             expansions = [self._expander.expand(call, rank) for call in calls]
         except InputError as error:
             raise InputError(f"rank {rank}: {error}") from None
-        return self._caller.insert(number, operations, expansions), self._caller.has_more(number)
+        operations = self._caller.insert(number, operations, expansions)
+        return operations, self._caller.has_more(number) or not is_settled
 
     def _between_groups(self, call: CollectiveCall, rank: int, tag: int) -> tuple[Operations, list[CollectiveCall]]:
         """Return a collective of an intercommunicator as messages and markers, and the calls that these stand for."""

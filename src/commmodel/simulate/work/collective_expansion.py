@@ -53,7 +53,7 @@ class Expander:
     """Turns collectives of traces into operations, with a cache of up to 400 MB.
 
     `speeds` are the flops per second of each rank's processor. With `complete` even large collectives are made at once,
-    so that each rank's operations are an array.
+    so that each rank's operations are an array. `is_replayed`: calls are of a trace, not of a program that runs.
     """
 
     def __init__(
@@ -62,11 +62,12 @@ class Expander:
         speeds: Sequence[float],
         settings: CollectiveSettings | None = None,
         complete: bool = False,
+        is_replayed: bool = True,
     ) -> None:
-        self._processes, self._speeds, self._complete = processes, speeds, complete
+        self._processes, self._speeds, self._complete, self._is_replayed = processes, speeds, complete, is_replayed
         self._settings = settings or CollectiveSettings()
         library = self._settings.library
-        self._smpi = SmpiCalls(processes, library) if isinstance(library, Selection) else None
+        self._smpi = SmpiCalls(processes, library, is_replayed) if isinstance(library, Selection) else None
         self._reduce_scatter: tuple[_Sizes, Program] | None = None
         self._programs: OrderedDict[_Schedule, Program] = OrderedDict()
         self._weight = 0
@@ -98,6 +99,10 @@ class Expander:
             return LargeCall(messages, rank, None), computing
         return messages.operations[messages.offsets[rank] : messages.offsets[rank + 1]], computing
 
+    def is_settled(self, communicator: int, rank: int) -> bool:
+        """Whether the next call of a rank in a communicator will be expanded as all later ones with its fields."""
+        return self._smpi is None or communicator != 0 or self._smpi.is_settled(rank)
+
     def _within(self, call: CollectiveCall, rank: int) -> tuple[LargeCall | Operations, Operations]:
         """Expand a collective of a communicator; schedules of one size serve all communicators of that size."""
         communicator = self.communicators[call.communicator]
@@ -107,12 +112,13 @@ class Expander:
         if (
             self._smpi is not None and not self._smpi.selection.is_default
         ):  # which knows what the communicator has done before
-            settings = replace(settings, selector=self._smpi.selection.within(members.tolist()))
+            selection = self._smpi.selection.within(members.tolist())
+            settings = replace(settings, selector=replace(selection, is_prepared=True))
             key = -1, communicator.number
         expander = self._of_communicators.get(key)
         if expander is None:
             unit = [1.0] * processes
-            expander = Expander(processes, unit, settings, self._complete)
+            expander = Expander(processes, unit, settings, self._complete, self._is_replayed)
             self._of_communicators[key] = expander
         messages, computing = expander.expand(call._replace(communicator=0), communicator.rank(rank))
         if computing.size:

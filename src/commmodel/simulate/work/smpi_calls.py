@@ -1,13 +1,14 @@
 """Calls of collectives in traces by SMPI's algorithms, rank by rank, with a cache. Main entry: `SmpiCalls`.
 
-SMPI 3.32 ends where a replay makes the communicators of nodes. Here ranks know from the beginning who shares a node.
+SMPI 3.32 ends where a replay makes the communicators of nodes. Here ranks of a replay know from the beginning who
+shares a node; in programs that run, they find out in the first call of all ranks that looks at nodes, as in SMPI.
 """
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from commmodel.collectives.call import CollectiveCall
-from commmodel.collectives.library.smpi_selection import Selection
+from commmodel.collectives.library.smpi_selection import DEFAULT, Selection
 from commmodel.simulate.operations import Operations
 
 if TYPE_CHECKING:
@@ -17,15 +18,20 @@ _CACHED = 1 << 24
 """Operations, 400 MB."""
 _NOT_SELECTED = {"gatherv", "scatterv"}
 """For which SMPI has one algorithm."""
+_WITHOUT_NODES = (DEFAULT, "ompi")
+"""Selectors whose algorithms do not look at nodes."""
 
 
 class SmpiCalls:
     """What each rank does in the calls of a communicator, by the algorithms of a selection."""
 
-    def __init__(self, processes: int, selection: Selection) -> None:
-        self._processes, self.selection = processes, replace(selection, is_prepared=True)
+    def __init__(self, processes: int, selection: Selection, is_replayed: bool) -> None:
+        self._processes, self._is_replayed = processes, is_replayed
+        self.selection = replace(selection, is_prepared=selection.is_prepared or is_replayed)
+        is_without_nodes = selection.selector in _WITHOUT_NODES and not selection.algorithms
+        self._looks_at_nodes = not self.selection.is_prepared and not is_without_nodes
         self._members: dict[int, Member] = {}
-        self._operations: dict[tuple[int, CollectiveCall], Operations] = {}
+        self._operations: dict[tuple[int, CollectiveCall, bool], Operations] = {}
         self._weight = 0
 
     def has(self, operation: str, call: CollectiveCall) -> bool:
@@ -37,6 +43,11 @@ class SmpiCalls:
         is_particular = call.operator == "non-commutative" or call.is_derived
         is_selected = operation not in _NOT_SELECTED and (is_particular or not self.selection.is_default)
         return call.is_pending or is_selected
+
+    def is_settled(self, rank: int) -> bool:
+        """Whether what a rank does in a call is the same each time: it knows who shares a node."""
+        member = self._members.get(rank)
+        return not self._looks_at_nodes or (member is not None and member.is_prepared)
 
     def expand(
         self, rank: int, call: CollectiveCall, arguments: tuple[str, int, int, int, tuple[int, ...]]
@@ -50,11 +61,11 @@ class SmpiCalls:
         if rank not in self._members:
             self._members[rank] = Member.of_world(self._processes, rank, self.selection, ALGORITHMS)
         member = self._members[rank]
-        key = (rank, call)
+        key = (rank, call, member.is_prepared)
         if key not in self._operations:
             operation, size, element, root, blocks = arguments
             is_ordered = call.operator == "non-commutative"
-            of_rank = RankCall(size, element, root, blocks, True, is_ordered, call.is_derived)
+            of_rank = RankCall(size, element, root, blocks, self._is_replayed, is_ordered, call.is_derived)
             if call.is_pending:
                 AT_ONCE[operation](member, of_rank)
             else:
