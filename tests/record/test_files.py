@@ -206,6 +206,12 @@ def test_what_is_no_recording_is_refused_in_one_line(tmp_path):
         record.load(tmp_path)
 
 
+def test_a_folder_of_traces_is_to_be_replayed(tmp_path):
+    (tmp_path / "traces.otf2").touch()
+    with pytest.raises(InputError, match="traces are not reported but replayed: commmodel simulate WHERE replay"):
+        record.load(tmp_path)
+
+
 def test_foreign_logs_are_told_and_left_out(tmp_path):
     logs = program()
     folder = write(tmp_path / "r", logs)

@@ -143,6 +143,8 @@ def load(folder: str | os.PathLike[str]) -> "Recording":
             logs[header.rank] = (header, path)
     if not logs:
         why = f": {problems[0]}" if problems else ": MPI_Init was not called, or the program was not recorded"
+        if any(place.glob("*.otf2")) or any(place.glob("*.et")):
+            why = ": traces are not reported but replayed: commmodel simulate WHERE replay"
         raise InputError(f"{place}: no log of a rank that can be read{why}")
     processes = next(iter(logs.values()))[0].processes
     for rank, (header, _) in sorted(logs.items()):
