@@ -13,7 +13,15 @@ MODULES = sorted(
     for path in (ROOT / "benchmarks" / folder).glob("*.py")
     if "\ndef main(" in (text := path.read_text("utf-8")) and "from mpi4py" not in text  # what starts MPI is launched
 )
-SMALL = {"benchmarks.validation.scaling_models": ["--kernels", "2", "--sets", "1", "--theirs", "1"]}
+SMALL = {
+    "benchmarks.speed.critical_path": ["--rounds", "1"],
+    "benchmarks.speed.model_surfaces": ["--rounds", "1"],
+    "benchmarks.validation.guard_alarms": ["--trials", "2", "--files", "1"],
+    "benchmarks.validation.loggp_recovery": ["--sets", "1", "--samples", "20"],
+    "benchmarks.validation.overlap_losses": ["--problems", "5"],
+    "benchmarks.validation.scaling_models": ["--kernels", "2", "--sets", "1", "--theirs", "1"],
+    "benchmarks.validation.speedup_curves": ["--kernels", "lu", "--classes", "S", "--processes", "8:8:*2"],
+}
 """Benchmark -> its options for a run of seconds."""
 
 
