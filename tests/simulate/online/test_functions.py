@@ -85,7 +85,7 @@ def test_what_cannot_be_sent_is_refused():
         run(scaled, args=(threading.Lock(),))
     with pytest.raises(InputError, match="target is 'scaled': give a function"):
         run("scaled")
-    with pytest.raises(InputError, match="processes is 0: give a whole number"):
+    with pytest.raises(InputError, match="ranks is 0: give a whole number"):
         run(scaled, ranks=0)
 
 
