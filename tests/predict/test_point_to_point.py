@@ -420,3 +420,9 @@ def test_the_reach_of_streams_is_not_that_of_ping_pongs():
     assert any("streams" in remark for remark in within.remarks)
     assert beyond.extrapolates == ("k = 57 is extrapolated: measured up to k = 56",)
     assert predict.send(of_112, 4096).remarks == ()
+
+
+def test_streams_of_one_pair_alone_say_what_is_missing():
+    lone = Machine("m", (Segment("all", one_way=MaxRate(Parameter(1e-7), Parameter(1e10))),))
+    with pytest.raises(MissingParameterError, match=r"streams of one pair alone.*bench pingpong"):
+        predict.send(lone, 8)

@@ -21,6 +21,7 @@ from commmodel.statistics import TO_DEVIATION
 
 _FALLS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """That are tried before the fall is fitted; the last is the most of one that was not measured."""
+_LEVELS = 100  # quantiles of the messages' times that are tried as levels
 _LATENCIES = 15  # quantiles of the messages' times that are tried as α
 _NOISE = (0.05, 0.1, 0.2, 0.4)
 """Mean absolute deviations of logarithms that are tried. No smaller: see `protocol_limits`."""
@@ -52,7 +53,7 @@ class _Piece(NamedTuple):
 
 
 class _Messages(NamedTuple):
-    """What is known of messages, arrays of shape (points,)."""
+    """What is known of messages, one of each size and number of pairs, arrays of shape (cells,)."""
 
     of_size: NDArray[np.intp]
     """Number of the size."""
@@ -93,19 +94,19 @@ def fit_message_rate(points: Points, byte_seconds: Array, confidence: float) -> 
     >>> rate.M.value, rate.pairs, rate.fall.value, float(floor.is_reached.mean())
     (100000000.0, 64, 0.0, 0.8)
     """
-    distinct, of_size = np.unique(points.message_size, return_inverse=True)
-    messages = _Messages(of_size, points.pairs.astype(np.float64), points.seconds, byte_seconds)
     rates: list[MessageRate] = []
     floor, is_reached = np.zeros(len(points)), np.zeros(len(points), dtype=bool)
     if np.unique(points.pairs).size < 2:
         return (), Floor(floor, is_reached)
+    sizes, messages = _messages(points, byte_seconds)
     alpha, pieces = _search(messages)
     for piece in pieces:
-        inside = (of_size >= piece.begin) & (of_size < piece.end)
-        rate = _rate(messages, piece, inside, alpha, confidence) or MessageRate(Parameter(math.inf, "1/s"))
-        rates.append(replace(rate, upto=None if piece.end == distinct.size else int(distinct[piece.end - 1])))
+        of_piece = (messages.of_size >= piece.begin) & (messages.of_size < piece.end)
+        rate = _rate(messages, piece, of_piece, alpha, confidence) or MessageRate(Parameter(math.inf, "1/s"))
+        rates.append(replace(rate, upto=None if piece.end == sizes.size else int(sizes[piece.end - 1])))
         if rate.M.is_limiting:
-            pairs = messages.pairs[inside]
+            inside = (points.message_size >= sizes[piece.begin]) & (points.message_size <= sizes[piece.end - 1])
+            pairs = points.pairs[inside]
             times = rate.message_time(pairs)
             floor[inside] = np.where(pairs > 1, np.maximum(times, rate.alpha), times)
             is_several = pairs > 1 if (pairs == 1).any() else times > rate.alpha
@@ -115,13 +116,24 @@ def fit_message_rate(points: Points, byte_seconds: Array, confidence: float) -> 
     return tuple(rates), Floor(floor, is_reached)
 
 
+def _messages(points: Points, byte_seconds: Array) -> tuple[NDArray[np.int64], _Messages]:
+    """Return the sizes, ascending, and the median of the times of each size and number of pairs."""
+    cells, first, cell = np.unique(
+        np.stack([points.message_size, points.pairs]), axis=1, return_index=True, return_inverse=True
+    )
+    parts = np.split(points.seconds[np.argsort(cell.ravel(), kind="stable")], np.cumsum(np.bincount(cell.ravel()))[:-1])
+    sizes, of_size = np.unique(cells[0], return_inverse=True)
+    seconds = np.array([np.median(part) for part in parts])
+    return sizes, _Messages(of_size, cells[1].astype(np.float64), seconds, byte_seconds[first])
+
+
 def _search(messages: _Messages) -> tuple[float, list[_Piece]]:
     """Return α and the ranges of sizes that are most likely, among those that are tried."""
     count = int(messages.of_size.max()) + 1
     log_message, log_pairs = np.log(messages.message), np.log(messages.pairs)
-    falls = np.repeat(_FALLS, log_pairs.size)
-    levels = np.append(np.tile(log_message, len(_FALLS)) - (1 + falls) * np.tile(log_pairs, len(_FALLS)), -math.inf)
-    falls = np.append(falls, 0.0)
+    shares = np.linspace(0, 1, min(log_pairs.size, _LEVELS))
+    levels = np.append([np.quantile(log_message - (1 + fall) * log_pairs, shares) for fall in _FALLS], -math.inf)
+    falls = np.append(np.repeat(_FALLS, shares.size), 0.0)
     floors = np.exp(levels[:, None] + (1 + falls)[:, None] * log_pairs)
     best: tuple[float, float, list[_Piece]] = (math.inf, 0.0, [])
     for alpha in np.unique(np.quantile(messages.message, np.linspace(0, 1, _LATENCIES + 1)[:-1])):

@@ -498,7 +498,8 @@ def _on_path(machine: Machine, points: _Points, path: str, model: MessageModel |
     times = _times(machine, segment, points)
     lone = _lone(machine, segment, points)
     if lone is None:
-        raise missing(machine, segment, "it has no model", "pingpong pairs")
+        of_streams = "it has streams of one pair alone, which do not tell the latency of a message"
+        raise missing(machine, segment, "it has no model" if segment.one_way is None else of_streams, "pingpong pairs")
     if times.keys() <= set(COST_MODELS) and segment.max_rate is not None and processes == 1 and model is None:
         times = {"postal": lambda _: lone} | times  # max-rate of one number of pairs is the postal model
     chosen = _chosen(machine, segment, times, points, model)
