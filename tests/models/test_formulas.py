@@ -428,8 +428,9 @@ print(total(3), twice(2), twice(np.full(2, 2.0)).tolist(), twice(np.full(1_000_0
 def test_compiled_code_is_compiled_anew_where_a_formula_that_it_calls_has_changed(tmp_path):
     source, package = Path(commmodel.__file__).parent, tmp_path / "commmodel"
     shutil.copytree(source / "models", package / "models", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("__init__.py", "arguments.py", "arrays.py", "lazy.py", "units.py", "errors.py", "signatures.py"):
-        shutil.copy(source / name, package)
+    bases = ("__init__", "arguments", "arrays", "errors", "lazy", "progress", "signatures", "units")
+    for name in bases:
+        shutil.copy(source / f"{name}.py", package)
     (tmp_path / "loop.py").write_text(LOOP, "utf-8")
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
 

@@ -47,6 +47,7 @@ UNIQUE = {
     "InputStruct": "a base",
     "OneLine": "a base",
     "Outlets": "files that are open",
+    "ProgressLine": "a line that is shown",
     "RecordedActions": "reads a recording piece by piece",
     "RecordedComputation": "reads a recording piece by piece",
     "Recording": "reads a recording piece by piece",
