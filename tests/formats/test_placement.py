@@ -186,6 +186,8 @@ def test_a_folder_is_all_of_its_files(tmp_path):
     measurements = formats.load_all([tmp_path])
     assert {type(configuration) for configuration in configurations(measurements)} == {PingPong, Stream, Collective}
     assert any("README" in note for note in measurements.notes)
+    assert sum("beside it says" in note for note in measurements.notes) == 1
+    assert any("and 2 more outputs, by the scripts beside them" in note for note in measurements.notes)
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="a folder without files"):
         formats.load_all([tmp_path / "empty"])

@@ -65,6 +65,7 @@ INTERCHANGE = ("extrap-json", "extrap-text")
 """Formats that programs write for programs: files and lines of them may be long."""
 LARGEST_INTERCHANGE = 1 << 28
 """Bytes of a file and characters of a line."""
+_BESIDE = " beside it says "
 _PLACED = ("osu", "imb")
 """Formats that need to know where ranks were."""
 OURS = "commmodel"
@@ -152,7 +153,7 @@ def _placed(text: Text, placement: Placement | None) -> Text:
     if placement is None:
         return text
     on_nodes = "" if placement.per_node is None else f", {placement.per_node} on a node"
-    note = f"{text.path}: {script} beside it says {placement.ranks} ranks{on_nodes}"
+    note = f"{text.path}: {script}{_BESIDE}{placement.ranks} ranks{on_nodes}"
     return replace(text, placement=placement, notes=(*text.notes, note))
 
 
@@ -267,7 +268,11 @@ def load_all(
     if unread and not parts:
         raise unread[0]
     together = results.without_duplicates(parts)
-    return Measurements(together.launches, (*together.notes, *(f"passed over: {error}" for error in unread)))
+    placements = [note for note in together.notes if _BESIDE in note]
+    notes = [note for note in together.notes if note not in placements[1:]]
+    if len(placements) > 1:
+        notes[notes.index(placements[0])] += f" (and {len(placements) - 1} more outputs, by the scripts beside them)"
+    return Measurements(together.launches, (*notes, *(f"passed over: {error}" for error in unread)))
 
 
 def _files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[str | os.PathLike[str]]:
