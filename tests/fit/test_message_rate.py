@@ -3,6 +3,8 @@
 Times of osu_mbw_mr between two nodes of CSD3, 100 Gb/s InfiniBand: stackhpc/hpc-tests, f735aa2, output/csd3.
 """
 
+import math
+
 import msgspec
 import numpy as np
 import pytest
@@ -125,6 +127,12 @@ def test_processes_that_fill_a_node_with_messages():
     rates = [k / predict.send(machine, 8, processes=k).time.seconds for k in range(1, 57)]
     assert rates[count - 1] >= 0.95 * max(rates) > rates[count - 2]
     assert optimize.communicating_processes(machine, 1 << 20) == 1
+
+
+def test_processes_that_fill_a_node_by_a_rate_written_by_hand():
+    assert optimize.communicating_processes(node(MessageRate(Parameter(1e8))), 8) == 10
+    nothing = (MessageRate(Parameter(math.inf), upto=8), MessageRate(Parameter(1e8), 56))
+    assert optimize.communicating_processes(node(*nothing), 8) == 1
 
 
 def test_collectives_on_nodes_share_the_rate():

@@ -5,13 +5,14 @@ import json
 import pytest
 from support.paths import SHARED
 
-from commmodel import formats, predict
+from commmodel import formats, optimize, predict
 from commmodel.cli import main
-from commmodel.errors import InputError
+from commmodel.errors import InputError, MissingParameterError
 from commmodel.fit import fit_machine
 from commmodel.formats import Placement
 from commmodel.formats.job_scripts import parse_placement, placement_of
 from commmodel.results.configurations import Collective, Pairs, PingPong, Stream
+from commmodel.simulate import delays
 
 LATENCY = "# OSU MPI Latency Test v5.6.3\n# Size          Latency (us)\n0   0.98\n8   1.0\n1024   1.5\n65536   9.0\n"
 RATES = """\
@@ -91,6 +92,8 @@ def job(tmp_path):
         ("#PBS -l select=2:ncpus=64:mpiprocs=32\nmpiexec ./a\n", Placement(64, 32)),
         ("mpirun --map-by ppr:4:node -np 16 a\n", Placement(16, 4)),
         ("#SBATCH -n 4\nsrun a\nsrun -n 2 b\n", None),
+        ("srun -n 4 --ntasks-per-node=2 --distribution=cyclic x\n", Placement(4)),
+        ("mpirun -np 4 -N 2 --map-by node x\n", Placement(4)),
         ("echo done\n", None),
     ],
 )
@@ -213,6 +216,16 @@ def test_bounds_hold_latency_together():
     assert segment.loggp.bounded
     assert segment.loggp.L.value + 2 * segment.loggp.o.value == pytest.approx(segment.postal.alpha.value)
     assert segment.postal.beta == segment.loggp.G
+
+
+def test_bounds_serve_collectives_alone(job):
+    machine = fit_machine(job(LATENCY + "262144   30.0\n1048576   110.0\n", placement=Placement(2, 1)))
+    assert any(segment.loggp.bounded for segment in machine.segments)
+    assert not {"loggp", "logp"} & predict.send(machine, 8).models.keys()
+    with pytest.raises(MissingParameterError, match="loggp"):
+        delays.from_machine(machine)
+    with pytest.raises(MissingParameterError):
+        optimize.choose(machine, optimize.TransferProblem(volume=1 << 20, computation=1e-4))
 
 
 def test_the_public_tables_of_a_real_system(tmp_path):

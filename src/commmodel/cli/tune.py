@@ -72,6 +72,10 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.path is None and (remark := path_remark(machine, max(arguments.processes), arguments.per_node)):
         tell("warning", [remark])
         warnings.append(remark)
+    if any(segment.loggp is not None and segment.loggp.bounded for segment in machine.segments):
+        bounds = "o and g are bounds, from latency and bandwidth alone: measure the kernel loggp for both"
+        tell("warning", [bounds])
+        warnings.append(bounds)
     machine = with_byte_times(machine, arguments.memory_copy, arguments.reduction)
     extrapolates = collective_reach(machine, max(arguments.processes), max(arguments.sizes), arguments.path)
 

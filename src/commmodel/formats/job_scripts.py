@@ -25,6 +25,8 @@ _PER_NODE = re.compile(
     r"|\bppr:(\d+):node|mpiprocs=(\d+)"
 )
 _NODES = re.compile(r"(?:^|\s)(?:--nodes|-N)[=\s]+(\d+)(?=\s|$)|select=(\d+)")
+_NO_BLOCKS = re.compile(r"\b(?:cyclic|arbitrary|plane)\b|--(?:map-by|rank-by)[=\s]+node\b|-bynode\b")
+"""Ranks that do not lie on nodes in blocks."""
 _HEADER = re.compile(r"#(?:SBATCH|PBS|BSUB|FLUX:)\s+(.*)")
 _LAUNCHERS = re.compile(
     r"\s*(?:time\s+|exec\s+)*(?P<name>srun|mpirun|mpiexec(?:\.\w+)?|prterun|flux run)\s+(?P<words>.*)"
@@ -107,6 +109,8 @@ def _placement(lines: Iterable[str]) -> Placement | None:
 
 
 def _of_words(words: str, header: str) -> Placement | None:
+    if _NO_BLOCKS.search(f"{words} {header}"):
+        return Placement(ranks) if (ranks := _number(_RANKS, words) or _number(_RANKS, header)) else None
     ranks, per_node, nodes = (
         _number(pattern, words) or _number(pattern, header) for pattern in (_RANKS, _PER_NODE, _NODES)
     )

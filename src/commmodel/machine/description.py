@@ -154,9 +154,15 @@ class Segment(Value, InputStruct, frozen=True, forbid_unknown_fields=True, omit_
         for rate in self.message_rate:
             yield "message_rate", rate, limit if rate.upto is None else rate.upto, None
 
+    @property
+    def measured_loggp(self) -> LogGP | None:
+        """LogGP where o and g were measured, not only bounded."""
+        return None if self.loggp is None or self.loggp.bounded else self.loggp
+
     def message_rate_of(self, message_size: float) -> MessageRate | None:
-        """Return the message rate that holds for a size; None where none is known."""
-        return next((rate for rate in self.message_rate if rate.upto is None or message_size <= rate.upto), None)
+        """Return the message rate that limits messages of a size; None where none is known."""
+        rate = next((rate for rate in self.message_rate if rate.upto is None or message_size <= rate.upto), None)
+        return rate if rate is not None and rate.M.is_limiting else None
 
     def __repr__(self) -> str:
         """Return the protocol, the path, the limit and the models of the segment."""

@@ -44,6 +44,8 @@ __all__ = [
 
 _ALL_BUT = 0.95
 """Share of the highest rate that is as good as all of it."""
+_MOST_SENDERS = 256
+"""Processes of a node that are tried where its message rate limits."""
 
 
 @checked
@@ -88,13 +90,16 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
     segment = machine.segment(message_size, path)
     most = max((measured.pairs for measured in segment.measured), default=2)
     if (rate := segment.message_rate_of(message_size)) is not None:
-        return _filling(machine, segment, message_size, range(1, rate.pairs + 1))
+        return _filling(segment, message_size, range(1, max(rate.pairs, _MOST_SENDERS) + 1))
     match choose_model(segment, max(most, 2), message_size).model:
         case None:
             machine.max_rate(message_size, path)  # raises: nothing is known of several
             raise AssertionError
         case MeasuredTimes():
-            return _filling(machine, segment, message_size, [measured.pairs for measured in segment.measured])
+            counts = [measured.pairs for measured in segment.measured]
+            if (filling := _filling(segment, message_size, counts)) == max(counts):
+                _limiting(machine, None)
+            return filling
         case Postal():
             count = float(_limiting(machine, None))
         case Extended(R_Ci=Parameter(value=0.0)):
@@ -106,7 +111,7 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
     return math.ceil(round(count, 9))  # 4.0000000001 processes are four
 
 
-def _filling(machine: Machine, segment: Segment, message_size: float, counts: Iterable[int]) -> int:
+def _filling(segment: Segment, message_size: float, counts: Iterable[int]) -> int:
     """Return the smallest of some numbers of processes with nearly the highest total rate."""
     rates = {}
     for pairs in counts:
@@ -115,10 +120,7 @@ def _filling(machine: Machine, segment: Segment, message_size: float, counts: It
             time = seconds(model, message_size, pairs, message_time(segment, message_size, pairs))
             rates[pairs] = pairs / time if time > 0 else 0.0
     highest = max(rates.values())
-    count = min(pairs for pairs, rate in rates.items() if rate >= _ALL_BUT * highest)
-    if count == max(rates):
-        _limiting(machine, None)
-    return count
+    return min(pairs for pairs, rate in rates.items() if rate >= _ALL_BUT * highest)
 
 
 def _limiting(machine: Machine, R_N: Parameter | None) -> float:

@@ -314,7 +314,7 @@ def _segments(key: _IdentityKey, conditions: Conditions, needs: tuple[bool, bool
     path_segments = [segment for segment in machine.segments if segment.path == chosen]
     segments = path_segments or [segment for segment in machine.segments if segment.path == "any"]
     edges = np.array([math.inf if segment.limit is None else segment.limit.value for segment in segments])
-    values = np.array([_of_loggp(segment.loggp) for segment in segments]).transpose(1, 2, 0)
+    values = np.array([_of_loggp(segment.measured_loggp) for segment in segments]).transpose(1, 2, 0)
     tables = {table.path: table for table in machine.plogp}
     table = tables.get(chosen) or tables.get("any")
     lacking = np.isnan(values[:, 0])[list(needs)]

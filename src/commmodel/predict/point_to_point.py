@@ -130,8 +130,12 @@ _KINDS: dict[MessageModel, _Kind] = {
     "postal": _Kind(
         lambda segment: segment.postal, lambda size, _, *fitted: postal.time(size, *fitted), ("alpha", "beta")
     ),
-    "loggp": _Kind(lambda segment: segment.loggp, lambda size, _, *fitted: loggp.time(size, *fitted), ("L", "o", "G")),
-    "logp": _Kind(lambda segment: segment.loggp, lambda _size, _, *fitted: loggp.logp_time(*fitted), ("L", "o")),
+    "loggp": _Kind(
+        lambda segment: segment.measured_loggp, lambda size, _, *fitted: loggp.time(size, *fitted), ("L", "o", "G")
+    ),
+    "logp": _Kind(
+        lambda segment: segment.measured_loggp, lambda _size, _, *fitted: loggp.logp_time(*fitted), ("L", "o")
+    ),
 }
 _ENDS: tuple[End, ...] = ("value", "low", "high")
 MODELS: tuple[MessageModel, ...] = get_args(MessageModel)

@@ -258,7 +258,7 @@ def _lines(machine: "Machine", name: str, path: str | None) -> Lines:
     """Return the LogGP parameters of a path's segments; a size without any takes those of the next larger."""
     fitted = []
     for segment in _on_path(machine, path):
-        p = segment.loggp
+        p = segment.measured_loggp
         if p is not None and (p.G is not None or name == "logp"):
             upto = math.inf if segment.limit is None else float(segment.limit.value)
             parameters = DelayParameters(L=p.L.value, o=p.o.value, g=p.g.value, G=p.G.value if p.G else 0.0)
@@ -309,7 +309,9 @@ def from_machine(machine: "Machine", path: str | None = None) -> DelayParameters
     for name in dict.fromkeys((path, "any")):
         on_path = [segment for segment in machine.segments if segment.path == name]
         fitted = [
-            (segment, segment.loggp) for segment in on_path if segment.loggp is not None and segment.loggp.G is not None
+            (segment, loggp)
+            for segment in on_path
+            if (loggp := segment.measured_loggp) is not None and loggp.G is not None
         ]
         if fitted:
             return _of_segments(fitted, on_path)
