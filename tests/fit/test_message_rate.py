@@ -131,8 +131,8 @@ def test_processes_that_fill_a_node_with_messages():
 
 def test_processes_that_fill_a_node_by_a_rate_written_by_hand():
     assert optimize.communicating_processes(node(MessageRate(Parameter(1e8))), 8) == 10
-    nothing = (MessageRate(Parameter(math.inf), upto=8), MessageRate(Parameter(1e8), 56))
-    assert optimize.communicating_processes(node(*nothing), 8) == 1
+    rates = (MessageRate(Parameter(math.inf), upto=8), MessageRate(Parameter(1e8), 56))
+    assert optimize.communicating_processes(node(*rates), 8) == 1
 
 
 def test_collectives_on_nodes_share_the_rate():

@@ -18,7 +18,8 @@ from commmodel.predict.collective import (
     with_byte_times,
 )
 from commmodel.predict.extrapolation import collective_reach
-from commmodel.predict.point_to_point import MODELS, Prediction, halo, send
+from commmodel.predict.message_times import MODELS
+from commmodel.predict.point_to_point import Prediction, halo, send
 from commmodel.predict.seconds import Seconds
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ and pLogP, March 2009, Section 3.2.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
-from typing import Any, Literal, NamedTuple, get_args, overload
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from msgspec import Struct
@@ -16,21 +15,17 @@ from msgspec import Struct
 from commmodel.arguments import Numbers, broadcast, finite, several, whole
 from commmodel.choices import MessageModel
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import LogGP, Machine, MeasuredTimes, Parameter, Segment, choose_model
-from commmodel.machine.model_choice import Model as SeveralModel
-from commmodel.machine.parameters import UNITS
-from commmodel.machine.rates import message_time
-from commmodel.models import Formula, loggp, maxrate, nodeaware, postal
+from commmodel.machine import Machine, Parameter, Segment, choose_model
+from commmodel.models import Formula, nodeaware
 from commmodel.predict.arrays import ByModel, Predictions, alike, gathered
 from commmodel.predict.costs import MODELS as COST_MODELS
-from commmodel.predict.costs import check_path, missing, plogp_table
+from commmodel.predict.costs import check_path, missing
 from commmodel.predict.extrapolation import Reach, reach_of
-from commmodel.predict.seconds import End, Seconds, at_ends, elementwise, value_at, with_scatter
+from commmodel.predict.message_times import MODELS, Sends, are_arrays, lone_time, times_by_model
+from commmodel.predict.seconds import Seconds, at_ends, elementwise, value_at
 from commmodel.signatures import checked
 from commmodel.units import format_size, format_time
 from commmodel.values import Value
-
-Model = SeveralModel | LogGP
 
 
 class Prediction(ByModel, Value, Struct, frozen=True):
@@ -66,39 +61,6 @@ class Prediction(ByModel, Value, Struct, frozen=True):
     """What was wrong while the machine was measured."""
 
 
-def _are_arrays(value: Any) -> bool:
-    return isinstance(value, np.ndarray)
-
-
-class _Points(NamedTuple):
-    """A message and processes that send at once; or arrays of both, for which one model of one segment speaks."""
-
-    message_size: Any
-    processes: Any
-    example: tuple[int, int]
-    """The message and the processes; of arrays one of their pairs."""
-
-    @property
-    def are_several(self) -> bool:
-        return _are_arrays(self.message_size)
-
-    @classmethod
-    def of(cls, message_size: Any, processes: Any) -> "_Points":
-        if not _are_arrays(message_size):
-            return cls(message_size, processes, (message_size, processes))
-        farthest = int(message_size.argmax())
-        return cls(message_size, processes, (int(message_size[farthest]), int(processes[farthest])))
-
-    def of_processes(self, processes: int) -> "_Points":
-        """Return the same messages with another number of processes."""
-        everywhere = np.full(self.message_size.shape, processes) if self.are_several else processes
-        return _Points(self.message_size, everywhere, (self.example[0], processes))
-
-
-_Time = Callable[[_Points], Seconds]
-"""The time of messages by a model."""
-
-
 class _OnPath(NamedTuple):
     """One message on one path."""
 
@@ -113,170 +75,15 @@ class _OnPath(NamedTuple):
     """What of it lies beyond what was measured."""
 
 
-class _Kind(NamedTuple):
-    """A model: where its parameters stand in a segment, and its time at the ends of their intervals."""
-
-    parameters: Callable[[Segment], Model | None]
-    seconds: Callable[..., float]
-    parameter_names: tuple[str, ...]
-    """In the order of the formula's last arguments."""
-
-
-_KINDS: dict[MessageModel, _Kind] = {
-    "extended": _Kind(lambda segment: segment.extended, maxrate.extended_time, ("alpha", "R_N", "R_Cb", "R_Ci")),
-    "max-rate": _Kind(lambda segment: segment.max_rate, maxrate.time, ("alpha", "R_N", "R_C")),
-    "latency-aware": _Kind(lambda segment: segment.latency_aware, maxrate.latency_aware_time, ("alpha", "R_N", "R_C")),
-    "one-way": _Kind(lambda segment: segment.one_way, maxrate.time, ("alpha", "R_N", "R_C")),
-    "postal": _Kind(
-        lambda segment: segment.postal, lambda size, _, *fitted: postal.time(size, *fitted), ("alpha", "beta")
-    ),
-    "loggp": _Kind(
-        lambda segment: segment.measured_loggp, lambda size, _, *fitted: loggp.time(size, *fitted), ("L", "o", "G")
-    ),
-    "logp": _Kind(
-        lambda segment: segment.measured_loggp, lambda _size, _, *fitted: loggp.logp_time(*fitted), ("L", "o")
-    ),
-}
-_ENDS: tuple[End, ...] = ("value", "low", "high")
-MODELS: tuple[MessageModel, ...] = get_args(MessageModel)
 _FROM_ZERO = {"message_size", "link_volume"}
 _FALLS = 1.05
 """Times as long as a larger message: worth a word."""
-_OF_MEAN = math.sqrt(math.pi / 2)
-"""Standard deviation over mean absolute deviation, of normal numbers."""
 _KERNELS = {"postal": "pingpong", "plogp": "plogp", "loggp": "loggp", "logp": "loggp"}
 """Model -> kernel that provides its parameters, where it is not that of several pairs."""
 
 
-def _of_parameters(
-    kind: _Kind, segment: Segment, parameters: dict[str, Parameter], scatter: float, confidence: float | None
-) -> _Time:
-    """Return the time and its interval by a model: times fall with rates and grow with α and β.
-
-    With several processes α is no less than what the node's message rate allows.
-    """
-
-    def time(points: _Points) -> Seconds:
-        rate = segment.message_rate_of(points.example[0]) if "R_N" in kind.parameter_names else None
-
-        def at(end: End) -> Any:
-            least = 0.0 if rate is None else _least(segment, points, end)
-            return _seconds_at(kind, points, [value_at(parameters[name], end) for name in kind.parameter_names], least)
-
-        if rate is None:
-            return with_scatter(at_ends(at, *parameters.values()), scatter, confidence)
-        return with_scatter(at_ends(at, rate.M, *parameters.values()), max(scatter, rate.scatter), confidence)
-
-    return time
-
-
-def _least(segment: Segment, points: _Points, end: End) -> Any:
-    """Return the least α, of numbers of processes that are arrays an array."""
-    size, processes = points.example[0], points.processes
-    if not points.are_several:
-        return message_time(segment, size, processes, end)
-    counts, place = np.unique(processes, return_inverse=True)
-    return np.array([message_time(segment, size, count, end) for count in counts.tolist()])[place]
-
-
-def _seconds_at(kind: _Kind, points: _Points, numbers: list[float], least: Any) -> Any:
-    """Return the seconds of a message, or of each of arrays, with the numbers of a model's parameters."""
-    alpha, rest = numbers[0], numbers[1:]
-
-    def alone(size: float, count: int, least: float) -> float:
-        try:
-            return kind.seconds(size, count, max(alpha, least), *rest)
-        except ZeroDivisionError:  # the interval of a rate begins at 0
-            return math.inf if size else max(alpha, least)
-
-    def together(sizes: Any, counts: Any, least: Any) -> Any:
-        if any(
-            name in {"R_N", "R_C", "R_Cb"} and not rate
-            for name, rate in zip(kind.parameter_names, numbers, strict=True)
-        ):
-            return np.array(list(map(alone, sizes.tolist(), counts.tolist(), least.tolist())))
-        return np.broadcast_to(kind.seconds(sizes, counts, np.maximum(alpha, least), *rest), sizes.shape)
-
-    least = np.broadcast_to(least, points.message_size.shape) if points.are_several else least
-    return elementwise(alone, together, points.message_size, points.processes, least)
-
-
-def _parameters(kind: _Kind, model: Model | None) -> dict[str, Parameter] | None:
-    """Return a model's parameters by name; None where one is missing."""
-    values = {name: getattr(model, name, None) for name in kind.parameter_names}
-    parameters = {name: value for name, value in values.items() if isinstance(value, Parameter)}
-    return parameters if len(parameters) == len(values) else None
-
-
-def _with_unit(parameters: dict[str, Parameter]) -> dict[str, Parameter]:
-    """Return the parameters with their units."""
-    return {
-        name: Parameter(parameter.value, UNITS[name], parameter.low, parameter.high)
-        for name, parameter in parameters.items()
-    }
-
-
-def _by_table(machine: Machine, path: str) -> _Time:
-    """Return L + g(m) of the path's table, with its interval where the table has one."""
-
-    def time(points: _Points) -> Seconds:
-        value, low, high = (
-            loggp.plogp_time.python(table.L.value, table.at("g", points.message_size))
-            for end in _ENDS
-            if (table := plogp_table(machine, path, end)) is not None
-        )
-        if points.are_several:
-            is_exact = (low == value) & (value == high)
-            ends: list[Any] = [np.where(is_exact, math.nan, end) for end in (low, high)]
-            return Seconds(value, *ends)
-        return Seconds(float(value)) if low == value == high else Seconds(float(value), float(low), float(high))
-
-    return time
-
-
-def _times(machine: Machine, segment: Segment, points: _Points) -> dict[str, _Time]:
-    """Return the time by every model that has all its parameters."""
-    times: dict[str, _Time] = {}
-    message_size, processes = points.example
-    chosen = choose_model(segment, processes, message_size)
-    for name, kind in _KINDS.items():
-        fitted = kind.parameters(segment)
-        parameters = _parameters(kind, fitted)
-        if parameters is not None:
-            of_others = processes > 1 and name == chosen.name == "postal"  # fitted to one pair
-            scatter = max(_scatter(fitted), _OF_MEAN * (chosen.error or 0.0) * of_others)
-            times[name] = _of_parameters(kind, segment, _with_unit(parameters), scatter, machine.confidence)
-    if plogp_table(machine, segment.path) is not None:
-        times["plogp"] = _by_table(machine, segment.path)
-    measured = {chosen.name: partial(_as_measured, chosen.model)} if isinstance(chosen.model, MeasuredTimes) else {}
-    return measured | {name: times[name] for name in MODELS if name in times}
-
-
-def _as_measured(table: MeasuredTimes, points: _Points) -> Seconds:
-    ends: tuple[Literal["seconds", "low", "high"], ...] = ("seconds", "low", "high")
-    functions = [partial(table.at, end=end) for end in ends[: 1 if table.low is None or table.high is None else 3]]
-    return Seconds(*(elementwise(at, np.vectorize(at, otypes=[float]), points.message_size) for at in functions))
-
-
-def _lone(machine: Machine, segment: Segment, points: _Points) -> Seconds | None:
-    """Return the prediction from one pair: the postal model, else the richest of one process, LogGP last."""
-    alone = points.of_processes(1)
-    times = _times(machine, segment, alone)
-    of_ping_pongs = [name for name in times if name not in COST_MODELS]
-    model = segment.max_rate  # without R_N: one number of pairs was measured
-    if of_ping_pongs or model is None:
-        name = "postal" if "postal" in of_ping_pongs else next(iter(of_ping_pongs or times), None)
-        return None if name is None else times[name](alone)
-    unlimited = _with_unit({"alpha": model.alpha, "R_C": model.R_C, "R_N": Parameter(math.inf)})
-    return _of_parameters(_KINDS["max-rate"], segment, unlimited, _scatter(model), machine.confidence)(alone)
-
-
-def _scatter(model: Model | None) -> float:
-    return model.quality.scatter if model is not None and model.quality is not None else 0.0
-
-
 def _chosen(
-    machine: Machine, segment: Segment, names: Collection[str], points: _Points, model: MessageModel | None
+    machine: Machine, segment: Segment, names: Collection[str], points: Sends, model: MessageModel | None
 ) -> str:
     """Return the given model, or the recommended one; LogP only where it is given."""
     message_size, processes = points.example
@@ -471,7 +278,7 @@ def _answer(
         name: several(finite if name == "link_volume" else whole, name, number, int(name not in _FROM_ZERO))
         for name, number in arguments.items()
     }
-    if not any(map(_are_arrays, arguments.values())):
+    if not any(map(are_arrays, arguments.values())):
         return _predicted(machine, arguments, paths, model)
     arguments, flat = broadcast(arguments)
     cells = [
@@ -495,12 +302,12 @@ def _beside(machine: Machine, messages: Any, link_volume: Any) -> list[Seconds |
     ]
 
 
-def _on_path(machine: Machine, points: _Points, path: str, model: MessageModel | None) -> _OnPath:
+def _on_path(machine: Machine, points: Sends, path: str, model: MessageModel | None) -> _OnPath:
     check_path(machine, path)
     message_size, processes = points.example
     segment = machine.segment(message_size, path)
-    times = _times(machine, segment, points)
-    lone = _lone(machine, segment, points)
+    times = times_by_model(machine, segment, points)
+    lone = lone_time(machine, segment, points)
     if lone is None:
         of_streams = "it has streams of one pair alone, which do not tell the latency of a message"
         raise missing(machine, segment, "it has no model" if segment.one_way is None else of_streams, "pingpong pairs")
@@ -511,7 +318,7 @@ def _on_path(machine: Machine, points: _Points, path: str, model: MessageModel |
     reach = reach_of(machine, segment, message_size, processes, chosen, bounds=model is None)
     if reach.most_pairs is not None:  # the node's limit is not known: a bound
         with_most = points.of_processes(reach.most_pairs)
-        slow = _times(machine, segment, with_most)[chosen](with_most)
+        slow = times_by_model(machine, segment, with_most)[chosen](with_most)
         bound = _times_over(slow, points.processes / reach.most_pairs)
         lowest = elementwise(min, np.minimum, _ends(time)[0], bound.seconds)
         time = Seconds(bound.seconds, lowest, _ends(bound)[1])
@@ -534,8 +341,8 @@ def _falls(machine: Machine, path: str, message_size: float, processes: int, tim
              if size > message_size}  # fmt: skip
     for size in sorted(sizes):
         segment = machine.segment(size, path)
-        points = _Points.of(size, processes)
-        larger = _times(machine, segment, points).get(choose_model(segment, processes, size).name)
+        points = Sends.of(size, processes)
+        larger = times_by_model(machine, segment, points).get(choose_model(segment, processes, size).name)
         if larger is not None and time > _FALLS * (seconds := larger(points).seconds):
             return f"{format_size(size)} is predicted to take less, {format_time(seconds)}: measure both again"
     return ""
@@ -548,7 +355,7 @@ def _predicted(
 
     Of arrays, in which one model speaks, it has arrays, and the times by the other models are left out.
     """
-    points = _Points.of(arguments["message_size"], arguments["processes"])
+    points = Sends.of(arguments["message_size"], arguments["processes"])
     parts = [_on_path(machine, points, path, model) for path in paths.values()]
     messages = [arguments.get(name, 1) for name in paths]
     beside = [None, None] if "" in paths else _beside(machine, sum(messages), arguments.get("link_volume"))
@@ -593,7 +400,7 @@ def _times_over(time: Seconds, messages: Any) -> Seconds:
 def _ends(time: Seconds) -> tuple[Any, Any]:
     """Return the low and high ends of a time; the time itself where there is no interval."""
     ends: list[Any] = [time.seconds if end is None else end for end in (time.low, time.high)]
-    if _are_arrays(time.seconds):
+    if are_arrays(time.seconds):
         ends = [np.where(np.isnan(end), time.seconds, end) for end in ends]
     return ends[0], ends[1]
 
@@ -604,14 +411,14 @@ def _sum(*times: Seconds) -> Seconds:
     if all(time.low is None and time.high is None for time in times):
         return Seconds(value)
     low, high = (sum(ends) for ends in zip(*map(_ends, times), strict=True))
-    if _are_arrays(value):
+    if are_arrays(value):
         has_none = np.logical_and.reduce([np.isnan(time.low) for time in times if time.low is not None])
         low, high = np.where(has_none, math.nan, (low, high))
     return Seconds(value, low, high)
 
 
 def _quotient(above: Any, below: Any) -> Any:
-    if _are_arrays(below):
+    if are_arrays(below):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.divide(above, below)
     if below:
