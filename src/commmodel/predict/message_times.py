@@ -1,6 +1,7 @@
 """Times of a message by every model that has its parameters, with intervals.
 
-Main entries: `times_by_model` and `lone_time`. With several processes no α is less than what the node's message rate allows. Sources as of `point_to_point`.
+Main entries: `times_by_model` and `lone_time`. With several processes no α is less than what the node's message rate
+allows. Sources as of `point_to_point`.
 """
 
 import math
