@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from commmodel.interruption import prompt_interruption
+from commmodel import cli
+from commmodel.interruption import Termination, prompt_interruption
 
 LONG = {
     "messages": "switch alltoall -p 4096 -n 100KiB",
@@ -82,6 +83,17 @@ def test_a_terminated_command_leaves_no_half_of_a_file(name, tmp_path):
     _, code, result = interrupted([sys.executable, "-m", "commmodel", *words], work, signal.SIGTERM)
     assert (code, result) == (143, "commmodel: terminated\n")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("rank", "lines"), [("0", "commmodel: terminated\n"), ("1", "")])
+def test_rank_0_alone_says_that_all_were_terminated(rank, lines, monkeypatch, capsys):
+    def terminated(words):
+        raise Termination
+
+    monkeypatch.setattr(cli, "_run", terminated)
+    monkeypatch.setenv("PMIX_RANK", rank)
+    assert cli.main(["record"]) == 143
+    assert capsys.readouterr().err == lines
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -49,12 +49,19 @@ def main(words: Sequence[str] | None = None) -> int:
         return _fail("what is read is nested too deeply: make it flatter")
     except KeyboardInterrupt as error:
         word, code = ending(error)
-        return _fail(f"{word}{_because(error)}", code)
+        return _fail(f"{word}{_because(error)}", code) if _speaks() else code
     except UnicodeError as error:
         return _fail(f"a name or a text is not UTF-8: {error}: rename or convert it")
     except OSError as error:  # that nobody foresaw where it arose
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}")
+
+
+def _speaks() -> bool:
+    """Return whether nobody else speaks for this process, as rank 0 does where a launcher ends the others."""
+    from commmodel.record.launching import rank
+
+    return rank() == 0
 
 
 def _run(words: Sequence[str]) -> int:
