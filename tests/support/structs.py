@@ -55,6 +55,7 @@ UNIQUE = {
     "SampledBlock": "part of a running program",
     "Scaling": "a fixture",
     "Scenario": "holds what makes the program",
+    "ScenarioRuns": "holds what makes the program",
     "SurfaceAxes": "a tuple of what the caller has",
     "Tabular": "a base",
     "Trace": "reads a file piece by piece",
@@ -92,7 +93,7 @@ def makers() -> dict[str, Callable[[Path], Any]]:
             *(Problem(8, nodes=collectives.Nodes(2, {"bcast": "binomial"})), collectives.CollectiveSettings("mpich")),
             *(library.load(FROZEN / "selector-1.toml"), library.load("mpich"), smpi_collectives.Selection("ompi")),
         ],
-        "fit": lambda _: [fit.FitSettings(), fit.fit_machine(report_samples.measurements(report_samples.records()))],
+        "fit": lambda _: [fit.FitSettings(), fit.fit_report(report_samples.measurements(report_samples.records()))],
         "formats": lambda _: [
             formats.REGISTRY,
             formats.Placement(4, 2),
@@ -167,6 +168,7 @@ def of_predict() -> list[Any]:
         predict.collective(with_loggp, "bcast", Problem(8, 1024)),
         predict.side_by_side({"cluster": report_samples.cluster()}, [64, 1024], processes=4),
         predict.collective(with_loggp, "bcast", [8, 1024], 8),
+        predict.tune(with_loggp, [8], [8, 1024], "openmpi", collectives=["bcast"]),
     ]
 
 

@@ -13,7 +13,6 @@ from commmodel.cli.parsers import (
     note,
     output_path,
     print_json,
-    refuse_functions,
     show,
     sizes,
     warn_of,
@@ -62,66 +61,34 @@ def add(verbs: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     """Fit measurements, write the machine, show it."""
     from commmodel import formats, machine
-    from commmodel.fit import FitSettings, fit_machine
-    from commmodel.fit.consistency import consistency
-    from commmodel.fit.model_errors import error_sums
-    from commmodel.results import pool
+    from commmodel.fit import FitSettings, fit_report
 
     settings = FitSettings(arguments.confidence, arguments.resamples, arguments.seed, arguments.loss)
     output = output_path(arguments)
-    measurements = pool(formats.load_all(arguments.results, arguments.format, arguments.placement))
-    refuse_functions(measurements)
-    fitted = fit_machine(
-        measurements,
+    fitted = fit_report(
+        formats.load_all(arguments.results, arguments.format, arguments.placement),
         name=arguments.name,
         limits=arguments.limits,
         settings=settings,
         results=[Path(path).name for path in arguments.results],
         mode=arguments.mode,
     )
-    machine.dump(fitted, output)
-    sums, agreement = error_sums(measurements, fitted, settings), consistency(measurements, fitted)
-    note(measurements)
-    warn_of(fitted)
+    machine.dump(fitted.machine, output)
+    note(fitted.measurements)
+    warn_of(fitted.machine)
     if arguments.json:
-        print_json(_as_json(fitted, sums, agreement))
+        print_json(fitted.to_dict())
     else:
         from commmodel.report.overlap.measurements import overlap_verdicts
         from commmodel.report.sections import machine_section
 
-        section = machine_section(fitted, agreement, sums)
+        section = machine_section(fitted.machine, fitted.consistency, fitted.error_sums)
         show(section)
         if not section.tables:
             print(
                 "No model of messages: no records of pingpong or pairs here. Fit these files with those that have some."
             )
-        for sentence in overlap_verdicts(measurements, fitted.overlap):
+        for sentence in overlap_verdicts(fitted.measurements, fitted.machine.overlap):
             print(sentence)
         print(f"written to {output}; next: commmodel report {' '.join(arguments.results)} {output}")
     return 0
-
-
-def _as_json(machine: Any, sums: Any, agreement: Any) -> dict[str, Any]:
-    """Return segments (where each protocol ends), models (their parameters in each segment), tables and agreement."""
-    import msgspec
-
-    from commmodel.machine.parameters import MODELS
-
-    plain = msgspec.to_builtins(machine)
-    models: dict[str, list[Any]] = {name: [] for name in MODELS}
-    for segment in plain["segments"]:
-        for name, parameters in models.items():
-            parameters.append(segment.pop(name, None))
-    return {
-        "name": machine.name,
-        "confidence": machine.confidence,
-        "warnings": machine.warnings,
-        "segments": plain["segments"],
-        "models": models,
-        "error_sums": [row._asdict() for row in sums],
-        "plogp": plain.get("plogp", []),
-        "overlap": plain.get("overlap", []),
-        "bandwidth": plain.get("bandwidth", []),
-        "hybrid": plain.get("hybrid", []),
-        "consistency": [msgspec.to_builtins(row._asdict()) for row in agreement],
-    }

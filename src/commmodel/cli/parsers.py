@@ -296,8 +296,20 @@ def _placement(word: str) -> Any:
     return parse_placement(word)
 
 
-def known_machine(name_or_path: str) -> Any:
-    """Return a machine by name, from its file or from parameters; measurements are fitted on the fly."""
+def known_machine(name_or_path: str, memory_copy: float | None = None, reduction: float | None = None) -> Any:
+    """Return a machine by name, from its file or from parameters; measurements are fitted on the fly.
+
+    With times of copying and combining a byte, where they are given in place of the machine's.
+    """
+    machine = _machine(name_or_path)
+    if memory_copy is reduction is None:
+        return machine
+    from commmodel.predict import with_byte_times
+
+    return with_byte_times(machine, memory_copy, reduction)
+
+
+def _machine(name_or_path: str) -> Any:
     from commmodel import machine
 
     if "=" in name_or_path and not os.path.exists(name_or_path):
@@ -311,7 +323,6 @@ def known_machine(name_or_path: str) -> Any:
 
     measurements = formats.load_all([name_or_path])
     note(measurements)
-    refuse_functions(measurements)
     return fit_machine(measurements)
 
 
@@ -325,16 +336,6 @@ def _is_measured(name_or_path: str) -> bool:
     if os.path.isdir(name_or_path):
         return True
     return os.path.isfile(name_or_path) and b"commmodel-machine" not in read_bytes(name_or_path, _HEAD, complete=False)
-
-
-def refuse_functions(measurements: Any) -> None:
-    """Raise where measurements for a machine hold only functions of other programs."""
-    from commmodel.results.configurations import Function
-
-    records = [*measurements.records]
-    if records and all(isinstance(record.configuration, Function) for record in records):
-        problem = "only functions of another program, and no messages of which a machine is made: see commmodel check"
-        raise InputError(problem)
 
 
 def note(measurements: Any, machine: Any = None) -> None:

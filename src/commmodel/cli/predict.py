@@ -200,9 +200,8 @@ def _collective(arguments: argparse.Namespace) -> int:
         raise InputError("--per-node, --path: give one of them: on nodes each message takes its own path")
     options = vars(arguments)  # an operation has only those of these options that apply
     size = {name: options[name] for name in ("message_size", "root", "segment_size", *CALL_OPTIONS) if name in options}
-    machine = known_machine(arguments.machine)
+    machine = known_machine(arguments.machine, options.get("memory_copy"), options.get("reduction"))
     warn_of(machine)
-    machine = predict.with_byte_times(machine, options.get("memory_copy"), options.get("reduction"))
     nodes = None if arguments.per_node is None else Nodes(arguments.per_node)
     call = machine, arguments.operation, Problem(arguments.processes, nodes=nodes, **size)
     if arguments.algorithm == "all":
@@ -314,8 +313,7 @@ def _compare(arguments: argparse.Namespace) -> int:
 
     if arguments.algorithm == "all":
         raise InputError("--algorithm all: a measured time is compared with one algorithm, or with the best")
-    machine = known_machine(arguments.machine)
-    machine = predict.with_byte_times(machine, arguments.memory_copy, arguments.reduction)
+    machine = known_machine(arguments.machine, arguments.memory_copy, arguments.reduction)
     measurements = formats.load_all([arguments.results])
     if arguments.results != arguments.machine:
         note(measurements)
@@ -329,7 +327,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         segment_size=arguments.segment_size,
         path=arguments.path,
     )
-    summaries = predict.summarise(comparison.rows)
+    summaries = comparison.summaries
     output, code = write_requested_page(arguments.output, "write_comparison", machine.name, comparison, summaries)
     if arguments.json:
         print_json(_comparison_as_json(comparison, summaries, output))

@@ -381,7 +381,6 @@ def _predicted(arguments: argparse.Namespace, where: str, scale: Any) -> Any:
 def _run(arguments: argparse.Namespace) -> int:
     """Simulate, write files, and print tables or JSON."""
     from commmodel.simulate import scenario, timeline
-    from commmodel.simulate.summary import summary_of
 
     if what_if.is_what_if(arguments):
         return what_if.run(arguments, partial(_predicted, arguments))
@@ -397,66 +396,38 @@ def _run(arguments: argparse.Namespace) -> int:
     place = _place(arguments, arguments.where)
     warn_of(place.machine)
     workload = _workload(arguments, place)
-    models: list[Any] = [None, *(name for name in beside if name in arguments.models)]
-    scenarios = [scenario.prepare(place, workload, name, **_typed_options(arguments, _HOW)) for name in models]
-    workload = scenarios[0].workload  # on the hosts of its ranks
-    if len({prepared.model for prepared in scenarios}) < len(scenarios):
-        problem = "it would be set beside itself, name another model"
-        raise InputError(f"--compare {scenarios[0].model}: {problem}")
-    measured = _measured_timelines([path for path in beside if path not in arguments.models], workload)
-    results = [
-        _simulated(prepared, record=page is not None or (number == 0 and arguments.trace is not None))
-        for number, prepared in enumerate(scenarios)
-    ]
-
-    timelines = [
-        timeline.Timeline.of(result, prepared.model) for result, prepared in zip(results, scenarios, strict=True)
-    ]
-    summaries = _summaries(scenarios, results) + [summary_of(timeline_) for timeline_ in measured]
-    hanging = [(prepared.model, result) for prepared, result in zip(scenarios, results, strict=True) if result.blocked]
-    placements = dict.fromkeys(prepared.placement for prepared in scenarios if prepared.placement)
-    title = ", ".join([workload.title, place.name, *placements])
-    notes = [*dict.fromkeys(note for prepared in scenarios for note in prepared.notes), *workload.notes()]
-    if page is not None and not hanging and _is_empty([*timelines, *measured]):
+    compare: list[Any] = [name if name in arguments.models else timeline.load(name) for name in beside]
+    record: Any = "all" if page is not None else "none" if arguments.trace is None else "first"
+    with nullcontext() if workload.runs else _prompt():  # else processes are to be ended first
+        runs = scenario.side_by_side(place, workload, compare=compare, record=record, **_typed_options(arguments, _HOW))
+    timelines, notes = runs.timelines, runs.notes
+    if page is not None and not runs.blocked and _is_empty(timelines):
         page = arguments.output = None
         notes.append("no page is written: there is nothing to draw, as nothing took any time")
     try:
         if arguments.trace is not None:
             timeline.dump(timelines[0], arguments.trace)
         if page is not None:
-            _write_page(page, arguments.output, title, scenarios, summaries, [*timelines, *measured])
+            _write_page(page, arguments.output, runs)
     except InputError as error:
-        if not hanging:  # else that is what people have to know first
+        if not runs.blocked:  # else that is what people have to know first
             raise
         arguments.output = None
         notes.append(f"not written: {error}")
     if arguments.json:
-        print_json({**_as_json(arguments, place, workload, summaries, hanging), "notes": notes})
-    elif not hanging:
-        _print(arguments, title, summaries)
-    if hanging:
-        code = _deadlocked(hanging)
+        print_json({**runs.as_json(), "output": arguments.output, "trace": arguments.trace, "notes": notes})
+    elif not runs.blocked:
+        _print(arguments, runs)
+    if runs.blocked:
+        code = _deadlocked(runs.blocked)
     tell("note", notes)
     return code
 
 
-def _simulated(scenario: Any, *, record: bool) -> Any:
+def _prompt() -> Any:
     from commmodel.interruption import prompt_interruption
 
-    prompt = nullcontext() if scenario.workload.runs else prompt_interruption()  # else processes are to be ended first
-    with prompt:
-        return scenario.run(record=record, deadlock="return")
-
-
-def _measured_timelines(paths: Sequence[str], workload: Any) -> list[Any]:
-    from commmodel.simulate import timeline
-
-    measured = [timeline.load(path) for path in paths]
-    for timeline_ in measured:
-        if timeline_.processes != workload.processes:
-            problem = f"a timeline of {timeline_.processes} ranks beside a program of {workload.processes}"
-            raise InputError(f"--compare {timeline_.name}: {problem}: measure and simulate the same number (-p)")
-    return measured
+    return prompt_interruption()
 
 
 def _is_empty(timelines: Sequence[Any]) -> bool:
@@ -465,21 +436,12 @@ def _is_empty(timelines: Sequence[Any]) -> bool:
     return axis_seconds(timelines) <= 0
 
 
-def _write_page(
-    write: Any, path: str, title: str, scenarios: list[Any], summaries: list[Any], timelines: list[Any]
-) -> None:
+def _write_page(write: Any, path: str, runs: Any) -> None:
     """Write the page of Gantt charts."""
     from commmodel.report.simulation.gantt_page import axis_seconds
-    from commmodel.simulate.summary import loads_of
 
-    seconds = axis_seconds(timelines)
-    loads = [
-        []
-        if prepared.platform is None
-        else loads_of(summary, prepared.hosts, prepared.platform.routing().route, seconds)
-        for prepared, summary in zip(scenarios, summaries, strict=False)
-    ]
-    write(path, title, timelines, summaries, loads)
+    timelines = runs.timelines
+    write(path, runs.title, timelines, runs.summaries, runs.loads(axis_seconds(timelines)))
 
 
 def _beside(arguments: argparse.Namespace) -> list[str]:
@@ -499,22 +461,12 @@ def _check_trace(path: str, timeline: Any) -> None:
         raise InputError(f"--trace {path}: the name must end in {', '.join(timeline.WRITERS)}, with .gz behind or not")
 
 
-def _summaries(scenarios: list[Any], results: list[Any]) -> list[Any]:
-    from commmodel.simulate.summary import RunSummary
-
-    return [
-        RunSummary(scenario.model, result.seconds, result.ends, result.spent, result,
-               () if scenario.platform is None else scenario.platform.link_names,
-               None if scenario.platform is None else scenario.platform.capacity)
-        for scenario, result in zip(scenarios, results, strict=True)
-    ]  # fmt: skip
-
-
-def _print(arguments: argparse.Namespace, title: str, summaries: list[Any]) -> None:
+def _print(arguments: argparse.Namespace, runs: Any) -> None:
     from commmodel.report.kit.tables import text
     from commmodel.report.simulation.tables import summary_tables
 
-    show(text(title, "bold"), *summary_tables(summaries))
+    summaries = runs.summaries
+    show(text(runs.title, "bold"), *summary_tables(summaries))
     for path in (arguments.output, arguments.trace):
         if path is not None:
             print(f"written to {path}")
@@ -522,33 +474,6 @@ def _print(arguments: argparse.Namespace, title: str, summaries: list[Any]) -> N
         if summary.result is not None and summary.result.unmatched_messages:
             messages = f"{summary.result.unmatched_messages} messages were never received"
             tell("note", [f"by {summary.name}, {messages}"])
-
-
-def _as_json(
-    arguments: argparse.Namespace, place: Any, workload: Any, summaries: list[Any], hanging: list[tuple[str, Any]]
-) -> dict[str, Any]:
-    import msgspec
-
-    from commmodel.simulate.summary import summary_as_json
-
-    first, *beside = (summary_as_json(summary) for summary in summaries)
-    for row in (first, *beside):
-        if row["model"] in {model for model, _ in hanging}:
-            row["seconds"] = None  # it never ends
-    blocked = [
-        {"model": model, **msgspec.to_builtins(rank), "says": str(rank)} for model, result in hanging
-        for rank in result.blocked
-    ]  # fmt: skip
-    return {
-        **first,
-        "platform": place.name,
-        "warnings": [] if place.machine is None else place.machine.warnings,
-        "work": {"title": workload.title, **workload.facts},
-        "compared": beside,
-        "blocked": blocked,
-        "output": arguments.output,
-        "trace": arguments.trace,
-    }
 
 
 def _deadlocked(hanging: list[tuple[str, Any]]) -> int:

@@ -1,4 +1,4 @@
-"""Fitting: measurements to a machine. Main entry: `fit_machine`.
+"""Fitting: measurements to a machine. Main entries: `fit_machine`, and `fit_report`, which tells its errors, too.
 
 ``points`` takes the location over ``visits`` of the medians of ``undisturbed`` samples, ``protocol_limits`` finds where
 protocols end, ``segment`` fits each model of ping-pongs and streams to the points between two limits, using
@@ -11,22 +11,24 @@ records what was measured and the errors.
 from collections.abc import Sequence, Set
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from commmodel.arguments import whole
 from commmodel.errors import InputError
+from commmodel.fit.consistency import consistency
 from commmodel.fit.hybrid import fit_hybrid, mode_warnings
 from commmodel.fit.launches import over_launches
 from commmodel.fit.local_costs import fit_local
 from commmodel.fit.loggp import NO_TRAINS, Trains, bounded_loggp, collect_trains, fit_loggp_model
 from commmodel.fit.measured_range import measured, most_processes, warnings
+from commmodel.fit.model_errors import error_sums
 from commmodel.fit.overlap_parameters import fit_bandwidth, fit_overlap
 from commmodel.fit.plogp import as_loggp, fit_plogp, plogp_paths
 from commmodel.fit.points import NO_POINTS, Points, between, collect, collect_streams, stream_buffers
 from commmodel.fit.protocol_limits import Part, find_parts
+from commmodel.fit.quality import FitReport
 from commmodel.fit.regimes import regimes
 from commmodel.fit.segment import (
     FitSettings,
@@ -36,6 +38,7 @@ from commmodel.fit.segment import (
     fit_postal_model,
     fit_streams_model,
     ping_pong_error,
+    settings_of,
 )
 from commmodel.fit.trust import doubted, recommend
 from commmodel.lazy import attributes
@@ -43,10 +46,10 @@ from commmodel.machine import Machine, Origin, PLogP, Segment
 from commmodel.progress import ProgressLine
 from commmodel.results import Measurements, kernel_name, pool
 from commmodel.results.conditions import MEMORY, MESSAGE_BUFFERS, THREAD_LEVEL
-from commmodel.results.configurations import SendMode
+from commmodel.results.configurations import Function, SendMode
 from commmodel.signatures import checked
 
-__all__ = ["FitSettings", "fit_machine"]
+__all__ = ["FitReport", "FitSettings", "fit_machine", "fit_report"]
 __dir__ = attributes(__name__)[1]
 
 _SAMPLES_OF_A_LAUNCH = 20  # of the bootstrap: of a launch alone only the parameters are taken
@@ -96,10 +99,7 @@ def fit_machine(
     postal model is fitted to one pair, as a ping-pong would, the others to all numbers of pairs. Configurations that
     were measured very often are pooled first (`commmodel.results.pool`).
     """
-    changes: dict[str, Any] = {"seed": seed, "confidence": confidence}
-    settings = replace(
-        settings or FitSettings(), **{name: value for name, value in changes.items() if value is not None}
-    )
+    settings = settings_of(settings, seed, confidence)
     measurements = _comparable(measurements)
     limits = None if limits is None else [whole("limits", limit, 0) for limit in limits]
 
@@ -113,6 +113,44 @@ def fit_machine(
         return over_launches(machine, measurements, fit_one)
 
 
+@checked
+def fit_report(
+    measurements: Measurements,
+    *,
+    name: str | None = None,
+    limits: Sequence[int] | None = None,
+    settings: FitSettings | None = None,
+    results: Sequence[str] = (),
+    mode: SendMode = "blocking",
+    seed: int | None = None,
+    confidence: float | None = None,
+) -> FitReport:
+    """Fit a machine as `commmodel.fit.fit_machine` does, and tell the errors of its models.
+
+    Parameters
+    ----------
+    measurements : Measurements
+        Of one or several files (`commmodel.formats.load_all`).
+    name, limits, settings, results, mode, seed, confidence
+        As of `commmodel.fit.fit_machine`.
+
+    Raises
+    ------
+    InputError
+        Where there is nothing to fit, or what is given is no measurements, no sizes or no mode.
+
+    Examples
+    --------
+    ``fit.fit_report(formats.load("results.jsonl")).error_sums`` tells which model has the smallest errors, and
+    ``.machine`` is the machine.
+    """
+    measurements = pool(measurements)
+    settings = settings_of(settings, seed, confidence)
+    machine = fit_machine(measurements, name=name, limits=limits, settings=settings, results=results, mode=mode)
+    errors, agreement = error_sums(measurements, machine, settings), consistency(measurements, machine)
+    return FitReport(machine, measurements, tuple(errors), tuple(agreement))
+
+
 def _library(measurements: Measurements) -> str:
     """Return the MPI library; raise where there are several."""
     libraries = list(dict.fromkeys(launch.header.mpi.version.partition("\n")[0] for launch in measurements.launches))
@@ -124,6 +162,10 @@ def _library(measurements: Measurements) -> str:
 def _comparable(measurements: Measurements) -> Measurements:
     """Return measurements pooled; raise where they are none, or were not all made under the same conditions."""
     measurements = pool(measurements)
+    records = measurements.records
+    if records and all(isinstance(record.configuration, Function) for record in records):
+        problem = "only functions of another program, and no messages of which a machine is made: see commmodel check"
+        raise InputError(problem)
     _library(measurements)
     THREAD_LEVEL.refuse_different(measurements.launches, "fit each on its own")
     MESSAGE_BUFFERS.refuse_different(measurements.launches, "fit each on its own")

@@ -6,7 +6,7 @@ one a model.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +52,12 @@ class FitSettings:
         share("confidence", self.confidence)
         whole("samples", self.samples, 20)
         whole("seed", self.seed, 0)
+
+
+def settings_of(settings: FitSettings | None, seed: int | None, confidence: float | None) -> FitSettings:
+    """Return settings with what is given in place of theirs."""
+    changes: dict[str, Any] = {"seed": seed, "confidence": confidence}
+    return replace(settings or FitSettings(), **{name: value for name, value in changes.items() if value is not None})
 
 
 def _rate(seconds_per_byte: Array) -> Array:

@@ -2,8 +2,8 @@
 
 ``point_to_point`` predicts messages and halo exchanges, ``costs`` each message of a collective, ``collective`` a
 collective; ``extrapolation`` tells what lies beyond the measurements, ``comparison`` compares measured times with
-predicted ones. Main entries: `send`, `halo`, `collective`, `algorithms`, `compare` and `side_by_side`. The last two are
-loaded at their first use.
+predicted ones, ``tuning`` writes rules for MPI libraries. Main entries: `send`, `halo`, `collective`, `algorithms`,
+`compare`, `side_by_side` and `tune`. The last three are loaded at their first use.
 """
 
 from typing import TYPE_CHECKING
@@ -25,11 +25,12 @@ from commmodel.predict.seconds import Seconds
 if TYPE_CHECKING:
     from commmodel.predict.comparison import ComparedTime, Comparison, ErrorSummary, compare, summarise
     from commmodel.predict.several_machines import SideBySide, side_by_side
+    from commmodel.predict.tuning import LibraryRules, tune
 else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
     "MODELS", "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison", "ErrorSummary",
-    "Prediction", "Predictions", "Seconds", "SideBySide", "Times", "algorithm_seconds", "algorithms", "collective",
-    "collective_reach", "compare", "halo", "send", "side_by_side", "summarise", "with_byte_times",
+    "LibraryRules", "Prediction", "Predictions", "Seconds", "SideBySide", "Times", "algorithm_seconds", "algorithms",
+    "collective", "collective_reach", "compare", "halo", "send", "side_by_side", "summarise", "tune", "with_byte_times",
 ]  # fmt: skip

@@ -66,6 +66,11 @@ class Comparison(NamedTuple):
     rows: tuple[ComparedTime, ...]
     notes: tuple[str, ...]
 
+    @property
+    def summaries(self) -> "list[ErrorSummary]":
+        """Errors of each model for each operation, as of `summarise`."""
+        return summarise(self.rows)
+
     def __repr__(self) -> str:
         """Return a line."""
         return one_line(self)

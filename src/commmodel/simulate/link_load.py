@@ -5,7 +5,7 @@ from when it leaves until it arrives; a link's strip is scaled to the bytes that
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ def spread(
 def link_loads(
     links: Sequence[tuple[int, str, float]],
     transfers: NDArray[np.void],
-    hosts: NDArray[np.int64],
+    hosts: NDArray[np.integer[Any]],
     route: Callable[[int, int], list[int]],
     link_work: NDArray[np.float64],
     seconds: float,

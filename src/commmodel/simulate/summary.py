@@ -96,7 +96,7 @@ def summary_of(timeline: Timeline) -> RunSummary:
 
 
 def loads_of(
-    summary: RunSummary, hosts: NDArray[np.int64], route: Callable[[int, int], list[int]], seconds: float
+    summary: RunSummary, hosts: NDArray[np.integer[Any]], route: Callable[[int, int], list[int]], seconds: float
 ) -> "list[LinkLoad]":
     """Return the load over time of the busiest links, on a time axis of so many seconds."""
     result, capacity = summary.result, summary.capacity

@@ -6,8 +6,10 @@
     workloads    what runs: a collective, an exchange, an application kernel, a replayed trace, a GOAL schedule
     scale        links and cores that are better than they are
     preparation  both together, by a model: a scenario that is ready to run
+    comparison   one workload by several models, beside measured timelines
 
-Main entries: `place`, `workloads`, `prepare`, `Scenario.run`. Many of them side by side: `commmodel.simulate.what_if`.
+Main entries: `place`, `workloads`, `prepare`, `Scenario.run`, `side_by_side`. Many places at once:
+`commmodel.simulate.what_if`.
 
 A broadcast on the links of a published platform, by the hybrid model of the machine of the same name, and by LogGPS:
 
@@ -24,6 +26,8 @@ hybrid: 30.9 ms
 loggps: 50.5 ms
 """
 
+from typing import TYPE_CHECKING
+
 from commmodel.lazy import attributes
 from commmodel.simulate.scenario import workloads
 from commmodel.simulate.scenario.places import (
@@ -38,8 +42,13 @@ from commmodel.simulate.scenario.preparation import FLOW_MODELS, PROGRAM_MODELS,
 from commmodel.simulate.scenario.scale import Scale, parse_scales
 from commmodel.simulate.scenario.workloads import Workload
 
+if TYPE_CHECKING:
+    from commmodel.simulate.scenario.comparison import ScenarioRuns, side_by_side
+else:
+    __getattr__, __dir__ = attributes(__name__)
+
 __all__ = [
-    "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Place", "Scale", "Scenario", "Where", "Workload",
-    "are_parameters", "machine_of_parameters", "parse_parameters", "parse_scales", "place", "prepare", "workloads",
+    "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Place", "Scale", "Scenario", "ScenarioRuns", "Where",
+    "Workload", "are_parameters", "machine_of_parameters", "parse_parameters", "parse_scales", "place", "prepare",
+    "side_by_side", "workloads",
 ]  # fmt: skip
-__dir__ = attributes(__name__)[1]
