@@ -140,10 +140,10 @@ def test_several_latencies_at_once(job):
 @pytest.mark.parametrize(
     ("text", "expected", "seconds"),
     [
-        (ALLREDUCE, Collective("allreduce", 4, 8), 5.23e-6),
-        (FULL, Collective("alltoall", 8, 8), 0.93e-6),
-        (BARRIER, Collective("barrier", 0, 8), 2.5e-6),
-        (NON_BLOCKING, Collective("bcast", 8, 8, mode="non-blocking"), 4.5e-6),
+        (ALLREDUCE, Collective("allreduce", 4, 8, per_node=4), 5.23e-6),
+        (FULL, Collective("alltoall", 8, 8, per_node=4), 0.93e-6),
+        (BARRIER, Collective("barrier", 0, 8, per_node=4), 2.5e-6),
+        (NON_BLOCKING, Collective("bcast", 8, 8, mode="non-blocking", per_node=4), 4.5e-6),
     ],
 )
 def test_collectives_of_osu(text, expected, seconds, job):

@@ -21,8 +21,8 @@ def points(sizes, pairs, alpha, R_C, R_N, noise=0.0, seed=0):
     return Points(size, count, seconds, seconds * (1 - noise), seconds * (1 + noise))
 
 
-def measurements(*records):
-    return Measurements((Launch(Header(FORMAT, 1, "", (), Library("made"), (), ()), records),))
+def measurements(*records, library="made"):
+    return Measurements((Launch(Header(FORMAT, 1, "", (), Library(library), (), ()), records),))
 
 
 def blue_waters():

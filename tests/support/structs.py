@@ -119,12 +119,14 @@ def of_machine() -> list[Any]:
     table = machine.ParameterTable((1024.0, 65536.0), (1.0, 8.0), ((1.0, 1.0), (1.0, 1.0)))
     profile = machine.BandwidthProfile("cross", "one-way", table)
     rate = machine.MessageRate(Parameter(1e8, "1/s"), 32)
+    times = machine.CollectiveTimes("bcast", (4, 8), (8, 1024), (1e-6, 2e-6), "binomial", "binomial", 2)
     return [
         hybrid,
         plain,
         plogp,
         loggp(),
         rate,
+        times,
         profile,
         machine.choose_model(plain.segments[0]),
         *overlapping().overlap,

@@ -4,8 +4,8 @@
 protocols end, ``segment`` fits each model of ping-pongs and streams to the points between two limits, using
 ``least_squares`` and ``bootstrap``, and ``trust`` judges it; ``loggp`` fits trains, ``plogp`` makes the tables of
 parameterised LogP, ``consistency`` compares the two, ``local_costs`` fits copies and reductions, ``overlap_parameters``
-makes the tables of o(S, b) and G(P, S), ``hybrid`` fits the modes of messages of random sizes; ``measured_range``
-records what was measured and the errors.
+makes the tables of o(S, b) and G(P, S), ``hybrid`` fits the modes of messages of random sizes, ``collective_times`` the
+messages of collectives; ``measured_range`` records what was measured and the errors.
 """
 
 from collections.abc import Sequence, Set
@@ -17,6 +17,7 @@ import numpy as np
 
 from commmodel.arguments import whole
 from commmodel.errors import InputError
+from commmodel.fit.collective_times import fit_collectives, has_collectives
 from commmodel.fit.consistency import consistency
 from commmodel.fit.hybrid import fit_hybrid, mode_warnings
 from commmodel.fit.launches import over_launches
@@ -47,6 +48,7 @@ from commmodel.progress import ProgressLine
 from commmodel.results import Measurements, kernel_name, pool
 from commmodel.results.conditions import MEMORY, MESSAGE_BUFFERS, THREAD_LEVEL
 from commmodel.results.configurations import Function, SendMode
+from commmodel.results.records import UNKNOWN_LIBRARY
 from commmodel.signatures import checked
 
 __all__ = ["FitReport", "FitSettings", "fit_machine", "fit_report"]
@@ -110,7 +112,12 @@ def fit_machine(
     with ProgressLine("fitting"):
         segments, tables = _fit_paths(measurements, limits, settings, mode)
         machine = _with_other_kernels(measurements, segments, tables, settings, results, name)
-        return over_launches(machine, measurements, fit_one)
+        return _with_collectives(over_launches(machine, measurements, fit_one), measurements)
+
+
+def _with_collectives(machine: Machine, measurements: Measurements) -> Machine:
+    """Return a machine with models of the collectives that were measured."""
+    return msgspec.structs.replace(machine, collectives=fit_collectives(measurements, machine))
 
 
 @checked
@@ -152,8 +159,10 @@ def fit_report(
 
 
 def _library(measurements: Measurements) -> str:
-    """Return the MPI library; raise where there are several."""
+    """Return the MPI library; raise where there are several. What no suite says of it may be one."""
     libraries = list(dict.fromkeys(launch.header.mpi.version.partition("\n")[0] for launch in measurements.launches))
+    if len(libraries) > 1 and all(library.startswith(UNKNOWN_LIBRARY) for library in libraries):
+        return "unknown"
     if len(libraries) > 1:
         raise InputError(f"different MPI libraries were measured ({'; '.join(libraries)}): fit each on its own")
     return libraries[0].strip() if libraries else ""
@@ -206,7 +215,7 @@ def _with_other_kernels(
     overlap, bandwidth = fit_overlap(measurements), fit_bandwidth(measurements)
     hybrid = fit_hybrid(measurements, settings)
     has_models = any(segment.max_rate or segment.one_way or segment.loggp for segment in segments)
-    if not (has_models or overlap or bandwidth or hybrid):
+    if not (has_models or overlap or bandwidth or hybrid or has_collectives(measurements)):
         kernels = sorted({kernel_name(record.configuration) for record in measurements.records})
         measured_ones = f", but of {', '.join(kernels)}" if kernels else ""
         raise InputError(

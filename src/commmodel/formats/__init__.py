@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from commmodel import results
 from commmodel.documents import read_bytes
 from commmodel.errors import CommModelError, InputError
-from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, nodecomm, osu
+from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, nodecomm, osu, pico
 from commmodel.formats.job_scripts import SUFFIXES, Placement, placement_of
 from commmodel.formats.lines import Text, TextLine, UnreadFileError, launch, read_lines
 from commmodel.formats.writing import WRITTEN, dump
@@ -56,6 +56,7 @@ _BUILT_IN = {
     "osu": Format(osu.recognise, osu.parse, "a table of osu_latency, osu_bw, osu_mbw_mr or a collective"),
     "imb": Format(imb.recognise, imb.parse, "a table of PingPong, Uniband or a collective"),
     "nodecomm": Format(nodecomm.recognise, nodecomm.parse, "a table 'Pingpong for'"),
+    "pico": Format(pico.recognise, pico.parse, "a csv with collective_type, algo_name and median"),
     "csv": Format(csv.recognise, csv.parse, "a header with message_size, and rows"),
     "durations": Format(durations.recognise, durations.parse, "a row MPI_Send, bytes, start, duration"),
     "extrap-json": Format(extrap_json.recognise, extrap_json.parse, 'a line like {"params": {"p": 4}, "value": 1.5}'),
@@ -66,6 +67,8 @@ INTERCHANGE = ("extrap-json", "extrap-text")
 LARGEST_INTERCHANGE = 1 << 28
 """Bytes of a file and characters of a line."""
 _BESIDE = " beside it says "
+_PLACE = re.compile(r"^(passed over: )?\S*?: (line )?|\d+")
+"""What differs between notes of the same kind on several files."""
 _PLACED = ("osu", "imb")
 """Formats that need to know where ranks were."""
 OURS = "commmodel"
@@ -272,7 +275,15 @@ def load_all(
     notes = [note for note in together.notes if note not in placements[1:]]
     if len(placements) > 1:
         notes[notes.index(placements[0])] += f" (and {len(placements) - 1} more outputs, by the scripts beside them)"
-    return Measurements(together.launches, (*notes, *(f"passed over: {error}" for error in unread)))
+    return Measurements(together.launches, _alike_once([*notes, *(f"passed over: {error}" for error in unread)]))
+
+
+def _alike_once(notes: Iterable[str]) -> tuple[str, ...]:
+    """Return the first of notes that differ by file and numbers alone, with how many files more have one."""
+    alike: dict[str, list[str]] = {}
+    for note in notes:
+        alike.setdefault(_PLACE.sub("", note), []).append(note)
+    return tuple(group[0] + (f" (and {len(group) - 1} more files)" * (len(group) > 1)) for group in alike.values())
 
 
 def _files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[str | os.PathLike[str]]:

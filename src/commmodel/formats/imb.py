@@ -132,7 +132,9 @@ def _row(line: TextLine, table: _BenchmarkTable, notes: list[str]) -> None:
     if (operation := _COLLECTIVES.get(table.name)) is not None:
         if operation == "reduce_scatter":  # its size is that of the whole vector
             size = max(size // table.processes, 1) if size else 0
-        table.records.append(line.record(Collective(operation, size, table.processes), seconds))
+        per_node = None if line.text.placement is None else line.text.placement.per_node
+        per_node = per_node and min(per_node, table.processes)  # the first ranks take part
+        table.records.append(line.record(Collective(operation, size, table.processes, per_node=per_node), seconds))
         return
     configuration = Pairs(size, table.pairs, table.path, 1) if table.multi else PingPong(size, table.path)
     row = line.record(configuration, seconds)

@@ -17,6 +17,7 @@ from commmodel.errors import DamagedFileError
 from commmodel.formats.job_scripts import Placement
 from commmodel.results import Configuration, Header, Host, Launch, Library, Record
 from commmodel.results.configurations import MessagePath
+from commmodel.results.records import UNKNOWN_LIBRARY
 from commmodel.signatures import checked
 from commmodel.values import OneLine
 
@@ -227,7 +228,7 @@ def launch(
         version=1,
         created=created,
         command=tuple(command),
-        mpi=Library(f"unknown (read from {suite} output)", standard=standard),
+        mpi=Library(f"{UNKNOWN_LIBRARY} {suite} output)", standard=standard),
         hosts=(host or Host("unknown"),),
         ranks=(),
         versions=dict(versions or {}),

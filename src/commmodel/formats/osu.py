@@ -184,7 +184,8 @@ def _record(line: TextLine, test: _Test, size: int, value: float) -> Record:
         ranks = test.placement.ranks
         if test.operation == "reduce_scatter":  # its size is that of the whole vector
             size = max(size // ranks, 1)
-        return line.record(Collective(test.operation, size, ranks, mode=test.mode), value / US)
+        call = Collective(test.operation, size, ranks, mode=test.mode, per_node=test.placement.per_node)
+        return line.record(call, value / US)
     if test.program == "osu_latency":
         return line.record(PingPong(size, test.path or "any"), value / US)
     if test.program == "osu_multi_lat":

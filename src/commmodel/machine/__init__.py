@@ -8,6 +8,7 @@ number of processes.
 """
 
 from commmodel.lazy import attributes
+from commmodel.machine.collective_times import CollectiveTimes
 from commmodel.machine.description import Limit, Machine, MeasuredPairs, MeasuredTimes, Origin, Segment
 from commmodel.machine.file import dump, dumps, load, published
 from commmodel.machine.hybrid import Edge, Hybrid, Mode
@@ -26,9 +27,9 @@ from commmodel.machine.parameters import (
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile, ParameterTable
 
 __all__ = [
-    "BandwidthProfile", "Edge", "Extended", "Hybrid", "LatencyAware", "Limit", "LogGP", "Machine", "MaxRate",
-    "MeasuredPairs", "MeasuredTimes", "MessageRate", "Mode", "ModelChoice", "Origin", "OverlapProfile", "PLogP",
-    "Parameter", "ParameterTable", "Postal", "Quality", "Segment", "choose_model", "dump", "dumps", "load", "published",
-    "recommended_model",
+    "BandwidthProfile", "CollectiveTimes", "Edge", "Extended", "Hybrid", "LatencyAware", "Limit", "LogGP", "Machine",
+    "MaxRate", "MeasuredPairs", "MeasuredTimes", "MessageRate", "Mode", "ModelChoice", "Origin", "OverlapProfile",
+    "PLogP", "Parameter", "ParameterTable", "Postal", "Quality", "Segment", "choose_model", "dump", "dumps", "load",
+    "published", "recommended_model",
 ]  # fmt: skip
 __dir__ = attributes(__name__)[1]

@@ -13,6 +13,7 @@ from commmodel.collectives.library import selection as selectors
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.frames import Tabular, draw, of_axes
+from commmodel.machine.collective_times import CollectiveTimes
 from commmodel.machine.hybrid import Hybrid
 from commmodel.machine.parameters import (
     MODELS,
@@ -237,6 +238,8 @@ class Machine(Tabular, Value, InputStruct, frozen=True, forbid_unknown_fields=Tr
     """The selector of its library: a name of `commmodel.collectives.library.selection.published`."""
     selection: tuple[selectors.SelectionRule, ...] = ()
     """Rules that come before the selector's."""
+    collectives: tuple[CollectiveTimes, ...] = ()
+    """One for each operation, algorithm and number of processes on a node that was measured."""
 
     def __repr__(self) -> str:
         """Return the name, the number of segments and the paths of the machine."""

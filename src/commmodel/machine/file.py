@@ -15,6 +15,7 @@ from commmodel.documents import check_format, convert, locate, quantity, read_to
 from commmodel.errors import DamagedFileError, InputError, choice_of
 from commmodel.files import write_text
 from commmodel.machine import hybrid
+from commmodel.machine.collective_times import CollectiveTimes
 from commmodel.machine.description import FORMAT, VERSION, Machine, MeasuredPairs, MeasuredTimes
 from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, RATES, UNITS, Parameter, PLogP
 from commmodel.machine.tables import ParameterTable
@@ -170,6 +171,21 @@ def _check_times(path: Path, where: str, times: MeasuredTimes) -> None:
             raise DamagedFileError(path, f"{where}.{name}", problem)
 
 
+def _check_collectives(path: Path, collectives: Sequence[CollectiveTimes]) -> None:
+    """Raise where the columns of measured collectives do not fit each other."""
+    for index, times in enumerate(collectives):
+        where = f"field collectives[{index}]"
+        for name in ("processes", "message_sizes"):
+            column = getattr(times, name)
+            if any(above <= below for below, above in pairwise(column)):
+                raise DamagedFileError(path, f"{where}.{name}", f"{name} must ascend, each once")
+        for name in ("seconds", "within"):
+            column = getattr(times, name)
+            if (name == "seconds" or column) and len(column) != len(times.message_sizes):
+                problem = f"{len(column)} numbers for {len(times.message_sizes)} sizes"
+                raise DamagedFileError(path, f"{where}.{name}", problem)
+
+
 def _check_profiles(path: Path, machine: Machine) -> None:
     """Raise where two profiles describe the same, or a share exceeds 1."""
     for index, profile in enumerate(machine.overlap):
@@ -211,6 +227,7 @@ def _check(path: Path, machine: Machine) -> None:
             where = f"field segments[{index}].message_rate"
             raise DamagedFileError(path, where, f"upto must ascend, and only the last may have none: {upto}")
     _check_profiles(path, machine)
+    _check_collectives(path, machine.collectives)
     hybrid.check(path, machine.hybrid)
     for name in machine.paths:
         limits = [segment.limit for segment in machine.segments if segment.path == name]
@@ -293,7 +310,7 @@ def dumps(machine: Machine) -> str:
     head = {"format": machine.format, "version": machine.version, "name": machine.name}
     fields = (
         "confidence", "selector", "origin", *sorted(_OF_THE_MACHINE), "segments", "plogp", "overlap", "bandwidth",
-        "hybrid", "selection",
+        "hybrid", "collectives", "selection",
     )  # fmt: skip
     body = {key: plain[key] for key in fields if key in plain}
     document = tomlkit.document()

@@ -27,12 +27,13 @@ from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.operation import OPERATIONS
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Problem, Round, Schedule, flatten
-from commmodel.errors import InputError, MissingParameterError
+from commmodel.errors import CommModelError, InputError, MissingParameterError
 from commmodel.machine import Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
 from commmodel.predict.arrays import ByModel, CollectivePredictions, collected
 from commmodel.predict.costs import MODELS, Costs, check_path, default_model, loggp_at
 from commmodel.predict.extrapolation import collective_reach
+from commmodel.predict.measured_collectives import MEASURED, MeasuredCollective, from_measured
 from commmodel.predict.nodes import exchange_remark, node_gaps, node_remarks, path_remark, schedule_costs
 from commmodel.predict.seconds import End, Seconds, value_at
 from commmodel.signatures import checked
@@ -61,7 +62,7 @@ class CollectivePrediction(ByModel, Value, Struct, frozen=True):
     """Processes of each node; None where all messages take one path."""
     chosen_by: str
     """``given``, ``fastest``, or the name of the selector that picked the algorithm."""
-    evaluation: Literal["schedule", "closed-form"]
+    evaluation: Literal["schedule", "closed-form", "measured"]
     messages: int | None
     """Messages of the schedule; None where it was too large to be made."""
     models: dict[str, Seconds]
@@ -327,6 +328,30 @@ def _predicted(task: _Task, model: CostModel | None, chosen_by: str) -> Collecti
     )
 
 
+def _of_measured(
+    answer: MeasuredCollective, problem: Problem, chosen_by: str, machine: Machine
+) -> CollectivePrediction:
+    """Return the prediction from measured times of the operation itself."""
+    times = answer.times
+    return CollectivePrediction(
+        time=answer.seconds,
+        model=MEASURED,
+        algorithm=times.algorithm or times.schedule or "the library's",
+        operation=times.operation,
+        processes=problem.processes,
+        message_size=problem.message_size,
+        segment_size=None,
+        per_node=times.per_node,
+        chosen_by=chosen_by,
+        evaluation="measured",
+        messages=None,
+        models={MEASURED: answer.seconds},
+        remarks=answer.remarks,
+        extrapolates=answer.extrapolates,
+        warnings=machine.warnings,
+    )
+
+
 def _selector(machine: Machine, selector: str | os.PathLike[str] | Selector | None) -> Selector:
     """Return the given selector, or the machine's: its own rules before those of its library."""
     if isinstance(selector, Selector):
@@ -427,8 +452,10 @@ def collective(
     Parameters
     ----------
     machine : Machine
-        With LogGP parameters or a pLogP table. Copies within memory cost nothing, with a remark, where it does not know
-        the time of a byte (`with_byte_times`); combining takes as long as copying where it does not know that.
+        With measured times of the operation (`commmodel.machine.CollectiveTimes`), which answer where no model or path
+        is named, with LogGP parameters or a pLogP table. Copies within memory cost nothing, with a remark, where it
+        does not know the time of a byte (`with_byte_times`); combining takes as long as copying where it does not know
+        that.
     operation : str
         One that has schedules (`commmodel.collectives.operation.SCHEDULED`).
     message_size : int, array_like or Problem
@@ -494,6 +521,11 @@ def collective(
     problem = _problem(machine, operation, message_size, processes, path)
     if algorithm == BEST:
         return algorithms(machine, operation, problem, model=model, path=path)[0]
+    if model is None and path is None and machine.collectives:
+        library = _selector(machine, selector)
+        answer = from_measured(machine, operation, None if selector is not None else algorithm, problem, library)
+        if answer is not None:
+            return _of_measured(answer, problem, "given" if algorithm else library.name, machine)
     chosen_by = "given"
     if algorithm is None:
         algorithm, pieces, chosen_by = chosen_rule(machine, operation, problem, selector)
@@ -530,12 +562,20 @@ def algorithms(
     """
     problem = _problem(machine, operation, message_size, processes, path)
     predictions = []
-    problems: list[InputError] = []
-    for name in ALGORITHMS[operation].loaded():
+    problems: list[CommModelError] = []
+    library = _selector(machine, None)
+    measured_ones = [] if model or path else [times for times in machine.collectives if times.operation == operation]
+    spelled = [times.algorithm for times in measured_ones if times.algorithm]
+    names = dict.fromkeys([*spelled, *ALGORITHMS[operation].loaded()])
+    for name in names:
         try:
-            levels = selection.with_levels(_selector(machine, None), operation, name, problem)
+            answer = from_measured(machine, operation, name, problem, library) if measured_ones else None
+            if answer is not None:
+                predictions += [_of_measured(answer, problem, "fastest", machine)] * (answer.times.algorithm == name)
+                continue
+            levels = selection.with_levels(library, operation, name, problem)
             predictions.append(_predicted(_task(machine, operation, name, levels, path), model, "fastest"))
-        except InputError as error:  # not on so many processes
+        except (InputError, MissingParameterError) as error:  # not on so many processes
             problems.append(error)
     if not predictions:
         raise problems[0]

@@ -17,6 +17,7 @@ from commmodel.fit.oversubscription import network_oversubscription
 from commmodel.machine import Machine, OverlapProfile
 from commmodel.report.kit.blocks import Block, Bullets, Folded, Heading, NameList, Section, Words, folded
 from commmodel.report.kit.tables import Table, common_notes, text
+from commmodel.report.machine.collective_times import collective_times_table
 from commmodel.report.machine.hybrid import hybrid_remarks, hybrid_tables
 from commmodel.report.machine.loggp import has_other_models, loggp_remarks, logp_tables
 from commmodel.report.machine.model_errors import error_sums_table
@@ -141,6 +142,7 @@ def machine_section(
         *((error_sums_table(sums),) if sums else ()),
         *logp_tables(machine, agreements),
         *hybrid_tables(machine),
+        *filter(None, [collective_times_table(machine)]),
     )
     lines = (*parameters.remarks, *loggp_remarks(machine), *hybrid_remarks(machine))
     return replace(parameters, tables=tables, remarks=lines)

@@ -151,7 +151,7 @@ def _memory(header: Header) -> str | None:
     'cuda D D'
     """
     name, *options = header.command or ("",)
-    if not name.startswith("osu_"):
+    if not name.startswith(("osu_", "pico")):
         return None
     return " ".join(options[1:]) if options[:1] == ["-d"] else "host"
 
@@ -163,7 +163,7 @@ MEMORY: Condition[str] = Condition(
     "measured with messages of different memory ({}): times differ by that, too",
     "measured with messages of memory {}, but the machine was fitted to {}: times differ by that, too",
 )
-"""Whether messages were a host's or an accelerator's; unknown but in OSU's output."""
+"""Whether messages were a host's or an accelerator's; unknown but in OSU's output and PICO's."""
 
 
 def remarks(launches: Iterable[Launch], thread_level: str = "", buffers: str = "") -> tuple[str, ...]:

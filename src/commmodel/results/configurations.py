@@ -275,7 +275,9 @@ class PLogPParameter(InputStruct, frozen=True, forbid_unknown_fields=True, tag_f
     mode: SendMode = "blocking"
 
 
-class Collective(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="collective"):
+class Collective(
+    InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kernel", tag="collective"
+):
     """A collective operation of the first `processes` ranks; samples are its time.
 
     From the common start to the end on the slowest rank; where repetitions begin after a barrier, the longest time of a
@@ -291,6 +293,10 @@ class Collective(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field
     """Non-blocking: begun and waited for at once. Overlapped: in between, each process computes outside MPI for
     `Record.delay`, the median time of the non-blocking operation measured just before. So a sample is as long as the
     delay where everything goes on by itself, and twice as long where nothing does."""
+    algorithm: str = ""
+    """Name of the algorithm, as the program that measured it spells it; empty where the MPI library chose it."""
+    per_node: Count | None = None
+    """Processes of a node; None where the launch's ranks say it, or nobody knows."""
 
 
 class Clocks(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="clocks"):

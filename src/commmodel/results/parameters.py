@@ -106,6 +106,9 @@ def describe(configuration: Configuration) -> tuple[str, str, dict[str, float | 
     name, metric = kernel_name(configuration), ""
     if isinstance(configuration, Collective):
         name, mode = fields.pop("operation"), fields.pop("mode")
+        del fields["per_node"]  # where the processes are, not what is done
+        if not fields["algorithm"]:
+            del fields["algorithm"]
         if mode != "blocking":
             name = f"i{name}"
         if mode == "overlapped":

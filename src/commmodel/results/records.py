@@ -23,6 +23,8 @@ ThreadLevel = Literal["single", "funneled", "serialized", "multiple"]
 """What threads of a process may do, as MPI_Init_thread names it: MPI_Init gives ``single``."""
 
 
+UNKNOWN_LIBRARY = "unknown (read from"
+"""Begin of a library's version where a suite's output does not say it."""
 _UNSAID = {"node_pairs": 1}
 """Fields of configurations that go without saying."""
 

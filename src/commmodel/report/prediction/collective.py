@@ -40,6 +40,8 @@ def collective_words(predicted: CollectivePrediction) -> Text:
     words = f"{_problem_words(predicted)}: {predicted.algorithm}{pieces}{by}"
     if predicted.evaluation == "closed-form":
         words += f". Too many messages for a schedule: by the closed form, {predicted.exactness}."
+    elif predicted.evaluation == "measured":
+        words += ", from measured times."
     else:
         words += f", {predicted.messages} message{'s' * (predicted.messages != 1)}."
         words += f" Closed form: {predicted.exactness}." if predicted.exactness else ""
@@ -52,7 +54,7 @@ def algorithms_table(ranked: Sequence[CollectivePrediction]) -> Table:
     rows = []
     for place, predicted in enumerate(ranked):
         over = f"{predicted.time.seconds / first.time.seconds:.2f}" if first.time.seconds else "–"
-        messages = "closed form" if predicted.messages is None else str(predicted.messages)
+        messages = predicted.evaluation.replace("-", " ") if predicted.messages is None else str(predicted.messages)
         words = (predicted.algorithm, _time(predicted.time), over, messages)
         rows.append(tuple(Cell(word, style="" if place else "strong") for word in words))
     columns = (*left("algorithm"), *right("time", "over fastest", "messages"))

@@ -1,0 +1,241 @@
+"""How well the times of collectives that others published are predicted: a scoreboard, the misses included.
+
+PICO's times (De Sensi et al. 2025) of Fugaku, on 8 to 8,192 nodes, and Leonardo, on 4 to 2,048. Each algorithm of each
+operation is fitted at its smallest number of processes, and all its times at larger ones are predicted: relative error,
+how often the 90 % interval holds, and, fitted at all
+smaller numbers of processes, how often the algorithm predicted as the fastest is so, or within 5 %. Beside it the
+textbook: α times the rounds and β times the bytes of the same schedule, fitted to the same times. A cell is one
+algorithm, size and number of processes; what is not predicted is counted, and named with --listed.
+
+    python -m benchmarks.validation.public_record ../shared/data/public
+    python -m benchmarks.validation.public_record ../shared/data/public --growth
+
+With --growth: by how much the logarithm of a time changes for each doubling of the nodes beyond what recursive doubling
+says, over the allreduces of the performance study (Google, AWS), which sets the default of an interval beyond one
+number of processes (`commmodel.fit.collective_times.GROWTH_SCATTER`).
+"""
+
+import argparse
+import csv
+import lzma
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from scipy.optimize import nnls
+
+from commmodel import formats, predict
+from commmodel.collectives import Nodes, Problem
+from commmodel.collectives.busiest import load_of
+from commmodel.collectives.spellings import schedule_named
+from commmodel.errors import CommModelError
+from commmodel.fit import fit_machine
+from commmodel.machine import Machine
+from commmodel.results import Launch, Measurements
+from commmodel.results.configurations import Collective
+
+FEW = 64
+"""Nodes up to which the tighter of two goals holds."""
+CONFIDENCE = 0.9
+_AS_GOOD = 1.05
+_FAR = 3.0
+"""Factor from which a miss is listed."""
+
+
+Time = tuple[Launch, Collective, float]
+"""An operation's time in a launch, in seconds."""
+
+
+class Cell(NamedTuple):
+    """A published time and its prediction; None where there is none."""
+
+    system: str
+    call: Collective
+    where: str
+    """Library and memory."""
+    measured: float
+    predicted: float | None = None
+    low: float = 0.0
+    high: float = 0.0
+    textbook: float | None = None
+
+    @property
+    def error(self) -> float:
+        """Relative."""
+        return abs((self.predicted or 0.0) / self.measured - 1)
+
+    @property
+    def is_far(self) -> bool:
+        """Whether it has more nodes than the tighter goal is for."""
+        return self.call.processes // (self.call.per_node or 1) > FEW
+
+    def words(self) -> str:
+        """Return the cell as a line."""
+        call, factor = self.call, (self.predicted or math.nan) / self.measured
+        name = call.algorithm or "the library's"
+        return f"{self.system}  {call.operation} {name}, {call.message_size} B, p = {call.processes}: {factor:.2f}"
+
+
+def series(measurements: Measurements) -> Iterator[tuple[str, str, list[Time]]]:
+    """Yield (system, library and memory, times) of each algorithm of each operation."""
+    series_of: dict[tuple[str, str, str, str, str], list[Time]] = defaultdict(list)
+    for launch in measurements.launches:
+        header = launch.header
+        where = header.mpi.version + (", GPU" if "-d" in header.command else "")
+        for record in launch.records:
+            call = record.configuration
+            if not isinstance(call, Collective):
+                continue
+            names = (header.versions["system"], where, call.operation, call.algorithm, str(call.per_node))
+            series_of[names].append((launch, call, record.summary.median))
+    for key, times in series_of.items():
+        yield key[0], key[1], times
+
+
+def textbook(times: Sequence[tuple[Collective, float]], calls: Sequence[Collective], machine: Machine) -> list[float]:
+    """Return α S + β V of calls, of the rounds S and bytes V of their schedule, fitted to times of one P."""
+
+    def row(call: Collective) -> list[float]:
+        schedule = schedule_named(call.operation, call.algorithm) if call.algorithm else ""
+        selector = machine.algorithm_selector(machine.selector_name)
+        load = load_of(call.operation, schedule, call.processes, call.message_size, call.per_node, selector)
+        return [0.0, 0.0] if load is None else [float(load.counts.sum()), float(load.counts @ load.sizes)]
+
+    system = np.array([row(call) for call, _ in times]) / np.array([[seconds] for _, seconds in times])
+    scale = np.maximum(np.linalg.norm(system, axis=0), 1e-300)
+    parameters = nnls(system / scale, np.ones(len(system)))[0] / scale
+    return [float(np.array(row(call)) @ parameters) for call in calls]
+
+
+def cells_of(system: str, where: str, fitted: Sequence[Time], unseen: Sequence[Time]) -> Iterator[Cell]:
+    """Yield the cells of an algorithm whose times are left out of the fit."""
+    chosen = {id(call) for _, call, _ in fitted}
+    parts = []
+    for launch in {id(launch): launch for launch, _, _ in fitted}.values():
+        records = tuple(record for record in launch.records if id(record.configuration) in chosen)
+        parts.append(msgspec.structs.replace(launch, records=records))
+    try:
+        machine = fit_machine(Measurements(tuple(parts)), confidence=CONFIDENCE)
+    except CommModelError:
+        machine = None
+    if machine is None or not machine.collectives:
+        yield from (Cell(system, call, where, seconds) for _, call, seconds in unseen)
+        return
+    plain = textbook([row[1:] for row in fitted], [call for _, call, _ in unseen], machine)
+    for (_, call, seconds), of_textbook in zip(unseen, plain, strict=True):
+        nodes = None if call.per_node is None else Nodes(call.per_node)
+        problem = Problem(call.processes, call.message_size, nodes=nodes)
+        try:
+            time = predict.collective(machine, call.operation, problem, algorithm=call.algorithm or None).time
+        except CommModelError:
+            yield Cell(system, call, where, seconds)
+            continue
+        yield Cell(system, call, where, seconds, time.seconds, time.low or 0.0, time.high or math.inf, of_textbook)
+
+
+def from_smallest(system: str, where: str, times: Sequence[Time]) -> Iterator[Cell]:
+    """Yield the cells of an algorithm at all numbers of processes but the smallest, which is fitted."""
+    smallest = min(call.processes for _, call, _ in times)
+    unseen = [row for row in times if row[1].processes != smallest]
+    if unseen:
+        yield from cells_of(system, where, [row for row in times if row[1].processes == smallest], unseen)
+
+
+def from_smaller(system: str, where: str, times: Sequence[Time]) -> Iterator[Cell]:
+    """Yield the cells of an algorithm, each number of processes but the smallest by a fit of all smaller ones."""
+    for processes in sorted({call.processes for _, call, _ in times})[1:]:
+        unseen = [row for row in times if row[1].processes == processes]
+        yield from cells_of(system, where, [row for row in times if row[1].processes < processes], unseen)
+
+
+def summary(name: str, cells: Sequence[Cell]) -> str:
+    """Return a line of the table."""
+    answered = [cell for cell in cells if cell.predicted]
+    errors = np.array([cell.error for cell in answered])
+    plain = np.array([abs((cell.textbook or 0.0) / cell.measured - 1) for cell in answered])
+    holds = np.mean([cell.low <= cell.measured <= cell.high for cell in answered])
+    return (
+        f"{name:34}{len(cells):7}{len(answered):10}{np.median(errors):9.0%}{np.median(plain):10.0%}"
+        f"{np.quantile(errors, 0.9):9.0%}{holds:8.0%}"
+    )
+
+
+def choices(cells: Iterable[Cell]) -> tuple[int, int, int]:
+    """Return how many choices of an algorithm there are, how many are right, and how many cost at most 5 %."""
+    rows: dict[tuple[object, ...], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        call = cell.call
+        if cell.predicted and call.algorithm:
+            key = cell.system, cell.where, call.operation, call.message_size, call.processes, call.per_node
+            rows[key].append(cell)
+    several = [row for row in rows.values() if len(row) > 1]
+    right = good = 0
+    for row in several:
+        fastest = min(row, key=lambda cell: cell.measured)
+        picked = min(row, key=lambda cell: cell.predicted or math.inf)
+        right += picked is fastest
+        good += picked.measured <= _AS_GOOD * fastest.measured
+    return len(several), right, good
+
+
+def growth(path: Path) -> None:
+    """Print by how much times grow for each doubling of the nodes beyond the schedule's word."""
+    with lzma.open(path, "rt") as lines:
+        rows = [row for row in csv.DictReader(lines) if row["test"] == "osu_allreduce"]
+    times: dict[tuple[str, str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        times[row["cloud"], row["processor"], row["bytes"]][int(row["nodes"])].append(float(row["value"]))
+    steps = []
+    for of_nodes in times.values():
+        first = min(of_nodes)
+        for nodes in of_nodes.keys() - {first}:
+            ratio = np.median(of_nodes[nodes]) / np.median(of_nodes[first]) * math.log2(first) / math.log2(nodes)
+            steps.append(math.log(ratio) / math.log2(nodes / first))
+    deviation = 1.4826 * float(np.median(np.abs(steps)))
+    print(f"{len(steps)} growths: robust standard deviation of log T for each doubling of the nodes {deviation:.2f}")
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, help="folder with pico/times.csv.xz and performance-study")
+    parser.add_argument("--growth", action="store_true", help="what the default of intervals rests on")
+    parser.add_argument("--listed", action="store_true", help=f"list what is off by a factor of more than {_FAR:g}")
+    arguments = parser.parse_args()
+    if arguments.growth:
+        growth(arguments.data / "performance-study/osu_times.csv.xz")
+        return
+    rows = [*series(formats.load(arguments.data / "pico/times.csv.xz"))]
+    cells = [cell for row in rows for cell in from_smallest(*row)]
+    chosen = [cell for row in rows for cell in from_smaller(*row)]
+    systems = sorted({cell.system for cell in cells})
+    print(f"{'system, nodes':34}{'cells':>7}{'predicted':>10}{'median':>9}{'textbook':>10}{'90 %':>9}{'held':>8}")
+    for system in [*systems, "all"]:
+        for name, is_far in ((f"to {FEW}", False), ("more", True)):
+            of_scale = [cell for cell in cells if cell.is_far == is_far and system in (cell.system, "all")]
+            if of_scale:
+                print(summary(f"{system}, {name}", of_scale))
+    for system in systems:
+        for operation in sorted({cell.call.operation for cell in cells if cell.system == system}):
+            print(summary(f"{system}, {operation}", [
+                cell for cell in cells if cell.system == system and cell.call.operation == operation
+            ]))  # fmt: skip
+    for system in [*systems, "all"]:
+        count, right, good = choices(cell for cell in chosen if system in (cell.system, "all"))
+        print(f"{system}: of {count} choices of an algorithm {right / count:.0%} right, {good / count:.0%} within 5 %")
+    missing = sorted({f"{cell.system} {cell.call.operation} {cell.call.algorithm or 'of the library'}"
+                      for cell in cells if not cell.predicted})  # fmt: skip
+    print(f"not predicted, as their schedules are not known: {len(missing)} algorithms: {', '.join(missing)}")
+    if arguments.listed:
+        answered = [cell for cell in cells if cell.predicted]
+        far = [cell for cell in answered if abs(math.log((cell.predicted or 1.0) / cell.measured)) > math.log(_FAR)]
+        print(f"{len(far)} cells are off by a factor of more than {_FAR:g} (predicted over measured):")
+        print(*sorted(cell.words() for cell in far), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Times of collectives from measured ones of the same algorithm, at other sizes and numbers of processes.
+
+Main entry: `from_measured`.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from commmodel.arrays import Array
+from commmodel.collectives.busiest import Load, load_of
+from commmodel.collectives.library.selection import Selector
+from commmodel.collectives.schedule import Problem
+from commmodel.machine import CollectiveTimes, Machine
+from commmodel.predict.seconds import Seconds
+from commmodel.statistics import CONFIDENCE
+from commmodel.units import format_size
+
+MEASURED = "measured"
+"""The name of the model."""
+
+
+class MeasuredCollective(NamedTuple):
+    """A time, and what it rests on."""
+
+    seconds: Seconds
+    times: CollectiveTimes
+    remarks: tuple[str, ...]
+    extrapolates: tuple[str, ...]
+
+
+def from_measured(
+    machine: Machine, operation: str, algorithm: str | None, problem: Problem, selector: Selector
+) -> MeasuredCollective | None:
+    """Return the time of an operation; None where nothing like it was measured, or not asked for.
+
+    `algorithm` is a name of ours or as measured; None: what the MPI library picks, which is the selector's choice.
+    """
+    per_node = None if problem.nodes is None else problem.nodes.per_node
+    if problem.root or problem.in_place or problem.operator != "predefined" or problem.segment_size is not None:
+        return None
+    for times in _alike(machine, operation, algorithm, per_node):
+        load = load_of(operation, times.schedule, problem.processes, problem.message_size, times.per_node, selector)
+        if load is not None and load.sizes.size:
+            return _answer(machine, times, load, problem)
+    return None
+
+
+def _alike(machine: Machine, operation: str, algorithm: str | None, per_node: int | None) -> Iterator[CollectiveTimes]:
+    """Yield models of the algorithm on such nodes, as spelled first."""
+    of_operation = [times for times in machine.collectives if times.operation == operation]
+    if per_node is None and len({times.per_node for times in of_operation}) == 1:
+        per_node = of_operation[0].per_node
+    fitting = [times for times in of_operation if times.per_node == per_node]
+    yield from (times for times in fitting if times.algorithm == (algorithm or ""))
+    yield from (times for times in fitting if algorithm and times.schedule == algorithm != times.algorithm)
+
+
+def _answer(machine: Machine, times: CollectiveTimes, load: Load, problem: Problem) -> MeasuredCollective:
+    seconds = _interval(times, load, problem.processes, machine.confidence or CONFIDENCE)
+    name = times.algorithm or "what the library picks"
+    remarks = [f"from measured times of {times.operation} by {name} at {times.measured}"]
+    if len(times.processes) == 1 and problem.processes != times.processes[0]:
+        remarks.append("one number of processes was measured: how times grow is the schedule's word; measure a second")
+    limits = []
+    if not times.processes[0] <= problem.processes <= times.processes[-1]:
+        limits.append(f"p = {problem.processes}")
+    largest = int(load.sizes[-1])
+    if largest > times.message_sizes[-1]:
+        limits.append(f"messages of {format_size(largest)} (measured up to {format_size(times.message_sizes[-1])})")
+    return MeasuredCollective(
+        seconds, times, tuple(remarks), (f"{' and '.join(limits)} extrapolated",) if limits else ()
+    )
+
+
+def message_seconds(times: CollectiveTimes, sizes: Array) -> Array:
+    """Return f of message sizes, in bytes: linear between and beyond the measured ones, never less than the first.
+
+    >>> times = CollectiveTimes("bcast", (4,), (8, 108), (1e-6, 2e-6))
+    >>> (1e6 * message_seconds(times, np.array([0, 58, 208]))).round(3).tolist()
+    [1.0, 1.5, 3.0]
+    """
+    knots, values = np.array(times.message_sizes, dtype=np.float64), np.array(times.seconds)
+    inside = np.interp(sizes, knots, values)
+    if knots.size < 2:
+        return np.asarray(values[0] * np.maximum(sizes / max(knots[0], 1.0), 1.0))
+    slope = (values[-1] - values[-2]) / (knots[-1] - knots[-2])
+    return np.asarray(inside + np.maximum(sizes - knots[-1], 0.0) * max(slope, 0.0))
+
+
+def _weights(times: CollectiveTimes, load: Load) -> Array:
+    """Return the messages of each size, those that stay on a node as the share of one between nodes."""
+    if not times.within:
+        return load.counts.astype(np.float64)
+    return np.asarray(load.counts - load.within * (1 - np.interp(load.sizes, times.message_sizes, times.within)))
+
+
+def load_seconds(times: CollectiveTimes, load: Load, processes: int) -> float:
+    """Return the time of an operation on P processes whose busiest processes have this load."""
+    counts = _weights(times, load)
+    total = float(message_seconds(times, load.sizes.astype(np.float64)) @ counts)
+    if not total:
+        return 0.0
+    of_bytes = 1 - float(counts.sum()) * times.seconds[0] / total
+    doublings = math.log2(processes / times.processes[0])
+    return total * 2 ** (doublings * ((1 - of_bytes) * times.growth + of_bytes * times.byte_growth))
+
+
+def deviation(times: CollectiveTimes, processes: int) -> float:
+    """Return the standard deviation of the logarithm of a time on P processes.
+
+    >>> times = CollectiveTimes("bcast", (4, 8), (8,), (1e-6,), scatter=0.03, growth_scatter=0.02)
+    >>> [round(deviation(times, processes), 3) for processes in (4, 6, 16, 32)]
+    [0.03, 0.03, 0.036, 0.05]
+    """
+    beyond = max(math.log2(processes / times.processes[-1]), math.log2(times.processes[0] / processes), 0.0)
+    return math.hypot(times.scatter, times.growth_scatter * beyond)
+
+
+def _interval(times: CollectiveTimes, load: Load, processes: int, confidence: float) -> Seconds:
+    from statistics import NormalDist
+
+    seconds = load_seconds(times, load, processes)
+    factor = math.exp(min(NormalDist().inv_cdf((1 + confidence) / 2) * deviation(times, processes), 700.0))
+    return Seconds(seconds, seconds / factor, seconds * factor)
