@@ -91,7 +91,7 @@ def test_a_reduction_of_python_objects_is_told_from_a_copy_of_a_communicator(tmp
         log.call("Bcast", SECOND, SECOND + 1, bytes=8)
     end(logs)
     site, *_ = costly_sites(record.profile(record.load(write(tmp_path / "r", logs))))
-    assert site.title.endswith("MPI_Comm_dup")
+    assert site.title.endswith("MPI_Comm_dup of mpi4py's reduction of objects")
     assert site.advice.startswith("mpi4py")
 
 

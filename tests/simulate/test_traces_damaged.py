@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from commmodel._core.program.traces import Parser, TraceError
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.record import load as load_recording
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces import dump, replay
 from commmodel.simulate.work import ring
@@ -179,3 +180,12 @@ def test_no_words_bring_the_parser_down(words):
     assert line <= words.count("\n") + 1
     assert operations["request"].max(initial=-2) < max(len(words), 1)
     assert len(calls) <= len(words)
+
+
+def test_a_folder_of_traces_in_json_is_refused_in_one_line(tmp_path):
+    for rank in range(2):
+        (tmp_path / f"trace.{rank}.json").write_text('{"schema": "1.1.1-chakra.0.0.4", "nodes": []}\n')
+    with pytest.raises(DamagedFileError, match=r"trace\.0\.json: line 1: JSON: of traces in JSON none is read"):
+        replay(tmp_path)
+    with pytest.raises(InputError, match=r"traces in JSON are not read; of Chakra's, the binary form \(\.et\) is"):
+        load_recording(tmp_path)

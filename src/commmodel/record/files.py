@@ -145,6 +145,8 @@ def load(folder: str | os.PathLike[str]) -> "Recording":
         why = f": {problems[0]}" if problems else ": MPI_Init was not called, or the program was not recorded"
         if any(place.glob("*.otf2")) or any(place.glob("*.et")):
             why = ": traces are not reported but replayed: commmodel simulate WHERE replay"
+        elif any(path.name != "recording.json" for path in place.glob("*.json")):
+            why = ": traces in JSON are not read; of Chakra's, the binary form (.et) is replayed by commmodel simulate"
         raise InputError(f"{place}: no log of a rank that can be read{why}")
     processes = next(iter(logs.values()))[0].processes
     for rank, (header, _) in sorted(logs.items()):

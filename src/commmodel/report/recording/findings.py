@@ -68,6 +68,19 @@ def _time(profile: Profile) -> float:
     return sum(rank.waiting + rank.transferring for rank in profile.ranks)
 
 
+def _is_for_objects(profile: Profile, site: SiteProfile) -> bool:
+    """Return whether a site copies a communicator because mpi4py reduces objects there."""
+    if site.call != "MPI_Comm_dup" or not site.file.endswith(".py"):
+        return False
+    calls = {other.call for other in profile.sites if (other.file, other.line) == (site.file, site.line)}
+    return not calls.isdisjoint({"MPI_Send", "MPI_Recv", "MPI_Bcast", "MPI_Sendrecv"})
+
+
+def _call(profile: Profile, site: SiteProfile) -> str:
+    """Return the call of a site, and who calls it where the program does not."""
+    return f"{site.call} of mpi4py's reduction of objects" if _is_for_objects(profile, site) else site.call
+
+
 def _awaited(site: SiteProfile) -> str:
     """Return for whom calls wait, in words."""
     if site.waits_for is None or site.waits_for_share <= _MOSTLY:
@@ -88,7 +101,8 @@ def verdict(profile: Profile, efficiency: Efficiency | None = None) -> list[str]
     waits = first.waiting >= _MOSTLY * first.seconds and first.waits_for is not None
     how = f"which waits for {_awaited(first)}" if waits else _MOVES_DATA
     sentences = [
-        f"{share} of {seconds} is communication; {subject} ({format_ratio(part)}) is {first.call} at {place(first)}, "
+        f"{share} of {seconds} is communication; {subject} ({format_ratio(part)}) is {_call(profile, first)} at "
+        f"{place(first)}, "
         f"{how}.",
         f"Of all time in communication {format_ratio(waiting)} is waiting for other ranks.",
     ]  # fmt: skip
@@ -170,7 +184,7 @@ def _costly_site(profile: Profile, site: SiteProfile, total: float) -> CostlySit
     why = "; ".join(words) + (f"; it waits for {_awaited(site)}." if site.waiting >= 0.1 * site.seconds else ".")
     largest = max(parts, key=parts.__getitem__)
     return CostlySite(
-        f"{place(site)}{function}, {site.call}",
+        f"{place(site)}{function}, {_call(profile, site)}",
         f"{format_ratio(site.seconds / total)} of communication: {format_time(site.seconds)} of all ranks, "
         f"{site.count} call{'s' if site.count > 1 else ''}",
         why,
@@ -186,8 +200,7 @@ def _advice(site: SiteProfile, reason: str) -> str:
 
 def _transfer_advice(profile: Profile, site: SiteProfile, size: float) -> str:
     group = profile.calls[site.call].group
-    calls = {other.call for other in profile.sites if (other.file, other.line) == (site.file, site.line)}
-    if site.call == "MPI_Comm_dup" and site.file.endswith(".py") and {"MPI_Send", "MPI_Recv", "MPI_Bcast"} & calls:
+    if _is_for_objects(profile, site):
         return "mpi4py copies the communicator at its first reduction of objects: once; Reduce of arrays copies none"
     if group == "communicator":
         return "make communicators once, before loops"

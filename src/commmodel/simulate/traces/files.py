@@ -18,6 +18,8 @@ from commmodel.errors import DamagedFileError, InputError
 LONGEST_LINE = 1 << 24
 """Bytes; an alltoallv on 10^6 ranks has 2 * 10^6 numbers."""
 _LARGEST_LIST = 1 << 28
+JSON = "JSON: of traces in JSON none is read; of Chakra's, its binary form (.et) is"
+"""What is wrong with a trace that begins with a brace."""
 _BEGINNING = 1 << 16
 _ACTION = re.compile(rb"\s*\d+\s+[A-Za-z_]+(\s|$)")
 _COMPRESSED = 1 << 16
@@ -161,7 +163,7 @@ def listed(path: Path) -> list[Path]:
         if not os.path.isfile(trace):
             problem = f"{name[:60]!r}: there is no such trace: a list of traces has a name in each line"
             if text.lstrip().startswith(b"{"):
-                problem = "JSON: of traces in JSON none is read; of Chakra's, its binary form (.et) is"
+                problem = JSON
             raise DamagedFileError(path, f"line {number}", problem)
         traces.append(trace)
     if not traces:

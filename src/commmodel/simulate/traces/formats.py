@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Protocol
 
 from commmodel.collectives.settings import CollectiveSettings
-from commmodel.errors import InputError
+from commmodel.errors import DamagedFileError, InputError
 from commmodel.signatures import checked
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces import chakra, liballprof, otf2
-from commmodel.simulate.traces.files import beginning, is_action, listed
+from commmodel.simulate.traces.files import JSON, beginning, is_action, listed
 from commmodel.simulate.traces.rank_actions import ForeignTrace
 from commmodel.simulate.traces.reader import TimeIndependentTrace
 
@@ -124,6 +124,8 @@ def load(path: str | os.PathLike[str], processes: int | None = None) -> Trace:
     files = _files(place)
     name = _format(files[0])
     if name is None:
+        if beginning(files[0]).lstrip().startswith(b"{"):
+            raise DamagedFileError(files[0], "line 1", JSON)
         return TimeIndependentTrace(place, files, processes)
     trace = FORMATS[name][1](place, files)
     if processes not in (None, trace.processes):
