@@ -53,6 +53,62 @@ def test_units_and_directions():
         assert result.latency[0] == 0.002
 
 
+def with_profiles(folder, host="", link="", **files):
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    hosts = f'<host id="a" speed="1Gf" {host}/><host id="b" speed="1Gf"/><host id="c" speed="1Gf"/>'
+    links = "".join(
+        f'<link id="{name}" bandwidth="1MBps" latency="0" {more}/>' for name, more in (("l", link), ("m", ""))
+    )
+    routes = '<route src="a" dst="b"><link_ctn id="l"/></route><route src="b" dst="c"><link_ctn id="m"/></route>'
+    (folder / "p.xml").write_text(
+        f'<platform version="4.1"><zone id="z" routing="Full">{hosts}{links}{routes}</zone></platform>'
+    )
+    return read_xml(folder / "p.xml")[0]
+
+
+def message(platform, size, *hosts):
+    program = traces.reader.replay_texts(
+        lambda rank: iter([f"{rank} {('send 1', 'recv 0')[rank]} 0 {size} 6\n".encode()]), ["first", "second"]
+    )
+    return simulate.run(program, SMPI, platform, hosts=platform.place(2, hosts)).seconds
+
+
+@pytest.mark.parametrize(
+    ("attribute", "profile", "size", "ends"),
+    [
+        ('state_file="f"', "# on\n0 1\n13 0\n14 1\n", 10**6, True),
+        ('state_file="f"', "0 1\n13 0\n14 1\n", 10**8, False),
+        ('bandwidth_file="f"', "0 1000000\nLOOPAFTER 5\n", 10**8, True),  # what holds anyway
+        ('bandwidth_file="f"', "0 2000000\nLOOPAFTER 5\n", 10, False),
+        ('latency_file="f"', "0 0\n\n2 0.001\n", 10**6, True),
+        ('latency_file="f"', "STOCHASTIC\nDET 5 UNIF 1 2\n", 10, False),
+    ],
+)
+def test_a_simulation_ends_before_the_profile_of_a_link_changes_it(tmp_path, attribute, profile, size, ends):
+    platform = with_profiles(tmp_path, link=attribute, f=profile)
+    assert message(platform, size, "b", "c") == message(with_profiles(tmp_path), size, "b", "c")  # not over this link
+    if ends:
+        assert message(platform, size, "a", "b") == message(with_profiles(tmp_path), size, "a", "b")
+    else:
+        with pytest.raises(InputError, match=r"link 'l' changes at \d+ s \(line 1: \w+_file\), but the simul"):
+            message(platform, size, "a", "b")
+
+
+def test_a_simulation_ends_before_the_profile_of_a_host_changes_it(tmp_path):
+    platform = with_profiles(tmp_path, host='state_file="f" speed_file="g"', f="5 0\n", g="0 1.0\n3 0.5\n")
+    assert message(platform, 10**6, "a", "b") < 3
+    assert message(platform, 10**7, "b", "c") > 5
+    with pytest.raises(InputError, match=r"host 'a' changes at (5 s \(line 1: state|3 s \(line 1: speed)_file"):
+        message(platform, 10**7, "a", "b")
+
+
+@pytest.mark.parametrize("profile", ["nonsense 1\n", "-1 1\n", "1\n", "1 2 3\n", "nan 1\n"])
+def test_a_profile_that_is_none_is_named(tmp_path, profile):
+    with pytest.raises(DamagedFileError, match="line 1: <link>: state_file 'f', line 1: "):
+        with_profiles(tmp_path, link='state_file="f"', f=profile)
+
+
 def test_older_names_mean_the_same():
     text = (
         '<platform version="4"><AS id="z" routing="Full">'
@@ -115,7 +171,8 @@ def test_wrong_settings(name, value, problem):
         ('<host id="a"/>', "attribute 'speed' is missing"),
         ('<host id="a" speed="1f" core="0"/>', "core '0'"),
         ('<host id="a" speed="1f" pstate="1"/>', "pstate '1'"),
-        ('<host id="a" speed="1f" state_file="x"/>', "'state_file': profiles of availability are not simulated"),
+        ('<host id="a" speed="1f" state_file="x"/>', "state_file 'x': No such file"),
+        ('<host id="a" speed="1f" state_file="../x"/>', "name a file below the platform's folder"),
         ('<trace id="t" periodicity="1">0 1\n1 0</trace>', "<trace>: profiles of availability are not simulated"),
         ('<peer id="a" speed="1f" bw_in="1Bps" bw_out="1Bps"/>', "<peer>: belongs into a zone of routing Vivaldi"),
         (f'{HOSTS}<bypassRoute src="a" dst="c"/>', "dst 'c' is no host"),

@@ -62,7 +62,9 @@ def simulated(
         record,
         progress,
     )
-    return from_record(record_of_run, network.name, time.perf_counter() - begin, place=program.place)
+    result = from_record(record_of_run, network.name, time.perf_counter() - begin, place=program.place)
+    platform.refuse_changes(places, result.seconds)
+    return result
 
 
 def _check(network: Network) -> None:

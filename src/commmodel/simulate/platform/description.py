@@ -21,6 +21,8 @@ from commmodel.signatures import checked
 from commmodel.values import Value
 
 MOST_HOSTS = 2**22
+_MOST_ROUTED = 128
+"""Hosts between which all routes are computed to see which links they use; of more, all links."""
 MOST_LINKS = 2**25
 """Each direction that has bandwidth for itself is one."""
 _LINK = 220
@@ -92,6 +94,8 @@ class Platform(Value):
     """Two hosts each, from which to which no route leads, shape (pairs, 2): no ranks may be on both."""
     notes: tuple[str, ...] = ()
     """What the reader of a file has passed over."""
+    changes: tuple[tuple[str, int, float, str], ...] = ()
+    """When hosts and links first change, which is not simulated: host or link, its number, seconds, what says so."""
 
     @property
     def hosts(self) -> int:
@@ -150,6 +154,21 @@ class Platform(Value):
         if still:
             problem = f"platform {self.name!r}: host {self.host_names[still[0]]!r} has speed 0"
             raise InputError(f"{problem}: put ranks on other hosts with `mapping`")
+
+    def refuse_changes(self, hosts: NDArray[np.integer[Any]], seconds: float) -> None:
+        """Raise where a host of some, or a link between them, changes within a simulation of so many seconds."""
+        late = [change for change in self.changes if change[2] < seconds]
+        if not late:
+            return
+        used = np.unique(hosts).tolist()
+        links = set(range(self.capacity.size))
+        if len(used) <= _MOST_ROUTED:
+            links = {link for source in used for other in used for link in self.routing().route(source, other)}
+        for kind, number, first, where in late:
+            if number in (used if kind == "host" else links):
+                name = (self.host_names if kind == "host" else self.link_names)[number]
+                problem = f"platform {self.name!r}: {kind} {name!r} changes at {first:g} s ({where})"
+                raise InputError(f"{problem}, but the simulation takes {seconds:g} s: take the profile out")
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -1,7 +1,8 @@
 """Platforms in the XML of SimGrid (versions 3 to 4.1 of its format), with the settings that they hold for SMPI.
 
 Read are zones (``zone``, ``AS``) of routing Full, Floyd, Dijkstra and Cluster, hosts, routers, links and routes, and
-clusters of all four topologies. What cannot matter to messages, such as disks, is passed over with a note. What would
+clusters of all four topologies. What cannot matter to messages, such as disks, is passed over with a note; profiles of
+availability are read for the time of their first change, up to which a simulation is right. What would
 change a simulation and is not known here is refused.
 Format: the manual of SimGrid, "XML reference"; where that is silent, routes and links are those of its release 3.32
 (tests/oracles/routes.toml). Main entry: `read_xml`.
@@ -23,6 +24,7 @@ from commmodel.simulate.platform.hierarchy import Leaf, Point, Tree, passages, s
 from commmodel.simulate.platform.topologies import Dragonfly, FatTree, Flat, Torus
 from commmodel.simulate.platform.topology import Backbone, Link, Name
 from commmodel.simulate.platform.xml_elements import Element, Ranges, parse, parse_bytes
+from commmodel.simulate.platform.xml_profiles import OF_HOST, OF_LINK, changes
 from commmodel.simulate.platform.xml_settings import check
 
 _SHARING = {"SHARED": "shared", "SPLITDUPLEX": "split", "FULLDUPLEX": "split", "FATPIPE": "fatpipe"}
@@ -98,6 +100,7 @@ class _PlatformReader:
         self.loopback = -1
         self.passed_over: dict[str, Element] = {}
         self.cut: list[NDArray[np.int64]] = []
+        self.changes: list[tuple[str, str | int, float, str]] = []
 
     # Names.
 
@@ -182,7 +185,12 @@ class _PlatformReader:
             for tag, element in self.passed_over.items()
         )
         cut = np.concatenate([apart, *self.cut])
-        return replace(self.assembly.platform(self.path.stem, "xml", between), without_route=cut, notes=notes)
+        platform = self.assembly.platform(self.path.stem, "xml", between)
+        numbered = tuple(
+            (kind, platform.host(end) if isinstance(end, str) else end, seconds, where)
+            for kind, end, seconds, where in self.changes
+        )
+        return replace(platform, without_route=cut, notes=notes, changes=numbered)
 
     def pass_over(self, element: Element) -> None:
         """Note the storage in an element, which no message goes through."""
@@ -251,7 +259,8 @@ class _PlatformReader:
         if child.tag in _ZONE:
             self.zone(child, tree)
         elif child.tag == "host":
-            child.check({"id", "speed", "power", "core", "pstate", "coordinates"}, {"prop"} | _STORAGE)
+            child.check({"id", "speed", "power", "core", "pstate", "coordinates"} | OF_HOST, {"prop"} | _STORAGE)
+            self.changes += [("host", child.text("id"), *change) for change in changes(child)]
             self.host(child, content, leaf)
         elif child.tag == "peer":
             child.check({"id", "speed", "pstate", "coordinates", "bw_in", "bw_out", "lat"}, {"prop"})
@@ -269,13 +278,14 @@ class _PlatformReader:
             if routing == "Cluster":
                 self.name_point(child, content.routers[-1], (leaf, -1))
         elif child.tag in {"link", "backbone"}:
-            child.check({"id", "bandwidth", "latency", "sharing_policy"}, {"prop"})
+            child.check({"id", "bandwidth", "latency", "sharing_policy"} | OF_LINK, {"prop"})
             sharing = child.choice("sharing_policy", _SHARING, "SHARED")
             rate, time = child.quantity("bandwidth", "bandwidth"), child.quantity("latency", "latency", "0")
             if child.tag == "backbone" and (content.backbone >= 0 or sharing == "split"):
                 child.fail("one backbone at most, and one that both directions share")
-            up, _ = self.add_link(child, child.text("id"), rate, time, sharing)
-            content.backbone = up if child.tag == "backbone" else content.backbone
+            directions = self.add_link(child, child.text("id"), rate, time, sharing)
+            self.changes += [("link", link, *change) for change in changes(child) for link in {*directions}]
+            content.backbone = directions[0] if child.tag == "backbone" else content.backbone
         elif child.tag == "host_link":
             child.check({"id", "up", "down"}, set())
             names = child.text("up"), child.text("down")
