@@ -18,6 +18,10 @@ TIMES = {
     ("smpi", "flat", "pairs", "allreduce", "80000"): 0.004673312452,
     ("smpi", "overheads", "blocking", "allgather", "20000"): 0.005202277742,
     ("smpi-impi", "flat", "blocking", "gather", "800"): 0.001086612522,
+    ("smpi-impi", "overheads", "blocking", "allgatherv", "80000"): 0.038124360103,
+    ("smpi-mpich", "overheads", "blocking", "alltoallv", "800"): 0.000940201486,
+    ("smpi-ompi", "flat", "blocking", "bcast", "800"): 0.000385736322,
+    ("smpi-ompi", "overheads", "blocking", "bcast", "32"): 0.000636341745,
     ("smpi-mvapich2", "flat", "ordered", "reduce", "800"): 0.000624037409,
 }  # fmt: skip
 """Selector, platform, form, operation, bytes -> seconds of two calls on 8 hosts."""

@@ -57,8 +57,10 @@ class Collectives:
             operations, calls = self._marker, [call]
             if (rank, call.communicator) in self._groups:
                 operations, calls = self._between_groups(call, rank, tag)
-            is_settled = all(self._expander.is_settled(call.communicator, rank) for call in calls)
-            expansions = [self._expander.expand(call, rank) for call in calls]
+            expansions, is_settled = [], True
+            for call in calls:
+                expansions.append(self._expander.expand(call, rank))
+                is_settled = is_settled and self._expander.is_settled(call.communicator, rank)
         except InputError as error:
             raise InputError(f"rank {rank}: {error}") from None
         operations = self._caller.insert(number, operations, expansions)

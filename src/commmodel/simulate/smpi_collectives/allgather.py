@@ -197,10 +197,7 @@ def _at_once_v(member: Member, call: RankCall) -> None:
 
 
 def _gather_broadcast_v(member: Member, call: RankCall) -> None:
-    if member.rank:
-        member.wait(member.isend(0, call.sizes[member.rank]))
-    else:
-        member.wait(*[member.ireceive(other) for other in range(1, member.processes)])
+    AT_ONCE["gatherv"](member, call.rooted())
     member.call("bcast", RankCall((max if call.is_replayed else sum)(call.sizes), call.element))
 
 

@@ -30,9 +30,8 @@ def _throttled(member: Member, call: RankCall) -> None:
         return
     for begin in range(0, member.processes, _THROTTLE):
         steps = [step for step in range(begin, min(begin + _THROTTLE, member.processes)) if step or not call.sizes]
-        receives = [member.ireceive(member.at(step)) for step in steps]
         targets = [member.at(-step) for step in steps]
-        member.wait(*receives, *[member.isend(other, call.block(other)) for other in targets])
+        member.post([*((member.at(step), None) for step in steps), *((other, call.block(other)) for other in targets)])
 
 
 def _put(member: Member, call: RankCall) -> None:

@@ -23,9 +23,18 @@ _scatter_ring = by_rounds(scattering(broadcast.scatter_ring))
 
 
 def _pass_on(member: Member, call: RankCall, source: int, targets: Iterable[int]) -> None:
-    """Pass the vector on in segments; the remainder is another broadcast. Rank 0 has no source, which is −1."""
+    """Pass the vector on in segments; the remainder is another broadcast. Rank 0 has no source, which is −1.
+
+    A vector of one segment or less is received and sent on by blocking calls.
+    """
     number, piece = call.pieces(SEGMENT)
     targets = tuple(targets)
+    if call.size <= piece:
+        if source >= 0:
+            member.receive(source)
+        for target in targets:
+            member.send(target, piece)
+        return
     receives = [member.ireceive(source) for _ in range(number)] if source >= 0 else []
     sends = []
     for place in range(number):

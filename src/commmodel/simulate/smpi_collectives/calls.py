@@ -73,6 +73,8 @@ class _RankState:
     operations: list[Operations] = field(default_factory=list)
     recent: list[tuple[int, int, int, int, float]] = field(default_factory=list)
     prepared: set[tuple[int, ...]] = field(default_factory=set)
+    looks: int = 0
+    """How often a communicator has been asked who shares a node in it, and did not know."""
     names: int = _FIRST_NAME
 
 
@@ -153,7 +155,7 @@ class Member:
         return self._rank.names
 
     def wait(self, *requests: int) -> None:
-        """MPI_Waitall."""
+        """MPI_Wait for one request after the other; `post` waits for messages as they end, as MPI_Waitall does."""
         self._rank.recent += [(Code.WAIT, ANY, ANY, request, 0.0) for request in requests]
 
     def post(self, messages: Iterable[tuple[int, int | None]]) -> None:
@@ -218,7 +220,14 @@ class Member:
     @property
     def is_prepared(self) -> bool:
         """Whether the nodes of the communicator are known."""
-        return self._rank.selection.is_prepared or self.members in self._rank.prepared
+        is_known = self._rank.selection.is_prepared or self.members in self._rank.prepared
+        self._rank.looks += not is_known and not self.is_of_nodes
+        return is_known
+
+    @property
+    def looks(self) -> int:
+        """How often a call has asked for nodes that were not known: it may be another one next time."""
+        return self._rank.looks
 
     @property
     def node(self) -> "Member":

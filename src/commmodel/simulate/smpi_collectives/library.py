@@ -57,8 +57,8 @@ def calls(processes: int, listed: Sequence[tuple[str, Sequence[RankCall]]], sele
     """Return the programs of successive calls, the arguments of each being those of every rank, or of all.
 
     >>> [one] = calls(2, [("bcast", [RankCall(8)])], Selection(algorithms={"bcast": "NTSL"}))
-    >>> one.offsets.tolist()  # a send and its wait, a receive and its wait
-    [0, 2, 4]
+    >>> one.offsets.tolist()  # a send, a receive
+    [0, 1, 2]
     """
     ranks: list[list[Operations]] = []
     for rank in range(processes):

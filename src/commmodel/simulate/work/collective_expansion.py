@@ -100,7 +100,7 @@ class Expander:
         return messages.operations[messages.offsets[rank] : messages.offsets[rank + 1]], computing
 
     def is_settled(self, communicator: int, rank: int) -> bool:
-        """Whether the next call of a rank in a communicator will be expanded as all later ones with its fields."""
+        """Whether the last call of a rank in a communicator is expanded as all later ones with its fields."""
         return self._smpi is None or communicator != 0 or self._smpi.is_settled(rank)
 
     def _within(self, call: CollectiveCall, rank: int) -> tuple[LargeCall | Operations, Operations]:

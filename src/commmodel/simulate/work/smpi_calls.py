@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from commmodel.collectives.call import CollectiveCall
-from commmodel.collectives.library.smpi_selection import DEFAULT, Selection
+from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.simulate.operations import Operations
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ _CACHED = 1 << 24
 """Operations, 400 MB."""
 _NOT_SELECTED = {"gatherv", "scatterv"}
 """For which SMPI has one algorithm."""
-_WITHOUT_NODES = (DEFAULT, "ompi")
-"""Selectors whose algorithms do not look at nodes."""
 
 
 class SmpiCalls:
@@ -28,10 +26,9 @@ class SmpiCalls:
     def __init__(self, processes: int, selection: Selection, is_replayed: bool) -> None:
         self._processes, self._is_replayed = processes, is_replayed
         self.selection = replace(selection, is_prepared=selection.is_prepared or is_replayed)
-        is_without_nodes = selection.selector in _WITHOUT_NODES and not selection.algorithms
-        self._looks_at_nodes = not self.selection.is_prepared and not is_without_nodes
         self._members: dict[int, Member] = {}
-        self._operations: dict[tuple[int, CollectiveCall, bool], Operations] = {}
+        self._operations: dict[tuple[int, CollectiveCall, bool], tuple[Operations, bool]] = {}
+        self._is_settled: dict[int, bool] = {}
         self._weight = 0
 
     def has(self, operation: str, call: CollectiveCall) -> bool:
@@ -45,9 +42,8 @@ class SmpiCalls:
         return call.is_pending or is_selected
 
     def is_settled(self, rank: int) -> bool:
-        """Whether what a rank does in a call is the same each time: it knows who shares a node."""
-        member = self._members.get(rank)
-        return not self._looks_at_nodes or (member is not None and member.is_prepared)
+        """Whether a rank's last call is the same each time: it knew the nodes, if it looked at them."""
+        return self._is_settled.get(rank, True)
 
     def expand(
         self, rank: int, call: CollectiveCall, arguments: tuple[str, int, int, int, tuple[int, ...]]
@@ -66,6 +62,7 @@ class SmpiCalls:
             operation, size, element, root, blocks = arguments
             is_ordered = call.operator == "non-commutative"
             of_rank = RankCall(size, element, root, blocks, self._is_replayed, is_ordered, call.is_derived)
+            looks = member.looks
             if call.is_pending:
                 AT_ONCE[operation](member, of_rank)
             else:
@@ -74,7 +71,7 @@ class SmpiCalls:
             if self._weight > _CACHED:
                 self._operations.clear()
                 self._weight = 0
-            self._operations[key] = operations
+            self._operations[key] = operations, member.looks == looks
             self._weight += operations.size
-            return operations
-        return self._operations[key]
+        operations, self._is_settled[rank] = self._operations[key]
+        return operations
