@@ -10,6 +10,12 @@ algorithm, size and number of processes; what is not predicted is counted, and n
     python -m benchmarks.validation.public_record ../shared/data/public
     python -m benchmarks.validation.public_record ../shared/data/public --growth
 
+With --messages: collectives from text of point-to-point tests alone, by LogGP with bounds of o and g: CSD3's two
+networks and Kathleen, from which the widths of such intervals are taken, and two records of Fugaku, from which nothing
+is.
+
+    python -m benchmarks.validation.public_record ../shared/data/public --messages
+
 With --growth: by how much the logarithm of a time changes for each doubling of the nodes beyond what recursive doubling
 says, over the allreduces of the performance study (Google, AWS), which sets the default of an interval beyond one
 number of processes (`commmodel.fit.collective_times.GROWTH_SCATTER`).
@@ -19,6 +25,9 @@ import argparse
 import csv
 import lzma
 import math
+import re
+import tarfile
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -182,6 +191,80 @@ def choices(cells: Iterable[Cell]) -> tuple[int, int, int]:
     return len(several), right, good
 
 
+def from_messages(name: str, files: Sequence[Path], selector: str, calls: Measurements) -> Iterator[Cell]:
+    """Yield collectives predicted by a machine of point-to-point tests alone."""
+    messages = formats.load_all(files)
+    machine = fit_machine(messages, confidence=CONFIDENCE)
+    for launch in calls.launches:
+        for record in launch.records:
+            call = record.configuration
+            if not isinstance(call, Collective) or not call.message_size:
+                continue
+            schedule = schedule_named(call.operation, call.algorithm) if call.algorithm else None
+            nodes = None if call.per_node is None else Nodes(call.per_node)
+            problem = Problem(call.processes, call.message_size, nodes=nodes)
+            picks = selector if schedule is None else None
+            try:
+                time = predict.collective(
+                    machine, call.operation, problem, algorithm=schedule, selector=picks, model="loggp"
+                ).time
+            except CommModelError:
+                yield Cell(name, call, selector, record.summary.median)
+                continue
+            yield Cell(
+                name, call, selector, record.summary.median, time.seconds, time.low or 0.0, time.high or math.inf
+            )
+
+
+def print_messages(data: Path) -> None:
+    """Print a line for each system whose collectives are predicted from messages."""
+    julia = data / "fugaku-julia"
+    fugaku = julia / "giordano+julia-on-fugaku/benchmarks"
+    kathleen = julia / "JuliaParallel+MPIBenchmarks.jl/examples/ucl-kathleen"
+    print(f"{'system':24}{'cells':>7}{'predicted':>10}{'factor':>8}{'90 %':>7}{'log T':>7}{'held':>7}")
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(data / "hpc-tests/csd3.tar.xz") as packed:
+            packed.extractall(folder, filter="data")
+        for network in ("ib", "roce"):
+            tests = Path(folder) / f"csd3/cclake-{network}-gcc9-ompi3-ucx/omb"
+            files = sorted(tests.glob("Osu_*/*.out"))
+            of_messages = [file for file in files if re.search("Osu_(latency|bw|mbw_mr)", str(file))]
+            print_factors(f"CSD3, {network}", from_messages(network, of_messages, "openmpi", formats.load_all(files)))
+    of_collectives = sorted(kathleen.glob("*_osu_[ar]*.csv")) + sorted(kathleen.glob("*_imb_[ar]*.csv"))
+    calls = formats.load_all(of_collectives, placement=formats.Placement(60, 4))
+    print_factors("Kathleen", from_messages("kathleen", [kathleen / "julia_osu_latency.csv"], "mpich", calls))
+    latency = [fugaku / "mpi-point-to-point/julia_osu_latency.csv"]
+    calls = formats.load_all([fugaku / "mpi-collective"])
+    print_factors("Fugaku, 1,536 ranks", from_messages("fugaku", latency, "openmpi", calls))
+    calls = library_algorithms(formats.load(data / "pico/times.csv.xz"))
+    print_factors("Fugaku, PICO", from_messages("fugaku", latency, "openmpi", calls))
+
+
+def library_algorithms(measurements: Measurements) -> Measurements:
+    """Return what Fugaku's library was told to do by an algorithm of known schedule, on at most `FEW` nodes."""
+    launches = []
+    for launch in measurements.launches:
+        records = tuple(
+            record for record in launch.records
+            if isinstance(call := record.configuration, Collective) and call.algorithm.startswith("default-")
+            and schedule_named(call.operation, call.algorithm) and call.processes <= FEW
+        )  # fmt: skip
+        launches += [msgspec.structs.replace(launch, records=records)] if records else []
+    return Measurements(tuple(launches))
+
+
+def print_factors(name: str, cells: Iterable[Cell]) -> None:
+    """Print by what factor cells are off, in the median and at worst in 90 %, and how many intervals hold."""
+    members = list(cells)
+    answered = [cell for cell in members if cell.predicted]
+    logs = np.array([math.log((cell.predicted or 1.0) / cell.measured) for cell in answered])
+    holds = np.mean([cell.low <= cell.measured <= cell.high for cell in answered])
+    print(
+        f"{name:24}{len(members):7}{len(answered):10}{np.exp(np.median(np.abs(logs))):8.2f}"
+        f"{np.exp(np.quantile(np.abs(logs), 0.9)):7.2f}{np.sqrt(np.mean(logs**2)):7.2f}{holds:7.0%}"
+    )
+
+
 def growth(path: Path) -> None:
     """Print by how much times grow for each doubling of the nodes beyond the schedule's word."""
     with lzma.open(path, "rt") as lines:
@@ -203,9 +286,13 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="folder with pico/times.csv.xz and performance-study")
+    parser.add_argument("--messages", action="store_true", help="collectives from point-to-point tests alone")
     parser.add_argument("--growth", action="store_true", help="what the default of intervals rests on")
     parser.add_argument("--listed", action="store_true", help=f"list what is off by a factor of more than {_FAR:g}")
     arguments = parser.parse_args()
+    if arguments.messages:
+        print_messages(arguments.data)
+        return
     if arguments.growth:
         growth(arguments.data / "performance-study/osu_times.csv.xz")
         return

@@ -257,3 +257,48 @@ def test_real_collectives():
         ("allreduce", 2),
         ("bcast", 2),
     }
+
+
+JULIA = """\
+size (bytes),iterations,min_time (seconds),max_time (seconds),avg_time (seconds)
+0,100,1.2e-6,4.8e-6,3.1e-6
+4,100,6.1e-6,6.3e-6,6.2e-6
+"""
+PJM = """\
+#!/bin/bash
+#PJM -L "node=4x6x16:torus:strict-io"  # Number of nodes
+#PJM --mpi proc=1536
+mpiexecjl --project=. -np 1536 julia collective.jl
+"""
+
+
+def test_tables_of_julia_are_named_by_their_files(tmp_path):
+    (tmp_path / "job.sh").write_text(PJM)
+    path = tmp_path / "julia_imb_allreduce.csv"
+    path.write_text(JULIA)
+    records = [*formats.load(path).records]
+    assert records[1].configuration == Collective("allreduce", 4, 1536, per_node=4)
+    assert records[1].samples == (6.3e-6,)
+    path.rename(tmp_path / "mine.csv")
+    with pytest.raises(InputError, match="the file's name must end in the benchmark"):
+        formats.load(tmp_path / "mine.csv")
+
+
+def test_a_latency_of_julia_is_a_ping_pong(tmp_path):
+    path = tmp_path / "julia_osu_latency.csv"
+    path.write_text("size (bytes),iterations,latency (seconds)\n8,1000,1.25e-6\nreal 0m3s\n")
+    read = formats.load(path)
+    assert [(record.configuration, record.samples) for record in read.records] == [(PingPong(8, "any"), (1.25e-6,))]
+    assert "real 0m3s" in read.notes[0]
+    path.write_text("size (bytes),iterations,latency (seconds)\n8,1000\n")
+    with pytest.raises(InputError, match="line 2: 2 columns"):
+        formats.load(path)
+
+
+def test_imb_tables_as_csv_are_microseconds(tmp_path):
+    path = tmp_path / "imb_reduce.csv"
+    path.write_text("#bytes,#repetitions,t_min[usec],t_max[usec],t_avg[usec]\n4,1000,0.60,8.30,1.34\n")
+    (record,) = formats.load(path, placement=Placement(60, 4)).records
+    assert record.samples == pytest.approx((8.3e-6,))
+    with pytest.raises(InputError, match="--ranks"):
+        formats.load(path)

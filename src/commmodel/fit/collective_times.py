@@ -17,7 +17,7 @@ import numpy as np
 
 from commmodel.arrays import Array
 from commmodel.collectives.busiest import Load, load_of
-from commmodel.collectives.operation import SCHEDULED, ScheduledName
+from commmodel.collectives.operation import OPERATIONS, SCHEDULED, ScheduledName
 from commmodel.collectives.spellings import schedule_named
 from commmodel.fit.trust import rounded
 from commmodel.fit.visits import visit_times
@@ -97,11 +97,13 @@ def has_collectives(measurements: Measurements) -> bool:
 
 
 def _usable(records: Iterable[Record]) -> Iterator[tuple[ScheduledName, Collective, Record]]:
-    """Yield the blocking operations that have schedules."""
+    """Yield the blocking operations that have schedules and send something."""
     names: dict[str, ScheduledName] = {name: name for name in SCHEDULED}
     for record in records:
         call = record.configuration
-        if isinstance(call, Collective) and call.mode == "blocking" and call.operation in names:
+        if not isinstance(call, Collective) or call.mode != "blocking" or call.operation not in names:
+            continue
+        if call.message_size or not OPERATIONS[call.operation].has_size:
             yield names[call.operation], call, record
 
 

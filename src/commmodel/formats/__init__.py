@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from commmodel import results
 from commmodel.documents import read_bytes
 from commmodel.errors import CommModelError, InputError
-from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, nodecomm, osu, pico
+from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, julia, nodecomm, osu, pico
 from commmodel.formats.job_scripts import SUFFIXES, Placement, placement_of
 from commmodel.formats.lines import Text, TextLine, UnreadFileError, launch, read_lines
 from commmodel.formats.writing import WRITTEN, dump
@@ -56,6 +56,7 @@ _BUILT_IN = {
     "osu": Format(osu.recognise, osu.parse, "a table of osu_latency, osu_bw, osu_mbw_mr or a collective"),
     "imb": Format(imb.recognise, imb.parse, "a table of PingPong, Uniband or a collective"),
     "nodecomm": Format(nodecomm.recognise, nodecomm.parse, "a table 'Pingpong for'"),
+    "julia": Format(julia.recognise, julia.parse, "a header with size (bytes) and time (seconds), and rows"),
     "pico": Format(pico.recognise, pico.parse, "a csv with collective_type, algo_name and median"),
     "csv": Format(csv.recognise, csv.parse, "a header with message_size, and rows"),
     "durations": Format(durations.recognise, durations.parse, "a row MPI_Send, bytes, start, duration"),
@@ -69,7 +70,7 @@ LARGEST_INTERCHANGE = 1 << 28
 _BESIDE = " beside it says "
 _PLACE = re.compile(r"^(passed over: )?\S*?: (line )?|\d+")
 """What differs between notes of the same kind on several files."""
-_PLACED = ("osu", "imb")
+_PLACED = ("osu", "imb", "julia")
 """Formats that need to know where ranks were."""
 OURS = "commmodel"
 REGISTRY: Parts[Format] = Parts("unknown format", "commmodel.formats", _BUILT_IN)

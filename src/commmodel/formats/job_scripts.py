@@ -4,6 +4,7 @@ Most outputs do not say how many ranks there were, and none how many to a node. 
 `placement_of`.
 """
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,15 +20,15 @@ SUFFIXES = {".sh", ".sbatch", ".slurm", ".job", ".pbs", ".lsf"}
 """Of scripts."""
 _LARGEST = 1 << 16
 """Bytes of a script."""
-_RANKS = re.compile(r"(?:^|\s)(?:--ntasks|--n(?:p|procs)?|-np?)[=\s]+(\d+)(?=\s|$)")
+_RANKS = re.compile(r"(?:^|\s)(?:--ntasks|--n(?:p|procs)?|-np?)[=\s]+(\d+)(?=\s|$)|--mpi\s+\"?proc=(\d+)")
 _PER_NODE = re.compile(
     r"(?:^|\s)(?:--ntasks-per-node|--tasks-per-node|-ppn|--ppn|-npernode)[=\s]+(\d+)(?=\s|$)"
-    r"|\bppr:(\d+):node|mpiprocs=(\d+)"
+    r"|\bppr:(\d+):node|mpiprocs=(\d+)|proc-per-node=(\d+)"
 )
-_NODES = re.compile(r"(?:^|\s)(?:--nodes|-N)[=\s]+(\d+)(?=\s|$)|select=(\d+)")
+_NODES = re.compile(r"(?:^|\s)(?:--nodes|-N)[=\s]+(\d+)(?=\s|$)|select=(\d+)|\"?node=(\d+(?:x\d+)*)")
 _NO_BLOCKS = re.compile(r"\b(?:cyclic|arbitrary|plane)\b|--(?:map-by|rank-by)[=\s]+node\b|-bynode\b")
 """Ranks that do not lie on nodes in blocks."""
-_HEADER = re.compile(r"#(?:SBATCH|PBS|BSUB|FLUX:)\s+(.*)")
+_HEADER = re.compile(r"#(?:SBATCH|PBS|BSUB|FLUX:|PJM)\s+(.*)")
 _LAUNCHERS = re.compile(
     r"\s*(?:time\s+|exec\s+)*(?P<name>srun|mpirun|mpiexec(?:\.\w+)?|prterun|flux run)\s+(?P<words>.*)"
 )
@@ -125,4 +126,6 @@ def _of_words(words: str, header: str) -> Placement | None:
 
 def _number(pattern: re.Pattern[str], words: str) -> int | None:
     match = pattern.search(words)
-    return None if match is None else int(next(group for group in match.groups() if group))
+    if match is None:
+        return None
+    return math.prod(map(int, next(group for group in match.groups() if group).split("x")))  # 4x6x16 nodes of a torus

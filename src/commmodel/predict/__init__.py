@@ -1,22 +1,18 @@
 """Prediction: the time of a message while others send, of a halo exchange, of a collective operation.
 
 ``point_to_point`` predicts messages and halo exchanges, ``costs`` each message of a collective, ``collective`` a
-collective; ``extrapolation`` tells what lies beyond the measurements, ``comparison`` compares measured times with
-predicted ones, ``tuning`` writes rules for MPI libraries. Main entries: `send`, `halo`, `collective`, `algorithms`,
-`compare`, `side_by_side` and `tune`. The last three are loaded at their first use.
+collective, ``measured_collectives`` one from measured times of it; ``extrapolation`` tells what lies beyond the
+measurements, ``certainty`` how far a model is off, ``comparison`` compares measured times with predicted ones,
+``tuning`` writes rules for MPI libraries. Main entries: `send`, `halo`, `collective`, `algorithms`, `compare`,
+`side_by_side` and `tune`. The last three are loaded at their first use.
 """
 
 from typing import TYPE_CHECKING
 
 from commmodel.lazy import attributes
 from commmodel.predict.arrays import CollectivePredictions, Predictions, Times
-from commmodel.predict.collective import (
-    CollectivePrediction,
-    algorithm_seconds,
-    algorithms,
-    collective,
-    with_byte_times,
-)
+from commmodel.predict.collective import algorithm_seconds, algorithms, collective, with_byte_times
+from commmodel.predict.collective_prediction import CollectivePrediction
 from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.message_times import MODELS
 from commmodel.predict.point_to_point import Prediction, halo, send

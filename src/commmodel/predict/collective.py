@@ -12,10 +12,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import structs
 
 from commmodel._core.delays.critical_path import finish_times
 from commmodel.arguments import LARGEST, Numbers, broadcast, finite, refuse, several, whole
@@ -28,54 +28,23 @@ from commmodel.collectives.operation import OPERATIONS
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Problem, Round, Schedule, flatten
 from commmodel.errors import CommModelError, InputError, MissingParameterError
-from commmodel.machine import Machine, Parameter
+from commmodel.machine import LogGP, Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
-from commmodel.predict.arrays import ByModel, CollectivePredictions, collected
+from commmodel.predict.arrays import CollectivePredictions, collected
+from commmodel.predict.certainty import bounded_scatter, widened
+from commmodel.predict.collective_prediction import CollectivePrediction
 from commmodel.predict.costs import MODELS, Costs, check_path, default_model, loggp_at
 from commmodel.predict.extrapolation import collective_reach
-from commmodel.predict.measured_collectives import MEASURED, MeasuredCollective, from_measured
+from commmodel.predict.measured_collectives import from_measured
 from commmodel.predict.nodes import exchange_remark, node_gaps, node_remarks, path_remark, schedule_costs
 from commmodel.predict.seconds import End, Seconds, value_at
 from commmodel.signatures import checked
-from commmodel.values import Value
 
 BEST = "best"
 """Instead of an algorithm: the fastest."""
 _MOST_MESSAGES = 20_000_000  # some ten seconds, and three GB
 _MOST_ROUNDS = 1_000_000
 _MOST_FOR_ALL_MODELS = 2_000_000
-
-
-class CollectivePrediction(ByModel, Value, Struct, frozen=True):
-    """Predicted time of a collective operation, by one model and by the others."""
-
-    time: Seconds
-    model: str
-    algorithm: str
-    operation: str
-    processes: int
-    message_size: int
-    """n in bytes, as in `commmodel.collectives.Problem`."""
-    segment_size: int | None
-    """Bytes of the pieces that the algorithm sends one after the other, None where it sends all at once."""
-    per_node: int | None
-    """Processes of each node; None where all messages take one path."""
-    chosen_by: str
-    """``given``, ``fastest``, or the name of the selector that picked the algorithm."""
-    evaluation: Literal["schedule", "closed-form", "measured"]
-    messages: int | None
-    """Messages of the schedule; None where it was too large to be made."""
-    models: dict[str, Seconds]
-    """The same by every model that knows all the messages' sizes; for a large schedule by `model` alone."""
-    closed_form: float | None = None
-    """Seconds by the formula of the algorithm, with the LogGP parameters of its largest message."""
-    exactness: str = ""
-    """Where the formula is what the schedule gives, and where a bound."""
-    remarks: tuple[str, ...] = ()
-    extrapolates: tuple[str, ...] = ()
-    """What lies beyond what was measured, as far as the machine tells what was."""
-    warnings: tuple[str, ...] = ()
-    """What was wrong while the machine was measured."""
 
 
 class _Work(NamedTuple):
@@ -265,12 +234,16 @@ def _remarks(task: _Task, copied: bool, reduced: bool) -> tuple[str, ...]:
     return tuple(remarks)
 
 
+def _loggp_in_use(task: _Task) -> list[LogGP]:
+    paths = {task.path} if task.path is not None else {*task.machine.paths}
+    return [segment.loggp for segment in task.machine.segments if segment.path in paths and segment.loggp is not None]
+
+
 def _doubts(task: _Task, model: CostModel) -> tuple[str, ...]:
     """Return remarks where the LogGP parameters in use are not trusted, or bounds."""
     if model == "plogp":
         return ()
-    paths = {task.path} if task.path is not None else {*task.machine.paths}
-    used = [segment.loggp for segment in task.machine.segments if segment.path in paths and segment.loggp is not None]
+    used = _loggp_in_use(task)
     remarks = []
     if not all(loggp.quality is None or loggp.quality.trusted for loggp in used):
         remarks.append("some of the LogGP parameters are not trusted: commmodel report says which, and why")
@@ -298,6 +271,9 @@ def _predicted(task: _Task, model: CostModel | None, chosen_by: str) -> Collecti
         name = model or "loggp"
         ends = [_by_formula(task, name, largest, end) or 0.0 for end in ("value", "low", "high")]
         models = {name: _with_ends(*ends)}
+    if name != "plogp" and any(loggp.bounded for loggp in _loggp_in_use(task)):
+        scatter = bounded_scatter(task.machine, task.per_node)
+        models = {key: widened(task.machine, time, scatter) for key, time in models.items()}
     by_formula = _by_formula(task, name, largest, "value")
     remarks = _remarks(
         task,
@@ -325,30 +301,6 @@ def _predicted(task: _Task, model: CostModel | None, chosen_by: str) -> Collecti
         remarks=(*remarks, *_doubts(task, name)),
         extrapolates=collective_reach(task.machine, problem.processes, largest, task.path),
         warnings=task.machine.warnings,
-    )
-
-
-def _of_measured(
-    answer: MeasuredCollective, problem: Problem, chosen_by: str, machine: Machine
-) -> CollectivePrediction:
-    """Return the prediction from measured times of the operation itself."""
-    times = answer.times
-    return CollectivePrediction(
-        time=answer.seconds,
-        model=MEASURED,
-        algorithm=times.algorithm or times.schedule or "the library's",
-        operation=times.operation,
-        processes=problem.processes,
-        message_size=problem.message_size,
-        segment_size=None,
-        per_node=times.per_node,
-        chosen_by=chosen_by,
-        evaluation="measured",
-        messages=None,
-        models={MEASURED: answer.seconds},
-        remarks=answer.remarks,
-        extrapolates=answer.extrapolates,
-        warnings=machine.warnings,
     )
 
 
@@ -525,7 +477,7 @@ def collective(
         library = _selector(machine, selector)
         answer = from_measured(machine, operation, None if selector is not None else algorithm, problem, library)
         if answer is not None:
-            return _of_measured(answer, problem, "given" if algorithm else library.name, machine)
+            return answer.prediction(machine, problem, "given" if algorithm else library.name)
     chosen_by = "given"
     if algorithm is None:
         algorithm, pieces, chosen_by = chosen_rule(machine, operation, problem, selector)
@@ -571,7 +523,7 @@ def algorithms(
         try:
             answer = from_measured(machine, operation, name, problem, library) if measured_ones else None
             if answer is not None:
-                predictions += [_of_measured(answer, problem, "fastest", machine)] * (answer.times.algorithm == name)
+                predictions += [answer.prediction(machine, problem, "fastest")] * (answer.times.algorithm == name)
                 continue
             levels = selection.with_levels(library, operation, name, problem)
             predictions.append(_predicted(_task(machine, operation, name, levels, path), model, "fastest"))

@@ -22,6 +22,7 @@ from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine
 from commmodel.predict.collective import collective
 from commmodel.predict.costs import MODELS as COST_MODELS
+from commmodel.predict.costs import default_model
 from commmodel.predict.point_to_point import send
 from commmodel.predict.seconds import Seconds
 from commmodel.results import Header, Measurements, Record
@@ -200,6 +201,7 @@ def compare(
         problem = Problem(call.processes, call.message_size, segment_size=segment_size)
 
         def by(model: CostModel | None) -> ComparedTime:
+            model = model or default_model(machine, where)  # what was measured is what it is compared with
             predicted = collective(
                 machine, call.operation, problem, algorithm=algorithm, selector=selector, model=model, path=where
             )

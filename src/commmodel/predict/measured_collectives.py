@@ -14,8 +14,9 @@ from commmodel.collectives.busiest import Load, load_of
 from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.schedule import Problem
 from commmodel.machine import CollectiveTimes, Machine
+from commmodel.predict.certainty import widened
+from commmodel.predict.collective_prediction import CollectivePrediction
 from commmodel.predict.seconds import Seconds
-from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_size
 
 MEASURED = "measured"
@@ -29,6 +30,27 @@ class MeasuredCollective(NamedTuple):
     times: CollectiveTimes
     remarks: tuple[str, ...]
     extrapolates: tuple[str, ...]
+
+    def prediction(self, machine: Machine, problem: Problem, chosen_by: str) -> CollectivePrediction:
+        """Return what is said of the operation."""
+        times = self.times
+        return CollectivePrediction(
+            time=self.seconds,
+            model=MEASURED,
+            algorithm=times.algorithm or times.schedule or "the library's",
+            operation=times.operation,
+            processes=problem.processes,
+            message_size=problem.message_size,
+            segment_size=None,
+            per_node=times.per_node,
+            chosen_by=chosen_by,
+            evaluation="measured",
+            messages=None,
+            models={MEASURED: self.seconds},
+            remarks=self.remarks,
+            extrapolates=self.extrapolates,
+            warnings=machine.warnings,
+        )
 
 
 def from_measured(
@@ -59,7 +81,8 @@ def _alike(machine: Machine, operation: str, algorithm: str | None, per_node: in
 
 
 def _answer(machine: Machine, times: CollectiveTimes, load: Load, problem: Problem) -> MeasuredCollective:
-    seconds = _interval(times, load, problem.processes, machine.confidence or CONFIDENCE)
+    value = Seconds(load_seconds(times, load, problem.processes))
+    seconds = widened(machine, value, deviation(times, problem.processes))
     name = times.algorithm or "what the library picks"
     remarks = [f"from measured times of {times.operation} by {name} at {times.measured}"]
     if len(times.processes) == 1 and problem.processes != times.processes[0]:
@@ -117,11 +140,3 @@ def deviation(times: CollectiveTimes, processes: int) -> float:
     """
     beyond = max(math.log2(processes / times.processes[-1]), math.log2(times.processes[0] / processes), 0.0)
     return math.hypot(times.scatter, times.growth_scatter * beyond)
-
-
-def _interval(times: CollectiveTimes, load: Load, processes: int, confidence: float) -> Seconds:
-    from statistics import NormalDist
-
-    seconds = load_seconds(times, load, processes)
-    factor = math.exp(min(NormalDist().inv_cdf((1 + confidence) / 2) * deviation(times, processes), 700.0))
-    return Seconds(seconds, seconds / factor, seconds * factor)
