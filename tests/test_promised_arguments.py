@@ -35,7 +35,7 @@ OTHERWISE = {
 }  # fmt: skip
 """What ranks refuse together, what says how it is spelt in a mark, and what takes NaN: arrays, texts of numbers."""
 ANSWERS = {
-    "Algorithm", "BrokenRule", "Call", "CheckResult", "Choice", "Choices", "CollectedSeries",
+    "Algorithm", "Bounds", "BrokenRule", "Call", "CheckResult", "Choice", "Choices", "CollectedSeries",
     "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison", "Difference", "Differences",
     "Efficiency", "ErrorSummary", "Failure", "FitReport", "Fits", "GatherResult", "JobState", "JointVerdict",
     "Judgement", "LibraryRules", "Matrix", "Model", "ModelChoice", "Operation", "Place", "Platform", "Prediction",

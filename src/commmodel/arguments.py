@@ -2,14 +2,15 @@
 
 What is wrong is refused where it comes in, in one line that names the argument: a NaN, a text, a fraction of a byte, a
 truth value. Main entries: `choice`, `whole`, `integer`, `finite`, `share`, `numbers`, `several` and `rank_count`; for
-all arguments of a function and all fields of a struct, by their types, `commmodel.signatures`.
+all arguments of a function and all fields of a struct, by their types, `commmodel.signatures`, which takes bounds from
+types such as `Count`, and says them in docstrings.
 """
 
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, get_args
 
 from commmodel.errors import InputError, choice_of
 
@@ -18,9 +19,54 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "LARGEST", "MOST_RANKS", "SMALLEST", "Numbers", "broadcast", "choice", "enough_memory", "finite", "integer",
-    "is_measurable", "numbers", "occurring_ranks", "rank_count", "refuse", "several", "share", "whole",
+    "LARGEST", "MOST_RANKS", "SMALLEST", "Bounds", "Count", "Dimensions", "NotNegative", "Numbers", "Positive", "Scale",
+    "Whole",
+    "broadcast", "choice", "enough_memory", "finite", "integer", "is_measurable", "numbers", "occurring_ranks",
+    "rank_count", "refuse", "several", "share", "whole",
 ]  # fmt: skip
+
+
+class Bounds(NamedTuple):
+    """What a number may be, and how long a list; in ``Annotated``. ``msgspec.Meta`` says the same of files.
+
+    >>> print(Bounds(ge=1), "|", Bounds(gt=0, lt=math.inf), "|", Bounds(1, le=3))
+    at least 1 | above 0 | from 1 to 3
+    """
+
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    min_length: int | None = None
+
+    def hold(self, least: Any, most: Any) -> bool:
+        """Whether numbers from one to another are within the bounds."""
+        return (
+            (self.ge is None or least >= self.ge) and (self.gt is None or least > self.gt)
+            and (self.le is None or most <= self.le) and (self.lt is None or most < self.lt)
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        if self.ge is not None and self.le not in (None, _LARGEST_WHOLE):
+            return f"from {self.ge:g} to {self.le:g}"
+        words = {"ge": "at least {:g}", "gt": "above {:g}", "le": "at most {:g}", "lt": "below {:g}"}
+        unsaid = (None, math.inf, _LARGEST_WHOLE)
+        return " and ".join(
+            word.format(bound) for name, word in words.items() if (bound := getattr(self, name)) not in unsaid
+        )
+
+    def __repr__(self) -> str:
+        return f"{self}"
+
+    def refusal(self, name: str, value: object, *, is_whole: bool) -> InputError:
+        """Return the error of a number that is not within the bounds.
+
+        >>> print(Bounds(ge=1).refusal("processes", 0, is_whole=True))
+        processes is 0: give a whole number from 1 up
+        """
+        kind = "whole number" if is_whole else "finite number" if self.lt == math.inf else "number"
+        is_lowest = self.ge is not None and str(self).startswith("at least")
+        return refuse(name, value, f"give a {kind} {f'from {self.ge:g} up' if is_lowest else self}")
 
 
 class _Array(Protocol):
@@ -29,11 +75,25 @@ class _Array(Protocol):
 
 Numbers = Sequence[float] | _Array
 """Many numbers: a list, an array, a Series."""
+Count = Annotated[int, Bounds(ge=1)]
+"""Of processes, repetitions and other things."""
+Whole = Annotated[int, Bounds(ge=0)]
+"""A size in bytes, a seed, a rank."""
+Dimensions = Annotated[int, Bounds(ge=1, le=3)]
+"""Of a grid."""
+Positive = Annotated[float, Bounds(gt=0, lt=math.inf)]
+"""A rate, a factor."""
+NotNegative = Annotated[float, Bounds(ge=0, lt=math.inf)]
+"""A time, a size in bytes."""
+Scale = Annotated[float, Bounds(ge=1, lt=math.inf)]
+"""A number of processes, for extrapolation."""
 SMALLEST, LARGEST = 1e-30, 1e30
 """Between them lies all that is measured or assumed, in base units; squares of ratios of what lies beyond overflow."""
 MOST_RANKS = 2**24
 """More than any machine has cores."""
 _TOO_LARGE = 2**63
+_LARGEST_WHOLE = _TOO_LARGE - 1
+"""A bound that goes without saying."""
 _RANK = 1800
 """Bytes of a rank: its operations, what the engine notes of it and of a message, and arrays on the way (a barrier)."""
 _ALWAYS = 2**26

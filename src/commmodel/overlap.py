@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.arguments import choice, integer, refuse, whole
+from commmodel.arguments import Count, choice, integer, refuse, whole
 from commmodel.choices import Implementation
 from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.optimize import Choice
@@ -304,7 +304,7 @@ class Exchange:
 
 
 @checked
-def row_transfers(comm: "MPI.Comm", field: Array, *, width: int = 1, periodic: bool = False) -> list[Transfer]:
+def row_transfers(comm: "MPI.Comm", field: Array, *, width: Count = 1, periodic: bool = False) -> list[Transfer]:
     """Return the transfers of a stencil whose rows are distributed: `width` outermost rows go to either neighbour.
 
     Parameters

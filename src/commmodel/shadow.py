@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from commmodel.arguments import Count, Whole
 from commmodel.errors import InputError
 from commmodel.signatures import checked
 
@@ -74,7 +75,7 @@ def _call_site() -> str:
 
 
 @checked
-def sampled(runs: int = 3, *, by_all: bool = False, key: Hashable = None) -> SampledBlock:
+def sampled(runs: Count = 3, *, by_all: bool = False, key: Hashable = None) -> SampledBlock:
     """Return a block whose time is measured in its first runs at this line, and then taken to be their mean.
 
     ``for _ in sampled():`` says that the result is not needed: after these runs the block is skipped. ``with
@@ -111,7 +112,7 @@ def sampled(runs: int = 3, *, by_all: bool = False, key: Hashable = None) -> Sam
 
 
 @checked
-def shared_array(shape: int | tuple[int, ...], dtype: Any = float) -> Any:
+def shared_array(shape: Whole | tuple[Whole, ...], dtype: Any = float) -> Any:
     """Return an array of zeros that all ranks share which ask for that many bytes at this line.
 
     What stands in it is then what any of them has written last, so that it is for data whose values do not steer the
@@ -120,6 +121,7 @@ def shared_array(shape: int | tuple[int, ...], dtype: Any = float) -> Any:
     Parameters
     ----------
     shape : int or tuple of int
+        Elements, 0 or more, in each dimension.
     dtype : data type
 
     Returns

@@ -9,14 +9,15 @@ import builtins
 import inspect
 import math
 import operator
+import re
 import sys
 from collections import ChainMap, abc
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from functools import cache, partial, wraps
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeVar, Union, Unpack, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, Unpack, cast, get_args, get_origin
 
-from commmodel.arguments import choice, numbers, refuse, whole
+from commmodel.arguments import Bounds, choice, numbers, refuse, whole
 from commmodel.errors import InputError
 
 __all__ = ["check_fields", "checked", "returned"]
@@ -44,6 +45,7 @@ def checked(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _
     commmodel.errors.InputError: by is None: give a whole number
     """
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    _with_bounds(function)
 
     @wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
@@ -124,8 +126,8 @@ def _check(annotation: Any) -> _Check:
     """Return the check of an annotation."""
     kind, inner = get_origin(annotation) or annotation, get_args(annotation)
     if kind is Annotated:
-        bounds = [part for part in inner[1:] if any(hasattr(part, bound) for bound in _BOUNDS)]
-        return partial(_bounded, _check(inner[0]), _Bounds.of(bounds)) if bounds else _check(inner[0])
+        bounds = _bounds_of(inner[1:])
+        return _check(inner[0]) if bounds is None else partial(_bounded, _check(inner[0]), bounds)
     if kind is Literal:
         return partial(choice, words=annotation)
     if kind in (Union, UnionType):
@@ -168,6 +170,8 @@ def _description(annotation: Any) -> str:
         return " or ".join(map(str, get_args(annotation)))
     if kind is abc.Callable:
         return _function_of(len(inner[0]) if (inner := get_args(annotation)) and isinstance(inner[0], list) else None)
+    if kind is Annotated:
+        return _description(get_args(annotation)[0])
     if kind in _NAMES:
         return _NAMES[kind]
     if getattr(kind, "__name__", "") == "ndarray":
@@ -202,53 +206,64 @@ def _function_of(count: int | None) -> str:
     return "a function" if count is None else f"a function of {count} argument{'s' * (count != 1)}"
 
 
-class _Bounds(NamedTuple):
-    """What a number may be, and how long a list, as ``msgspec.Meta`` says it."""
-
-    ge: float | None = None
-    gt: float | None = None
-    le: float | None = None
-    lt: float | None = None
-    min_length: int | None = None
-
-    @classmethod
-    def of(cls, parts: Iterable[Any]) -> "_Bounds":
-        return cls(**{
-            name: value for part in parts for name in _BOUNDS if (value := getattr(part, name, None)) is not None
-        })  # fmt: skip
-
-    def hold(self, least: Any, most: Any) -> bool:
-        """Whether numbers from one to another are within the bounds."""
-        return (
-            (self.ge is None or least >= self.ge) and (self.gt is None or least > self.gt)
-            and (self.le is None or most <= self.le) and (self.lt is None or most < self.lt)
-        )  # fmt: skip
-
-    def __str__(self) -> str:
-        words = {"ge": "at least {:g}", "gt": "above {:g}", "le": "at most {:g}", "lt": "below {:g}"}
-        return " and ".join(
-            word.format(bound) for name, word in words.items() if (bound := getattr(self, name)) not in (None, _MOST)
-        )
-
-
-_BOUNDS = _Bounds._fields
+_BOUNDS = Bounds._fields
 _MANY = 6
-_MOST = 2**63 - 1
-"""A bound that goes without saying."""
 
 
-def _bounded(check: _Check, bounds: _Bounds, name: str, value: Any) -> Any:
+def _bounds_of(parts: Iterable[Any]) -> Bounds | None:
+    """Return the bounds of an annotation's parts; None where they have none."""
+    bounds = {name: value for part in parts for name in _BOUNDS if (value := getattr(part, name, None)) is not None}
+    return Bounds(**bounds) if bounds else None
+
+
+_SAYS = re.compile(r"at least \d|\d or more|[≥>] ?\d|above \d|from \d|between \d|positive")
+"""What of an entry of a docstring says bounds."""
+
+
+def _with_bounds(function: Any) -> None:
+    """Say in the docstring of a function what numbers may be, as its types have it, where it does not say so itself."""
+    bounds = {}
+    for name, annotation in function.__annotations__.items():
+        for part in (annotation, *(get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ())):
+            if get_origin(part) is Annotated and (limits := _bounds_of(get_args(part)[1:])) is not None:
+                bounds[name] = limits
+    if not bounds or not function.__doc__:
+        return
+    head, title, rest = inspect.cleandoc(function.__doc__).partition("Parameters\n----------\n")
+    if not title:
+        head, *parts = re.split(r"\n\n(?=\w+\n-{4}|>>> )", head, maxsplit=1)
+        parts = [f"Examples\n--------\n{part}" if part.startswith(">>> ") else part for part in parts]
+        entries = [f"{name}\n    {limits}.".replace("\n    at", "\n    At") for name, limits in bounds.items()]
+        function.__doc__ = "\n\n".join([head, "Parameters\n----------\n" + "\n".join(entries), *parts])
+        return
+    section, gap, behind = rest.partition("\n\n")
+    entries = re.split(r"\n(?=\S)", section)
+    for number, entry in enumerate(entries):
+        line, _, words = entry.partition("\n")
+        names = [name.strip(" *") for name in line.partition(" : ")[0].split(",")]
+        limited = [name for name in names if name in bounds]
+        if not limited or _SAYS.search(entry):
+            continue
+        if len({bounds[name] for name in limited}) == 1 and limited == names:
+            sentence = f"{bounds[names[0]]}".capitalize()
+        else:
+            sentence = "; ".join(f"`{name}` {bounds[name]}" for name in limited)
+        entries[number] = f"{line}\n    {f'{words.strip()} ' * bool(words.strip())}{sentence}."
+    function.__doc__ = head + title + "\n".join(entries) + gap + behind
+
+
+def _bounded(check: _Check, bounds: Bounds, name: str, value: Any) -> Any:
     value = check(name, value)
     if bounds.min_length is not None and len(value) < bounds.min_length:
         raise refuse(name, value, f"give at least {bounds.min_length}")
     if bounds.min_length is None and not bounds.hold(value, value):
-        raise refuse(name, value, f"give a number that is {bounds}")
+        raise bounds.refusal(name, value, is_whole=check is whole)
     return value
 
 
 def _are_right(check: _Check, values: Sequence[Any]) -> bool:
     """Whether many floats are right, in one go."""
-    bounds = _Bounds()
+    bounds = Bounds()
     if isinstance(check, partial) and check.func is _bounded:
         check, bounds = check.args
     return (
@@ -333,7 +348,8 @@ def _union(
         try:
             return check(name, value)
         except InputError as error:
-            within = within or (error if error.parameter != name else None)
+            is_of_bounds = isinstance(check, partial) and check.func is _bounded and _is_of(check.args[0], name, value)
+            within = within or (error if error.parameter != name or is_of_bounds else None)
     if within is None and callable(value):
         for check in checks:
             if isinstance(check, partial) and check.func is _callable:
@@ -341,6 +357,15 @@ def _union(
     if within is None and words and isinstance(value, str):
         choice(name, value, words)
     raise within or refuse(name, value, f"give {description}")
+
+
+def _is_of(check: _Check, name: str, value: Any) -> bool:
+    """Whether a value passes a check."""
+    try:
+        check(name, value)
+    except InputError:
+        return False
+    return True
 
 
 _WRITTEN = {"field", "out"}

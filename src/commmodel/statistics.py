@@ -8,16 +8,19 @@ statistics after Le Boudec). Main entry: `summarise`.
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Annotated
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
+from commmodel.arguments import Bounds
 from commmodel.signatures import checked
 
 __all__ = ["Summary", "log_half_width", "median_interval", "median_ranks", "summarise"]
 
 CONFIDENCE = 0.95
+_Share = Annotated[float, Bounds(gt=0, lt=1)]
 TO_DEVIATION = 1.4826
 """Standard deviations of normal numbers over their median absolute deviation."""
 _FEW = 100
@@ -96,7 +99,7 @@ def log_half_width(values: Sequence[float] | np.ndarray, confidence: float = CON
 
 
 @checked
-def summarise(samples: Sequence[float] | np.ndarray, confidence: float = CONFIDENCE) -> Summary:
+def summarise(samples: Sequence[float] | np.ndarray, confidence: _Share = CONFIDENCE) -> Summary:
     """Return quantiles, mean and the median's interval of at least one sample.
 
     Parameters

@@ -22,5 +22,5 @@ class InputStruct(Struct, frozen=True, metaclass=_InputMeta):
     >>> from commmodel.results.configurations import PingPong
     >>> PingPong(-8, "any")
     Traceback (most recent call last):
-    commmodel.errors.InputError: message_size is -8: give a number that is at least 0
+    commmodel.errors.InputError: message_size is -8: give a whole number from 0 up
     """

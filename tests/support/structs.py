@@ -29,6 +29,7 @@ from commmodel import (
     statistics,
     sweep,
 )
+from commmodel.arguments import Bounds
 from commmodel.bench import kernels
 from commmodel.collectives import Problem, library
 from commmodel.machine import LogGP, Parameter
@@ -87,6 +88,7 @@ def public_classes() -> dict[type, str]:
 def makers() -> dict[str, Callable[[Path], Any]]:
     """Return functions that make instances, by the package they are of; each takes an empty folder."""
     return {
+        "arguments": lambda _: Bounds(ge=1),
         "bench": lambda _: kernels.REGISTRY,
         "collectives": lambda _: [
             *(collectives.OPERATIONS, collectives.ALGORITHMS, collectives.build("bcast", "binomial", Problem(8, 1024))),

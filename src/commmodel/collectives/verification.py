@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from commmodel.arguments import Count, Whole
 from commmodel.collectives.algorithms.blocks import piece_sizes
 from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
 from commmodel.collectives.operation import operation as operation_of
@@ -28,7 +29,7 @@ class ScheduleError(InputError):
 
 
 @checked
-def verify(operation: str, algorithm: str, processes: int, message_size: int | None = None) -> None:
+def verify(operation: str, algorithm: str, processes: Count, message_size: Whole | None = None) -> None:
     """Run an algorithm on symbolic blocks, for several roots and sizes; raise `ScheduleError` at the first error.
 
     Parameters

@@ -15,7 +15,7 @@ from importlib.metadata import version
 import msgspec
 import numpy as np
 
-from commmodel.arguments import whole
+from commmodel.arguments import Whole, whole
 from commmodel.errors import InputError
 from commmodel.fit.collective_times import fit_collectives, has_collectives
 from commmodel.fit.consistency import consistency
@@ -66,7 +66,7 @@ def fit_machine(
     settings: FitSettings | None = None,
     results: Sequence[str] = (),
     mode: SendMode = "blocking",
-    seed: int | None = None,
+    seed: Whole | None = None,
     confidence: float | None = None,
 ) -> Machine:
     """Fit every model to each protocol of each path, and recommend one of them.
@@ -87,7 +87,7 @@ def fit_machine(
     mode : {"blocking", "non-blocking"}
         Which records of loggp and plogp to fit.
     seed, confidence : optional
-        Of the bootstrap and of all intervals, in place of those of the settings.
+        Of the bootstrap, at least 0, and of all intervals, from 0.01 to 0.999999, in place of those of the settings.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def fit_report(
     settings: FitSettings | None = None,
     results: Sequence[str] = (),
     mode: SendMode = "blocking",
-    seed: int | None = None,
+    seed: Whole | None = None,
     confidence: float | None = None,
 ) -> FitReport:
     """Fit a machine as `commmodel.fit.fit_machine` does, and tell the errors of its models.
@@ -171,7 +171,7 @@ def _library(measurements: Measurements) -> str:
 def _comparable(measurements: Measurements) -> Measurements:
     """Return measurements pooled; raise where they are none, or were not all made under the same conditions."""
     measurements = pool(measurements)
-    records = measurements.records
+    records = [*measurements.records]
     if records and all(isinstance(record.configuration, Function) for record in records):
         problem = "only functions of another program, and no messages of which a machine is made: see commmodel check"
         raise InputError(problem)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from commmodel.arguments import whole
+from commmodel.arguments import Count, whole
 from commmodel.documents import read_bytes
 from commmodel.errors import InputError
 from commmodel.results.configurations import MessagePath
@@ -48,7 +48,7 @@ class Placement:
             whole("per_node", self.per_node, 1)
 
     @checked
-    def path(self, pairs: int) -> MessagePath | None:
+    def path(self, pairs: Count) -> MessagePath | None:
         """Return the path of `pairs` pairs, rank i with rank i + pairs; None of some on one and some on another.
 
         >>> [Placement(64, 32).path(pairs) for pairs in (1, 16, 24, 32)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, field
 
-from commmodel.arguments import finite, whole
+from commmodel.arguments import NotNegative, finite, whole
 from commmodel.collectives.library import selection as selectors
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, MissingParameterError
@@ -107,7 +107,7 @@ class MeasuredPairs(Value, InputStruct, frozen=True, forbid_unknown_fields=True,
         return self.times is not None and (self.times.sizes[0], self.times.sizes[-1]) == self.sizes
 
     @checked
-    def speaking(self, message_size: float | None) -> MeasuredTimes | None:
+    def speaking(self, message_size: NotNegative | None) -> MeasuredTimes | None:
         """Return the measured times, if they stand for the models at a size; for no size, if they do at all sizes.
 
         >>> regime = MeasuredTimes((512, 1024), (1e-6, 4e-6))
@@ -305,7 +305,7 @@ class Machine(Tabular, Value, InputStruct, frozen=True, forbid_unknown_fields=Tr
         return tuple(dict.fromkeys(segment.path for segment in self.segments))
 
     @checked
-    def segment(self, message_size: float, path: str | None = None) -> Segment:
+    def segment(self, message_size: NotNegative, path: str | None = None) -> Segment:
         """Return the segment that holds for a message of so many bytes.
 
         Parameters
@@ -420,7 +420,7 @@ class Machine(Tabular, Value, InputStruct, frozen=True, forbid_unknown_fields=Tr
         return chosen_model
 
     @checked
-    def max_rate(self, message_size: float, path: str | None = None) -> MaxRate:
+    def max_rate(self, message_size: NotNegative, path: str | None = None) -> MaxRate:
         """Return the max-rate parameters for a message of so many bytes, with R_N.
 
         Parameters

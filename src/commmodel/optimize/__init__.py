@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from commmodel.arguments import NotNegative
 from commmodel.errors import MissingParameterError
 from commmodel.lazy import attributes
 from commmodel.machine import (
@@ -49,7 +50,7 @@ _MOST_SENDERS = 256
 
 
 @checked
-def communicating_processes(machine: Machine, message_size: float, path: str | None = None) -> int:
+def communicating_processes(machine: Machine, message_size: NotNegative, path: str | None = None) -> int:
     """Return how many processes of a node should communicate at once to saturate its bandwidth.
 
     Parameters

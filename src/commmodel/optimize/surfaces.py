@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
-from commmodel.arguments import numbers
+from commmodel.arguments import Count, numbers
 from commmodel.arrays import Array
 from commmodel.choices import Implementation, OverlapModel
 from commmodel.errors import InputError
@@ -38,7 +38,7 @@ def surface(
     *,
     pattern: Pattern = "point-to-point",
     implementation: Implementation = "pipelined",
-    peers: int = 1,
+    peers: Count = 1,
     model: OverlapModel = "bounded",
     out: Array | None = None,
 ) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import structs
 
 from commmodel._core.delays.critical_path import finish_times
-from commmodel.arguments import LARGEST, Numbers, broadcast, finite, refuse, several, whole
+from commmodel.arguments import LARGEST, Count, Numbers, Whole, broadcast, finite, refuse, several, whole
 from commmodel.choices import CostModel
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
@@ -493,8 +493,8 @@ def collective(
 def algorithms(
     machine: Machine,
     operation: str,
-    message_size: int | Problem,
-    processes: int | None = None,
+    message_size: Whole | Problem,
+    processes: Count | None = None,
     *,
     model: CostModel | None = None,
     path: str | None = None,

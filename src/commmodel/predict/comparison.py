@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
+from commmodel.arguments import Count
 from commmodel.choices import CostModel, MessageModel
 from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.operation import SCHEDULED, ScheduledName
@@ -149,7 +150,7 @@ def compare(
     models: Sequence[MessageModel] | None = None,
     algorithm: str | None = None,
     selector: str | os.PathLike[str] | Selector | None = None,
-    segment_size: int | None = None,
+    segment_size: Count | None = None,
     path: str | None = None,
 ) -> Comparison:
     """Return each measured collective operation and ping-pong beside its predictions.

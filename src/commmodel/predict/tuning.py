@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from commmodel.arguments import Count
 from commmodel.choices import CostModel, TunedLibrary
 from commmodel.collectives.library import han, mpich, openmpi, selection
 from commmodel.collectives.library import tuning as choosing
@@ -95,7 +96,7 @@ def tune(
     library: TunedLibrary,
     *,
     collectives: Sequence[str] | None = None,
-    per_node: int | None = None,
+    per_node: Count | None = None,
     model: CostModel | None = None,
     path: str | None = None,
 ) -> LibraryRules:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arguments import Count
 from commmodel.errors import CommModelError, InputError
 from commmodel.record.actions import RecordedActions
 from commmodel.record.calls import CALLS
@@ -50,7 +51,7 @@ class Efficiency:
 
 
 @checked
-def efficiency(recording: Recording, most_calls: int = _MOST_CALLS) -> Efficiency:
+def efficiency(recording: Recording, most_calls: Count = _MOST_CALLS) -> Efficiency:
     """Return the parallel efficiency of a recorded run, with a replay on an ideal network.
 
     Parameters

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from commmodel._core.common.codes import Ending, LogRecord
 from commmodel._core.recordings.logs import Clock, Decoder
+from commmodel.arguments import Count, Whole, refuse
 from commmodel.documents import check_format, convert, decode_json, read_bytes
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.record.calls import CALLS, FINGERPRINTS
@@ -300,7 +301,7 @@ class Recording:
 
     def windows(self, rank: int) -> dict[int, int]:
         """Return the windows of a rank in the order in which they were made: number -> communicator, as in its log."""
-        return self._logs[rank].windows
+        return self._log(rank).windows
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
@@ -322,31 +323,37 @@ class Recording:
         """Return the number in `sites` of each site of a rank's log."""
         return self._site_numbers[1][rank]
 
-    @checked
-    def texts(self, rank: int) -> dict[str, str]:
-        """Return what a rank has noted: host, library, ..."""
-        return self._logs[rank].texts
+    def _log(self, rank: int) -> _Log:
+        """Return the log of a rank; raise where there is none."""
+        if rank not in self._logs:
+            raise refuse("rank", rank, f"the recording has {len(self._logs)} ranks, numbered from 0")
+        return self._logs[rank]
 
     @checked
-    def clock(self, rank: int) -> Clock:
+    def texts(self, rank: Whole) -> dict[str, str]:
+        """Return what a rank has noted: host, library, ..."""
+        return self._log(rank).texts
+
+    @checked
+    def clock(self, rank: Whole) -> Clock:
         """Return a rank's clock, whose seconds are those of rank 0's."""
-        log = self._logs[rank]
+        log = self._log(rank)
         first = self.headers.get(0, log.header)
         offset = log.header.unix_seconds - first.unix_seconds
         return rank_clock(log.header.ticks_per_second, log.comparisons, offset)
 
     def calls(self, rank: int) -> int:
         """Return the number of calls that a rank has logged."""
-        return self._logs[rank].calls
+        return self._log(rank).calls
 
     @checked
-    def interval(self, rank: int) -> tuple[float, float]:
+    def interval(self, rank: Whole) -> tuple[float, float]:
         """Return when a rank's log begins and ends, in seconds of rank 0's clock."""
         clock = self.clock(rank)
-        return clock.seconds(0.0), clock.seconds(self._logs[rank].last_tick)
+        return clock.seconds(0.0), clock.seconds(self._log(rank).last_tick)
 
     @checked
-    def events(self, rank: int, most: int = _MOST_CALLS) -> Iterator[CallBlock]:
+    def events(self, rank: Whole, most: Count = _MOST_CALLS) -> Iterator[CallBlock]:
         """Yield the calls of a rank in blocks of at most so many; no more than one block is in memory.
 
         Parameters

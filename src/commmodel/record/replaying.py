@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from commmodel.arguments import finite
+from commmodel.arguments import Count, Positive, finite
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.record.actions import RecordedActions
@@ -18,9 +18,9 @@ from commmodel.simulate.scenario.workloads import on_hosts
 def workload(
     place: Place,
     recording: Recording,
-    processes: int | None = None,
+    processes: Count | None = None,
     *,
-    faster: float = 1.0,
+    faster: Positive = 1.0,
     settings: CollectiveSettings | None = None,
 ) -> Workload:
     """Return the replay of a recording; its ranks compute as long as they did.

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from commmodel.arguments import Count
 from commmodel.results.configurations import (
     Bandwidth,
     Burst,
@@ -75,7 +76,7 @@ def _groups(measurements: Measurements, kinds: Any) -> list[int]:
 
 
 @checked
-def pool(measurements: Measurements, most: int = MOST_REPEATS, kinds: Any = PLAIN) -> Measurements:
+def pool(measurements: Measurements, most: Count = MOST_REPEATS, kinds: Any = PLAIN) -> Measurements:
     """Return measurements with at most `most` records per configuration of some kinds.
 
     Parameters

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commmodel.arguments import finite, numbers
+from commmodel.arguments import Scale, finite, numbers
 from commmodel.arrays import Array
 from commmodel.errors import InputError
 from commmodel.frames import Tabular, of_axes
@@ -233,7 +233,7 @@ def check(
     expectations: Expectations | None = None,
     *,
     baseline: Measurements | None = None,
-    at: float | None = None,
+    at: Scale | None = None,
     memory: MemoryLimit | None = None,
     metric: str | None = None,
     deviation: Mapping[str, Growth] | None = None,
@@ -318,7 +318,7 @@ def check_values(
     *,
     metric: str = "time",
     over: str = "p",
-    at: float | None = None,
+    at: Scale | None = None,
     memory: MemoryLimit | None = None,
     settings: CheckSettings | None = None,
 ) -> CheckedSeries:

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from commmodel.arguments import finite, share
+from commmodel.arguments import NotNegative, finite, share
 from commmodel.arrays import Array
 from commmodel.choices import Statistic, Unit
 from commmodel.errors import InputError
@@ -491,7 +491,7 @@ def differences(
     *,
     statistic: Statistic = "median",
     confidence: float = 0.95,
-    least: float = 0.05,
+    least: NotNegative = 0.05,
     in_pairs: bool | None = None,
 ) -> Differences:
     """Return the change of every configuration that both files measured.
@@ -503,8 +503,8 @@ def differences(
     statistic : str
         What the repetitions of a launch are reduced to, one of `commmodel.scaling.samples.STATISTICS`.
     confidence : float
-        Of each interval by itself, and of all verdicts together: where nothing changed at all, 1 − `confidence` is the
-        most that the chance is that anything is called changed.
+        From 0.01 to 0.999999. Of each interval by itself, and of all verdicts together: where nothing changed at all, 1
+        − `confidence` is the most that the chance is that anything is called changed.
     least : float
         Changes up to this share are not called, and an interval within it is ``same``.
     in_pairs : bool, optional

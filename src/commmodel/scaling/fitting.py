@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commmodel.arguments import numbers
+from commmodel.arguments import Scale, Whole, numbers, refuse
 from commmodel.arrays import Array
 from commmodel.errors import InputError
 from commmodel.scaling.exact import exact_sums
@@ -101,8 +101,10 @@ class Fits(Value):
         return len(self.chosen)
 
     @checked
-    def model(self, kernel: int) -> Model:
-        """Return the model of one kernel."""
+    def model(self, kernel: Whole) -> Model:
+        """Return the model of one kernel; they are numbered from 0."""
+        if kernel >= len(self):
+            raise refuse("kernel", kernel, f"the {len(self)} kernels are numbered from 0")
         return self.exact.get(kernel) or Model(
             float(self.constant[kernel]),
             float(self.coefficient[kernel]),
@@ -111,7 +113,7 @@ class Fits(Value):
         )
 
     @checked
-    def values(self, x: float) -> Array:
+    def values(self, x: Scale) -> Array:
         """Return the models' values at one `x`, shape (kernels,)."""
         at = np.array([float(term(x)) for term in self.terms])[self.chosen]
         values = self.constant + np.where(self.coefficient == 0, 0.0, self.coefficient * at)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from commmodel.arguments import finite
+from commmodel.arguments import NotNegative, Positive, finite
 from commmodel.errors import InputError
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.fitting import Model
@@ -60,7 +60,7 @@ def predict_at(ensemble: Ensemble, scale: float, confidence: float = 0.95) -> Sc
 
 
 @checked
-def largest_scale(model: Model | Callable[[float], float], limit: float, processes: float = 1) -> float:
+def largest_scale(model: Model | Callable[[float], float], limit: NotNegative, processes: Positive = 1) -> float:
     """Return the scale up to which `processes` times the model stays within a limit: the memory wall.
 
     Parameters

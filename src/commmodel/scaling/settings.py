@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commmodel.arguments import finite, integer, share
+from commmodel.arguments import NotNegative, finite, integer, share
 from commmodel.choices import Statistic
 from commmodel.scaling.bootstrap import MOST_DRAWS, Ensemble, ensemble
 from commmodel.scaling.growth import Growth
@@ -51,7 +51,7 @@ def model(
     settings: CheckSettings | None = None,
     *,
     terms: Sequence[Growth] | None = None,
-    noise: float = 0.0,
+    noise: NotNegative = 0.0,
 ) -> Ensemble:
     """Return the best model of a series, and those that the data cannot distinguish from it.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commmodel.arguments import numbers
+from commmodel.arguments import Count, Whole, numbers
 from commmodel.choices import Statistic
 from commmodel.frames import Tabular, draw
 from commmodel.scaling.bootstrap import OFTEN_ENOUGH, Ensemble, ensemble
@@ -174,8 +174,8 @@ def judge(
     *,
     over: str = "p",
     statistic: Statistic = STATISTIC,
-    draws: int = 200,
-    seed: int = 1,
+    draws: Count = 200,
+    seed: Whole = 1,
 ) -> Judgement:
     """Return the verdict on whether measurements grow as expected.
 

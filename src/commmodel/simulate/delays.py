@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
-from commmodel.arguments import finite
+from commmodel.arguments import Positive, finite
 from commmodel.choices import DelayName, ScheduleModel, ScheduleRules
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.signatures import check_fields, checked
@@ -164,7 +164,7 @@ def run_schedule(
     *,
     model: ScheduleModel = "loggops",
     rules: ScheduleRules = "classic",
-    unit: float = 1e-9,
+    unit: Positive = 1e-9,
     record: bool = False,
     deadlock: Deadlock = "raise",
 ) -> SimulationResult:

@@ -9,6 +9,7 @@ hosts on one switch, each with a link of the reference up and down, and a limite
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from commmodel.arguments import Count, Positive
 from commmodel.errors import MissingParameterError
 from commmodel.machine import Hybrid, Machine, Mode, Parameter
 from commmodel.machine.hybrid import answers_wait
@@ -147,7 +148,7 @@ def _gaps(machine: Machine, path: str) -> tuple[Overhead, ...]:
 
 @checked
 def platform(
-    machine: Machine, hosts: int, path: str | None = None, *, cores: int = 1, speed: float = 1e9
+    machine: Machine, hosts: Count, path: str | None = None, *, cores: Count = 1, speed: Positive = 1e9
 ) -> "Platform":
     """Return a platform of the measured hosts on one switch that limits nothing.
 

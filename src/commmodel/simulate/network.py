@@ -9,12 +9,16 @@ SimGrid's SMPI 3.32. Main entries: `Network`, `SMPI`, `fluid`, `from_machine`.
 """
 
 import math
+from typing import Annotated
 
+from commmodel.arguments import Bounds
 from commmodel.signatures import checked
 from commmodel.structs import InputStruct
 from commmodel.values import OneLine
 
 __all__ = ["SMPI", "Factor", "Network", "Overhead", "fluid"]
+
+_Limit = Annotated[float, Bounds(ge=0)]
 
 
 class Overhead(InputStruct, frozen=True, forbid_unknown_fields=True):
@@ -117,7 +121,7 @@ SMPI = Network(
 
 
 @checked
-def fluid(detached_limit: float = 65536, eager_limit: float = 0.0) -> Network:
+def fluid(detached_limit: _Limit = 65536, eager_limit: _Limit = 0.0) -> Network:
     """Return the pure fluid model: latency and shared bandwidth, no factors, no overheads (Bédaride 2013, Section V).
 
     Parameters

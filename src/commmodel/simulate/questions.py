@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, Unpack, cast, get_args
 
-from commmodel.arguments import refuse
+from commmodel.arguments import Count, Dimensions, Positive, Whole, refuse
 from commmodel.choices import Application, Exchange, NASClass, ProgramModel, ScheduleModel
 from commmodel.collectives.library.rules import Selector
 from commmodel.collectives.library.smpi_selection import Selection
@@ -86,14 +86,14 @@ def _settings(selector: Selecting) -> CollectiveSettings | None:
 @_question
 def collective(
     operation: str,
-    message_size: int | Problem | None = None,
-    processes: int | None = None,
+    message_size: Whole | Problem | None = None,
+    processes: Count | None = None,
     *,
     on: Where | Place,
     algorithm: str | None = None,
     selector: Selecting = None,
-    root: int = 0,
-    rounds: int = 1,
+    root: Whole = 0,
+    rounds: Count = 1,
     **how: Unpack[How],
 ) -> SimulationResult:
     """Simulate a collective operation.
@@ -144,12 +144,12 @@ def collective(
 @_question
 def exchange(
     kind: str | os.PathLike[str],
-    message_size: int | None = None,
-    processes: int | None = None,
+    message_size: Whole | None = None,
+    processes: Count | None = None,
     *,
     on: Where | Place,
-    dimensions: int = 2,
-    rounds: int = 1,
+    dimensions: Dimensions = 2,
+    rounds: Count = 1,
     **how: Unpack[How],
 ) -> SimulationResult:
     """Simulate an exchange between neighbours, or of the messages that a file lists.
@@ -192,10 +192,10 @@ def exchange(
 def application(
     name: Application,
     problem: NASClass = "A",
-    processes: int | None = None,
+    processes: Count | None = None,
     *,
     on: Where | Place,
-    iterations: int | None = None,
+    iterations: Count | None = None,
     selector: Selecting = None,
     **how: Unpack[How],
 ) -> SimulationResult:
@@ -232,7 +232,7 @@ def replay(
     trace: "str | os.PathLike[str] | Recording",
     *,
     on: Where | Place,
-    faster: float = 1.0,
+    faster: Positive = 1.0,
     selector: Selecting = None,
     **how: Unpack[How],
 ) -> SimulationResult:
@@ -293,7 +293,7 @@ def replayed(
 @_question
 def command(
     words: Sequence[str],
-    ranks: int | None = None,
+    ranks: Count | None = None,
     *,
     on: Where | Place,
     computation: "float | RecordedComputation" = 1.0,
@@ -339,7 +339,7 @@ def command(
 @_question
 def function(
     target: Callable[..., Any],
-    ranks: int | None = None,
+    ranks: Count | None = None,
     *,
     on: Where | Place,
     args: Sequence[Any] = (),

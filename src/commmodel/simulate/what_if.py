@@ -18,7 +18,7 @@ import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.arguments import refuse
+from commmodel.arguments import Count, refuse
 from commmodel.errors import InputError
 from commmodel.frames import Tabular, axes_of, extent, of_axes
 from commmodel.progress import ProgressLine
@@ -121,7 +121,7 @@ def predictions(
     places: Sequence[Where | Place],
     scales: Sequence[Scale] = (Scale(),),
     *,
-    workers: int = 1,
+    workers: Count = 1,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PredictedRuns:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from commmodel.arguments import Count
 from commmodel.documents import decode_json, read_bytes
 from commmodel.errors import InputError
 from commmodel.files import write_bytes
@@ -100,7 +101,7 @@ def turns(command: str, sides: Sequence[str], seed: int) -> Turns:
 
 @checked
 def measure_in_turns(
-    plan: Turns, pairs: int, folder: str | os.PathLike[str], tell: Callable[[Turn, int], None] | None = None
+    plan: Turns, pairs: Count, folder: str | os.PathLike[str], tell: Callable[[Turn, int], None] | None = None
 ) -> tuple[Measurements, Measurements]:
     """Run the missing launches, and return those of both sides, pairs at equal positions.
 

@@ -99,7 +99,7 @@ class Plan(InputStruct, frozen=True, forbid_unknown_fields=True):
         return tuple(jobs)
 
     @checked
-    def command(self, processes: int) -> tuple[str, ...]:
+    def command(self, processes: Count) -> tuple[str, ...]:
         """Return the words that start the benchmark, without its options."""
         values = {"processes": processes}
         return (*launcher_words(self.launcher, values), self.python, "-m", "commmodel.bench")

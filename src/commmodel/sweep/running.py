@@ -11,12 +11,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Annotated
 
+from commmodel.arguments import Bounds, Count
 from commmodel.errors import InputError
 from commmodel.signatures import checked
 from commmodel.sweep.gathering import states
 from commmodel.sweep.plan import Job, Plan, load
 
+_Limit = Annotated[float, Bounds(gt=0)]
 _BENCH = "commmodel.bench: "
 _GRACE = 10.0  # seconds that a launcher gets to end its ranks
 _LOOK = 0.05  # seconds between two looks whether it has
@@ -121,8 +124,8 @@ def claim(folder: Path) -> int:
 def run(
     folder: str | os.PathLike[str],
     *,
-    workers: int = 1,
-    limit: float = 3600.0,
+    workers: Count = 1,
+    limit: _Limit = 3600.0,
     stop: bool = False,
     tell: Callable[[Job, Failure | None, int], None] | None = None,
 ) -> tuple[Failure, ...]:

@@ -122,8 +122,8 @@ def vector_round(
     sender, receiver : array of int64, shape (messages,), or int
         Ranks from 0 to P - 1; one rank may send to many.
     low, high : array of int64 or int
-        Bytes at which the vector is cut: multiples of ⌈n / P⌉ or of the segment size, or n; by default the whole
-        vector.
+        Bytes at which the vector is cut, from 0 to n: multiples of ⌈n / P⌉ or of the segment size, or n; by default the
+        whole vector.
     combine : bool
         Whether a receiver combines them with what it has; it then gets one message at most.
 
@@ -170,7 +170,7 @@ def block_round(
     sender, receiver : array of int64, shape (messages,), or int
         Ranks from 0 to P - 1; one rank may send to many.
     first, count : array of int64 or int
-        The blocks of each message; behind rank P - 1 comes rank 0.
+        The blocks of each message, from 0; behind rank P - 1 comes rank 0.
     combine : bool
         Whether a receiver combines them with what it has; it then gets one message at most.
 

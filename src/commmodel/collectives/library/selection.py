@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from commmodel import documents
+from commmodel.arguments import Count, Whole
 from commmodel.collectives.algorithms.blocks import segments
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
@@ -54,10 +55,10 @@ def with_rules(selector: Selector, rules: Sequence[SelectionRule]) -> Selector:
 def select(
     selector: Selector,
     operation: str,
-    message_size: int,
-    processes: int,
-    element_size: int = ELEMENT_SIZE,
-    per_node: int | None = None,
+    message_size: Whole,
+    processes: Count,
+    element_size: Count = ELEMENT_SIZE,
+    per_node: Count | None = None,
 ) -> SelectionRule:
     """Return the rule that applies: its algorithm and segment size.
 

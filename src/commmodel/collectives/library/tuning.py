@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import structs
 
-from commmodel.arguments import integer
+from commmodel.arguments import Count, integer
 from commmodel.choices import TunedLibrary
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.algorithms.registry import ALGORITHMS
@@ -71,7 +71,7 @@ def tune(
     sizes: Iterable[int],
     processes: Iterable[int],
     library: Literal["", TunedLibrary] = "",
-    per_node: int | None = None,
+    per_node: Count | None = None,
 ) -> Selector:
     """Return rules that pick the fastest algorithm at each point of a grid.
 

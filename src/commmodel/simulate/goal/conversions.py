@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel._core.common.codes import GoalKind as Kind
+from commmodel.arguments import NotNegative, Positive
 from commmodel.collectives import Schedule as CollectiveSchedule
 from commmodel.signatures import checked
 from commmodel.simulate.goal.schedule import DEPENDENCY, GOAL_OPERATION, GoalSchedule
@@ -14,7 +15,9 @@ from commmodel.simulate.work.block_streams import fresh
 
 
 @checked
-def from_collective(schedule: CollectiveSchedule, memory_copy: float = 0.0, reduction: float = 0.0) -> GoalSchedule:
+def from_collective(
+    schedule: CollectiveSchedule, memory_copy: NotNegative = 0.0, reduction: NotNegative = 0.0
+) -> GoalSchedule:
     """Return a collective's messages as a schedule (`commmodel.collectives.build`).
 
     What a rank does in a round depends on all that it did in the round before, its sends being done and its messages
@@ -95,7 +98,7 @@ def _chained(
 
 
 @checked
-def from_program(program: Program, *, second: float = 1e9) -> GoalSchedule:
+def from_program(program: Program, *, second: Positive = 1e9) -> GoalSchedule:
     """Return a program as a schedule.
 
     What a rank does after a blocking operation depends on it; a request depends on what stood before it, and what

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from commmodel.arguments import finite, rank_count
+from commmodel.arguments import Count, finite, rank_count
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.signatures import checked
@@ -26,7 +26,7 @@ from commmodel.simulate.work.block_streams import NOTHING
 def workload(
     place: Place,
     command: Sequence[str],
-    processes: int | None = None,
+    processes: Count | None = None,
     *,
     computation: float | RecordedComputation = 1.0,
     settings: CollectiveSettings | None = None,
@@ -43,8 +43,8 @@ def workload(
     processes : int, optional
         Number of ranks; by default that of the place's cores.
     computation : float or RecordedComputation
-        Simulated seconds for each second that a rank computes here, 0 for none; or the computation of a recording of
-        the same program (`commmodel.record.computation`).
+        Simulated seconds for each second that a rank computes here, 0 or more; or the computation of a recording of the
+        same program (`commmodel.record.computation`).
     settings : CollectiveSettings, optional
         Of collectives; by default the place's.
     outlets : Outlets, optional

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel._core.routing.routes import Routing
-from commmodel.arguments import choice, enough_memory, integer, rank_count, refuse, whole
+from commmodel.arguments import Count, Whole, choice, enough_memory, integer, rank_count, refuse, whole
 from commmodel.errors import InputError
 from commmodel.signatures import checked
 from commmodel.values import Value
@@ -128,7 +128,7 @@ class Platform(Value):
 
     @checked
     @checked
-    def route(self, source: int, destination: int) -> list[str]:
+    def route(self, source: Whole, destination: Whole) -> list[str]:
         """Return the names of the links from one host to another.
 
         Parameters
@@ -183,7 +183,9 @@ class Platform(Value):
             raise InputError(f"platform {self.name!r} has no host {name!r}; its hosts are {names}") from None
 
     @checked
-    def place(self, processes: int, mapping: str | int | Sequence[int] | Sequence[str] = "block") -> NDArray[np.int32]:
+    def place(
+        self, processes: Count, mapping: str | int | Sequence[int] | Sequence[str] = "block"
+    ) -> NDArray[np.int32]:
         """Return the host of each rank.
 
         Parameters
@@ -192,9 +194,9 @@ class Platform(Value):
             How many ranks there are.
         mapping : str, int or sequence
             ``block`` fills the cores of a host before it goes to the next; ``round-robin`` goes on to the next host
-            with every rank; a number puts so many ranks on each host, one after the other, whatever its cores; or the
-            number or name of each rank's host; of fewer hosts each gets as many ranks as all others, one after the
-            other.
+            with every rank; a number, 1 or more, puts so many ranks on each host, one after the other, whatever its
+            cores; or the number or name of each rank's host; of fewer hosts each gets as many ranks as all others, one
+            after the other.
 
         Returns
         -------

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
-from commmodel.arguments import integer
+from commmodel.arguments import Count, NotNegative, Positive, integer
 from commmodel.errors import InputError
 from commmodel.plugins import Parts
 from commmodel.signatures import checked
@@ -62,9 +62,9 @@ def _star(
 
 @checked
 def flat(
-    hosts: int,
-    bandwidth: float,
-    latency: float,
+    hosts: Count,
+    bandwidth: Positive,
+    latency: NotNegative,
     *,
     backbone: Backbone | tuple[float, float] | None = None,
     **options: Unpack[Options],
@@ -135,8 +135,8 @@ class Cabinets(Topology, frozen=True, tag="cabinets"):
 @checked
 def cabinets(
     hosts: Sequence[int],
-    bandwidth: float,
-    latency: float,
+    bandwidth: Positive,
+    latency: NotNegative,
     uplink: Uplink | tuple[float, ...],
     *,
     backbone: Backbone | tuple[float, float] | None = None,
@@ -198,7 +198,7 @@ class Crossbar(Topology, frozen=True, tag="crossbar"):
 
 
 @checked
-def crossbar(hosts: int, bandwidth: float, latency: float, **options: Unpack[Options]) -> Platform:
+def crossbar(hosts: Count, bandwidth: Positive, latency: NotNegative, **options: Unpack[Options]) -> Platform:
     """Return a full crossbar: a link for each two hosts.
 
     Parameters
@@ -276,8 +276,8 @@ def fat_tree(
     down: Sequence[int],
     up: Sequence[int],
     parallel: Sequence[int],
-    bandwidth: float,
-    latency: float,
+    bandwidth: Positive,
+    latency: NotNegative,
     **options: Unpack[Options],
 ) -> Platform:
     """Return a fat tree with D-mod-k routes.
@@ -322,7 +322,7 @@ class Torus(Topology, frozen=True, tag="torus"):
 
 
 @checked
-def torus(sizes: Sequence[int], bandwidth: float, latency: float, **options: Unpack[Options]) -> Platform:
+def torus(sizes: Sequence[int], bandwidth: Positive, latency: NotNegative, **options: Unpack[Options]) -> Platform:
     """Return a torus with dimension-ordered routes: the first dimension first, in each the shorter way round.
 
     Parameters
@@ -382,12 +382,12 @@ class Dragonfly(Topology, frozen=True, tag="dragonfly"):
 
 @checked
 def dragonfly(
-    groups: int,
-    chassis: int,
-    blades: int,
-    nodes: int,
-    bandwidth: float,
-    latency: float,
+    groups: Count,
+    chassis: Count,
+    blades: Count,
+    nodes: Count,
+    bandwidth: Positive,
+    latency: NotNegative,
     *,
     parallel: tuple[int, int, int] = (1, 1, 1),
     **options: Unpack[Options],
@@ -440,7 +440,7 @@ class HyperX(Topology, frozen=True, tag="hyperx"):
 
 @checked
 def hyperx(
-    sizes: Sequence[int], bandwidth: float, latency: float, *, nodes: int = 1, **options: Unpack[Options]
+    sizes: Sequence[int], bandwidth: Positive, latency: NotNegative, *, nodes: Count = 1, **options: Unpack[Options]
 ) -> Platform:
     """Return a HyperX with dimension-ordered routes.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import msgspec
 
+from commmodel.arguments import Positive
 from commmodel.choices import ProgramModel, ScheduleModel, ScheduleRules
 from commmodel.errors import InputError
 from commmodel.frames import Tabular
@@ -84,7 +85,7 @@ class ScenarioRuns(Tabular, OneLine):
         return [*simulated, *map(summary_of, self.measured)]
 
     @checked
-    def loads(self, seconds: float) -> "list[list[LinkLoad]]":
+    def loads(self, seconds: Positive) -> "list[list[LinkLoad]]":
         """Return for each model the load over time of the busiest links, on a time axis of so many seconds."""
         return [
             []

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from commmodel import machine as machines
-from commmodel.arguments import finite, rank_count
+from commmodel.arguments import NotNegative, Positive, finite, rank_count
 from commmodel.choices import ProgramModel, ScheduleModel
 from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.settings import CollectiveSettings
@@ -106,8 +106,8 @@ def place(
     *,
     path: str | None = None,
     model: ProgramModel | ScheduleModel | None = None,
-    eager: float | None = None,
-    message_rate: float | None = None,
+    eager: NotNegative | None = None,
+    message_rate: Positive | None = None,
     load_machine: Callable[[str], Machine] = machines.load,
 ) -> Place:
     """Return where to simulate.

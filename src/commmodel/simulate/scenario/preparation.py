@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.arguments import choice, finite, refuse
+from commmodel.arguments import Count, Positive, choice, finite, refuse
 from commmodel.choices import FlowModel, ProgramModel, ScheduleModel, ScheduleRules
 from commmodel.errors import InputError, MissingParameterError, choice_of
 from commmodel.machine.rates import node_rate
@@ -152,8 +152,8 @@ def prepare(
     model: ProgramModel | ScheduleModel | None = None,
     *,
     mapping: Ranks | None = None,
-    hosts: int | None = None,
-    speed: float | None = None,
+    hosts: Count | None = None,
+    speed: Positive | None = None,
     rules: ScheduleRules = "classic",
     scale: Scale | None = None,
 ) -> Scenario:
@@ -167,9 +167,9 @@ def prepare(
         One of `PROGRAM_MODELS`, or of `SCHEDULE_MODELS` for a schedule; by default the place's, ``loggops`` for a
         schedule.
     mapping : str, path, int or sequence, optional
-        ``block``, ``round-robin``, a file that names a host on each line, how many ranks are on each host, or the
-        number or name of each rank's host. A file of fewer hosts begins again; fewer hosts in a list must divide the
-        ranks.
+        ``block``, ``round-robin``, a file that names a host on each line, how many ranks are on each host, 1 or more,
+        or the number or name of each rank's host. A file of fewer hosts begins again; fewer hosts in a list must divide
+        the ranks.
     hosts : int, optional
         Of a machine's switch, 1 or more; by default one for each rank, or as many as the mapping asks for.
     speed : float, optional

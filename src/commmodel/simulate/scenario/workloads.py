@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from commmodel.arguments import integer
+from commmodel.arguments import Count, Dimensions, Positive, Whole, integer
 from commmodel.choices import Application, Exchange, NASClass
 from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
 from commmodel.collectives.library.smpi_selection import Selection
@@ -72,7 +72,7 @@ def collective(
     *,
     algorithm: str | None = None,
     settings: CollectiveSettings | None = None,
-    rounds: int = 1,
+    rounds: Count = 1,
 ) -> Workload:
     """Return a collective operation, by an algorithm or as a selector picks it; by default with the place's settings.
 
@@ -134,11 +134,11 @@ def on_hosts(
 def exchange(
     place: Place,
     kind: Exchange,
-    message_size: int,
-    processes: int | None = None,
+    message_size: Whole,
+    processes: Count | None = None,
     *,
-    dimensions: int = 2,
-    rounds: int = 1,
+    dimensions: Dimensions = 2,
+    rounds: Count = 1,
 ) -> Workload:
     """Return an exchange of messages.
 
@@ -177,7 +177,7 @@ def exchange(
 
 
 @checked
-def messages(path: str, processes: int | None = None, *, rounds: int = 1) -> Workload:
+def messages(path: str, processes: Count | None = None, *, rounds: Count = 1) -> Workload:
     """Return an exchange of the messages that a CSV file lists.
 
     Parameters
@@ -199,9 +199,9 @@ def application(
     place: Place,
     name: Application,
     problem: NASClass = "A",
-    processes: int | None = None,
+    processes: Count | None = None,
     *,
-    iterations: int | None = None,
+    iterations: Count | None = None,
     settings: CollectiveSettings | None = None,
 ) -> Workload:
     """Return messages and computation of an application kernel: LU or CG of the NAS benchmarks, of a problem class.
@@ -240,9 +240,9 @@ def application(
 def replay(
     place: Place,
     path: str,
-    processes: int | None = None,
+    processes: Count | None = None,
     *,
-    faster: float = 1.0,
+    faster: Positive = 1.0,
     settings: CollectiveSettings | None = None,
 ) -> Workload:
     """Return a trace, of any format that `commmodel.simulate.traces` reads.

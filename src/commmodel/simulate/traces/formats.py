@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from commmodel.arguments import Count, Positive
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.signatures import checked
@@ -102,7 +103,7 @@ def is_trace(path: str | os.PathLike[str]) -> bool:
 
 
 @checked
-def load(path: str | os.PathLike[str], processes: int | None = None) -> Trace:
+def load(path: str | os.PathLike[str], processes: Count | None = None) -> Trace:
     """Return a trace: of SimGrid (time-independent), or of one of `FORMATS`.
 
     Parameters
@@ -136,10 +137,10 @@ def load(path: str | os.PathLike[str], processes: int | None = None) -> Trace:
 @checked
 def replay(
     path: str | os.PathLike[str],
-    processes: int | None = None,
+    processes: Count | None = None,
     *,
     speeds: float | Sequence[float] = 1e9,
-    faster: float = 1.0,
+    faster: Positive = 1.0,
     settings: CollectiveSettings | None = None,
 ) -> Program:
     """Return the program that replays a trace.
@@ -149,7 +150,7 @@ def replay(
     path, processes
         Those of `load`.
     speeds : float or sequence of float
-        Flops per second of all ranks' processors, or of each; of traces that count flops.
+        Flops per second, above 0, of all ranks' processors, or of each; of traces that count flops.
     faster : float
         How many times faster processors are than those that the trace is of; of traces in seconds.
     settings : CollectiveSettings, optional

@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from commmodel.arguments import finite
+from commmodel.arguments import Positive, finite
 from commmodel.errors import InputError
 from commmodel.files import open_output, write_text
 from commmodel.signatures import checked
@@ -47,7 +47,7 @@ def dump(
     program: Program | ActionText,
     folder: str | os.PathLike[str],
     *,
-    speed: float = 1e9,
+    speed: Positive = 1e9,
     compression: Compression = "",
 ) -> Path:
     """Write a program as a trace and return its list file, ``list.txt`` in the folder.

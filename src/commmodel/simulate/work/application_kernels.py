@@ -16,7 +16,7 @@ transposed position, and dot products in log₂ exchanges of a double. Main entr
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from commmodel.arguments import integer, rank_count
+from commmodel.arguments import Count, integer, rank_count
 from commmodel.choices import NASClass
 from commmodel.errors import InputError
 from commmodel.signatures import checked
@@ -101,7 +101,7 @@ def _flops(number: float) -> str:
 
 
 @checked
-def lu(nas_class: NASClass, processes: int, iterations: int | None = None) -> Actions:
+def lu(nas_class: NASClass, processes: Count, iterations: Count | None = None) -> Actions:
     """Return LU: 2-D pipelined sweeps through the planes of a cube, forward and backward.
 
     Parameters
@@ -109,7 +109,7 @@ def lu(nas_class: NASClass, processes: int, iterations: int | None = None) -> Ac
     nas_class : str
         ``S``, ``W``, ``A``, ``B``, ``C`` or ``D``.
     processes : int
-        P, a power of two; each needs at least 3 points in each direction, as in the benchmark.
+        P, a power of two from 1 up; each needs 3 points in each direction, as in the benchmark.
     iterations : int, optional
         Instead of the class's.
 
@@ -169,7 +169,7 @@ def _face(rank: int, edges: dict[str, tuple[int, int, int]], source: str, target
 
 
 @checked
-def cg(nas_class: NASClass, processes: int, iterations: int | None = None) -> Actions:
+def cg(nas_class: NASClass, processes: Count, iterations: Count | None = None) -> Actions:
     """Return CG: conjugate gradients with a matrix distributed over a grid of processes.
 
     Parameters

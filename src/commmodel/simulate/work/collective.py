@@ -8,7 +8,7 @@ nothing to do in it. Large programs are made block by block while they run. Main
 from collections.abc import Iterator
 from dataclasses import replace
 
-from commmodel.arguments import rank_count
+from commmodel.arguments import Whole, rank_count
 from commmodel.collectives import algorithm as find_algorithm
 from commmodel.collectives.library.selection import select_for, with_levels
 from commmodel.collectives.library.smpi_selection import Selection
@@ -59,7 +59,7 @@ def collective(
     *,
     algorithm: str | None = None,
     settings: CollectiveSettings | None = None,
-    number: int = 0,
+    number: Whole = 0,
 ) -> Program:
     """Return the program of a collective operation.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel._core.program.traces import arranged
-from commmodel.arguments import MOST_RANKS, integer, occurring_ranks, rank_count, whole
+from commmodel.arguments import MOST_RANKS, Count, Dimensions, Whole, integer, occurring_ranks, rank_count, whole
 from commmodel.collectives.schedule import Round
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.signatures import checked
@@ -34,7 +34,7 @@ def _check(processes: int, message_size: float, least: int = 1) -> None:
 
 
 @checked
-def ring(message_size: int, processes: int) -> Program:
+def ring(message_size: Whole, processes: Count) -> Program:
     """Return the exchange in which each rank sends n bytes to the next and receives from the one before.
 
     Parameters
@@ -75,9 +75,9 @@ def square_grid(processes: int, dimensions: int = 2) -> tuple[int, ...]:
 @checked
 def halo(
     message_size: int | Sequence[int],
-    processes: int,
+    processes: Count,
     *,
-    dimensions: int = 2,
+    dimensions: Dimensions = 2,
     grid: Sequence[int] | None = None,
     periodic: bool | Sequence[bool] = True,
 ) -> Program:
@@ -90,7 +90,7 @@ def halo(
     Parameters
     ----------
     message_size : int or sequence of int
-        Bytes of a face, or of a face in each dimension.
+        Bytes of a face, or of a face in each dimension; 0 or more.
     processes : int
         P.
     dimensions : int
@@ -148,7 +148,7 @@ def _multiplied(number: NDArray[np.uint64] | int, factor: int) -> NDArray[np.uin
 
 
 @checked
-def shifts(message_size: int, processes: int, rounds: int = 1) -> Program:
+def shifts(message_size: Whole, processes: int, rounds: Count = 1) -> Program:
     """Return an irregular exchange: in each round every rank sends to the rank at a pseudo-random distance.
 
     Sizes differ, from n/8 to n bytes, by a hash of sender and round. A rank waits for its two messages before it goes
@@ -187,7 +187,7 @@ def shifts(message_size: int, processes: int, rounds: int = 1) -> Program:
 
 
 @checked
-def pairwise(message_size: int, processes: int) -> Program:
+def pairwise(message_size: Whole, processes: Count) -> Program:
     """Return the exchange of every rank with every other, one partner at a time, by MPI_Sendrecv.
 
     Parameters
@@ -213,7 +213,7 @@ def pairwise(message_size: int, processes: int) -> Program:
 
 
 @checked
-def pair(message_size: int, processes: int = 2) -> Program:
+def pair(message_size: Whole, processes: int = 2) -> Program:
     """Return a ping-pong with blocking calls: rank 0 sends n bytes to rank 1, which sends them back.
 
     Parameters
@@ -221,7 +221,7 @@ def pair(message_size: int, processes: int = 2) -> Program:
     message_size : int
         Bytes, 0 or more.
     processes : int
-        Those above the first two are idle.
+        2 or more; those above the first two are idle.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def pair(message_size: int, processes: int = 2) -> Program:
 
 @checked
 def sparse(
-    sender: ArrayLike, receiver: ArrayLike, size: ArrayLike, processes: int | None = None, name: str = ""
+    sender: ArrayLike, receiver: ArrayLike, size: ArrayLike, processes: Count | None = None, name: str = ""
 ) -> Program:
     """Return an exchange of given messages at once: receives, sends in the order listed, one wait.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.arguments import integer, rank_count
+from commmodel.arguments import Count, integer, rank_count
 from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError
 from commmodel.signatures import checked
@@ -122,7 +122,7 @@ def sequence(programs: Sequence[Program], name: str = "") -> Program:
 
 
 @checked
-def repeat(program: Program, times: int) -> Program:
+def repeat(program: Program, times: Count) -> Program:
     """Return the program repeated so many times.
 
     Parameters
