@@ -38,7 +38,7 @@ ANSWERS = {
     "Algorithm", "Bounds", "BrokenRule", "Call", "CheckResult", "Choice", "Choices", "CollectedSeries",
     "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison", "Difference", "Differences",
     "Efficiency", "ErrorSummary", "Failure", "FitReport", "Fits", "GatherResult", "JobState", "JointVerdict",
-    "Judgement", "LibraryRules", "Matrix", "Model", "ModelChoice", "Operation", "Place", "Platform", "Prediction",
+    "Judgement", "LibraryRules", "Matrix", "Model", "ModelChoice", "Operation", "Place", "Platform", "PhysicsDoubt", "Prediction",
     "Predictions", "Profile", "RankCall", "RejectedCandidate", "ScalePrediction", "Schedule", "Seconds",
     "Sensitivity", "SideBySide", "SimulationResult", "Site", "Summary", "SurfaceModel", "Text", "TextLine",
     "Timeline", "Times", "Violation",

@@ -24,6 +24,9 @@ from commmodel.cli.parsers import (
 )
 from commmodel.errors import InputError
 
+PHYSICS = "physics"
+"""Instead of expectations: what no machine does, and what sets a file apart from its siblings."""
+
 
 def add(verbs: Any) -> None:
     """Add the verb."""
@@ -34,7 +37,7 @@ def add(verbs: Any) -> None:
     check.add_argument(
         "files", nargs="+", metavar="FILE",
         help="expectations (a .toml file, or a name from: commmodel list expectations; may be left out with "
-        "--baseline), then results.jsonl of one or several launches, or other suites' output",
+        "--baseline) or the word physics, then results.jsonl of one or several launches, or other suites' output",
     )  # fmt: skip
     add_format(check)
     add_thread_level(check)
@@ -96,7 +99,7 @@ def _deviation(word: str) -> Any:
 def _is_expectations(name: str) -> bool:
     from commmodel.scaling import published
 
-    return name.endswith(".toml") or (name in published() and not os.path.exists(name))
+    return name.endswith(".toml") or name == PHYSICS or (name in published() and not os.path.exists(name))
 
 
 def _split(arguments: argparse.Namespace) -> tuple[str | None, list[str]]:
@@ -141,6 +144,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.scaling import check, load
 
     expected, results = _split(arguments)
+    if expected == PHYSICS:
+        return _physics(arguments, results)
     options = _options(arguments)
     expectations = None if expected is None else load(expected)
     measurements = formats.load_all(results, arguments.format, arguments.placement)
@@ -168,6 +173,29 @@ def _run(arguments: argparse.Namespace) -> int:
     if not checked.holds or (arguments.uncertain == "fail" and checked.count("uncertain")):
         return 1
     return code
+
+
+def _physics(arguments: argparse.Namespace, results: list[str]) -> int:
+    """Print what no machine does, and which files differ from their siblings; exit code 1 if there is any."""
+    from commmodel import formats
+    from commmodel.scaling import physics
+
+    if arguments.baseline:
+        raise InputError(f"--baseline: {PHYSICS} compares files with one another: name all of them")
+    files = {name: formats.load(name, arguments.format, arguments.placement) for name in results}
+    for measurements in files.values():
+        note(measurements)
+    doubts = physics(files)
+    if arguments.json:
+        import msgspec
+
+        print_json({"doubts": msgspec.to_builtins(doubts), "holds": not doubts})
+    else:
+        for doubt in doubts:
+            print(f"{doubt.file}: {doubt.words}")
+        if not doubts:
+            print(f"nothing impossible in {len(files)} file{'s' * (len(files) > 1)}, and nothing unlike its siblings")
+    return int(bool(doubts))
 
 
 def _as_json(checked: Any) -> dict[str, Any]:

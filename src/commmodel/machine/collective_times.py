@@ -25,15 +25,15 @@ class CollectiveTimes(Value, InputStruct, frozen=True, forbid_unknown_fields=Tru
     seconds: tuple[Annotated[float, Meta(ge=0)], ...]
     """f at these sizes."""
     algorithm: str = ""
-    """As the program that measured it spells it; empty: what the MPI library picks."""
+    """As the program that measured it spells it, or empty for what the MPI library picks."""
     schedule: str = ""
-    """The name of its messages' schedule in `commmodel.collectives.ALGORITHMS`; empty: of what the library picks."""
+    """Its name in `commmodel.collectives.ALGORITHMS`, by the sizes of its messages; empty where the library picks."""
     per_node: Annotated[int, Meta(ge=1)] | None = None
     """Processes of each node; None where it is not known."""
     growth: float = 0.0
     byte_growth: float = 0.0
     within: tuple[Annotated[float, Meta(gt=0)], ...] = ()
-    """At `message_sizes`; empty: the same as between nodes."""
+    """At `message_sizes`; empty where it takes the same as between nodes."""
     scatter: Annotated[float, Meta(ge=0)] = 0.0
     """Standard deviation of log T around the model, and between launches."""
     growth_scatter: Annotated[float, Meta(ge=0)] = 0.0

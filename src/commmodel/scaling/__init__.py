@@ -16,6 +16,7 @@ from commmodel.scaling.fitting import Fits, Model, fit, fit_term
 from commmodel.scaling.growth import Growth, parse_growth
 from commmodel.scaling.guidelines import BrokenRule
 from commmodel.scaling.limits import ScalePrediction, largest_scale, predict_at
+from commmodel.scaling.physics import PhysicsDoubt, physics
 from commmodel.scaling.rules import FunctionRule, Violation, parse_rule
 from commmodel.scaling.samples import STATISTICS, reduce
 from commmodel.scaling.series import Series, series_over
@@ -33,7 +34,7 @@ else:
 __all__ = [
     "STATISTICS", "BrokenRule", "CheckResult", "CheckSettings", "CollectedSeries", "Difference", "Differences",
     "Expectation", "Expectations", "Fits", "FunctionRule", "Growth", "Guideline", "JointVerdict", "Judgement",
-    "MemoryLimit", "Model", "ScalePrediction", "Series", "SurfaceModel", "Verdict", "Violation", "check",
-    "check_values", "collect", "differences", "fit", "fit_surface", "fit_term", "judge", "largest_scale", "load",
-    "model", "parse_growth", "parse_rule", "predict_at", "published", "reduce", "series_over",
+    "MemoryLimit", "Model", "PhysicsDoubt", "ScalePrediction", "Series", "SurfaceModel", "Verdict", "Violation",
+    "check", "check_values", "collect", "differences", "fit", "fit_surface", "fit_term", "judge", "largest_scale",
+    "load", "model", "parse_growth", "parse_rule", "physics", "predict_at", "published", "reduce", "series_over",
 ]  # fmt: skip

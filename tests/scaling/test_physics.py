@@ -1,0 +1,72 @@
+"""What no machine does, and files that differ from their siblings."""
+
+import json
+
+import pytest
+from support.fit_samples import measurements
+
+from commmodel import cli
+from commmodel.results import Record
+from commmodel.results.configurations import Collective, PingPong, Stream
+from commmodel.scaling import physics
+
+SIZES = tuple(4**power for power in range(11))
+
+
+def latencies(alpha, rate=10e9, path="between-nodes"):
+    return measurements(*(Record(PingPong(n, path), "s", (alpha + n / rate,)) for n in SIZES))
+
+
+def calls(factor):
+    return measurements(*(Record(Collective("allreduce", n, 64), "s", (factor * (1e-5 + n * 1e-9),)) for n in SIZES))
+
+
+def test_half_a_microsecond_between_nodes_is_within_one():
+    (doubt,) = physics({"efa.txt": latencies(0.49e-6)})
+    assert (doubt.file, doubt.kind) == ("efa.txt", "latency")
+    assert "its ranks shared a node" in doubt.words
+
+
+@pytest.mark.parametrize("path", ["same-node", "any"])
+def test_half_a_microsecond_elsewhere_is_none_of_its_business(path):
+    assert physics({"a": latencies(0.49e-6, path=path)}) == []
+
+
+@pytest.mark.parametrize("alpha", [0.8e-6, 1.05e-6, 20e-6])
+def test_real_networks_are_not_accused(alpha):
+    assert physics({"a": latencies(alpha)}) == []
+
+
+def test_bytes_that_did_not_move_are_seen():
+    flat = measurements(*(Record(Stream(n, 1, "any"), "s", (1e-6,)) for n in SIZES))
+    (doubt,) = physics({"flat": flat})
+    assert (doubt.kind, doubt.value) == ("bytes", pytest.approx((1 << 20) / 1e-6))
+
+
+@pytest.mark.parametrize(("factor", "count"), [(1.45, 1), (0.6, 1), (1.1, 0)])
+def test_a_file_unlike_its_siblings_is_named(factor, count):
+    files = {f"{system}.txt": calls(1 + 0.01 * place) for place, system in enumerate(("a", "b", "c", "d"))}
+    doubts = physics(files | {"slow.txt": calls(factor)})
+    assert [(doubt.file, doubt.kind, doubt.about) for doubt in doubts] == [("slow.txt", "sibling", "allreduce")] * count
+
+
+def test_copies_are_no_siblings_and_two_files_do_not_tell_which():
+    assert physics({"a": calls(1), "b": calls(2)}) == []
+    assert physics({"a": calls(1), "copy": calls(1), "b": calls(2)}) == []
+
+
+def test_siblings_that_differ_among_themselves_accuse_nobody():
+    assert physics({str(factor): calls(factor) for factor in (1.0, 1.3, 1.7, 2.2, 2.9)}) == []
+
+
+def test_the_command_says_it_and_fails(tmp_path, capsys):
+    table = "# OSU MPI Latency Test v5.7.1\n# Size          Latency (us)\n0    0.52\n1    0.49\n8    0.49\n"
+    (tmp_path / "efa.txt").write_text(table)
+    words = ["check", "physics", str(tmp_path / "efa.txt"), "--ranks", "2/1"]
+    assert cli.main(words) == 1
+    assert "pingpong, 1 B, between-nodes takes 490 ns" in capsys.readouterr().out
+    assert cli.main([*words, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["doubts"][0]["kind"] == "latency"
+    assert cli.main(["check", "physics", str(tmp_path / "efa.txt"), "--ranks", "2/2"]) == 0
+    assert "nothing impossible in 1 file" in capsys.readouterr().out
+    assert cli.main([*words, "--baseline", str(tmp_path / "efa.txt")]) == 2
