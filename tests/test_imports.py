@@ -14,8 +14,8 @@ import commmodel
 from commmodel import cli
 
 BASE = {
-    "arguments", "arrays", "choices", "documents", "errors", "files", "frames", "interruption", "lazy", "plugins",
-    "progress", "signatures", "sites", "spellings", "statistics", "streams", "structs", "units",
+    "arguments", "arrays", "choices", "docstrings", "documents", "errors", "files", "frames", "interruption",
+    "lazy", "plugins", "progress", "signatures", "sites", "spellings", "statistics", "streams", "structs", "units",
     "values",
 }  # fmt: skip
 """Anything may import these."""
@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "arrays": set(),
     "choices": set(),
     "signatures": {"arguments", "errors"},
+    "docstrings": set(),
     "documents": {"errors", "units"},
     "files": {"errors"},
     "frames": {"errors", "units"},

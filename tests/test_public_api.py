@@ -24,6 +24,7 @@ INTERNAL = {
     "arrays",
     "choices",
     "cli",
+    "docstrings",
     "files",
     "frames",
     "interruption",

@@ -29,6 +29,8 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from commmodel.docstrings import AttributeDoc
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -230,4 +232,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("import-rule", ImportRule)
     app.add_directive("names", Names)
     app.connect("autodoc-process-signature", without_constraints)
+    AttributeDoc.is_active = False  # autodoc shows attributes itself
     return {"parallel_read_safe": False, "parallel_write_safe": True}

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from commmodel.arguments import Count, choice, integer, refuse, whole
 from commmodel.choices import Implementation
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.optimize import Choice
 from commmodel.signatures import checked
@@ -38,6 +39,7 @@ _MOST_MESSAGES = 2**20
 """Each way and transfer: a request for each is kept."""
 
 
+@with_attributes
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Transfer:
     """A buffer to send to one process and a buffer to receive from one, the same or another, at the same time.

@@ -6,12 +6,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from commmodel.docstrings import with_attributes
+
 __all__ = ["Site", "resolve"]
 
 _PATIENCE = 20.0
 _ADDRESS = "@0x"
 
 
+@with_attributes
 @dataclass(frozen=True)
 class Site:
     """A line of a program; without a file it is not known.

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commmodel.arguments import Bounds
+from commmodel.docstrings import with_attributes
 from commmodel.signatures import checked
 
 __all__ = ["Summary", "log_half_width", "median_interval", "median_ranks", "summarise"]
@@ -27,6 +28,7 @@ _FEW = 100
 """Samples up to which sorting them in Python is faster than calling numpy."""
 
 
+@with_attributes
 class Summary(msgspec.Struct, frozen=True):
     """Quantiles of samples and the interval of their median, in the samples' unit."""
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import Struct, StructMeta
 
+from commmodel.docstrings import with_attributes
 from commmodel.signatures import check_fields
 
 __all__ = ["InputStruct"]
@@ -24,3 +25,8 @@ class InputStruct(Struct, frozen=True, metaclass=_InputMeta):
     Traceback (most recent call last):
     commmodel.errors.InputError: message_size is -8: give a whole number from 0 up
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let `help` show the fields."""
+        super().__init_subclass__(**options)
+        with_attributes(cls)

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields
 from typing import Any
 
+from commmodel.docstrings import with_attributes
+
 __all__ = ["OneLine", "Value", "one_line"]
 
 _LONGEST, _LONGEST_FIELD = 200, 60
@@ -19,6 +21,7 @@ class OneLine:
     def __init_subclass__(cls, **options: Any) -> None:
         """Keep dataclass() from making methods of its own, as it does where a class has none."""
         super().__init_subclass__(**options)
+        with_attributes(cls)
         for name in ("__eq__", "__hash__", "__repr__"):
             if name not in vars(cls) and getattr(cls, name) is not getattr(object, name):
                 setattr(cls, name, getattr(cls, name))

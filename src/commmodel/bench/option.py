@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, choice_of
 from commmodel.results import BenchOptions
 from commmodel.signatures import check_fields
@@ -24,6 +25,7 @@ def _plain(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
+@with_attributes
 @dataclass(frozen=True)
 class Option:
     """An option that sets the field of `BenchOptions` with the same name, or one of its `further` ones.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from commmodel.arguments import choice
+from commmodel.docstrings import with_attributes
 
 ScheduledName = Literal[
     "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter_block",
@@ -40,6 +41,7 @@ Operator = Literal["predefined", "commutative", "non-commutative"]
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 
 
+@with_attributes
 @dataclass(frozen=True, slots=True)
 class Operation:
     """A collective operation."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from commmodel.arguments import enough_memory, refuse, whole
 from commmodel.collectives.operation import ELEMENT_SIZE, Operator, ScheduledName
+from commmodel.docstrings import with_attributes
 from commmodel.signatures import check_fields
 from commmodel.values import OneLine, Value
 
@@ -44,6 +45,7 @@ class Nodes(Value):
         whole("per_node", self.per_node, 1)
 
 
+@with_attributes
 @dataclass(frozen=True)
 class Problem:
     """Size of a collective operation: processes, bytes, root, segments and nodes."""

@@ -15,9 +15,11 @@ from commmodel.collectives.library.rules import Selector
 from commmodel.collectives.library.selection import load, picker
 from commmodel.collectives.library.smpi_selection import Selection, smpi_selection
 from commmodel.collectives.schedule import Nodes, Problem
+from commmodel.docstrings import with_attributes
 from commmodel.signatures import check_fields
 
 
+@with_attributes
 @dataclass(frozen=True)
 class CollectiveSettings:
     """How collectives are carried out; None: as the machine says.

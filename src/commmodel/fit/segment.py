@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from commmodel.arguments import share, whole
 from commmodel.arrays import Array
 from commmodel.choices import Loss
+from commmodel.docstrings import with_attributes
 from commmodel.fit import bootstrap
 from commmodel.fit.latency_aware import LatencyAwareFit, fit_latency_aware
 from commmodel.fit.least_squares import MaxRateFit, fit_extended, fit_max_rate, fit_rate, fit_unlimited
@@ -37,6 +38,7 @@ _LIMITING_MARGIN = 1 + 1e-9
 _NO_TIME = 1e-9  # of the measured one: what a model without latency gives no bytes
 
 
+@with_attributes
 @dataclass(frozen=True)
 class FitSettings:
     """Loss, confidence level of intervals, number of resampled data sets, and seed."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from commmodel import results
+from commmodel.docstrings import with_attributes
 from commmodel.documents import read_bytes
 from commmodel.errors import CommModelError, InputError
 from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, julia, nodecomm, osu, pico
@@ -41,6 +42,7 @@ __all__ = [
 __dir__ = attributes(__name__)[1]
 
 
+@with_attributes
 class Format(NamedTuple):
     """The recogniser and the reader of a format."""
 

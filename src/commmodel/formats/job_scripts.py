@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commmodel.arguments import Count, whole
+from commmodel.docstrings import with_attributes
 from commmodel.documents import read_bytes
 from commmodel.errors import InputError
 from commmodel.results.configurations import MessagePath
@@ -34,6 +35,7 @@ _LAUNCHERS = re.compile(
 )
 
 
+@with_attributes
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Ranks, which lie on nodes in blocks."""

@@ -7,6 +7,7 @@ Predictions, plots and choices all ask here, so that they never speak by differe
 import math
 from typing import NamedTuple
 
+from commmodel.docstrings import with_attributes
 from commmodel.errors import MissingParameterError
 from commmodel.machine.description import Machine, MeasuredTimes, Segment
 from commmodel.machine.parameters import Extended, LatencyAware, MaxRate, Postal
@@ -23,6 +24,7 @@ _AS_GOOD = 1.25  # mean errors whose ratio is at most this are alike
 _RICHEST_FIRST = ("extended", "max-rate", "latency-aware", "postal")
 
 
+@with_attributes
 class ModelChoice(NamedTuple):
     """The model that applies to a segment and a number of processes."""
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from commmodel.arguments import broadcast
 from commmodel.choices import Implementation, OverlapModel
+from commmodel.docstrings import with_attributes
 from commmodel.frames import Tabular, bars, columns, draw_over, extent, of_axes
 from commmodel.machine import Machine
 from commmodel.models import overlap
@@ -61,6 +62,7 @@ LIMITS = {
 """Name of a constraint -> what it asks for; in the order of their bits in `commmodel.optimize.search`."""
 
 
+@with_attributes
 class RejectedCandidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The fastest decomposition by the model, rejected as its gain is not above the model's error."""
 

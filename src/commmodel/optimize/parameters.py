@@ -15,6 +15,7 @@ import numpy as np
 
 from commmodel.arrays import Array
 from commmodel.choices import MessageOperation, PairDirection
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, Parameter, ParameterTable, PLogP
 from commmodel.machine.description import usual_path
@@ -54,6 +55,7 @@ class Conditions(NamedTuple):
     """Of bandwidth: nearest-neighbour or cross; empty for two processes alone."""
 
 
+@with_attributes
 class MessageCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Costs of messages: what a machine says, and what holds in its place.
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from commmodel.arguments import Numbers, finite, several, whole
 from commmodel.arrays import Array
 from commmodel.choices import BurstRule, Grid, Implementation, OverlapModel, Pattern
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError
 from commmodel.machine import Machine
 from commmodel.optimize import search
@@ -50,6 +51,7 @@ _LARGEST = 2**53
 _KINDS = tuple(SearchResult.__annotations__.values())
 
 
+@with_attributes
 class TransferProblem(Struct, frozen=True, forbid_unknown_fields=True):
     """A transfer, and the computation that is to hide it.
 
@@ -90,6 +92,7 @@ class TransferProblems(Value, Struct, frozen=True, forbid_unknown_fields=True):
             several(check, name, getattr(self, name), least)
 
 
+@with_attributes
 class Candidates(Struct, frozen=True, forbid_unknown_fields=True):
     """Decompositions to choose from."""
 

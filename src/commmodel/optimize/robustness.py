@@ -8,6 +8,7 @@ import math
 import msgspec
 
 from commmodel.choices import OverlapModel
+from commmodel.docstrings import with_attributes
 from commmodel.machine import Machine
 from commmodel.models import overlap
 from commmodel.optimize.parameters import MessageCosts
@@ -19,6 +20,7 @@ _FURTHEST = 128.0
 _STEP = 1.05
 
 
+@with_attributes
 class Sensitivity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Factors of the computation time between which the choice stays the same; inf: no limit.
 

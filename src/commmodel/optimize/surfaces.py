@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from commmodel.arguments import Count, numbers
 from commmodel.arrays import Array
 from commmodel.choices import Implementation, OverlapModel
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError
 from commmodel.machine import Machine
 from commmodel.optimize import search
@@ -18,6 +19,7 @@ from commmodel.results.configurations import Pattern
 from commmodel.signatures import checked
 
 
+@with_attributes
 class SurfaceAxes(NamedTuple):
     """Axes of a surface of times: array-likes of one dimension each."""
 

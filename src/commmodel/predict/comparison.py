@@ -19,6 +19,7 @@ from commmodel.choices import CostModel, MessageModel
 from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.operation import SCHEDULED, ScheduledName
 from commmodel.collectives.schedule import Problem
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine
 from commmodel.predict.collective import collective
@@ -62,6 +63,7 @@ class ComparedTime(Value, Struct, frozen=True):
         return self.predicted[model].seconds - self.measured.seconds
 
 
+@with_attributes
 class Comparison(NamedTuple):
     """The rows, ordered by operation, number of processes and size, and what could not be compared."""
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from msgspec import Struct
 
+from commmodel.docstrings import with_attributes
 from commmodel.machine import Parameter
 from commmodel.machine.parameters import RATES
 from commmodel.models.formula import Formula, Real, formula
@@ -17,6 +18,7 @@ _FEW = 10_000
 """Points that plain Python evaluates before numba is loaded."""
 
 
+@with_attributes
 class Seconds(Struct, frozen=True):
     """A time with its interval; the ends are None where no parameter has an interval.
 

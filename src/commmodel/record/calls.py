@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
+from commmodel.docstrings import with_attributes
+
 _TABLE = Path(__file__).parents[1] / "_core/record/calls.toml"
 
 
+@with_attributes
 @dataclass(frozen=True, slots=True)
 class Call:
     """A call of MPI in the table."""

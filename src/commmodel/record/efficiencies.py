@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.arguments import Count
+from commmodel.docstrings import with_attributes
 from commmodel.errors import CommModelError, InputError
 from commmodel.record.actions import RecordedActions
 from commmodel.record.calls import CALLS
@@ -23,6 +24,7 @@ _MOST_CALLS = 3_000_000
 """A replay of so many takes about a minute."""
 
 
+@with_attributes
 @dataclass(frozen=True)
 class Efficiency:
     """Parallel efficiency and its factors, all from 0 to 1; of the ranks whose log there is."""

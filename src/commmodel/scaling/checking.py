@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from commmodel.arguments import Scale, finite, numbers
 from commmodel.arrays import Array
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError
 from commmodel.frames import Tabular, of_axes
 from commmodel.results import Measurements
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _NEEDED = ": measure a function at three scales or more, as with mpiexec -n 8 python -m commmodel.bench collective"
 
 
+@with_attributes
 @dataclass(frozen=True)
 class MemoryLimit:
     """Memory in bytes that several processes share, such as those of a node."""

@@ -17,6 +17,7 @@ import numpy as np
 from commmodel.arguments import NotNegative, finite, share
 from commmodel.arrays import Array
 from commmodel.choices import Statistic, Unit
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError
 from commmodel.results import Configuration, Launch, Measurements
 from commmodel.results.configurations import Clocks, Function, Memory, Queue
@@ -86,6 +87,7 @@ class Difference(OneLine):
         return self.change == "slower" or grew
 
 
+@with_attributes
 @dataclass(frozen=True)
 class JointVerdict:
     """The common change of all times.

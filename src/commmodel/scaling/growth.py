@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import numbers, refuse
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError
 from commmodel.signatures import checked
 
@@ -31,6 +32,7 @@ def _exact(exponent: Fraction | float, name: str = "exponent") -> Fraction:
         raise refuse(name, exponent, "give a number") from None
 
 
+@with_attributes
 @functools.total_ordering
 @dataclass(frozen=True)
 class Growth:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from commmodel.arrays import Array
 from commmodel.choices import Statistic
+from commmodel.docstrings import with_attributes
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.expectations import Guideline
 from commmodel.scaling.fitting import FEWEST_SCALES
@@ -26,6 +27,7 @@ from commmodel.scaling.settings import CheckSettings
 _DRAWS = 1000
 
 
+@with_attributes
 @dataclass(frozen=True)
 class BrokenRule:
     """A broken rule, and where.

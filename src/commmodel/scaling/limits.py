@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from commmodel.arguments import NotNegative, Positive, finite
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.fitting import Model
@@ -17,6 +18,7 @@ _LARGEST = 2.0**64
 _BISECTIONS = 80
 
 
+@with_attributes
 @dataclass(frozen=True)
 class ScalePrediction:
     """A value at a scale with its interval, in the unit of the measurement."""

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import finite, integer, numbers, share
 from commmodel.choices import Statistic
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError
 from commmodel.scaling.bootstrap import MOST_DRAWS
 from commmodel.scaling.fitting import Model
@@ -26,6 +27,7 @@ _DOUBLINGS = 64  # up to which multiple of the largest scale models are compared
 _BISECTIONS = 60
 
 
+@with_attributes
 @dataclass(frozen=True)
 class FunctionRule:
     """`left` ≤ Σ factor · function, over (factor, function) in `right`."""
@@ -47,6 +49,7 @@ class FunctionRule:
         )
 
 
+@with_attributes
 @dataclass(frozen=True)
 class Violation:
     """A violation of a rule.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from commmodel.arguments import NotNegative, finite, integer, share
 from commmodel.choices import Statistic
+from commmodel.docstrings import with_attributes
 from commmodel.scaling.bootstrap import MOST_DRAWS, Ensemble, ensemble
 from commmodel.scaling.growth import Growth
 from commmodel.scaling.samples import STATISTIC
@@ -15,6 +16,7 @@ from commmodel.signatures import check_fields, checked
 _FEWEST_DRAWS = 20
 
 
+@with_attributes
 @dataclass(frozen=True)
 class CheckSettings:
     """Settings of all tests.

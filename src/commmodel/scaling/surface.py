@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import numbers
 from commmodel.arrays import Array
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError
 from commmodel.scaling.fitting import evidence, needed_evidence, normalised, search
 from commmodel.scaling.growth import ONE, Growth
@@ -27,6 +28,7 @@ _CANDIDATES = 64  # with the least residuals, among which leave-one-out errors c
 _LEAST_GAIN = 0.8  # a sum has one number more than a product: it must leave less than this share of its error
 
 
+@with_attributes
 @dataclass(frozen=True)
 class SurfaceModel:
     """`constant` + Σ coefficient · first(x) · second(y), over (coefficient, first, second) in `parts`.

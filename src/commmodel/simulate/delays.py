@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import Positive, finite
 from commmodel.choices import DelayName, ScheduleModel, ScheduleRules
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.signatures import check_fields, checked
 from commmodel.simulate.operations import Code, Program
@@ -38,6 +39,7 @@ _SCHEDULE_CALLS = {Code.SEND: "send", Code.RECV: "recv"}
 _MOST_PAIRS = 1 << 25
 
 
+@with_attributes
 class DelayParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of a message of k bytes, in seconds and bytes.
 
@@ -75,6 +77,7 @@ Lines = tuple[tuple[float, DelayParameters], ...]
 """(Bytes up to which, parameters)."""
 
 
+@with_attributes
 class DelayModel(Struct, frozen=True, forbid_unknown_fields=True):
     """LogP, LogGP or LogGPS with parameters: a model for `commmodel.simulate.run`.
 

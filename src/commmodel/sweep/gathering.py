@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from commmodel import results
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError
 from commmodel.files import refuse_inputs, write_bytes
 from commmodel.signatures import checked
@@ -13,6 +14,7 @@ from commmodel.sweep.plan import FILE, Job, Plan, load
 from commmodel.values import OneLine
 
 
+@with_attributes
 @dataclass(frozen=True)
 class JobState:
     """The state of a job.

@@ -14,6 +14,7 @@ from time import monotonic, sleep
 from typing import Annotated
 
 from commmodel.arguments import Bounds, Count
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError
 from commmodel.signatures import checked
 from commmodel.sweep.gathering import states
@@ -25,6 +26,7 @@ _GRACE = 10.0  # seconds that a launcher gets to end its ranks
 _LOOK = 0.05  # seconds between two looks whether it has
 
 
+@with_attributes
 @dataclass(frozen=True)
 class Failure:
     """A failed job, and the line that says why."""

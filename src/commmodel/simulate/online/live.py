@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from commmodel._core.online.pump import Pump
+from commmodel.docstrings import with_attributes
 from commmodel.simulate.online.collectives import Collectives
 from commmodel.simulate.online.computation import RecordedComputation
 from commmodel.simulate.online.memory import MemoryWatch
@@ -26,6 +27,7 @@ _MOST_NAMED = 4
 """Messages or requests in a note."""
 
 
+@with_attributes
 @dataclass(frozen=True)
 class Outlets:
     """Where what a program prints goes, and what is said of it."""

@@ -15,6 +15,7 @@ from commmodel.arguments import NotNegative, Positive, finite, rank_count
 from commmodel.choices import ProgramModel, ScheduleModel
 from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.settings import CollectiveSettings
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, choice_of, nearest
 from commmodel.machine import LogGP, Machine, Parameter, Segment
 from commmodel.signatures import checked
@@ -32,6 +33,7 @@ _LOGGP = ("L", "o", "g", "G")
 _SMPI = "smpi"
 
 
+@with_attributes
 @dataclass(frozen=True)
 class Place:
     """A place: a platform, a machine, or both; made by `place`."""

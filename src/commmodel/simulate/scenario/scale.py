@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from msgspec.structs import replace as with_values
 
 from commmodel.arguments import finite
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, choice_of
 from commmodel.simulate.delays import DelayParameters
 from commmodel.simulate.platform import Platform
@@ -16,6 +17,7 @@ MOST_RUNS = 1000
 _EXAMPLE = "bandwidth=1,2,4,latency=0.5"
 
 
+@with_attributes
 @dataclass(frozen=True)
 class Scale:
     """Factors of a place.

@@ -12,6 +12,7 @@ import numpy as np
 
 from commmodel.collectives.library.smpi_selection import DEFAULT, Selection
 from commmodel.collectives.schedule import Integers, Problem, Scheduler
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Operations
 from commmodel.simulate.work.block_streams import program_of
@@ -23,6 +24,7 @@ _FIRST_NAME = 1 << 24
 _INT = 4
 
 
+@with_attributes
 @dataclass(frozen=True)
 class RankCall:
     """The arguments of a collective."""
