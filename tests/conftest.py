@@ -69,6 +69,10 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if isinstance(item, pytest.DoctestItem) and any("mpi4py" in example.source for example in item.dtest.examples):
             item.add_marker(pytest.mark.mpi)  # a docstring has no marks of its own
+    if "thorough" not in config.option.markexpr:
+        late = [item for item in items if item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=late)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
     marked = [item for item in items if item.get_closest_marker("mpi")]
     if config.getoption("--without-mpi"):
         config.hook.pytest_deselected(items=marked)

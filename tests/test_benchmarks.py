@@ -1,11 +1,15 @@
-"""Benchmarks that nothing else runs: each can be loaded, and those that need no MPI run on a small scale."""
+"""Benchmarks that nothing else runs: each can be loaded, and runs on a small scale, long ones in `make thorough`."""
 
+import os
+import re
+import shutil
 import subprocess
 import sys
 from importlib import import_module
 
 import pytest
-from support.paths import ROOT
+from support.launching import ENVIRONMENT, find
+from support.paths import ROOT, SHARED
 
 MODULES = sorted(
     f"benchmarks.{path.parent.name}.{path.stem}"
@@ -23,6 +27,62 @@ SMALL = {
     "benchmarks.validation.speedup_curves": ["--kernels", "lu", "--classes", "S", "--processes", "8:8:*2"],
 }
 """Benchmark -> its options for a run of seconds."""
+LONGER = {
+    "benchmarks.speed.collective_starts": ["--rounds", "1", "--seconds", "0.05"],
+    "benchmarks.speed.exchange_overhead": ["--turns", "2", "--volume", "64KiB", "--sizes", "16KiB"],
+    "benchmarks.speed.online": ["--repetitions", "1", "--ranks", "16", "--kinds", "flat", "--calls"],
+    "benchmarks.speed.overlap_surfaces": ["--calls", "3", "--rounds", "1"],
+    "benchmarks.speed.page_opening": ["--ranks", "4", "--intervals", "2000", "--rounds", "1"],
+    "benchmarks.speed.record_scaling": ["--records", "200,400", "--commands", "decode,read,fit,compare"],
+    "benchmarks.speed.recorder": ["--launches", "1"],
+    "benchmarks.speed.recording_memory": ["--sizes", "1MB,2MB", "--allowed", "1GB"],
+    "benchmarks.speed.simulators": ["--quick", "--repetitions", "1", "--peers", ""],
+    "benchmarks.speed.start_up": ["--rounds", "1", "--cold", "1"],
+    "benchmarks.speed.start_up_of_ranks": ["--ranks", "1", "2", "--of", "10"],
+    "benchmarks.validation.collective_messages": ["-p", "2"],
+    "benchmarks.validation.contradictions": [str(SHARED)],
+    "benchmarks.validation.first_answers": ["--loads", "0,1", "--time", "2s", "--upto", "64KiB", "--visits", "1"],
+    "benchmarks.validation.interval_coverage": ["--sets", "2", "--samples", "20", "--noise", "even", "two-moded"],
+    "benchmarks.validation.loggp_under_load": ["--turns", "1", "--time", "1s", "--busy", "1", "--sizes", "1:1KiB"],
+    "benchmarks.validation.online_agreement": ["--processes", "2", "--only", "replay"],
+    "benchmarks.validation.random_agreement": ["--cases", "2"],
+    "benchmarks.validation.segment_power": ["--sets", "1"],
+    "benchmarks.validation.selector_agreement": [
+        *("--only", "barrier", "--algorithms", "ompi_basic_linear", "--deployments", "1"),
+    ],
+    "benchmarks.validation.shared_memory": [
+        *("--rounds", "1", "--programs", "ping_pong", "--random-sizes", "60", "--patience", "5s"),
+    ],
+    "benchmarks.validation.smpi_accuracy": [],
+}
+"""Benchmark -> its options for a run of a minute: by `make thorough` alone."""
+RANKS = {"collective_starts": 2, "exchange_overhead": 2}
+"""Those that are programs of MPI -> on how many ranks."""
+LAUNCHES = {
+    "collective_messages": "mpiexec", "first_answers": "mpiexec -n 2", "loggp_under_load": "mpiexec",
+    "recorder": "mpiexec", "shared_memory": "mpiexec",
+}  # fmt: skip
+"""Those that start MPI -> how."""
+JUDGES = {"overlap_surfaces", "recorder", "shared_memory", "start_up"}
+"""Those whose exit code says whether times are as wanted, of which no test tells."""
+NEEDS = {"random_agreement": "smpirun", "selector_agreement": "smpirun"}
+PARTS = {"barrier_exits", "counting_messages", "queue_exchanges", "rank_report"}
+"""Programs that other benchmarks start."""
+ELSEWHERE = {
+    "corrbench": "a clone of MPI-CorrBench", "message_rate": "published measurements",
+    "mpi4py_suite": "mpi4py's sources", "mpich_suite": "MPICH's sources", "osu_figures": "OSU's sources",
+    "peer_platforms": "other projects' platforms", "petsc4py_suite": "petsc4py's sources",
+    "proxy_applications": "clones of applications",
+    "public_record": "clones of public records",
+    **dict.fromkeys(
+        ("emulated_collectives", "emulated_guard", "emulated_levels", "emulated_overlap", "emulated_queues",
+         "emulated_senders", "emulated_simulation", "recorded_programs"),
+        "emulated hosts: tests/cluster and `make cluster-bench`",
+    ),
+    **dict.fromkeys(("against_c", "thread_level"), "tests/bench/test_bench_c.py"),
+    "online_scale": "tests/simulate/online/test_scale.py", "trace_memory": "tests/simulate/test_trace_memory.py",
+}  # fmt: skip
+"""Benchmark -> what it needs that tests do not have, or which test runs it."""
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -38,3 +98,40 @@ def test_a_benchmark_runs_on_a_small_scale(name):
     )
     assert process.returncode == 0, process.stderr
     assert process.stdout
+
+
+@pytest.mark.thorough
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", LONGER)
+def test_a_longer_benchmark_runs_on_a_small_scale(name, tmp_path):
+    short = name.rpartition(".")[2]
+    if short in NEEDS and shutil.which(NEEDS[short]) is None:
+        pytest.skip(f"{NEEDS[short]} is not installed")
+    missing = [word for word in LONGER[name] if word.startswith(str(SHARED)) and not os.path.exists(word)]
+    if missing:
+        pytest.skip(f"no {missing[0]}")
+    launcher = [find("mpiexec"), "-n", str(RANKS[short])] if short in RANKS else []
+    words = [*LONGER[name]]
+    if short in LAUNCHES:
+        words += ["--mpiexec", LAUNCHES[short].replace("mpiexec", find("mpiexec"))]
+    command = [*launcher, sys.executable, "-m", name, *words]
+    environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
+    process = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800, check=False
+    )
+    assert "Traceback" not in process.stderr
+    assert process.returncode <= (short in JUDGES), process.stderr[-2000:]
+    assert process.stdout
+
+
+def test_every_benchmark_runs_somewhere():
+    folders = [ROOT / "benchmarks" / folder for folder in ("speed", "validation")]
+    programs = {
+        path.stem
+        for folder in folders
+        for path in folder.glob("*.py")
+        if re.search(r"\ndef main\(|__name__ == .__main__.", path.read_text("utf-8"))
+    }
+    run = {name.rpartition(".")[2] for name in (*SMALL, *LONGER)}
+    assert programs - run - ELSEWHERE.keys() <= PARTS
+    assert not run & ELSEWHERE.keys()
