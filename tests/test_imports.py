@@ -415,6 +415,20 @@ def test_importing_a_part_loads_neither_mpi_nor_numba_nor_scipy_nor_matplotlib(n
     assert done.stdout == "\n"
 
 
+def test_running_a_program_loads_nothing_that_sends_functions():
+    code = (
+        "import sys; from commmodel.simulate import online; online.workload; print({'cloudpickle'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_a_table_of_a_simulation_loads_nothing_of_measurements():
+    code = "import sys, commmodel.report.simulation.tables; print({'commmodel.results.records'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
 def test_calling_a_formula_with_numbers_loads_none_of_them_either():
     code = f"import sys; from commmodel.models import postal; postal.time(8, 1, 1); print({HEAVY!r} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,12 +7,14 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from commmodel.machine import Parameter
 from commmodel.report.kit.tables import Cell, Table, right
-from commmodel.results import Record
 from commmodel.units import format_interval, format_quantity, format_size
+
+if TYPE_CHECKING:
+    from commmodel.results import Record
 
 CALLS = {"isend": "MPI_Isend", "irecv": "MPI_Irecv", "put": "MPI_Put", "get": "MPI_Get"}
 """Operation of the kernels burst and queue -> the call that begins a message."""
@@ -78,12 +80,12 @@ def error_words(error: float) -> str:
     return f"{'+' if error > 0 else '−'}{percent} %"
 
 
-def starred(text: str, record: Record) -> str:
+def starred(text: str, record: "Record") -> str:
     """Return the text, with a star where the record ended before its interval was narrow enough."""
     return f"{text}*" if record.stop in _EARLY else text
 
 
-def record_cell(record: Record | None) -> Cell:
+def record_cell(record: "Record | None") -> Cell:
     """Return the median of a record and its interval; an empty cell without a record."""
     if record is None:
         return Cell("")

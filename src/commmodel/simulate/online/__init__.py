@@ -13,16 +13,21 @@
     functions    a Python function as such a program
     workload     all of it as a workload of a scenario
 
-Main entry: `workload`.
+Main entry: `workload`. What sends functions is loaded at its first use.
 """
+
+from typing import TYPE_CHECKING
 
 from commmodel.lazy import attributes
 from commmodel.simulate.online.computation import RecordedComputation
-from commmodel.simulate.online.functions import FUNCTION_RANK, explained, read_returned, write_call
 from commmodel.simulate.online.live import Outlets
 from commmodel.simulate.online.workload import workload
+
+if TYPE_CHECKING:
+    from commmodel.simulate.online.functions import FUNCTION_RANK, explained, read_returned, write_call
+else:
+    __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
     "FUNCTION_RANK", "Outlets", "RecordedComputation", "explained", "read_returned", "workload", "write_call",
 ]  # fmt: skip
-__dir__ = attributes(__name__)[1]
