@@ -10,8 +10,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support import scaling_samples
 
-from commmodel import progress, simulate
+from commmodel import optimize, predict, progress, scaling, simulate
 from commmodel.progress import ProgressLine
 from commmodel.simulate import Program, fluid, platform, run
 from commmodel.simulate.operations import OPERATION, UNNAMED, Code
@@ -103,6 +104,35 @@ def test_a_call_shows_one_line_in_a_notebook_and_leaves_it_empty(monkeypatch, no
     assert output.endswith(f"\r\r{'':100}\r")
 
 
+def bars_of(monkeypatch, at_terminal):
+    monkeypatch.setattr(sys, "stderr", Terminal() if at_terminal else io.StringIO())
+    with ProgressLine("Bcast", at_terminal=at_terminal) as line:
+        line.count(3, 8)
+        until(lambda: "3 of 8 runs" in sys.stderr.getvalue())
+    return re.findall("Bcast: 0 s (.*?); 3 of 8 runs", sys.stderr.getvalue())
+
+
+def test_a_terminal_shows_a_bar(monkeypatch, soon):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    bar = bars_of(monkeypatch, at_terminal=True)[0]
+    assert re.sub(r"\x1b\[[0-9;]*m", "", bar) == 9 * "━" + "╺" + 14 * "━"
+    assert bar != re.sub(r"\x1b\[[0-9;]*m", "", bar)
+
+
+def test_a_notebook_shows_a_bar_without_colours(monkeypatch, notebook):
+    assert bars_of(monkeypatch, at_terminal=False)[0] == f"{9 * '━'}{'':15}"
+
+
+@pytest.mark.parametrize("name", ["scaling.check", "optimize.ranking", "predict.tune"])
+def test_long_calls_count_what_they_have_done(monkeypatch, name):
+    counted = []
+    monkeypatch.setattr(ProgressLine, "count", lambda _, *far: counted.append(far))
+    LONG_CALLS[name]()
+    done, totals = {row[0] for row in counted}, {row[1] for row in counted}
+    assert totals == {max(done) + 1}
+
+
 def test_a_script_on_a_terminal_shows_no_line(monkeypatch, soon):
     monkeypatch.setattr(sys, "stderr", Terminal())
     with ProgressLine("Bcast") as line:
@@ -110,6 +140,21 @@ def test_a_script_on_a_terminal_shows_no_line(monkeypatch, soon):
     assert sys.stderr.getvalue() == ""
 
 
+LONG_CALLS = {
+    "scaling.check": lambda: scaling.check(scaling_samples.measured({"bcast": "p"}), scaling.load("mpi")),
+    "optimize.ranking": lambda: optimize.ranking(
+        optimize.MessageCosts(overhead=2e-6, latency=10e-6, byte_time=1e-9),
+        [optimize.TransferProblem(1 << 20, 5e-4)],
+        optimize.Candidates("any"),
+    ),
+    "predict.tune": lambda: predict.tune(
+        simulate.scenario.machine_of_parameters("L=2us,o=1us,g=1us,G=1ns"),
+        [4],
+        [8],
+        "openmpi",
+        collectives=["bcast", "reduce"],
+    ),
+}
 COMPILING = """
 import io, sys
 from commmodel import progress

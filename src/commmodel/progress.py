@@ -1,6 +1,10 @@
-"""How far long work is, as a line on a terminal or in a notebook. Main entry: `ProgressLine`."""
+"""How far long work is, as a line on a terminal or in a notebook, with a bar. Main entry: `ProgressLine`.
+
+The bar is rich's, which is loaded when the first is drawn.
+"""
 
 import os
+import re
 import sys
 import threading
 import time
@@ -15,6 +19,9 @@ _FIRST, _BETWEEN = 2.0, 0.5
 """Seconds until the first line, and between two."""
 _WIDTH = 100
 """Characters of a line in a notebook, which cannot erase."""
+_BAR = 24
+"""Characters of a bar."""
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _PROCESS = os.getpid()
 
 
@@ -41,6 +48,7 @@ class ProgressLine:
         self._task = task[:60]
         self._at_terminal = at_terminal
         self._noted = ""
+        self._share: float | None = None
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -48,9 +56,10 @@ class ProgressLine:
         """Show the progress of a simulation."""
         self.say(f"simulated {format_time(seconds)}, {events:,} events")
 
-    def count(self, done: int, total: int) -> None:
-        """Show how many runs are done."""
-        self.say(f"{done} of {total} runs")
+    def count(self, done: int, total: int, things: str = "runs") -> None:
+        """Show how many runs, or other things, are done, and a bar."""
+        self._share = done / total if total else None
+        self.say(f"{done} of {total} {things}")
 
     def say(self, words: str) -> None:
         """Show how far it is."""
@@ -85,10 +94,23 @@ class ProgressLine:
             if elapsed < _FIRST:
                 continue
             far = f"; {self._noted}" if self._noted else ""
-            _write(f"{self._task}: {elapsed:.0f} s{far}", at_terminal)
+            bar = "" if self._share is None else f" {_bar(self._share, at_terminal)}"
+            _write(f"{self._task}: {elapsed:.0f} s{bar}{far}", at_terminal)
             shown = True
         if shown:
             _write("", at_terminal)
+
+
+def _bar(share: float, at_terminal: bool) -> str:
+    """Return a bar: in colours on a terminal that has some."""
+    from rich.console import Console
+    from rich.progress_bar import ProgressBar
+
+    console = Console(stderr=True, width=_BAR + 1, color_system="auto" if at_terminal else None)
+    with console.capture() as drawn:
+        console.print(ProgressBar(1.0, share, _BAR), end="")
+    text = drawn.get().rstrip()
+    return text + " " * (_BAR - len(_STYLE.sub("", text)))
 
 
 def _write(line: str, at_terminal: bool) -> None:

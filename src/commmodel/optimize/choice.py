@@ -44,6 +44,7 @@ from commmodel.optimize.problem import (
 from commmodel.optimize.search import SearchResult
 from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.seconds import Seconds
+from commmodel.progress import ProgressLine
 from commmodel.results.configurations import Pattern
 from commmodel.signatures import checked
 from commmodel.units import format_size
@@ -230,7 +231,11 @@ def choose(
                 machine, TransferProblem(row[0], row[1], problem.pattern, row[2]), candidates, model=model
             )
         )
-        choices = [ask(*row) for row in rows]
+        choices = []
+        with ProgressLine("choosing messages") as line:
+            for number, row in enumerate(rows):
+                line.count(number, arguments["volume"].size, "choices")
+                choices.append(ask(*row))
         shape = arguments["volume"].shape
         names = Choices.__struct_fields__[1:]
         return Choices(
@@ -303,14 +308,16 @@ def ranking(
     """
     offered = candidates or Candidates()
     implementations = IMPLEMENTATIONS if offered.implementation == "any" else (offered.implementation,)
-    choices = []
-    for problem in problems:
-        has_rule = len(problems) == 1 or problem.pattern.startswith("all-to-all")
-        for name in implementations:
-            alone = msgspec.structs.replace(
-                offered, implementation=name, rule=offered.rule if has_rule else "equations"
-            )
-            choices.append(choose(machine, problem, alone, model=model))
+    choices: list[Choice] = []
+    with ProgressLine("choosing messages") as line:
+        for problem in problems:
+            has_rule = len(problems) == 1 or problem.pattern.startswith("all-to-all")
+            for name in implementations:
+                line.count(len(choices), len(problems) * len(implementations), "choices")
+                alone = msgspec.structs.replace(
+                    offered, implementation=name, rule=offered.rule if has_rule else "equations"
+                )
+                choices.append(choose(machine, problem, alone, model=model))
     return sorted(choices, key=lambda choice: choice.seconds)
 
 

@@ -144,11 +144,14 @@ def tune(
     if any(segment.loggp is not None and segment.loggp.bounded for segment in machine.segments):
         warnings.append("o and g are bounds, from latency and bandwidth alone: measure the kernel loggp for both")
 
+    places = {name: place for place, name in enumerate(operations)}
+
     def seconds(operation: str, algorithm: str, message_size: int, count: int, nodes: Nodes | None = None) -> float:
+        line.count(places.get(operation, 0), len(places), "operations")  # type: ignore[call-overload]
         problem = Problem(count, message_size, nodes=nodes)
         return algorithm_seconds(machine, operation, algorithm, problem, model=model, path=path)
 
-    with ProgressLine("choosing algorithms"):
+    with ProgressLine("choosing algorithms") as line:
         selector = choosing.tune(seconds, operations, columns, counts, library, per_node)
     choices = tuple(
         (operation, size, count, selection.select(selector, operation, size, count, per_node=per_node).algorithm)

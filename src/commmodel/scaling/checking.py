@@ -17,6 +17,7 @@ from commmodel.arrays import Array
 from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError
 from commmodel.frames import Tabular, of_axes
+from commmodel.progress import ProgressLine
 from commmodel.results import Measurements
 from commmodel.results.configurations import Function
 from commmodel.results.oversubscription import crowded_hosts
@@ -406,19 +407,21 @@ def _rows(task: _CheckTask) -> tuple[list[CheckedSeries], list[str]]:
     all_series = (*task.measured.values(), *task.earlier.values())
     scatter = functools.cache(lambda: scatter_of(all_series, task.settings.statistic))
     few: dict[tuple[str, str], list[Series]] = {}
-    for key, series in task.measured.items():
-        expectation = _closest(series, expected)
-        before = task.earlier.get(key) if expectation is None else None
-        if expectation is None and not (before and _is_enough(before)):
-            continue
-        if not _is_enough(series):
-            few.setdefault((series.name, series.over), []).append(series)
-            continue
-        D = task.deviation.get(series.over, expectation.deviation if expectation else None)
-        judged = functools.partial(_judged, expectation=expectation, deviation=D, settings=task.settings)
-        judgement = confirmed(judged(series, before), series, before, judged, scatter)
-        place = expected.index(expectation) if expectation else len(expected)
-        rows.append((place, CheckedSeries(series, "expected" if expectation else "before", judgement)))
+    with ProgressLine("checking growth") as line:
+        for number, (key, series) in enumerate(task.measured.items()):
+            line.count(number, len(task.measured), "series")
+            expectation = _closest(series, expected)
+            before = task.earlier.get(key) if expectation is None else None
+            if expectation is None and not (before and _is_enough(before)):
+                continue
+            if not _is_enough(series):
+                few.setdefault((series.name, series.over), []).append(series)
+                continue
+            D = task.deviation.get(series.over, expectation.deviation if expectation else None)
+            judged = functools.partial(_judged, expectation=expectation, deviation=D, settings=task.settings)
+            judgement = confirmed(judged(series, before), series, before, judged, scatter)
+            place = expected.index(expectation) if expectation else len(expected)
+            rows.append((place, CheckedSeries(series, "expected" if expectation else "before", judgement)))
     rows.sort(key=lambda row: (row[0], _order(row[1].series) if row[0] < len(expected) else ()))
     return [row for _, row in rows], _too_few(few)
 
