@@ -187,10 +187,12 @@ def of_scaling() -> list[Any]:
     growing = scaling_samples.measured({"bcast": "p", "barrier": "log p"}, launches=2)
     rule = scaling.parse_rule("bcast <= 2 * barrier")
     judgement = scaling.judge(p, values, terms[0])
+    slow = scaling.SlowNode("node", ("node3",), 1 << 20, 0.1, 1e-6)
     doubt = scaling.PhysicsDoubt("efa.txt", "latency", "pingpong", 4.9e-7, "pingpong takes 490 ns")
     grid = [axis.ravel() for axis in np.meshgrid([2.0, 4, 8, 16, 32], [1.0, 2, 4, 8, 16])]
     return [
         doubt,
+        slow,
         *(judgement, scaling.predict_at(judgement.ensemble, 64), scaling.fit(p, [[1.0, 2, 3, 4, 5]], terms)),
         scaling.check(growing, scaling.load("mpi"), baseline=growing),
         *(

@@ -24,8 +24,8 @@ from commmodel.cli.parsers import (
 )
 from commmodel.errors import InputError
 
-PHYSICS = "physics"
-"""Instead of expectations: what no machine does, and what sets a file apart from its siblings."""
+PHYSICS, NODES = GUARDS = ("physics", "nodes")
+"""Instead of expectations: what no machine does, and what sets a file apart from its siblings; which node is slow."""
 
 
 def add(verbs: Any) -> None:
@@ -37,7 +37,7 @@ def add(verbs: Any) -> None:
     check.add_argument(
         "files", nargs="+", metavar="FILE",
         help="expectations (a .toml file, or a name from: commmodel list expectations; may be left out with "
-        "--baseline) or the word physics, then results.jsonl of one or several launches, or other suites' output",
+        "--baseline), or physics or nodes, then results.jsonl of one or several launches, or other suites' output",
     )  # fmt: skip
     add_format(check)
     add_thread_level(check)
@@ -99,7 +99,7 @@ def _deviation(word: str) -> Any:
 def _is_expectations(name: str) -> bool:
     from commmodel.scaling import published
 
-    return name.endswith(".toml") or name == PHYSICS or (name in published() and not os.path.exists(name))
+    return name.endswith(".toml") or name in GUARDS or (name in published() and not os.path.exists(name))
 
 
 def _split(arguments: argparse.Namespace) -> tuple[str | None, list[str]]:
@@ -144,8 +144,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.scaling import check, load
 
     expected, results = _split(arguments)
-    if expected == PHYSICS:
-        return _physics(arguments, results)
+    if expected in GUARDS:
+        return (_physics if expected == PHYSICS else _nodes)(arguments, results)
     options = _options(arguments)
     expectations = None if expected is None else load(expected)
     measurements = formats.load_all(results, arguments.format, arguments.placement)
@@ -196,6 +196,28 @@ def _physics(arguments: argparse.Namespace, results: list[str]) -> int:
         if not doubts:
             print(f"nothing impossible in {len(files)} file{'s' * (len(files) > 1)}, and nothing unlike its siblings")
     return int(bool(doubts))
+
+
+def _nodes(arguments: argparse.Namespace, results: list[str]) -> int:
+    """Print which nodes and links are slow, and which are so since a baseline; exit code 1 if there is any."""
+    from commmodel import formats
+    from commmodel.scaling import slow_nodes
+
+    slow = slow_nodes(formats.load_all(results, arguments.format))
+    before = slow_nodes(formats.load_all(arguments.baseline, arguments.format)) if arguments.baseline else []
+    names = {(row.kind, row.names) for row in before}
+    if arguments.json:
+        import msgspec
+
+        rows = [{**msgspec.to_builtins(row), "new": (row.kind, row.names) not in names} for row in slow]
+        print_json({"slow": rows, "holds": not slow})
+    else:
+        for row in slow:
+            since = ", as in the baseline" if (row.kind, row.names) in names else ", unlike before"
+            print(f"{row.words}{since * bool(arguments.baseline)}")
+        if not slow:
+            print("no node or link is slower than the others")
+    return int(bool(slow))
 
 
 def _as_json(checked: Any) -> dict[str, Any]:

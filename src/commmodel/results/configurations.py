@@ -444,6 +444,17 @@ class Local(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="ker
     message_size: Bytes
 
 
+class NodeMatrix(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="matrix"):
+    """Ping-pongs between every two nodes, all nodes at once in disjoint pairs; samples are the time of a message.
+
+    Of a rank of each node with one of each other, in the order (0, 1), (0, 2), ..., (1, 2), ... of
+    `commmodel.results.tournament`; within a node, of the ranks of its pairs. Each is the median of some repetitions.
+    """
+
+    message_size: Bytes
+    path: MessagePath
+
+
 PointToPoint = (
     PingPong
     | Pairs
@@ -460,6 +471,7 @@ PointToPoint = (
     | Contention
     | Unexpected
     | Answer
+    | NodeMatrix
 )
 """What pairs of ranks do, on a path."""
 Configuration = PointToPoint | Bandwidth | Overlap | Collective | Halo | Local | Clocks | Memory | Function

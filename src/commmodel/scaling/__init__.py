@@ -21,6 +21,7 @@ from commmodel.scaling.rules import FunctionRule, Violation, parse_rule
 from commmodel.scaling.samples import STATISTICS, reduce
 from commmodel.scaling.series import Series, series_over
 from commmodel.scaling.settings import CheckSettings, model
+from commmodel.scaling.slow_nodes import SlowNode, slow_nodes
 from commmodel.scaling.surface import SurfaceModel, fit_surface
 from commmodel.scaling.verdict import Judgement, Verdict, judge
 
@@ -34,7 +35,8 @@ else:
 __all__ = [
     "STATISTICS", "BrokenRule", "CheckResult", "CheckSettings", "CollectedSeries", "Difference", "Differences",
     "Expectation", "Expectations", "Fits", "FunctionRule", "Growth", "Guideline", "JointVerdict", "Judgement",
-    "MemoryLimit", "Model", "PhysicsDoubt", "ScalePrediction", "Series", "SurfaceModel", "Verdict", "Violation",
-    "check", "check_values", "collect", "differences", "fit", "fit_surface", "fit_term", "judge", "largest_scale",
-    "load", "model", "parse_growth", "parse_rule", "physics", "predict_at", "published", "reduce", "series_over",
+    "MemoryLimit", "Model", "PhysicsDoubt", "ScalePrediction", "Series", "SlowNode", "SurfaceModel", "Verdict",
+    "Violation", "check", "check_values", "collect", "differences", "fit", "fit_surface", "fit_term", "judge",
+    "largest_scale", "load", "model", "parse_growth", "parse_rule", "physics", "predict_at", "published", "reduce",
+    "series_over", "slow_nodes",
 ]  # fmt: skip

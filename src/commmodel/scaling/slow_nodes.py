@@ -1,0 +1,185 @@
+"""Which node, or which link, is slow: a robust model of the times between every two nodes. Main entry: `slow_nodes`.
+
+log T of a message between nodes i and j is bᵢ + bⱼ + eᵢⱼ, fitted with Tukey's biweight: a slow link slows no node. What
+a node's b is beyond the others', or a rest e beyond the scatter, has a p-value, of Student's distribution; of all
+of them as many are named as keep the expected share of false names below `false_share` (Benjamini and Hochberg 1995).
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from commmodel.arguments import finite, refuse, share
+from commmodel.arrays import Array
+from commmodel.errors import InputError
+from commmodel.results import Header, Measurements, Record, tournament
+from commmodel.results.configurations import NodeMatrix
+from commmodel.signatures import checked
+from commmodel.statistics import TO_DEVIATION
+from commmodel.units import format_ratio, format_size
+from commmodel.values import Value
+
+FEWEST = 4
+"""Nodes of which one can be told from the others."""
+_STEPS = 10
+"""Of the fit and its weights in turn."""
+_BIWEIGHT = 4.685
+"""Standard deviations beyond which a pair has no weight."""
+_LEAST_WEIGHT = 1e-6
+"""Of a pair, so that no node is without any."""
+_LEAST_SCATTER = 1e-3
+"""Of log T: clocks do not tell more."""
+
+
+class SlowNode(Value, Struct, frozen=True):
+    """A node or a link that is slower than the others."""
+
+    kind: Literal["node", "link"]
+    names: tuple[str, ...]
+    """The node, or the two nodes that the link joins."""
+    message_size: int
+    """Bytes of the messages that are slow."""
+    slower: float
+    """Share by which messages take longer."""
+    chance: float
+    """That as much, or more, comes of scatter alone."""
+
+    @property
+    def words(self) -> str:
+        """What is slow, as a sentence without its full stop."""
+        where = " to ".join(self.names)
+        size = format_size(self.message_size)
+        return f"{self.kind} {where}: messages of {size} take {format_ratio(self.slower)} longer"
+
+
+@checked
+def slow_nodes(measurements: Measurements, least: float = 0.05, false_share: float = 0.01) -> list[SlowNode]:
+    """Return the nodes and links that are slow, of all records of the kernel matrix.
+
+    Parameters
+    ----------
+    measurements : Measurements
+    least : float
+        Smallest share by which messages take longer that counts; positive.
+    false_share : float
+        Expected share of false names among all, between 0 and 1.
+
+    Returns
+    -------
+    list of SlowNode
+        The slowest first: nodes, then links.
+
+    Raises
+    ------
+    InputError
+        Without records of at least four nodes, or where a number is out of its range.
+
+    Examples
+    --------
+    >>> from commmodel.results import Host, Launch, Library, Rank
+    >>> hosts = tuple(Host(f"node{number}") for number in range(8))
+    >>> ranks = tuple(Rank(number, number) for number in range(8))
+    >>> pairs = tuple(((number, number + 1),) for number in range(0, 8, 2))
+    >>> header = Header("commmodel-results", 1, "", (), Library("MPICH"), hosts, ranks,
+    ...                 placement={"between-nodes": pairs[0]}, further_nodes=pairs[1:])
+    >>> rates = [1.0 + 0.1 * (3 in (i, j)) + 0.001 * ((i * j) % 3) for i in range(8) for j in range(i + 1, 8)]
+    >>> record = Record(NodeMatrix(1 << 20, "between-nodes"), "s", tuple(1e-4 * rate for rate in rates))
+    >>> [slow.words for slow in slow_nodes(Measurements((Launch(header, (record,)),)))]
+    ['node node3: messages of 1 MiB take 9.9 % longer']
+    """
+    if finite("least", least) <= 0:
+        raise refuse("least", least, "give a positive share")
+    share("false_share", false_share)
+    rows = [
+        (launch.header, record)
+        for launch in measurements.launches
+        for record in launch.records
+        if isinstance(record.configuration, NodeMatrix)
+    ]
+    if not rows:
+        raise InputError("no records of the kernel matrix: measure it with python -m commmodel.bench matrix")
+    slow = [culprit for header, record in rows for culprit in _slow(header, record, least, false_share)]
+    return sorted(slow, key=lambda culprit: (culprit.kind != "node", -culprit.slower))
+
+
+class Effects(NamedTuple):
+    """The model of a matrix of times, in logarithms."""
+
+    nodes: Array
+    """Of shape (nodes,): beyond the median node."""
+    rest: Array
+    """Of shape (nodes, nodes): of each pair beyond its two nodes; NaN on the diagonal."""
+    scatter: float
+    """Standard deviation of the rests."""
+
+
+def effects(times: Array) -> Effects:
+    """Return the effect of each node on the logarithm of its times, and the rest of each pair.
+
+    >>> pairs = np.exp([[math.nan, 0, 0.1, 0], [0, math.nan, 0.1, 0], [0.1, 0.1, math.nan, 0.1],
+    ...                 [0, 0, 0.1, math.nan]])
+    >>> model = effects(pairs)
+    >>> np.abs(model.nodes).round(3).tolist(), round(model.scatter, 6)
+    ([0.0, 0.0, 0.1, 0.0], 0.001)
+    """
+    count = len(times)
+    upper = np.triu_indices(count, 1)
+    logs = np.log(times)
+    filled = np.where(np.isnan(logs), 0.0, logs)
+    weights = 1.0 - np.eye(count)
+    freedom = max(upper[0].size - count, 1)
+    for step in range(_STEPS):
+        nodes = np.linalg.solve(np.diag(weights.sum(axis=1)) + weights, (weights * filled).sum(axis=1))
+        rest = logs - nodes[:, None] - nodes[None, :]
+        of_pairs = rest[upper]
+        if step == 0:
+            scatter = TO_DEVIATION * float(np.median(np.abs(of_pairs))) * math.sqrt(upper[0].size / freedom)
+        else:
+            scatter = math.sqrt(float((weights[upper] * of_pairs**2).sum()) / max(weights[upper].sum() - count, 1))
+        scatter = max(scatter, _LEAST_SCATTER)
+        reach = np.where(np.isnan(rest), np.inf, np.abs(rest) / (_BIWEIGHT * scatter))
+        weights = np.where(reach < 1, (1 - np.minimum(reach, 1) ** 2) ** 2, 0.0) + _LEAST_WEIGHT * (1 - np.eye(count))
+    # Tukey's weights leave out a part of the scatter even where nothing is beside the rest.
+    inside = of_pairs[np.abs(of_pairs) < _BIWEIGHT * scatter]
+    scatter = max(math.sqrt(float(inside @ inside) / max(inside.size - count, 1)), _LEAST_SCATTER)
+    return Effects(nodes - np.median(nodes), rest, scatter)
+
+
+def _slow(header: Header, record: Record, least: float, false_share: float) -> list[SlowNode]:
+    about = record.configuration
+    if not isinstance(about, NodeMatrix):
+        return []
+    times, names = tournament.times(record), tournament.names(header, about.path)
+    count = len(times)
+    if count < FEWEST:
+        raise InputError(f"the kernel matrix of {count} nodes: {FEWEST} are needed to tell one from the others")
+    model = effects(times)
+    upper = np.triu_indices(count, 1)
+    freedom = max(upper[0].size - count, 1)
+    of_nodes = max(
+        TO_DEVIATION * float(np.median(np.abs(model.nodes))), model.scatter / math.sqrt(count - 2), _LEAST_SCATTER
+    )
+    of_pairs, of_links = model.rest[upper], model.scatter * math.sqrt(freedom / upper[0].size)
+    culprits = [
+        SlowNode("node", (names[index],), about.message_size, math.expm1(model.nodes[index]), chance)
+        for index, chance in _unlikely(model.nodes / of_nodes, freedom, false_share)
+    ]
+    culprits += [
+        SlowNode("link", (names[upper[0][index]], names[upper[1][index]]), about.message_size,
+                 math.expm1(of_pairs[index]), chance)
+        for index, chance in _unlikely(of_pairs / of_links, freedom, false_share)
+    ]  # fmt: skip
+    return [slow for slow in culprits if slow.slower >= least]
+
+
+def _unlikely(values: Array, freedom: int, false_share: float) -> list[tuple[int, float]]:
+    """Return the places of standardised values that are too large, with their chances, by Benjamini and Hochberg."""
+    from scipy.special import stdtr
+
+    ranked = sorted((float(stdtr(freedom, -value)), index) for index, value in enumerate(values.tolist()))
+    last = max(
+        (place for place, (chance, _) in enumerate(ranked, 1) if chance <= false_share * place / len(ranked)), default=0
+    )
+    return [(index, chance) for chance, index in ranked[:last]]
