@@ -2,18 +2,20 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import traceback
 
 import pytest
 from support.launching import ENVIRONMENT, find
 from support.paths import ROOT
 
-from commmodel import scaling, simulate
-from commmodel.collectives import library
+from commmodel import collectives, formats, optimize, scaling, simulate
+from commmodel.collectives import library, vector_round
 from commmodel.collectives.library import SelectionRule, Selector
-from commmodel.errors import InputError
+from commmodel.errors import InputError, blame, blamed
 from commmodel.plugins import Parts
 from commmodel.results import describe, load
 
@@ -266,3 +268,73 @@ def test_selectors_and_expectations_are_files_or_objects_alike():
     assert results == {simulate.collective("allgather", 1024, 8, on="graphene", algorithm="ring").seconds}
     growth = scaling.Expectations("mine", (scaling.Expectation("solve", scaling.parse_growth("log p")),))
     assert scaling.load(EXAMPLES / "growth.toml").expectations == growth.expectations
+
+
+FAILING = """
+from commmodel import collectives
+from commmodel.collectives import vector_round
+
+@collectives.register("bcast", "failing")
+def failing(problem):
+    yield vector_round(problem, 0, [1])
+    {}["missing"]
+"""
+
+
+def test_an_error_of_an_own_part_names_its_place_in_one_line_of_a_command(tmp_path):
+    distribution(tmp_path, "algorithms", "failing", FAILING)
+    for where in ("simulate graphene", "predict L=2us,o=1us,g=1us,G=1ns"):
+        done = command(tmp_path, f"{where} bcast -n 8 -p 4 --algorithm failing")
+        assert (done.returncode, done.stdout) == (2, "")
+        place = f"{tmp_path / 'failing.py'}, line 8"
+        assert done.stderr == f"commmodel: the algorithm failing of bcast raised it: {place}: KeyError: 'missing'\n"
+
+
+def _of_cost(*_):
+    raise ZeroDivisionError("of mine")
+
+
+def _question(*_):
+    raise LookupError("of mine")
+
+
+def _failing_reader(_):
+    raise OSError("of mine")
+
+
+def _failing_algorithm(problem):
+    yield vector_round(problem, 0, [1])
+    raise KeyError("of mine")
+
+
+SENDS = {"latency": 1e-6, "byte_time": 1e-9}
+OWN_ERRORS = {
+    "function overhead": lambda _: optimize.choose(
+        optimize.MessageCosts(overhead=_of_cost, **SENDS), optimize.TransferProblem(1 << 20, 1e-3)
+    ),
+    "question about graphene": lambda _: simulate.what_if.predictions(_question, ["graphene"]),
+    "algorithm failing of bcast": lambda _: collectives.verify("bcast", "failing", 4),
+    "_failing_reader of the format failing": lambda path: formats.load(path),
+}
+
+
+@pytest.mark.parametrize("part", OWN_ERRORS)
+def test_an_error_of_an_own_part_keeps_its_traceback_and_is_named(part, tmp_path, monkeypatch):
+    failing = collectives.Algorithm("bcast", "failing", _failing_algorithm)
+    monkeypatch.setitem(collectives.ALGORITHMS["bcast"], "failing", failing)
+    monkeypatch.setitem(formats.REGISTRY, "failing", formats.Format(_failing_reader, lambda _: 5, "nothing"))
+    (tmp_path / "measured.txt").write_text("8 1.5\n")
+    with pytest.raises(Exception, match="of mine") as caught:
+        OWN_ERRORS[part](tmp_path / "measured.txt")
+    text = "".join(traceback.format_exception(caught.value))
+    assert re.search(rf'File "{__file__}", line \d+, in _', text)
+    assert re.search(rf"{part} raised it: {__file__}, line \d+", text)
+
+
+def test_an_error_of_ours_or_of_a_package_is_no_part_of_the_users():
+    with pytest.raises(ValueError, match="Expecting") as caught:
+        json.loads("{")
+    error = caught.value
+    error.__traceback__ = error.__traceback__.tb_next  # without this file
+    blame(error, "the reader mine")
+    assert blamed(error) == ""

@@ -14,6 +14,7 @@
 """
 
 import copyreg
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -120,6 +121,51 @@ def nearest(word: str, names: Iterable[str]) -> str:
     plain = {name.lower(): name for name in names}
     close = get_close_matches(str(word).lower().removeprefix("mpi_"), plain, 1)
     return plain[close[0]] if close else ""
+
+
+_BLAME = " raised it: "
+
+
+def blame(error: Exception, part: str, function: Any = None) -> None:
+    """Note on an error of another kind that a part of the user's raised it, and where: a line below its traceback.
+
+    Parameters
+    ----------
+    error : Exception
+        In whose traceback there is a line of a file that is neither ours nor of an installed package; else nothing is
+        noted, as it is our own.
+    part : str
+        Like "the algorithm mine of bcast".
+    function : callable, optional
+        Of that part, which may be of an installed package.
+
+    Examples
+    --------
+    >>> error = KeyError("missing")
+    >>> blame(error, "the reader mine")  # which was never raised
+    >>> blamed(error)
+    ''
+    """
+    from sysconfig import get_paths
+
+    if isinstance(error, CommModelError) or blamed(error):
+        return
+    installed = tuple(os.path.join(path, "") for path in {os.path.dirname(__file__), *get_paths().values()})
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if (code is not None and file == code.co_filename) or not file.startswith((*installed, "<frozen ")):
+            place = f"{file}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    if place:
+        error.add_note(f"{part}{_BLAME}{place}")
+
+
+def blamed(error: BaseException) -> str:
+    """Return a line on an error of a user's part, for a command; empty where it is none."""
+    notes = [note for note in getattr(error, "__notes__", ()) if _BLAME in note]
+    return f"{notes[0]}: {type(error).__name__}: {error}" if notes else ""
 
 
 def refuse_unknown(unknown: Sequence[str], words: Sequence[str], options: Iterable[str], program: str) -> NoReturn:

@@ -19,7 +19,7 @@ from commmodel.bench import process_memory
 from commmodel.bench.launches import is_launched, measure_repeatedly
 from commmodel.bench.options import CommandLine, HelpRequest, parse
 from commmodel.bench.rank_0 import say, tell
-from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
+from commmodel.errors import CommModelError, InputError, MPIEnvironmentError, blamed
 from commmodel.interruption import TO_BE_HEARD, ending, prompt_interruption, raise_on_signals
 from commmodel.streams import guarded
 
@@ -90,8 +90,11 @@ def _run(parsed: _Parsed) -> int:
         word, code = ending(interruption)
         say(comm, f"commmodel.bench: {word}{_ADVICE}")
         time.sleep(_PATIENCE if comm.rank else TO_BE_HEARD)
-    except BaseException:  # whatever it was: the other ranks wait for messages that will not come
-        traceback.print_exc()
+    except BaseException as error:  # whatever it was: the other ranks wait for messages that will not come
+        if line := blamed(error):
+            print(f"commmodel.bench: {line}", file=sys.stderr)
+        else:
+            traceback.print_exc()
         print(f"commmodel.bench: rank {comm.rank} failed: go on with --resume", file=sys.stderr, flush=True)
         time.sleep(TO_BE_HEARD)
         code = 1

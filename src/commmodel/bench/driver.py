@@ -22,7 +22,7 @@ from commmodel.bench.placement import FurtherNodes, Placement, members
 from commmodel.bench.plan import Rounds, in_rounds, latest
 from commmodel.bench.session import Session
 from commmodel.bench.synchronisation import GroupClock
-from commmodel.errors import InputError
+from commmodel.errors import InputError, blame
 from commmodel.results import BenchOptions, Buffers, Clock, Configuration, Record
 from commmodel.units import format_size
 
@@ -193,7 +193,12 @@ class Runner:
     ) -> None:
         """Measure a configuration on its ranks within its share of the time."""
         begun = self._elapsed()
-        record = kernel_of(configuration).measure(self._session(ranks, share, visits), configuration)
+        kernel = kernel_of(configuration)
+        try:
+            record = kernel.measure(self._session(ranks, share, visits), configuration)
+        except Exception as error:
+            blame(error, f"the kernel {kernel.name}", kernel.measure)
+            raise
         if record is not None:
             if visits > 1:
                 record = msgspec.structs.replace(record, visits=(len(record.samples),))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from commmodel.bench.kernels import REGISTRY, kernel_of, on_several_nodes
 from commmodel.bench.placement import FurtherNodes, Placement
+from commmodel.errors import blame
 from commmodel.results import BenchOptions, Configuration, Record
 
 _LEAST_VISIT_SECONDS = 20e-3  # some time slices of a scheduler; where there is less for each, there are fewer visits
@@ -23,9 +24,19 @@ def make_plan(options: BenchOptions, placement: Placement, further_nodes: Furthe
 
     A launch that ends early then lacks some sizes, but not what their times mean.
     """
-    plan = [configuration for name in options.kernels for configuration in REGISTRY[name].plan(options, placement)]
+    plan = [configuration for name in options.kernels for configuration in _planned(name, options, placement)]
     order = shuffled(on_several_nodes(plan, options, placement, further_nodes), options.seed)
     return sorted(order, key=lambda configuration: not kernel_of(configuration).decides)
+
+
+def _planned(name: str, options: BenchOptions, placement: Placement) -> list[Configuration]:
+    """Return the configurations of one kernel."""
+    kernel = REGISTRY[name]
+    try:
+        return [*kernel.plan(options, placement)]
+    except Exception as error:
+        blame(error, f"the kernel {name}", kernel.plan)
+        raise
 
 
 def latest(seconds: float) -> float:

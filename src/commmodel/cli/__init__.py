@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from commmodel.cli.parsers import OPTIONS, Parser, as_typed, options_of, refuse_outputs
-from commmodel.errors import CommModelError
+from commmodel.errors import CommModelError, blamed
 from commmodel.interruption import ending
 from commmodel.progress import ProgressLine
 from commmodel.streams import discard, guarded
@@ -51,10 +51,18 @@ def main(words: Sequence[str] | None = None) -> int:
         word, code = ending(error)
         return _fail(f"{word}{_because(error)}", code) if _speaks() else code
     except UnicodeError as error:
+        if line := blamed(error):
+            return _fail(line)
         return _fail(f"a name or a text is not UTF-8: {error}: rename or convert it")
     except OSError as error:  # that nobody foresaw where it arose
+        if line := blamed(error):
+            return _fail(line)
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}")
+    except Exception as error:
+        if line := blamed(error):  # of an algorithm, a reader or another part of the user's
+            return _fail(line)
+        raise
 
 
 def _speaks() -> bool:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from commmodel import results
 from commmodel.docstrings import with_attributes
 from commmodel.documents import read_bytes
-from commmodel.errors import CommModelError, InputError
+from commmodel.errors import CommModelError, InputError, blame, blamed
 from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, julia, nodecomm, osu, pico
 from commmodel.formats.job_scripts import SUFFIXES, Placement, placement_of
 from commmodel.formats.lines import Text, TextLine, UnreadFileError, launch, read_lines
@@ -172,7 +172,9 @@ def _answer_of(name: str, function: Callable[[Any], Any], argument: Any, kind: A
     except (CommModelError, MemoryError):
         raise
     except Exception as error:
-        raise InputError(f"{call} raises {type(error).__name__}: {error}: mend that reader") from error
+        blame(error, call, function)
+        line = blamed(error) or f"{call} raises {type(error).__name__}: {error}"
+        raise InputError(f"{line}: mend that reader") from error
     return returned(call, answer, kind)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from commmodel.arrays import Array
 from commmodel.choices import MessageOperation, PairDirection
 from commmodel.docstrings import with_attributes
-from commmodel.errors import InputError, MissingParameterError
+from commmodel.errors import InputError, MissingParameterError, blame
 from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, Parameter, ParameterTable, PLogP
 from commmodel.machine.description import usual_path
 from commmodel.optimize.search import interpolate, look_up
@@ -169,7 +169,12 @@ def _quantity_of(name: str, value: Any) -> Quantity:
 
 def _answer(name: str, function: Any, arguments: Iterable[int]) -> float:
     words = tuple(arguments)
-    return returned(f"{name}{words}", function(*words), float)  # type: ignore[no-any-return]
+    try:
+        answer = function(*words)
+    except Exception as error:
+        blame(error, f"the function {name}", function)
+        raise
+    return returned(f"{name}{words}", answer, float)  # type: ignore[no-any-return]
 
 
 def _checked(name: str, quantity: Quantity) -> Quantity:

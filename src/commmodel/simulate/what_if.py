@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.arguments import Count, refuse
-from commmodel.errors import InputError
+from commmodel.errors import InputError, blame
 from commmodel.frames import Tabular, axes_of, extent, of_axes
 from commmodel.progress import ProgressLine
 from commmodel.signatures import checked, returned
@@ -223,7 +223,12 @@ def _prediction_of(question: bytes, where: Where | Place, scale: Scale) -> Predi
 
 def _prediction(question: Question, where: Where | Place, scale: Scale) -> PredictedRun:
     """Run a question; return what is small enough to be sent to another process."""
-    result = returned("question(place, scale)", question(where, scale), SimulationResult)
+    try:
+        answer = question(where, scale)
+    except Exception as error:
+        blame(error, f"the question about {where}", question)
+        raise
+    result = returned("question(place, scale)", answer, SimulationResult)
     return PredictedRun(
         result.where, scale, result.model, result.title, result.ends.size, result.seconds, _rank_times(result),
         result.messages, result.events, result.wall_seconds,

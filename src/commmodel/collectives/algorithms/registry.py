@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from commmodel.collectives.operation import SCHEDULED, ScheduledName
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Problem, Round, Schedule, Scheduler, flatten
-from commmodel.errors import InputError
+from commmodel.errors import InputError, blame
 from commmodel.plugins import Parts
 from commmodel.signatures import checked
 from commmodel.values import Value
@@ -46,6 +46,13 @@ class Algorithm(Value):
     def __call__(self, problem: Problem) -> Iterator[Round]:
         """Yield the rounds; `InputError` where the scheduler makes something else, or a rank is none."""
         title = f"algorithm {self.name} of {self.operation}"
+        try:
+            yield from self._checked_rounds(problem, title)
+        except Exception as error:
+            blame(error, f"the {title}", self.scheduler)
+            raise
+
+    def _checked_rounds(self, problem: Problem, title: str) -> Iterator[Round]:
         rounds = self.scheduler(problem)
         for round_ in rounds if isinstance(rounds, Iterable) else (rounds,):
             if not isinstance(round_, Round):
