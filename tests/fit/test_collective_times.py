@@ -11,7 +11,7 @@ from commmodel.collectives import Nodes, Problem
 from commmodel.collectives.busiest import Load, busiest, load_of
 from commmodel.collectives.library import selection
 from commmodel.collectives.spellings import schedule_named
-from commmodel.errors import DamagedFileError, MissingParameterError
+from commmodel.errors import DamagedFileError, InputError, MissingParameterError
 from commmodel.fit import fit_machine
 from commmodel.machine import CollectiveTimes, dump, load
 from commmodel.predict.measured_collectives import load_seconds
@@ -100,6 +100,16 @@ def test_other_nodes_and_algorithms_are_not_answered_from_these_times():
     for problem, algorithm in ((Problem(8, 8, nodes=Nodes(2)), "binomial"), (Problem(8, 8), "chain")):
         with pytest.raises(MissingParameterError, match="LogGP"):
             predict.collective(machine, "bcast", problem, algorithm=algorithm)
+
+
+def test_what_was_not_measured_is_said():
+    with pytest.raises(InputError, match="algorithms whose schedules are not known here"):
+        fit_machine(measurements("bcast", "my_ring", SHAPES["bcast", "binomial"], (8,)))
+    machine = fit_machine(measurements("allreduce", "ring_ompi", SHAPES["allreduce", "ring"], (8,)))
+    with pytest.raises(MissingParameterError, match="no times of scan like this, only of allreduce, and no LogGP"):
+        predict.collective(machine, "scan", 8, 8)
+    with pytest.raises(InputError, match="allreduce by ring_ompi on 1000000 processes has too many messages"):
+        predict.collective(machine, "allreduce", 8, 1_000_000, algorithm="ring_ompi")
 
 
 def test_libraries_whose_choices_are_not_known_get_no_model_of_them():

@@ -116,8 +116,15 @@ def fit_machine(
 
 
 def _with_collectives(machine: Machine, measurements: Measurements) -> Machine:
-    """Return a machine with models of the collectives that were measured."""
-    return msgspec.structs.replace(machine, collectives=fit_collectives(measurements, machine))
+    """Return a machine with models of the collectives that were measured; raise where these are all and have none."""
+    collectives = fit_collectives(measurements, machine)
+    is_bare = not any(next(segment.parts(), None) for segment in machine.segments)
+    if not collectives and is_bare and not (machine.overlap or machine.bandwidth or machine.hybrid or machine.plogp):
+        raise InputError(
+            "nothing but collectives was measured, by algorithms whose schedules are not known here: measure the "
+            "kernels pingpong and loggp, too, or collectives by what the library picks"
+        )
+    return msgspec.structs.replace(machine, collectives=collectives)
 
 
 @checked

@@ -35,7 +35,7 @@ from commmodel.predict.certainty import bounded_scatter, widened
 from commmodel.predict.collective_prediction import CollectivePrediction
 from commmodel.predict.costs import MODELS, Costs, check_path, default_model, loggp_at
 from commmodel.predict.extrapolation import collective_reach
-from commmodel.predict.measured_collectives import from_measured
+from commmodel.predict.measured_collectives import check_measured, from_measured
 from commmodel.predict.nodes import exchange_remark, node_gaps, node_remarks, path_remark, schedule_costs
 from commmodel.predict.seconds import End, Seconds, value_at
 from commmodel.signatures import checked
@@ -478,6 +478,7 @@ def collective(
         answer = from_measured(machine, operation, None if selector is not None else algorithm, problem, library)
         if answer is not None:
             return answer.prediction(machine, problem, "given" if algorithm else library.name)
+        check_measured(machine, operation, algorithm, problem.processes)
     chosen_by = "given"
     if algorithm is None:
         algorithm, pieces, chosen_by = chosen_rule(machine, operation, problem, selector)

@@ -10,9 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from commmodel.arrays import Array
+from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.busiest import Load, load_of
 from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.schedule import Problem
+from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import CollectiveTimes, Machine
 from commmodel.predict.certainty import widened
 from commmodel.predict.collective_prediction import CollectivePrediction
@@ -68,6 +70,19 @@ def from_measured(
         if load is not None and load.sizes.size:
             return _answer(machine, times, load, problem)
     return None
+
+
+def check_measured(machine: Machine, operation: str, algorithm: str | None, processes: int) -> None:
+    """Raise where only measured times could answer, and do not."""
+    of_operation = [times for times in machine.collectives if times.operation == operation]
+    if algorithm and algorithm not in ALGORITHMS[operation] and algorithm in {row.algorithm for row in of_operation}:
+        raise InputError(f"{operation} by {algorithm} on {processes} processes has too many messages: ask for fewer")
+    if not machine.plogp and all(segment.loggp is None for segment in machine.segments):
+        names = ", ".join(dict.fromkeys(times.operation for times in machine.collectives))
+        raise MissingParameterError(
+            f"machine {machine.name!r} has no times of {operation} like this, only of {names}, and no LogGP "
+            "parameters: measure it with python -m commmodel.bench collective or loggp, then fit"
+        )
 
 
 def _alike(machine: Machine, operation: str, algorithm: str | None, per_node: int | None) -> Iterator[CollectiveTimes]:
