@@ -8,8 +8,9 @@ import sys
 from importlib import import_module
 
 import pytest
-from support.launching import ENVIRONMENT, find
+from support.launching import ENVIRONMENT, NETWORK, find
 from support.paths import ROOT, SHARED
+from tools import emulated_cluster
 
 MODULES = sorted(
     f"benchmarks.{path.parent.name}.{path.stem}"
@@ -41,6 +42,16 @@ LONGER = {
     "benchmarks.speed.start_up_of_ranks": ["--ranks", "1", "2", "--of", "10"],
     "benchmarks.validation.collective_messages": ["-p", "2"],
     "benchmarks.validation.contradictions": [str(SHARED)],
+    "benchmarks.validation.emulated_overlap": ["--volumes", "16KiB", "--work", "1", "--launches", "1", "--time", "4s"],
+    "benchmarks.validation.emulated_senders": ["--sizes", "16KiB", "--repetitions", "2"],
+    "benchmarks.validation.emulated_simulation": [
+        *("--hosts", "4", "--sizes", "10KiB", "--cabinets", "1", "--random-sizes", "20", "--calibration-time", "3s"),
+        *("--time", "5s"),
+    ],
+    "benchmarks.validation.recorded_programs": [
+        *("--hosts", "2", "--repetitions", "1", "--programs", "halo", "--random-sizes", "20"),
+        *("--calibration-time", "3s"),
+    ],
     "benchmarks.validation.first_answers": ["--loads", "0,1", "--time", "2s", "--upto", "64KiB", "--visits", "1"],
     "benchmarks.validation.interval_coverage": ["--sets", "2", "--samples", "20", "--noise", "even", "two-moded"],
     "benchmarks.validation.loggp_under_load": ["--turns", "1", "--time", "1s", "--busy", "1", "--sizes", "1:1KiB"],
@@ -59,11 +70,14 @@ LONGER = {
 RANKS = {"collective_starts": 2, "exchange_overhead": 2}
 """Those that are programs of MPI -> on how many ranks."""
 LAUNCHES = {
-    "collective_messages": "mpiexec", "first_answers": "mpiexec -n 2", "loggp_under_load": "mpiexec",
-    "recorder": "mpiexec", "shared_memory": "mpiexec",
+    "emulated_overlap": "mpiexec", "emulated_senders": "mpiexec", "emulated_simulation": "mpiexec",
+    "recorded_programs": "mpiexec", "collective_messages": "mpiexec", "first_answers": "mpiexec -n 2",
+    "loggp_under_load": "mpiexec", "recorder": "mpiexec", "shared_memory": "mpiexec",
 }  # fmt: skip
 """Those that start MPI -> how."""
-JUDGES = {"overlap_surfaces", "recorder", "shared_memory", "start_up"}
+EMULATED = {"emulated_overlap", "emulated_senders", "emulated_simulation", "recorded_programs"}
+"""Those on emulated hosts, which need root and a network of their own."""
+JUDGES = {*EMULATED, "overlap_surfaces", "recorder", "shared_memory", "start_up"}
 """Those whose exit code says whether times are as wanted, of which no test tells."""
 NEEDS = {"random_agreement": "smpirun", "selector_agreement": "smpirun"}
 PARTS = {"barrier_exits", "counting_messages", "queue_exchanges", "rank_report"}
@@ -72,12 +86,9 @@ ELSEWHERE = {
     "corrbench": "a clone of MPI-CorrBench", "message_rate": "published measurements",
     "mpi4py_suite": "mpi4py's sources", "mpich_suite": "MPICH's sources", "osu_figures": "OSU's sources",
     "peer_platforms": "other projects' platforms", "petsc4py_suite": "petsc4py's sources",
-    "proxy_applications": "clones of applications",
-    "public_record": "clones of public records",
+    "proxy_applications": "clones of applications", "public_record": "public records",
     **dict.fromkeys(
-        ("emulated_collectives", "emulated_guard", "emulated_levels", "emulated_overlap", "emulated_queues",
-         "emulated_senders", "emulated_simulation", "recorded_programs"),
-        "emulated hosts: tests/cluster and `make cluster-bench`",
+        ("emulated_collectives", "emulated_guard", "emulated_levels", "emulated_queues"), "tests/cluster"
     ),
     **dict.fromkeys(("against_c", "thread_level"), "tests/bench/test_bench_c.py"),
     "online_scale": "tests/simulate/online/test_scale.py", "trace_memory": "tests/simulate/test_trace_memory.py",
@@ -107,6 +118,8 @@ def test_a_longer_benchmark_runs_on_a_small_scale(name, tmp_path):
     short = name.rpartition(".")[2]
     if short in NEEDS and shutil.which(NEEDS[short]) is None:
         pytest.skip(f"{NEEDS[short]} is not installed")
+    if short in EMULATED and (problem := emulated_cluster.missing()):
+        pytest.skip(f"no emulated cluster here: {problem}")
     missing = [word for word in LONGER[name] if word.startswith(str(SHARED)) and not os.path.exists(word)]
     if missing:
         pytest.skip(f"no {missing[0]}")
@@ -115,7 +128,9 @@ def test_a_longer_benchmark_runs_on_a_small_scale(name, tmp_path):
     if short in LAUNCHES:
         words += ["--mpiexec", LAUNCHES[short].replace("mpiexec", find("mpiexec"))]
     command = [*launcher, sys.executable, "-m", name, *words]
-    environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
+    environment = (NETWORK if short in EMULATED else ENVIRONMENT) | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    }
     process = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800, check=False
     )
