@@ -1,18 +1,21 @@
 """What public functions are given: NaN, texts, fractions of bytes and negative sizes are refused where they come in."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from commmodel import optimize, predict, simulate
 from commmodel.arguments import finite, is_measurable, share, whole
 from commmodel.cli.parsers import print_json
-from commmodel.collectives import Problem
+from commmodel.collectives import Problem, verify
 from commmodel.errors import InputError
 from commmodel.fit import FitSettings, fit_machine
 from commmodel.machine import Limit, Machine, Parameter, Postal, Segment, load
 from commmodel.predict import algorithms, collective, halo, send, with_byte_times
 from commmodel.results import Measurements
+from commmodel.statistics import summarise
 from commmodel.units import format_ratio, parse_confidence, parse_size, parse_time
 
 POSTAL = Machine("m", (Segment("all", postal=Postal(Parameter(1e-6), Parameter(1e-9))),))
@@ -138,3 +141,40 @@ def test_what_may_have_been_measured_leaves_room_for_products():
 def test_json_takes_numbers_of_numpy(capsys):
     print_json({"seconds": np.float64(1.5), "count": np.int64(3)})
     assert capsys.readouterr().out == '{"seconds":1.5,"count":3}\n'
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: send("ranger", 8), "machine is 'ranger': give a Machine, as commmodel.machine.load makes"),
+        (
+            lambda: fit_machine(Path("r.jsonl")),
+            "measurements is r.jsonl: give a Measurements, as commmodel.formats",
+        ),
+        (lambda: optimize.choose("ranger", None), "give a Machine or a MessageCosts, as commmodel.machine.load makes"),
+        (lambda: simulate.collective("bcast", 8, 4, on="graphene", mapping=2.5), "give one of block or round-robin, "),
+        (
+            lambda: simulate.collective("bcast", np.arange(2), 4, on="graphene"),
+            r"message_size is \[0 1\]: give a",
+        ),
+        (lambda: optimize.TransferProblem(0, 1e-3), "volume is 0: give a whole number from 1 up"),
+        (lambda: optimize.TransferProblem(8, 1e-3, peers=0), "peers is 0: give a whole number from 1 up"),
+        (lambda: optimize.MessageCosts(overhead=-1.0), "overhead is -1.0: give a finite number from 0 up"),
+        (lambda: summarise([]), r"samples is \[\]: give a list of at least one"),
+        (lambda: verify("bcast", "binomial", 2**62), "would take about"),
+        (lambda: send(POSTAL, [8, 16]).plot("axes"), "axes is 'axes': give axes of matplotlib"),
+        (
+            lambda: predict.tune(RANGER, [0], [8], "mpich", collectives=["bcast"]),
+            r"processes is \[0\]: give at least",
+        ),
+    ],
+)
+def test_what_new_users_give_is_answered_with_what_to_give(call, words):
+    with pytest.raises(InputError, match=words) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [np.array(8.0), np.float32(8), np.float64(8), np.array(8)], ids=repr)
+def test_a_whole_number_of_numpy_is_one(size):
+    assert send(POSTAL, size) == send(POSTAL, 8)

@@ -115,7 +115,7 @@ def _shown(value: object) -> str:
     """Return a value as text for an error message, shortened where it is long."""
     if isinstance(value, int) and abs(value) >= 10**60:
         return "a number of more than 60 digits"
-    text = repr(value) if isinstance(value, str | bytes | bytearray) else f"{value}"
+    text = repr(value) if isinstance(value, str | bytes | bytearray) else " ".join(f"{value}".split())
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -163,6 +163,8 @@ def whole(name: str, value: object, least: int | None = None, most: int | None =
     commmodel.errors.InputError: volume is 0: give a whole number from 1 up
     """
     number: Any = value
+    if getattr(number, "ndim", None) == 0:  # a number of numpy
+        number = number.item()
     try:
         integer = operator.index(number) if not isinstance(number, float) else int(number)
     except (TypeError, ValueError, OverflowError):  # ValueError: of a NaN; OverflowError: of what is infinite

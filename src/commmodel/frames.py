@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 
+from commmodel.arguments import refuse
 from commmodel.errors import MissingPackageError
 from commmodel.units import format_quantity, format_size
 
@@ -99,6 +100,8 @@ def axes_of(axes: "Axes | None" = None) -> "Axes":
     """Return the given axes, or those of a new figure of pyplot; `MissingPackageError` without matplotlib."""
     if axes is None:
         axes = _package("matplotlib.pyplot", "plots", "'commmodel[report]'").subplots(layout="constrained")[1]
+    elif not hasattr(axes, "set_xlabel"):
+        raise refuse("axes", axes, "give axes of matplotlib, as plt.subplots() makes")
     return axes
 
 

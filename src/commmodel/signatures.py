@@ -9,6 +9,7 @@ import builtins
 import inspect
 import math
 import operator
+import os
 import re
 import sys
 from collections import ChainMap, abc
@@ -159,7 +160,8 @@ def _check(annotation: Any) -> _Check:
 def _alternatives(annotations: Sequence[Any]) -> str:
     """Return what to give for one of several annotations."""
     if len(annotations) > _MANY:
-        return f"one of {', '.join(_description(annotation).partition(' ')[2] for annotation in annotations)}"
+        words = (re.sub("^an? ", "", _description(annotation)) for annotation in annotations)
+        return f"one of {', '.join(dict.fromkeys(words))}"
     return " or ".join(map(_description, annotations))
 
 
@@ -272,10 +274,23 @@ def _are_right(check: _Check, values: Sequence[Any]) -> bool:
     )  # fmt: skip
 
 
+_MAKERS = {
+    "Expectations": "scaling.load", "Machine": "machine.load", "Measurements": "formats.load",
+    "Place": "simulate.scenario.place", "Platform": "simulate.platform.load", "Recording": "record.load",
+}  # fmt: skip
+"""What makes a struct of a name or a path, which is often given in its place."""
+
+
+def _maker_of(kind: type, value: Any) -> str:
+    """Return how to make a struct of a name or path that is given in its place."""
+    maker = _MAKERS.get(kind.__name__) if isinstance(value, str | os.PathLike) else None
+    return "" if maker is None else f", as commmodel.{maker} makes of a name or a file"
+
+
 def _instance(kind: type, name: str, value: Any) -> Any:
     if isinstance(value, kind):
         return value
-    raise refuse(name, value, f"give {_description(kind)}")
+    raise refuse(name, value, f"give {_description(kind)}{_maker_of(kind, value)}")
 
 
 def _truth(name: str, value: Any) -> bool:
@@ -356,7 +371,8 @@ def _union(
                 check(name, value)
     if within is None and words and isinstance(value, str):
         choice(name, value, words)
-    raise within or refuse(name, value, f"give {description}")
+    maker = next(filter(None, (_maker_of(kind, value) for kind in classes)), "")
+    raise within or refuse(name, value, f"give {description}{maker}")
 
 
 def _is_of(check: _Check, name: str, value: Any) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commmodel.arguments import Bounds
+from commmodel.arguments import Bounds, refuse
 from commmodel.docstrings import with_attributes
 from commmodel.signatures import checked
 
@@ -116,6 +116,8 @@ def summarise(samples: Sequence[float] | np.ndarray, confidence: _Share = CONFID
     >>> summarise([3.0, 1.0, 2.0]).median
     2.0
     """
+    if getattr(samples, "ndim", 1) != 1 or not len(samples):
+        raise refuse("samples", samples, "give a list of at least one")
     if len(samples) <= _FEW:
         return _summarise_few(samples, confidence)
     values = np.asarray(samples, dtype=np.float64)

@@ -227,7 +227,7 @@ def test_numbers_that_make_no_table_are_refused(arguments, message):
         ({"outstanding_volume": 0}, "from 1 up"),
         ({"outstanding_volume": 64}, "raise it"),
         ({"latency": None}, "give a machine, or all three"),
-        ({"overhead": -1e-6}, "overhead must be finite"),
+        ({"overhead": -1e-6}, "overhead is -1e-06: give a finite number from 0 up"),
         ({"byte_time": 0.0}, "above 0"),
         ({"byte_time": lambda _P, _S: math.inf}, "byte_time must be finite"),
         ({"overhead": "2us"}, "overhead is '2us': give a number"),

@@ -124,7 +124,7 @@ def test_an_array_at_hand_takes_the_result():
         ({"pattern": "ring"}, "choose one of point-to-point"),
         ({"peers": 3}, "point-to-point has one peer"),
         ({"latency": None}, "give a machine, or all three"),
-        ({"overhead": math.inf}, "overhead must be finite"),
+        ({"overhead": math.inf}, "overhead is inf: give a finite number from 0 up"),
         ({"out": np.zeros((1, 1))}, r"out: give an array of float64 of shape \(1, 1, 1, 1\)"),
         ({"out": np.zeros((1, 1, 1, 1), dtype=np.float32)}, "out: give an array of float64"),
         ({"out": [[[[0.0]]]]}, r"out is .*: give"),

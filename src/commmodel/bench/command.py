@@ -91,13 +91,14 @@ def _run(parsed: _Parsed) -> int:
         say(comm, f"commmodel.bench: {word}{_ADVICE}")
         time.sleep(_PATIENCE if comm.rank else TO_BE_HEARD)
     except BaseException as error:  # whatever it was: the other ranks wait for messages that will not come
-        if line := blamed(error):
+        line = blamed(error)
+        code = 2 if line else 1
+        if line:
             print(f"commmodel.bench: {line}", file=sys.stderr)
         else:
             traceback.print_exc()
         print(f"commmodel.bench: rank {comm.rank} failed: go on with --resume", file=sys.stderr, flush=True)
         time.sleep(TO_BE_HEARD)
-        code = 1
     comm.Abort(code)
     os._exit(code)  # it may return: a launcher that is being ended itself does not hear of it
 

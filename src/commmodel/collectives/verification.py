@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from commmodel.arguments import Count, Whole
+from commmodel.arguments import Count, Whole, enough_memory
 from commmodel.collectives.algorithms.blocks import piece_sizes
 from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
 from commmodel.collectives.operation import operation as operation_of
@@ -52,6 +52,7 @@ def verify(operation: str, algorithm: str, processes: Count, message_size: Whole
     --------
     >>> verify("allreduce", "ring", 6)
     """
+    enough_memory(float(processes) ** 2, f"{processes} processes")
     make, has_root = algorithm_of(operation, algorithm), operation_of(operation).has_root
     sizes = [(0, None), (1, None), (8 * processes, None), (8 * processes + 3, 8)]
     for root in sorted({0, processes // 2, processes - 1} if has_root else {0}):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
+from commmodel.arguments import NotNegative, Scale
 from commmodel.arrays import Array
 from commmodel.choices import MessageOperation, PairDirection
 from commmodel.docstrings import with_attributes
@@ -23,7 +24,7 @@ from commmodel.optimize.search import interpolate, look_up
 from commmodel.optimize.smoothing import steady_costs, steady_shares
 from commmodel.signatures import check_fields, returned
 
-CostValue = float | Callable[[int, int], float] | ParameterTable | None
+CostValue = NotNegative | Callable[[int, int], float] | ParameterTable | None
 Quantity = Callable[[Array, Array], Array]
 """From sizes and counts (bursts, or a number of peers) to an array (1 or 3, sizes, counts or 1): value, low, high."""
 
@@ -73,7 +74,7 @@ class MessageCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Direction of the bandwidth, ``both-ways`` where both sides send at once, or ``one-way``."""
     overhead: CostValue = None
     """o of both ends, or o(S, b), or a `Table`; in place of the machine's, as all that follow."""
-    latency: float | None = None
+    latency: NotNegative | None = None
     """L."""
     byte_time: CostValue = None
     """G in seconds per byte; or a function G(P, S); or a `Table`, its bursts being numbers of peers."""
@@ -81,7 +82,7 @@ class MessageCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """φ, the share of a transfer that goes on while nobody calls MPI, 0 to 1, or φ(S, b). 1 where nobody knows."""
     queue_depth: int | None = None
     """HD, of which a burst must be shorter."""
-    outstanding_volume: float | None = None
+    outstanding_volume: Scale | None = None
     """Bytes of a burst at most."""
 
     def __post_init__(self) -> None:

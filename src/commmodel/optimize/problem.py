@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from msgspec import Struct
 
-from commmodel.arguments import Numbers, finite, several, whole
+from commmodel.arguments import Count, NotNegative, Numbers, finite, several, whole
 from commmodel.arrays import Array
 from commmodel.choices import BurstRule, Grid, Implementation, OverlapModel, Pattern
 from commmodel.docstrings import with_attributes
@@ -60,9 +60,9 @@ class TransferProblem(Struct, frozen=True, forbid_unknown_fields=True):
     are of all peers together.
     """
 
-    volume: int
+    volume: Count
     """V, bytes to move, with each peer; in all-to-all patterns with all of them together."""
-    computation: float | Callable[[int], float]
+    computation: NotNegative | Callable[[int], float]
     """t_V, seconds of computation on these bytes. Or a function from the bytes of one message to the seconds of
     computation on it, which may know of caches: t_V is then the sum over the messages, and may differ from size to
     size."""
@@ -71,7 +71,7 @@ class TransferProblem(Struct, frozen=True, forbid_unknown_fields=True):
     ``end-point-congestion`` (`peers` with the same one); ``all-to-all-same-order``, ``-contiguous`` and
     ``-interleaved`` (among `peers`, in messages of at most V / (P - 1)). Contiguous: each peer is finished before the
     next; interleaved: they take turns; same order: all visit the same peer at a time."""
-    peers: int = 1
+    peers: Count = 1
     """P, 1 for point-to-point."""
 
     def __post_init__(self) -> None:

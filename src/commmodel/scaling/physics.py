@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from msgspec import Struct
 
-from commmodel.arguments import finite, refuse
+from commmodel.arguments import Positive
 from commmodel.results import Measurements
 from commmodel.results.configurations import Collective, Pairs, PingPong, Stream
 from commmodel.results.parameters import describe
@@ -51,7 +51,7 @@ class PhysicsDoubt(Value, Struct, frozen=True):
 
 
 @checked
-def physics(files: Mapping[str, Measurements], least: float = 0.25) -> list[PhysicsDoubt]:
+def physics(files: Mapping[str, Measurements], least: Positive = 0.25) -> list[PhysicsDoubt]:
     """Return what is impossible in each file, and which files differ from their siblings.
 
     Parameters
@@ -59,7 +59,7 @@ def physics(files: Mapping[str, Measurements], least: float = 0.25) -> list[Phys
     files : mapping of str to Measurements
         By names that are shown. Three or more that measured the same are compared with one another.
     least : float
-        Smallest share by which a sibling's times are longer or shorter that counts; positive.
+        Smallest share by which a sibling's times are longer or shorter that counts.
 
     Returns
     -------
@@ -80,8 +80,6 @@ def physics(files: Mapping[str, Measurements], least: float = 0.25) -> list[Phys
     >>> physics({"efa.txt": fast})[0].words
     'pingpong, 8 B, between-nodes takes 490 ns: no network is so fast, its ranks shared a node'
     """
-    if finite("least", least) <= 0:
-        raise refuse("least", least, "give a positive share")
     doubts = [doubt for name, measurements in files.items() for doubt in _impossible(name, measurements)]
     return [*doubts, *_siblings(files, least)]
 

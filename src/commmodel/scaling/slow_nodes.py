@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from commmodel.arguments import finite, refuse, share
+from commmodel.arguments import Positive, share
 from commmodel.arrays import Array
 from commmodel.errors import InputError
 from commmodel.results import Header, Measurements, Record, tournament
@@ -55,14 +55,14 @@ class SlowNode(Value, Struct, frozen=True):
 
 
 @checked
-def slow_nodes(measurements: Measurements, least: float = 0.05, false_share: float = 0.01) -> list[SlowNode]:
+def slow_nodes(measurements: Measurements, least: Positive = 0.05, false_share: float = 0.01) -> list[SlowNode]:
     """Return the nodes and links that are slow, of all records of the kernel matrix.
 
     Parameters
     ----------
     measurements : Measurements
     least : float
-        Smallest share by which messages take longer that counts; positive.
+        Smallest share by which messages take longer that counts.
     false_share : float
         Expected share of false names among all, between 0 and 1.
 
@@ -89,8 +89,6 @@ def slow_nodes(measurements: Measurements, least: float = 0.05, false_share: flo
     >>> [slow.words for slow in slow_nodes(Measurements((Launch(header, (record,)),)))]
     ['node node3: messages of 1 MiB take 9.9 % longer']
     """
-    if finite("least", least) <= 0:
-        raise refuse("least", least, "give a positive share")
     share("false_share", false_share)
     rows = [
         (launch.header, record)

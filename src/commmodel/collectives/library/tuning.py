@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import structs
 
-from commmodel.arguments import Count, integer
+from commmodel.arguments import Count, integer, refuse
 from commmodel.choices import TunedLibrary
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.algorithms.registry import ALGORITHMS
@@ -111,8 +111,9 @@ def tune(
     [('binomial', 8191), ('scatter-ring', None)]
     """
     columns, counts = sorted(set(sizes)), sorted(set(processes))
-    if not columns or not counts or columns[0] < 0 or counts[0] < 1:
-        raise InputError(f"a grid of {len(columns)} sizes from 0 up and {len(counts)} numbers of processes from 1 up")
+    for name, numbers, least in (("sizes", columns, 0), ("processes", counts, 1)):
+        if not numbers or numbers[0] < least:
+            raise refuse(name, numbers, f"give at least one number, from {least} up")
     if per_node is not None:
         integer("per_node", per_node)
     rules: list[SelectionRule] = []
