@@ -30,6 +30,7 @@ import tarfile
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from commmodel import formats, predict
-from commmodel.collectives import Nodes, Problem
+from commmodel.collectives import OPERATIONS, Nodes, Problem
 from commmodel.collectives.busiest import load_of
 from commmodel.collectives.spellings import schedule_named
 from commmodel.errors import CommModelError
@@ -191,6 +192,28 @@ def choices(cells: Iterable[Cell]) -> tuple[int, int, int]:
     return len(several), right, good
 
 
+def taken_over(rows: Iterable[tuple[str, str, list[Time]]]) -> tuple[int, int]:
+    """Return how many choices are taken over from the next smaller number of processes, and how many cost ≤ 5 %."""
+    times: dict[tuple[object, ...], dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for system, where, series_times in rows:
+        for _, call, seconds in series_times:
+            if call.algorithm:
+                whole = call.message_size
+                if OPERATIONS[call.operation].size_is_per_block:
+                    whole *= call.processes
+                key = system, where, call.operation, call.per_node, whole
+                times[key][call.processes][call.algorithm] = seconds
+    count = good = 0
+    for by_processes in times.values():
+        for smaller, larger in pairwise(sorted(by_processes)):
+            before, after = by_processes[smaller], by_processes[larger]
+            if len(names := before.keys() & after.keys()) > 1:
+                picked = min(names, key=lambda name: before[name])
+                count += 1
+                good += after[picked] <= _AS_GOOD * min(after[name] for name in names)
+    return count, good
+
+
 def from_messages(name: str, files: Sequence[Path], selector: str, calls: Measurements) -> Iterator[Cell]:
     """Yield collectives predicted by a machine of point-to-point tests alone."""
     messages = formats.load_all(files)
@@ -314,6 +337,8 @@ def main() -> None:
     for system in [*systems, "all"]:
         count, right, good = choices(cell for cell in chosen if system in (cell.system, "all"))
         print(f"{system}: of {count} choices of an algorithm {right / count:.0%} right, {good / count:.0%} within 5 %")
+    count, good = taken_over(rows)
+    print(f"all: of {count} taken over from the next smaller number of processes {good / count:.0%} within 5 %")
     missing = sorted({f"{cell.system} {cell.call.operation} {cell.call.algorithm or 'of the library'}"
                       for cell in cells if not cell.predicted})  # fmt: skip
     print(f"not predicted, as their schedules are not known: {len(missing)} algorithms: {', '.join(missing)}")

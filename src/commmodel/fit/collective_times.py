@@ -169,10 +169,11 @@ def _fitted(points: Sequence[_Point], knots: Array, within: Sequence[float]) -> 
     design = np.array([_row(point.load, knots, within) for point in points])
     logs = np.log([point.seconds for point in points])
     processes = np.array([point.processes for point in points], dtype=np.float64)
-    doublings = np.log2(processes / processes.min())
+    doublings = np.log2(processes / processes.max())
+    weights = np.exp2(doublings)  # most of the largest number: predictions go beyond it
     growth, spread, factor = np.zeros(2), np.full(2, GROWTH_SCATTER), np.ones(len(points))
     for _ in range(_STEPS if doublings.any() else 1):
-        seconds = _message_seconds(design, knots, np.exp(logs) / factor)
+        seconds = _message_seconds(design, knots, np.exp(logs) / factor, weights)
         residuals = logs - np.log(np.maximum(design @ seconds, 1e-300))
         if doublings.any():
             of_bytes = _of_bytes(design, seconds)
@@ -209,8 +210,8 @@ def _row(load: Load, knots: Array, within: Sequence[float]) -> Array:
     return row
 
 
-def _message_seconds(design: Array, knots: Array, seconds: Array) -> Array:
-    """Return f at the knots: least squares of relative errors and bends, no part of f falling."""
+def _message_seconds(design: Array, knots: Array, seconds: Array, weights: Array) -> Array:
+    """Return f at the knots: least squares of weighted relative errors and bends, no part of f falling."""
     from scipy.optimize import nnls
 
     scale = np.interp(knots, *_means(design, knots, seconds))
@@ -219,8 +220,8 @@ def _message_seconds(design: Array, knots: Array, seconds: Array) -> Array:
         share = (knot - before) / (after - before)
         bends[row, row : row + 3] = np.array([1 - share, -1.0, share]) * _BENDS / scale[row + 1]
     growing = np.tril(np.ones((knots.size, knots.size)))
-    system = np.vstack([design / seconds[:, None], bends]) @ growing
-    target = np.concatenate([np.ones(seconds.size), np.zeros(len(bends))])
+    system = np.vstack([design * (weights / seconds)[:, None], bends]) @ growing
+    target = np.concatenate([weights, np.zeros(len(bends))])
     norms = np.maximum(np.linalg.norm(system, axis=0), 1e-300)
     steps, _ = nnls(system / norms, target, maxiter=100 * knots.size)
     return np.asarray(growing @ (steps / norms))

@@ -14,7 +14,7 @@ class CollectiveTimes(Value, InputStruct, frozen=True, forbid_unknown_fields=Tru
 
     f, the time of a message within the operation, is linear between sizes; one that stays on its node takes the share
     `within` of it. γ is `growth` for messages that take as
-    long as the smallest, and `byte_growth` where bytes take all of the time; P₀ is the smallest number of processes.
+    long as the smallest, and `byte_growth` where bytes take all of the time; P₀ is the largest number of processes.
     """
 
     operation: ScheduledName

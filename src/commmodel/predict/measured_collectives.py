@@ -142,7 +142,7 @@ def load_seconds(times: CollectiveTimes, load: Load, processes: int) -> float:
     if not total:
         return 0.0
     of_bytes = 1 - float(counts.sum()) * times.seconds[0] / total
-    doublings = math.log2(processes / times.processes[0])
+    doublings = math.log2(processes / times.processes[-1])
     return total * 2 ** (doublings * ((1 - of_bytes) * times.growth + of_bytes * times.byte_growth))
 
 
