@@ -12,6 +12,7 @@ from support.fit_samples import BLUE_WATERS, PAIRS, SIZES, blue_waters, measurem
 
 from commmodel.errors import InputError
 from commmodel.fit import FitSettings, fit_machine
+from commmodel.fit.bootstrap import interval
 from commmodel.fit.least_squares import fit_max_rate, fit_unlimited
 from commmodel.fit.points import Points, collect, collect_streams
 from commmodel.fit.protocol_limits import change_points
@@ -93,6 +94,14 @@ def test_intervals_of_90_percent_cover_the_truth_in_85_to_97_percent_of_data_set
     assert {name: 0.85 <= count / data_sets <= 0.97 for name, count in covered.items()} == dict.fromkeys(
         covered, True
     ), covered
+
+
+@given(st.integers(20, 2000), st.floats(0.5, 0.99))
+def test_one_more_data_set_lies_beyond_a_percentile_interval_as_rarely_as_it_says(count, confidence):
+    low, high = interval(np.random.default_rng(count).permutation(count).astype(float), confidence)
+    beyond = (low + 1 + count - high) / (count + 1)  # ranks that one more may have, below and above
+    assert beyond <= max(1 - confidence, 2 / (count + 1)) + 1e-9
+    assert beyond >= 1 - confidence - 2 / (count + 1)
 
 
 def test_postal_intervals_cover_the_truth_too():

@@ -115,6 +115,22 @@ def alike(random, count, factor):
     return np.array(noise)
 
 
+@pytest.mark.parametrize(("share", "least", "most"), [(0.7, 1.1, 1.7), (0.0, 1.0, 1.05)])
+def test_rounds_are_alike_where_times_drift_within_them(share, least, most):
+    """A drift that is half gone after a tenth of a round: the mean of three varies 1.18 times as much as they say."""
+    random, size = np.random.default_rng(2), np.repeat(SIZES, 5).astype(float)
+    ratios = []
+    for _ in range(12):
+        wander = np.sqrt(share) * alike(random, 3 * size.size, 0.5 ** (10 / size.size)).reshape(3, size.size)
+        wander += np.sqrt(1 - share) * random.standard_normal(wander.shape) + 2 * random.standard_normal((3, 1))
+        order = np.array([random.permutation(size.size) for _ in range(3)])  # of each round: a place for each
+        logs = 0.03 * np.take_along_axis(wander, order, axis=1).T
+        visits = [[undisturbed([time]) for time in row] for row in np.exp(logs)]
+        independent, continued = ((drift(size, visits, *places)[0] ** 2).sum() for places in ((), (order[0],)))
+        ratios.append(continued / independent)
+    assert least <= np.mean(ratios) <= most
+
+
 def drift_over_sizes(random):
     return 0.05 * np.array([alike(random, 11, 0.9) for _ in range(4)])[:, :, None]
 

@@ -25,6 +25,7 @@ _SHARES_ALIKE, _FACTORS = (0.5, 0.8, 1.0), (0.5, 0.7, 0.8, 0.9, 0.95)  # of the 
 _INDEPENDENT = math.exp(2)  # times as likely beforehand: Akaike's weight of two parameters
 _MOST_IN_ORDER = 128  # points whose order is looked at
 _TINY = 1e-30  # of a variance
+_ROUNDING = 1e-9
 _WORTH = 2.0  # sizes that the mean of all residuals is worth beside those near a size
 
 
@@ -178,11 +179,15 @@ class _Residuals:
 def interval(estimates: Array, confidence: float) -> tuple[float, float]:
     """Return the percentile interval of a parameter's bootstrap estimates; its ends may be infinite.
 
-    >>> interval(np.array([1.0, 2.0, 3.0, np.inf, np.inf]), 0.5)
+    Of n estimates those in place (n + 1) (1 − confidence)/2 from both ends, rounded down: one more that is drawn alike
+    lies beyond with no more than that probability.
+
+    >>> interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0, np.inf, np.inf]), 0.5)
     (2.0, inf)
     """
-    low, high = (0.5 - confidence / 2, 0.5 + confidence / 2)
-    return tuple(float(np.quantile(estimates, share, method="nearest")) for share in (low, high))  # type: ignore[return-value]
+    place = max(int((estimates.size + 1) * (1 - confidence) / 2 + _ROUNDING), 1)
+    ascending = np.sort(estimates)
+    return float(ascending[place - 1]), float(ascending[-place])
 
 
 def distances(times: Array, fitted: Array, confidence: float) -> Array:
@@ -204,7 +209,7 @@ def distances(times: Array, fitted: Array, confidence: float) -> Array:
     >>> distances(np.array([[1.0], [2.0], [4.0]]), np.array([2.0]), 0.999999).round(2).tolist()
     [[0.69], [0.69]]
     """
-    low, high = np.quantile(times, (0.5 - confidence / 2, 0.5 + confidence / 2), axis=0)
+    low, high = np.quantile(times, (0.5 - confidence / 2, 0.5 + confidence / 2), axis=0, method="weibull")
     least = np.finfo(np.float64).tiny
     return np.log([fitted / np.clip(low, least, fitted), np.maximum(high, fitted) / fitted])
 

@@ -161,10 +161,11 @@ def _collect(measurements: Measurements, kinds: type | UnionType, buffers: str =
 
 
 def points_of(rows: Sequence[tuple[int, int, Sequence[Undisturbed]]]) -> Points:
-    """Return the points of (message size, pairs, time of each visit)."""
+    """Return the points of (message size, pairs, time of each visit), given in the order of the first visits."""
     if not rows:
         return NO_POINTS
-    rows = sorted(rows, key=lambda row: row[:2])
+    order = np.array(sorted(range(len(rows)), key=lambda place: rows[place][:2]))
+    rows = [rows[place] for place in order]
     sizes, pairs = np.array([row[:2] for row in rows]).T
     visits = [row[2] for row in rows]
     scatters = visit_scatter(sizes, visits).tolist()
@@ -173,4 +174,4 @@ def points_of(rows: Sequence[tuple[int, int, Sequence[Undisturbed]]]) -> Points:
         np.array([getattr(time, name) for time in times]) for name in ("median", "low", "high", "error")
     )
     modes = tuple(time.modes if len(time.modes) > 1 else () for time in times)
-    return Points(sizes, pairs, median, low, high, error, modes, *drift(sizes, visits))
+    return Points(sizes, pairs, median, low, high, error, modes, *drift(sizes, visits, order))

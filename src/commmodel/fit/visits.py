@@ -32,6 +32,9 @@ _LEAST_IN_ROUND = 8  # configurations, to tell a drift
 _MOST = 2.5  # deviations of a visit from its round that count
 _NEAR = 1.5  # octaves: sizes that scatter alike
 _WORTH = 6.0  # pairs of visits that all are worth beside those to sizes near it
+_MOST_IN_TIME = 128  # means of neighbours in time
+_RATES = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])  # of a drift: by exp(−rate) it is forgotten after a round
+_DRIFTS = (0.2, 0.4, 0.6, 0.8)  # of the variance of a visit
 _TINY = 1e-30
 _STARTS = 9  # places where the location may be
 _ROUNDS = 20
@@ -82,7 +85,9 @@ def _quantile(values: Array, weights: Array, order: NDArray[np.intp], share: flo
     return float(values[order[np.searchsorted(sums, share * sums[-1])]])
 
 
-def drift(message_size: Array, visits: Sequence[Sequence[Undisturbed]]) -> tuple[Array, int]:
+def drift(
+    message_size: Array, visits: Sequence[Sequence[Undisturbed]], order: NDArray[np.intp] | None = None
+) -> tuple[Array, int]:
     """Return what rounds of visits add to the errors of all times alike, and its degrees of freedom.
 
     Parameters
@@ -91,6 +96,8 @@ def drift(message_size: Array, visits: Sequence[Sequence[Undisturbed]]) -> tuple
         Bytes of each configuration.
     visits : sequence of m sequences of Undisturbed
         The first visits to all configurations are one round, the second ones the next.
+    order : shape (m,), optional
+        Place of each configuration's first visit in time.
 
     Returns
     -------
@@ -102,7 +109,8 @@ def drift(message_size: Array, visits: Sequence[Sequence[Undisturbed]]) -> tuple
     -----
     The visits of a round deviate from their configurations' means by a + b log size and noise, which may be larger at
     some sizes. Huber's estimate of both limits visits that are far off, not what a round has in common. The covariance
-    of a and b over the rounds, beyond that which noise gives them, over the number of rounds is that of the means.
+    of a and b over the rounds, beyond that which noise gives them, over the number of rounds is that of the means; more
+    than that where times drift within a round, as the end of one is then like the beginning of the next.
     """
     rounds = Counter(map(len, visits)).most_common(1)[0][0]
     whole = [index for index, times in enumerate(visits) if len(times) == rounds]
@@ -129,7 +137,36 @@ def drift(message_size: Array, visits: Sequence[Sequence[Undisturbed]]) -> tuple
     root = np.linalg.cholesky(max(noise, _TINY) * (inverse * deviation.T**2) @ inverse.T)
     whitened = np.linalg.solve(root, trends)
     excess, directions = np.linalg.eigh(whitened @ whitened.T / (rounds - 1))
-    return design @ root @ directions * np.sqrt(np.maximum(excess - 1, 0.0) / rounds), rounds - 1
+    excess = np.maximum(excess - 1, 0.0) / rounds
+    if order is not None and excess.any():
+        excess *= _continued(((limited - fitted) / deviation)[np.argsort(order[whole]), 0], rounds)
+    return design @ root @ directions * np.sqrt(excess), rounds - 1
+
+
+def _continued(series: Array, rounds: int) -> float:
+    """Return how much larger the variance of the mean of rounds is than that which their differences tell.
+
+    Of a drift that is forgotten by exp(−rate) in a round, the mean over a time of x = rate × rounds has the share
+    2 (x − 1 + exp(−x))/x² of the variance. The rate's likelihood (REML) is that of the deviations of one round's
+    visits in time, a drift and independent noise, in which no drift has Akaike's weight of two parameters more.
+    """
+    groups = np.array_split(series, min(series.size, _MOST_IN_TIME))
+    means, counts = np.array([(group.mean(), group.size) for group in groups]).T
+    place = (np.cumsum(counts) - counts / 2) / series.size
+    drifts = np.exp(-np.multiply.outer(_RATES, np.abs(place[:, None] - place)))
+    single = np.diag(1 / counts)
+    covariances = [single, *((1 - share) * single + share * alike for share in _DRIFTS for alike in drifts)]
+    root = np.linalg.cholesky(np.array(covariances))
+    ones, rest = np.moveaxis(np.linalg.solve(root, np.stack([np.ones(place.size), means], axis=1)), -1, 0)
+    weight = (ones**2).sum(axis=1)
+    squares = np.maximum((rest**2).sum(axis=1) - (ones * rest).sum(axis=1) ** 2 / weight, _TINY)
+    logs = -np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+    logs -= (np.log(weight) + (place.size - 1) * np.log(squares)) / 2
+    likely = np.exp(logs - logs.max())
+    likely[0] *= math.exp(2) * (likely.size - 1)
+    of_mean, of_round = (2 * (x - 1 + np.exp(-x)) / x**2 for x in (rounds * _RATES, _RATES))
+    factor = np.concatenate([[1.0], *[of_mean * (rounds - 1) / (of_round - of_mean)] * len(_DRIFTS)])
+    return float(likely @ factor / likely.sum())
 
 
 def visit_times(record: Record) -> list[Undisturbed]:
