@@ -171,7 +171,7 @@ def best_shares(kind: str, factor: float, noise: float, sets: int) -> list[float
 
 
 def assumed_evidence(sizes: int, noise: float, sets: int) -> np.ndarray:
-    """Return the evidence for a limit in times of one line, drawn from the distribution that the fit assumes."""
+    """Return the evidence for a limit over that needed, in times of one line, drawn from what the fit assumes."""
     random = np.random.default_rng([1, sizes, round(1000 * noise)])
     size = 2 ** np.linspace(0, 24, sizes)
     falls = []
@@ -183,7 +183,7 @@ def assumed_evidence(sizes: int, noise: float, sets: int) -> np.ndarray:
         seconds = line * np.exp(np.where(is_disturbed, excess, noise * random.standard_normal(sizes)))
         whole = np.round(size).astype(np.int64)
         first, *_ = evidence((), "same-node", Points(whole, np.ones_like(whole), seconds, seconds, seconds))
-        falls.append(first.fall)
+        falls.append(first.fall / first.needed)
     return np.array(falls)
 
 
@@ -196,13 +196,14 @@ def _percent(*shares: float) -> str:
 
 
 def print_criterion(sets: int) -> None:
-    """Print quantiles of the evidence."""
+    """Print quantiles of the evidence over that needed, and how often it is enough."""
     shares = (0.5, 0.95, 0.97, 0.98, 0.99)
-    _row("sizes", "noise", *map(_percent, shares))
-    print("|---" * (len(shares) + 2) + "|")
+    _row("sizes", "noise", *map(_percent, shares), "enough")
+    print("|---" * (len(shares) + 3) + "|")
     for sizes, noise in ((9, 0.1), (17, 0.1), (25, 0.05), (25, 0.1), (25, 0.2), (49, 0.1)):
-        quantiles = np.quantile(assumed_evidence(sizes, noise, sets), shares)
-        _row(str(sizes), _percent(noise), *(f"{value:.1f}" for value in quantiles))
+        falls = assumed_evidence(sizes, noise, sets)
+        quantiles = (f"{value:.2f}" for value in np.quantile(falls, shares))
+        _row(str(sizes), _percent(noise), *quantiles, f"{100 * (falls > 1).mean():.1f} %")
 
 
 def print_shares(kinds: list[str], factor: float, sets: int, *, runs: bool) -> None:

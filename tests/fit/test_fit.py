@@ -217,6 +217,22 @@ def test_a_jump_where_latency_and_byte_time_weigh_the_same_is_a_limit():
     assert hits == 20
 
 
+def test_a_limit_needs_less_where_the_noise_cannot_be_smaller_and_more_where_few_sizes_tell_it():
+    """A jump by half at the bend, in noise of 5 %; and lines of nine sizes, or in noise of 14 %."""
+    random = np.random.default_rng(17)
+
+    def share(data):
+        return np.mean([bool(change_points(Points(sizes, np.ones_like(sizes), *[times] * 3))) for sizes, times in data])
+
+    def times(sizes, noise, factor=1.0):
+        exact = (1e-6 + sizes / 1e10) * np.where(sizes > 8192, factor, 1.0)
+        return sizes, exact * np.exp(noise * random.standard_normal(sizes.size))
+
+    assert share(times(2 ** np.arange(25), 0.05, 1.5) for _ in range(60)) >= 0.8
+    assert share(times(2 ** np.arange(25), 0.14) for _ in range(100)) <= 0.05
+    assert share(times(8 ** np.arange(9), 0.1) for _ in range(100)) <= 0.05
+
+
 def test_several_records_of_a_size_that_agree_are_not_disturbed():
     """One size is 2.5 times slower in each of eight launches: it is where the next protocol begins."""
     sizes = np.repeat(2 ** np.arange(2, 14), 8)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from commmodel.arrays import Array
 from commmodel.fit.points import Points
-from commmodel.fit.protocol_limits import CLEAR
 from commmodel.fit.trust import rounded
 from commmodel.machine import MessageRate, Parameter
 from commmodel.statistics import TO_DEVIATION
@@ -25,6 +24,7 @@ _LEVELS = 100  # quantiles of the messages' times that are tried as levels
 _LATENCIES = 15  # quantiles of the messages' times that are tried as α
 _NOISE = (0.05, 0.1, 0.2, 0.4)
 """Mean absolute deviations of logarithms that are tried. No smaller: see `protocol_limits`."""
+_CLEAR = 17.0  # fall of −2 log likelihood for a rate, as for a protocol limit in as many sizes and noise of 10 %
 _TELLS = 0.5  # of a time: where its bytes take more, it says little of its message
 _LEAST_MESSAGE = 0.01  # of a time, where its bytes take all of it
 _GROWTH = 1.1  # of the rate, with the most pairs over that with fewer: then nothing limits yet
@@ -151,7 +151,7 @@ def _search(messages: _Messages) -> tuple[float, list[_Piece]]:
 
 def _partition(sums: Array, levels: Array, falls: Array) -> tuple[float, list[_Piece]]:
     """Return the cheapest ranges of sizes, each with a level, of running sums, shape (sizes + 1, levels)."""
-    penalty = np.where(levels > -math.inf, CLEAR, 0.0)
+    penalty = np.where(levels > -math.inf, _CLEAR, 0.0)
     reach, back = np.zeros(len(sums)), [_Piece(0, 0, 0.0, 0.0)]
     for end in range(1, len(sums)):
         cost = sums[end] - sums[:end] + penalty + reach[:end, None]

@@ -25,15 +25,16 @@ from commmodel.machine import Limit
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Threshold
 
-__all__ = ["CLEAR", "MOST_SIZES", "Evidence", "Part", "change_points", "evidence", "find_parts", "protocol_names"]
+__all__ = ["MOST_SIZES", "Evidence", "Part", "change_points", "evidence", "find_parts", "protocol_names"]
 
 MOST_SIZES = 64
 """That are told apart."""
 _MOST_SEGMENTS = 3
 _LEAST_SIZES = 3  # fewer would not tell a line from chance
 _LEAST_LAST = 4  # of the last, as no further size says what it was; fewer would not make a model to trust
-CLEAR = 17.0
-"""Fall of −2 log likelihood for a limit. Of data sets drawn from this model without a limit, 1 % have as much."""
+_CLEAR = 13.6  # fall of −2 log likelihood for a limit: 2 % of data sets drawn from this model without one have it
+_TAKEN = 3  # degrees of freedom that a limit takes from the noise: its place and a line
+_UNKNOWN = 2.5  # of the criterion, times the logarithm of the noise over the least: what is not known has wider tails
 _SCALES = (0.05, 0.063, 0.08, 0.1, 0.125, 0.16, 0.2, 0.25, 0.32, 0.4, 0.5)
 """Of the noise, relative. No smaller: nearer than to 5 % no line describes a real machine, and no limit would help."""
 _DISTURBED = 0.1  # of the records, by any factor; of several of a size, so many that their median is
@@ -44,6 +45,7 @@ _NOTHING = 1e-6  # instead of a weight of 0, with which a line might not be dete
 _NO_TIME = 1e-9  # of the measured one: what a line through the origin gives no bytes
 _ROUNDS = 3
 _ALIKE = (0.5, 0.7, 0.8, 0.9, 0.95)  # for each octave between two sizes, by which noise that wanders is alike
+_ITS_OWN = 2  # degrees of freedom that noise that wanders takes besides: its scale, and how alike neighbours are
 _WANDERS = 2.0  # of the criterion, for noise that wanders: Akaike's weight of a parameter
 _WANDER = math.log(1.2)  # no wander, but a bend of the machine, where two sizes are further off
 _BUFFERS = 2  # of one message: the sender's and the receiver's
@@ -57,6 +59,8 @@ class Evidence(NamedTuple):
     above: int
     fall: float
     """Of −2 log likelihood, by which it exceeds that of the best segmentation with one limit less."""
+    needed: float
+    """Fall that makes a limit."""
 
 
 class _Times(NamedTuple):
@@ -77,7 +81,7 @@ class _Times(NamedTuple):
 
 class _Segmentation(NamedTuple):
     cost: float
-    """−2 log likelihood."""
+    """−2 log likelihood, and what its limits cost as the noise is not known."""
     begins: list[int]
     """First point of each line but the first."""
 
@@ -235,14 +239,15 @@ def _wandering(times: _Times, segmentation: _Segmentation) -> tuple[float, float
     count, begins = times.size.size, segmentation.begins
     ranges = _Ranges(np.array([0, *begins]), np.array([*begins, count]))
     lines = _lines(times, ranges)
-    scale = int(lines[:, 0].sum(axis=1).argmin())
-    part, (costs, alpha, beta) = ranges.part(count).T, lines[scale]
+    costs_of_scales = lines[:, 0].sum(axis=1) + len(begins) * _unknown(np.array(_SCALES))
+    scale = int(costs_of_scales.argmin())
+    part, (_, alpha, beta) = ranges.part(count).T, lines[scale]
     fitted = np.maximum(part @ alpha + part @ beta * times.size, _NO_TIME * times.seconds)
     residual = np.log(times.seconds / fitted)
     shares = np.column_stack([part * alpha, part * beta * times.size[:, None]]) / fitted[:, None]
     normal, excess = _density(residual, _SCALES[scale] ** 2 + times.error**2, times.disturbed)
     octave, scales = np.log2(1.0 + times.message_size), np.square(_SCALES[::2])[:, None, None, None]
-    best = independent = float(costs.sum())
+    best = independent = float(costs_of_scales[scale])
     for usual in np.unique([normal >= excess, np.full(count, fill_value=True)], axis=0):
         alike = np.power.outer(_ALIKE, np.abs(octave[usual, None] - octave[usual]))
         root = np.linalg.cholesky(scales * alike + np.diag(times.error[usual] ** 2))
@@ -252,9 +257,15 @@ def _wandering(times: _Times, segmentation: _Segmentation) -> tuple[float, float
         step = np.linalg.pinv(design) @ rest[..., None]
         cost = ((rest - (design @ step)[..., 0]) ** 2).sum(axis=-1)
         cost += 2 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
+        cost += len(begins) * _unknown(np.sqrt(scales[..., 0, 0]))
         density = np.where(usual, (1 - times.disturbed) / math.sqrt(2 * math.pi), excess)
         best = min(best, float(cost.min() - 2 * np.log(density).sum()) + _WANDERS)
     return segmentation.cost + best - independent, float(np.sort(np.abs(residual) * (normal >= excess))[-2])
+
+
+def _unknown(scale: Array) -> Array:
+    """Return what a limit costs more where the noise is larger than the least, as it is then known from the sizes."""
+    return np.asarray(_UNKNOWN * np.log(scale / _SCALES[0]))
 
 
 def _segmentations(costs: Array, bonus: Array) -> list[_Segmentation]:
@@ -308,18 +319,19 @@ def _best_segmentations(times: _Times, caches: Sequence[int]) -> list[_Segmentat
     ranges = _Ranges.of(count)
     costs = np.full((count + 1, count + 1), np.inf)
     at_scales = []
-    for of_scale in _lines(times, ranges)[:, 0]:
+    for unknown, of_scale in zip(_unknown(np.array(_SCALES)), _lines(times, ranges)[:, 0], strict=True):
         costs[ranges] = of_scale
-        at_scales.append(_segmentations(costs, bonus))
+        at_scales.append(_segmentations(costs, bonus - unknown))
     return [min(segmentation) for segmentation in zip(*at_scales, strict=True)]
 
 
 def change_points(points: Points, caches: Sequence[int] = ()) -> list[tuple[int, int]]:
     """Return each change point as (largest size below, smallest size above).
 
-    A segmentation into S lines costs −2 log likelihood + 17 S. `caches` are sizes of messages from which on a cache
-    does not hold them: limits there need less evidence. Times of one visit may wander from size to size: what that
-    explains as well makes no limit, unless two sizes are further than 20 % from the lines without it.
+    Each limit costs so much that about 2 % of data sets of one line have one, whatever the noise and the number of
+    sizes. `caches` are sizes of messages from which on a cache does not hold them: limits there need less evidence.
+    Times of one visit may wander from size to size: what that explains as well makes no limit, unless two sizes are
+    further than 20 % from the lines without it.
 
     >>> size = 2 ** np.arange(20)
     >>> seconds = (1e-6 + size / 1e9) * np.where(size > 4096, 1.25, 1.0)
@@ -330,19 +342,25 @@ def change_points(points: Points, caches: Sequence[int] = ()) -> list[tuple[int,
     segmentations = _best_segmentations(times, caches)
     if not segmentations:
         return []
-    chosen = _cheapest(segmentation.cost for segmentation in segmentations)
+    chosen = _cheapest((segmentation.cost for segmentation in segmentations), _needed(times))
     if chosen and not points.freedom and times.records.max() == 1:
         wandering = [_wandering(times, segmentation) for segmentation in segmentations[: chosen + 1]]
-        sure = _cheapest(cost for cost, _ in wandering)
+        sure = _cheapest((cost for cost, _ in wandering), _needed(times, _TAKEN + _ITS_OWN))
         chosen = next(index for index in range(sure, chosen + 1) if index == chosen or wandering[index][1] < _WANDER)
     return [
         (int(times.message_size[begin - 1]), int(times.message_size[begin])) for begin in segmentations[chosen].begins
     ]
 
 
-def _cheapest(costs: Iterable[float]) -> int:
-    """Return how many limits cost least."""
-    return int(np.argmin([cost + CLEAR * limits for limits, cost in enumerate(costs)]))
+def _needed(times: _Times, taken: int = _TAKEN) -> float:
+    """Return the fall of the cost for a limit: as that of a ratio of variances, the higher the fewer sizes."""
+    count = times.message_size.size
+    return _CLEAR * count / (count - taken)
+
+
+def _cheapest(costs: Iterable[float], needed: float) -> int:
+    """Return how many limits cost least, where each must lower the cost by so much."""
+    return int(np.argmin([cost + needed * limits for limits, cost in enumerate(costs)]))
 
 
 def evidence(records: Iterable[Record], path: str, points: Points) -> list[Evidence]:
@@ -351,8 +369,8 @@ def evidence(records: Iterable[Record], path: str, points: Points) -> list[Evide
     >>> size = 2 ** np.arange(20)
     >>> seconds = (1e-6 + size / 1e9) * np.where(size > 4096, 1.25, 1.0)
     >>> first, *_ = evidence((), "same-node", Points(size, np.ones_like(size), seconds, seconds, seconds))
-    >>> first.below, first.above, round(first.fall, 1)
-    (4096, 8192, 24.5)
+    >>> first.below, first.above, round(first.fall, 1), round(first.needed, 1)
+    (4096, 8192, 24.5, 16.0)
     """
     limits = []
     for side in _sides(points, _probed_limit(records, path)):
@@ -361,7 +379,6 @@ def evidence(records: Iterable[Record], path: str, points: Points) -> list[Evide
             if math.isfinite(more.cost):
                 new = [begin for begin in more.begins if all(abs(begin - other) > 1 for other in fewer.begins)]
                 fall = fewer.cost - more.cost
-                limits += [
-                    Evidence(int(times.message_size[begin - 1]), int(times.message_size[begin]), fall) for begin in new
-                ]
+                sizes = [times.message_size[begin - 1 : begin + 1].tolist() for begin in new]
+                limits += [Evidence(below, above, fall, _needed(times)) for below, above in sizes]
     return limits

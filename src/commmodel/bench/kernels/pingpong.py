@@ -55,7 +55,7 @@ def _plan_pingpong(options: BenchOptions, placement: Placement) -> list[Configur
 def _refine_pingpong(options: BenchOptions, records: Sequence[Record]) -> list[Configuration]:
     """Return sizes around limits of which the times say neither yes nor no, and between those where the time jumps."""
     from commmodel.fit.points import points_of
-    from commmodel.fit.protocol_limits import CLEAR, MOST_SIZES, evidence
+    from commmodel.fit.protocol_limits import MOST_SIZES, evidence
     from commmodel.fit.visits import visit_times
 
     rows: dict[MessagePath, list[tuple[int, int, Sequence[Undisturbed]]]] = {}
@@ -66,7 +66,7 @@ def _refine_pingpong(options: BenchOptions, records: Sequence[Record]) -> list[C
     for path, times in rows.items():
         points = points_of(times)
         sizes = np.unique(points.message_size).tolist()
-        doubtful = [limit for limit in evidence(records, path, points) if _NONE <= limit.fall / CLEAR < _CLEAR]
+        doubtful = [limit for limit in evidence(records, path, points) if _NONE <= limit.fall / limit.needed < _CLEAR]
         further = [size for limit in doubtful for size in _around(limit, sizes)]
         further += _where_it_jumps(points.where(np.isin(points.message_size, options.sizes)))
         added = [size for size in dict.fromkeys(further) if size not in sizes]
