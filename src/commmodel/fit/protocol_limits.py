@@ -247,6 +247,7 @@ def _wandering(times: _Times, segmentation: _Segmentation) -> tuple[float, float
     shares = np.column_stack([part * alpha, part * beta * times.size[:, None]]) / fitted[:, None]
     normal, excess = _density(residual, _SCALES[scale] ** 2 + times.error**2, times.disturbed)
     octave, scales = np.log2(1.0 + times.message_size), np.square(_SCALES[::2])[:, None, None, None]
+    further = _needed(times, _TAKEN + _ITS_OWN) - _needed(times)
     best = independent = float(costs_of_scales[scale])
     for usual in np.unique([normal >= excess, np.full(count, fill_value=True)], axis=0):
         alike = np.power.outer(_ALIKE, np.abs(octave[usual, None] - octave[usual]))
@@ -257,7 +258,7 @@ def _wandering(times: _Times, segmentation: _Segmentation) -> tuple[float, float
         step = np.linalg.pinv(design) @ rest[..., None]
         cost = ((rest - (design @ step)[..., 0]) ** 2).sum(axis=-1)
         cost += 2 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
-        cost += len(begins) * _unknown(np.sqrt(scales[..., 0, 0]))
+        cost += len(begins) * (_unknown(np.sqrt(scales[..., 0, 0])) + further)
         density = np.where(usual, (1 - times.disturbed) / math.sqrt(2 * math.pi), excess)
         best = min(best, float(cost.min() - 2 * np.log(density).sum()) + _WANDERS)
     return segmentation.cost + best - independent, float(np.sort(np.abs(residual) * (normal >= excess))[-2])
@@ -342,20 +343,21 @@ def change_points(points: Points, caches: Sequence[int] = ()) -> list[tuple[int,
     segmentations = _best_segmentations(times, caches)
     if not segmentations:
         return []
-    chosen = _cheapest((segmentation.cost for segmentation in segmentations), _needed(times))
+    needed = _needed(times)
+    chosen = _cheapest((segmentation.cost for segmentation in segmentations), needed)
     if chosen and not points.freedom and times.records.max() == 1:
         wandering = [_wandering(times, segmentation) for segmentation in segmentations[: chosen + 1]]
-        sure = _cheapest((cost for cost, _ in wandering), _needed(times, _TAKEN + _ITS_OWN))
+        sure = _cheapest((cost for cost, _ in wandering), needed)
         chosen = next(index for index in range(sure, chosen + 1) if index == chosen or wandering[index][1] < _WANDER)
     return [
         (int(times.message_size[begin - 1]), int(times.message_size[begin])) for begin in segmentations[chosen].begins
     ]
 
 
-def _needed(times: _Times, taken: int = _TAKEN) -> float:
-    """Return the fall of the cost for a limit: as that of a ratio of variances, the higher the fewer sizes."""
+def _needed(times: _Times, freedom: int = _TAKEN) -> float:
+    """Return the fall of the cost for a limit that takes so many degrees of freedom: the higher the fewer sizes."""
     count = times.message_size.size
-    return _CLEAR * count / (count - taken)
+    return _CLEAR * count / (count - freedom)
 
 
 def _cheapest(costs: Iterable[float], needed: float) -> int:
