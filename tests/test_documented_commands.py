@@ -20,6 +20,7 @@ MEASURED = (
     "mpiexec -n 2 python -m commmodel.bench pingpong burst queue progress bandwidth -o overlap.jsonl",
     "mpiexec -n 6 python -m commmodel.bench collective --process-counts 2:all --sizes 8 -o collectives.jsonl",
     "mpiexec -n 6 env LD_PRELOAD=$(commmodel list memory-library) python -m commmodel.bench memory -o memory.jsonl",
+    "mpiexec -n 6 python -m commmodel.bench matrix --visits 1 -o last-week.jsonl",
     "commmodel fit machine.jsonl -o machine.toml",
     "commmodel tune machine.toml -p 2 --library mpich -o rules.json",
     "commmodel fit overlap.jsonl -o overlap.toml",
@@ -48,13 +49,36 @@ def durations(*calls):
     return "".join(f"{call},{size},{number}.0,{seconds:.6e}\n" for number, (call, size, seconds) in enumerate(rows))
 
 
+def osu(title, *rows):
+    """Return a table of OSU: bytes and us."""
+    column = "Latency " if title == "Latency" else "Avg Latency"
+    return f"# OSU MPI {title} Test v7.5\n# Size {column}(us)\n" + "".join(f"{size} {time}\n" for size, time in rows)
+
+
+def job(nodes, per_node, command):
+    """Return the script of a job."""
+    return f"#!/bin/bash\n#SBATCH --nodes={nodes} --ntasks-per-node={per_node}\nsrun {command}\n"
+
+
+LATENCIES = osu("Latency", (1, 1.0), (1024, 1.5), (65536, 9.0), (1 << 20, 110.0))
 FILES = {
+    **dict.fromkeys(("osu_latency.txt", "rhel8.txt", "ubuntu2204.txt", "alinux2.txt"), LATENCIES),
+    "osu-results/latency.txt": LATENCIES,
+    "osu-results/latency.sh": job(2, 1, "osu_latency > latency.txt"),
+    **{
+        f"osu-results/allreduce-{nodes}.txt": osu("Allreduce Latency", (8, 5 + nodes), (1 << 20, 900 + 100 * nodes))
+        for nodes in (2, 4, 8)
+    },
+    **{
+        f"osu-results/allreduce-{nodes}.sh": job(nodes, 32, f"osu_allreduce > allreduce-{nodes}.txt")
+        for nodes in (2, 4, 8)
+    },
     "graphene_eth_PingPong.csv": durations("MPI_Send", "MPI_Recv"),
     "graphene_eth_Isend.csv": durations("MPI_Isend"),
     "graphene_eth_Recv.csv": durations("MPI_Recv"),
     "extra-p.txt": "PARAMETER p\nPOINTS 2 4 8\nREGION solve\nMETRIC time\nDATA 1\nDATA 2\nDATA 3\n",
-    "pingpong_1.txt": "# OSU MPI Latency Test v7.5\n# Size Latency (us)\n1 1.00\n256 1.10\n1024 1.50\n65536 9.0\n",
-    "pingpong_2.txt": "# OSU MPI Latency Test v7.5\n# Size Latency (us)\n1 1.01\n256 1.12\n1024 1.49\n65536 9.1\n",
+    "pingpong_1.txt": osu("Latency", (1, 1.0), (256, 1.1), (1024, 1.5), (65536, 9.0)),
+    "pingpong_2.txt": osu("Latency", (1, 1.01), (256, 1.12), (1024, 1.49), (65536, 9.1)),
     "app.py": "from mpi4py import MPI\nfor _ in range(3):\n    MPI.COMM_WORLD.allreduce(1)\n",
     "platform.toml": (ROOT / "tests/frozen/platform-1.toml").read_text("utf-8"),
     "expectations.toml": '[[expectation]]\nname = "bcast"\nexpect = "log p"\n',
@@ -62,8 +86,6 @@ FILES = {
     "list.txt": "0.trace\n1.trace\n",
     "0.trace": "0 init\n0 send 1 0 1000000 0\n0 finalize\n",
     "1.trace": "1 init\n1 recv 0 0 1000000 0\n1 finalize\n",
-    "osu_latency.txt": "# OSU MPI Latency Test v7.5\n# Size Latency (us)\n"
-    "1 1.00\n1024 1.50\n65536 9.00\n1048576 110.00\n",
     "osu_mbw_mr.txt": "# OSU MPI Multiple Bandwidth / Message Rate Test v7.5\n# [ pairs: 1 ] [ window size: 64 ]\n"
     "# Size MB/s Messages/s\n1 3.00 3000000.00\n1024 900.00 878906.25\n65536 5000.00 76293.95\n",
     "mine.txt": "message_size,seconds\n1,1e-6\n1024,2e-6\n",
@@ -114,6 +136,7 @@ def inputs(tmp_path_factory):
         (programs / name).chmod(0o755)
     for side in (".venv-released", "old", "new"):
         (folder / side).symlink_to(".venv")
+    (folder / "osu-results").mkdir()
     for name, content in FILES.items():
         (folder / name).write_text(content, "utf-8")
     for line in MEASURED:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 BIN = Path(sys.executable).parent
 MOST_RANKS = 6
-PLACEMENT = {"-ppn", "--ppn", "-bind-to", "--bind-to", "--map-by", "--cpu-bind", "-N", "-w", "-k"}
+PLACEMENT = {"-ppn", "--ppn", "-bind-to", "--bind-to", "--map-by", "--cpu-bind", "-N", "-w", "-k", "--kill-on-bad-exit"}
 TIMED = {"--time", "--dry-run"}
 
 
@@ -22,7 +22,7 @@ def replaced(words, option, value):
 
 def launcher(words):
     """Return what starts the ranks of a command of mpiexec or srun."""
-    most = MOST_RANKS if {"--process-counts", "memory"} & {*words} else 2
+    most = MOST_RANKS if {"--process-counts", "matrix", "memory"} & {*words} else 2
     ranks, position = 2, 0
     while position < len(words) and words[position].startswith("-"):
         option, has_value, _ = words[position].partition("=")
