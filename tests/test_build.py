@@ -97,3 +97,15 @@ def test_nothing_is_linked_with_a_library_of_mpich_whose_file_has_other_names_el
     built = [*folder.glob("mpi/*.mpich.*so"), *folder.glob("record/*.mpich.so")]
     wrong = [path.name for path in built if re.search(rb"\0libmpi(ch)?\.so", path.read_bytes())]
     assert not wrong
+
+
+def test_what_the_build_reads_imports_nothing_that_is_not_there_yet():
+    paths = re.findall(r'load_module\(f?"([^"]+)"\)', SETUP.read_text(encoding="utf-8"))
+    assert "src/commmodel/record/calls.py" in paths
+    core = "src/commmodel/_core"
+    for path in paths:
+        file = ROOT / path.format(RECORDER=f"{core}/record", ONLINE=f"{core}/online")
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names, file

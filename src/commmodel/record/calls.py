@@ -9,28 +9,35 @@ from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
-from commmodel.docstrings import with_attributes
-
 _TABLE = Path(__file__).parents[1] / "_core/record/calls.toml"
 
 
-@with_attributes
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of MPI in the table."""
+    """A call of MPI in the table.
+
+    Attributes
+    ----------
+    name : str
+        As in C, like ``MPI_Send``; ``MPI_Send_c`` is the same call.
+    code : int
+        Its number in a log.
+    group : str
+        Kind of call, like ``point-to-point`` or ``collective``.
+    parameters : tuple of str
+        Those of the C function, in order.
+    fields : tuple of str
+        What a log holds of it, in order.
+    since : int
+        Number of the first table that has it.
+    """
 
     name: str
-    """As in C, like ``MPI_Send``; ``MPI_Send_c`` is the same call."""
     code: int
-    """Its number in a log."""
     group: str
-    """Kind of call, like ``point-to-point`` or ``collective``."""
     parameters: tuple[str, ...]
-    """Those of the C function, in order."""
     fields: tuple[str, ...]
-    """What a log holds of it, in order."""
     since: int = 1
-    """Number of the first table that has it."""
 
 
 def _read() -> tuple[Call, ...]:
