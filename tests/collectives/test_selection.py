@@ -162,7 +162,7 @@ def test_what_no_rule_covers_is_named():
         select(selector, "scan", 8, 2)
     with pytest.raises(InputError, match="operation is 'gossip'"):
         select(selector, "gossip", 8, 2)
-    with pytest.raises(InputError, match="at least 1"):
+    with pytest.raises(InputError, match="give a whole number from 1 up"):
         select(selector, "bcast", 8, 0)
 
 

@@ -104,7 +104,7 @@ def test_limits_that_are_never_or_always_passed():
     assert largest_scale(Model(1.0, 0.0, ONE), 2.0) == math.inf
     assert largest_scale(Model(3.0, 0.0, ONE), 2.0) == 0
     assert largest_scale(Model(0.0, 1.0, Growth(exponential=1)), 1e300) == pytest.approx(math.log2(1e300))
-    with pytest.raises(InputError, match="must be positive"):
+    with pytest.raises(InputError, match="give a finite number above 0"):
         largest_scale(Model(3.0, 0.0, ONE), 2.0, processes=0)
 
 

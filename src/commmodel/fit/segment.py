@@ -247,8 +247,10 @@ def fit_streams_model(
     byte_seconds = pairs * size / np.minimum(model.R_N.value, pairs * model.R_C.value)
     rates, floor = fit_message_rate(points, byte_seconds, settings.confidence)
     unlimited = points.where(~floor.is_reached)
-    if not rates or np.unique(unlimited.message_size).size < 2 or np.unique(unlimited.pairs).size < 2:
+    if not rates or np.unique(unlimited.message_size).size < 2:
         return model, ()
+    if np.unique(unlimited.pairs).size < 2:  # one pair tells nothing of R_N: the model is of all, the floor above it
+        unlimited = points.where(~regime)
     return fit_max_rate_model(unlimited, settings, judged=(points, floor.seconds)), rates
 
 
