@@ -239,6 +239,7 @@ cluster-bench: $(VENV)/.test-ready
 	$(BIN)/python -m benchmarks.validation.emulated_simulation
 	$(BIN)/python -m benchmarks.validation.emulated_queues
 	$(BIN)/python -m benchmarks.validation.emulated_senders
+	$(BIN)/python -m benchmarks.validation.emulated_nodes --visits 3
 
 # Python compiles what is imported when it is: less than all that is installed.
 PIP := $(BIN)/pip install --quiet --no-compile

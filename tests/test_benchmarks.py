@@ -42,6 +42,7 @@ LONGER = {
     "benchmarks.speed.start_up_of_ranks": ["--ranks", "1", "2", "--of", "10"],
     "benchmarks.validation.collective_messages": ["-p", "2"],
     "benchmarks.validation.contradictions": [str(SHARED)],
+    "benchmarks.validation.emulated_nodes": ["--trials", "1"],
     "benchmarks.validation.emulated_overlap": ["--volumes", "16KiB", "--work", "1", "--launches", "1", "--time", "4s"],
     "benchmarks.validation.emulated_senders": ["--sizes", "16KiB", "--repetitions", "2"],
     "benchmarks.validation.emulated_simulation": [
@@ -70,12 +71,12 @@ LONGER = {
 RANKS = {"collective_starts": 2, "exchange_overhead": 2}
 """Those that are programs of MPI -> on how many ranks."""
 LAUNCHES = {
-    "emulated_overlap": "mpiexec", "emulated_senders": "mpiexec", "emulated_simulation": "mpiexec",
-    "recorded_programs": "mpiexec", "collective_messages": "mpiexec", "first_answers": "mpiexec -n 2",
-    "loggp_under_load": "mpiexec", "recorder": "mpiexec", "shared_memory": "mpiexec",
+    "emulated_nodes": "mpiexec", "emulated_overlap": "mpiexec", "emulated_senders": "mpiexec",
+    "emulated_simulation": "mpiexec", "recorded_programs": "mpiexec", "collective_messages": "mpiexec",
+    "first_answers": "mpiexec -n 2", "loggp_under_load": "mpiexec", "recorder": "mpiexec", "shared_memory": "mpiexec",
 }  # fmt: skip
 """Those that start MPI -> how."""
-EMULATED = {"emulated_overlap", "emulated_senders", "emulated_simulation", "recorded_programs"}
+EMULATED = {"emulated_nodes", "emulated_overlap", "emulated_senders", "emulated_simulation", "recorded_programs"}
 """Those on emulated hosts, which need root and a network of their own."""
 JUDGES = {*EMULATED, "overlap_surfaces", "recorder", "shared_memory", "start_up"}
 """Those whose exit code says whether times are as wanted, of which no test tells."""

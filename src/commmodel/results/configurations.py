@@ -448,7 +448,8 @@ class NodeMatrix(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field
     """Ping-pongs between every two nodes, all nodes at once in disjoint pairs; samples are the time of a message.
 
     Of a rank of each node with one of each other, in the order (0, 1), (0, 2), ..., (1, 2), ... of
-    `commmodel.results.tournament`; within a node, of the ranks of its pairs. Each is the median of some repetitions.
+    `commmodel.results.tournament`; within a node, of the ranks of its pairs. Each is the lower quartile of some
+    repetitions.
     """
 
     message_size: Bytes

@@ -51,13 +51,13 @@ def names(header: Header, path: MessagePath) -> list[str]:
 
 
 def times(record: Record) -> NDArray[np.float64]:
-    """Return the seconds between every two players, the median over the visits, as a symmetrical matrix.
+    """Return the seconds between every two players, the least of the visits, as a symmetrical matrix.
 
     >>> from commmodel.results.configurations import NodeMatrix
     >>> times(Record(NodeMatrix(8, "between-nodes"), "s", (1.0, 2.0, 3.0)))[0].tolist()
     [nan, 1.0, 2.0]
     """
-    visits = np.median([np.asarray(samples) for samples in visit_samples(record)], axis=0)
+    visits = np.min([np.asarray(samples) for samples in visit_samples(record)], axis=0)
     count = round((1 + (1 + 8 * visits.size) ** 0.5) / 2)
     matrix = np.full((count, count), np.nan)
     upper = np.triu_indices(count, 1)
