@@ -102,6 +102,13 @@ def test_other_nodes_and_algorithms_are_not_answered_from_these_times():
             predict.collective(machine, "bcast", problem, algorithm=algorithm)
 
 
+def test_times_within_a_node_say_nothing_of_several():
+    machine = fit_machine(measurements("bcast", "binomial", SHAPES["bcast", "binomial"], (4, 8), per_node=8))
+    assert predict.collective(machine, "bcast", 8, 8, algorithm="binomial").model == "measured"
+    with pytest.raises(MissingParameterError, match="no times of bcast like this"):
+        predict.collective(machine, "bcast", 8, 64, algorithm="binomial")
+
+
 def test_what_was_not_measured_is_said():
     with pytest.raises(InputError, match="algorithms whose schedules are not known here"):
         fit_machine(measurements("bcast", "my_ring", SHAPES["bcast", "binomial"], (8,)))

@@ -65,7 +65,7 @@ def from_measured(
     per_node = None if problem.nodes is None else problem.nodes.per_node
     if problem.root or problem.in_place or problem.operator != "predefined" or problem.segment_size is not None:
         return None
-    for times in _alike(machine, operation, algorithm, per_node):
+    for times in _alike(machine, operation, algorithm, per_node, problem.processes):
         load = load_of(operation, times.schedule, problem.processes, problem.message_size, times.per_node, selector)
         if load is not None and load.sizes.size:
             return _answer(machine, times, load, problem)
@@ -85,12 +85,18 @@ def check_measured(machine: Machine, operation: str, algorithm: str | None, proc
         )
 
 
-def _alike(machine: Machine, operation: str, algorithm: str | None, per_node: int | None) -> Iterator[CollectiveTimes]:
+def _alike(
+    machine: Machine, operation: str, algorithm: str | None, per_node: int | None, processes: int
+) -> Iterator[CollectiveTimes]:
     """Yield models of the algorithm on such nodes, as spelled first."""
     of_operation = [times for times in machine.collectives if times.operation == operation]
     if per_node is None and len({times.per_node for times in of_operation}) == 1:
         per_node = of_operation[0].per_node
-    fitting = [times for times in of_operation if times.per_node == per_node]
+    fitting = [
+        times
+        for times in of_operation
+        if times.per_node == per_node and not (per_node and times.processes[-1] <= per_node < processes)
+    ]  # what was measured within a node says nothing of messages between nodes
     yield from (times for times in fitting if times.algorithm == (algorithm or ""))
     yield from (times for times in fitting if algorithm and times.schedule == algorithm != times.algorithm)
 
