@@ -1,9 +1,13 @@
 """What no machine does, and files that differ from their siblings."""
 
+import csv
 import json
+import lzma
+from collections import defaultdict
 
 import pytest
 from support.fit_samples import measurements
+from support.paths import SHARED
 
 from commmodel import cli
 from commmodel.results import Record
@@ -70,3 +74,21 @@ def test_the_command_says_it_and_fails(tmp_path, capsys):
     assert cli.main(["check", "physics", str(tmp_path / "efa.txt"), "--ranks", "2/2"]) == 0
     assert "nothing impossible in 1 file" in capsys.readouterr().out
     assert cli.main([*words, "--baseline", str(tmp_path / "efa.txt")]) == 2
+
+
+PUBLISHED = SHARED / "public" / "aws-parallelcluster" / "osu_times.csv.xz"
+
+
+@pytest.mark.skipif(not PUBLISHED.exists(), reason="the public record is not beside the checkout")
+def test_a_vendors_baselines_of_two_instances_that_were_one_are_named():
+    files = defaultdict(list)
+    with lzma.open(PUBLISHED, "rt") as lines:
+        for row in csv.DictReader(lines):
+            if row["benchmark"] == "osu_latency":
+                record = Record(PingPong(int(row["bytes"]), "between-nodes"), "s", (float(row["value"]) / 1e6,))
+                files["{date} {os} {instance} {mpi}".format(**row)].append(record)
+    doubts = physics({name: measurements(*records) for name, records in files.items()})
+    accused = {doubt.file for doubt in doubts if doubt.kind == "latency"}
+    systems = ("centos7", "rhel8", "rocky8", "ubuntu2004", "ubuntu2204")
+    assert accused == {f"2023-10-13 {system} c5n.18xlarge intelmpi" for system in systems}
+    assert len(files) > 20
