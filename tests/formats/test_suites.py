@@ -389,7 +389,7 @@ DAMAGES = {
     "unknown": (
         "hello\n",
         "line 1: ",
-        "of no known format (commmodel, osu, imb, nodecomm, julia, pico, csv, durations, extrap-json, extrap-text)",
+        "of no known format (commmodel, osu, imb, nodecomm, julia, pico, nccl, reprompi, mpi4py, netpipe, csv, ",
     ),
     "binary": (b"# OSU MPI Latency Test v7.4\n\x00\x01\x02\xff", "line 2: ", "binary"),
     "not UTF-8": (LATENCY.encode() + b"2048 1\xff\n", "line 8: ", "Avg Latency(us): '1�'"),

@@ -17,7 +17,7 @@ import numpy as np
 
 from commmodel.arguments import Whole, whole
 from commmodel.errors import InputError
-from commmodel.fit.collective_times import fit_collectives, has_collectives
+from commmodel.fit.collective_times import fit_collectives, has_collectives, unpublished_choice
 from commmodel.fit.consistency import consistency
 from commmodel.fit.hybrid import fit_hybrid, mode_warnings
 from commmodel.fit.launches import over_launches
@@ -223,6 +223,9 @@ def _with_other_kernels(
     hybrid = fit_hybrid(measurements, settings)
     has_models = any(segment.max_rate or segment.one_way or segment.loggp for segment in segments)
     if not (has_models or overlap or bandwidth or hybrid or has_collectives(measurements)):
+        if library := unpublished_choice(measurements):
+            problem = f"collectives alone, and how {library} chooses their algorithms is not published"
+            raise InputError(f"{problem}: see commmodel report and compare")
         kernels = sorted({kernel_name(record.configuration) for record in measurements.records})
         measured_ones = f", but of {', '.join(kernels)}" if kernels else ""
         raise InputError(

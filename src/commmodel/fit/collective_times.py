@@ -9,7 +9,7 @@ that are shared make times grow faster than the schedule says. Main entry: `fit_
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -35,7 +35,7 @@ _BENDS = 0.05
 """Weight of a bend of f against an error of the same share of a time."""
 _APART = 1.5
 """Least factor between two knots."""
-_OTHER_CHOICES = ("fujitsu", "cray", "hpe ")
+_OTHER_CHOICES = ("fujitsu", "cray", "hpe ", "nccl", "rccl")
 """Libraries whose choice of algorithms nobody has published, in the text of their versions."""
 _STEPS = 5
 """Of f and of the exponents in turn."""
@@ -81,30 +81,41 @@ def fit_collectives(measurements: Measurements, machine: Machine) -> tuple[Colle
     [1.01, 2.01, 11.01]
     """
     groups: dict[_Algorithm, dict[tuple[int, int], list[float]]] = defaultdict(lambda: defaultdict(list))
-    for launch in measurements.launches:
-        is_foreign = any(name in launch.header.mpi.version.lower() for name in _OTHER_CHOICES)
-        for operation, call, record in _usable(launch.records):
-            if call.algorithm or not is_foreign:
-                measured = _Algorithm(operation, call.algorithm, _per_node(call, launch.header))
-                groups[measured][call.processes, call.message_size].append(_seconds(record))
+    for header, operation, call, record in _usable(measurements):
+        measured = _Algorithm(operation, call.algorithm, _per_node(call, header))
+        groups[measured][call.processes, call.message_size].append(_seconds(record))
     models = (_fit(measured, times, machine) for measured, times in groups.items())
     return tuple(model for model in models if model is not None)
 
 
 def has_collectives(measurements: Measurements) -> bool:
     """Whether there are records of collectives that a model could be fitted to."""
-    return any(True for _ in _usable(measurements.records))
+    return any(True for _ in _usable(measurements))
 
 
-def _usable(records: Iterable[Record]) -> Iterator[tuple[ScheduledName, Collective, Record]]:
-    """Yield the blocking operations that have schedules and send something."""
+def unpublished_choice(measurements: Measurements) -> str:
+    """Return the library of a launch whose choice of algorithms nobody has published; empty where there is none."""
+    return next(filter(None, (_foreign(launch.header) for launch in measurements.launches)), "")
+
+
+def _foreign(header: Header) -> str:
+    library = header.mpi.version.partition("\n")[0].strip()
+    return library if any(name in library.lower() for name in _OTHER_CHOICES) else ""
+
+
+def _usable(measurements: Measurements) -> Iterator[tuple[Header, ScheduledName, Collective, Record]]:
+    """Yield the blocking operations that send something, by a schedule that is known or that the library chose."""
     names: dict[str, ScheduledName] = {name: name for name in SCHEDULED}
-    for record in records:
-        call = record.configuration
-        if not isinstance(call, Collective) or call.mode != "blocking" or call.operation not in names:
-            continue
-        if call.message_size or not OPERATIONS[call.operation].has_size:
-            yield names[call.operation], call, record
+    for launch in measurements.launches:
+        is_foreign = bool(_foreign(launch.header))
+        for record in launch.records:
+            call = record.configuration
+            if not isinstance(call, Collective) or call.mode != "blocking" or call.operation not in names:
+                continue
+            operation = names[call.operation]
+            is_told = bool(schedule_named(operation, call.algorithm)) if call.algorithm else not is_foreign
+            if is_told and (call.message_size or not OPERATIONS[operation].has_size):
+                yield launch.header, operation, call, record
 
 
 def _seconds(record: Record) -> float:

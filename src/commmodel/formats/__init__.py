@@ -17,7 +17,21 @@ from commmodel import results
 from commmodel.docstrings import with_attributes
 from commmodel.documents import read_bytes
 from commmodel.errors import CommModelError, InputError, blame, blamed
-from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, julia, nodecomm, osu, pico
+from commmodel.formats import (
+    csv,
+    durations,
+    extrap_json,
+    extrap_text,
+    imb,
+    julia,
+    mpi4py_bench,
+    nccl,
+    netpipe,
+    nodecomm,
+    osu,
+    pico,
+    reprompi,
+)
 from commmodel.formats.job_scripts import SUFFIXES, Placement, placement_of
 from commmodel.formats.lines import Text, TextLine, UnreadFileError, launch, read_lines
 from commmodel.formats.writing import WRITTEN, dump
@@ -60,6 +74,10 @@ _BUILT_IN = {
     "nodecomm": Format(nodecomm.recognise, nodecomm.parse, "a table 'Pingpong for'"),
     "julia": Format(julia.recognise, julia.parse, "a header with size (bytes) and time (seconds), and rows"),
     "pico": Format(pico.recognise, pico.parse, "a csv with collective_type, algo_name and median"),
+    "nccl": Format(nccl.recognise, nccl.parse, "a table of all_reduce_perf or another collective"),
+    "reprompi": Format(reprompi.recognise, reprompi.parse, "a table of mpibenchmark"),
+    "mpi4py": Format(mpi4py_bench.recognise, mpi4py_bench.parse, "a table of pingpong or a time of ringtest"),
+    "netpipe": Format(netpipe.recognise, netpipe.parse, "a row of np.out: bytes, rate, time"),
     "csv": Format(csv.recognise, csv.parse, "a header with message_size, and rows"),
     "durations": Format(durations.recognise, durations.parse, "a row MPI_Send, bytes, start, duration"),
     "extrap-json": Format(extrap_json.recognise, extrap_json.parse, 'a line like {"params": {"p": 4}, "value": 1.5}'),
@@ -72,7 +90,7 @@ LARGEST_INTERCHANGE = 1 << 28
 _BESIDE = " beside it says "
 _PLACE = re.compile(r"^(passed over: )?\S*?: (line )?|\d+")
 """What differs between notes of the same kind on several files."""
-_PLACED = ("osu", "imb", "julia")
+_PLACED = ("osu", "imb", "julia", "nccl", "reprompi", "mpi4py", "netpipe")
 """Formats that need to know where ranks were."""
 OURS = "commmodel"
 REGISTRY: Parts[Format] = Parts("unknown format", "commmodel.formats", _BUILT_IN)

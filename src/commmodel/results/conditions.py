@@ -143,27 +143,25 @@ MESSAGE_BUFFERS: Condition[MessageBuffers] = Condition(
 """Whether message buffers were touched; unknown in other suites' output."""
 
 
-def _memory(header: Header) -> str | None:
-    """Return of whose memory the messages were, where the suite says it; a CPU's without a word of an accelerator.
+def _memory(header: Header) -> str:
+    """Return of whose memory the messages were, a host's without a word of an accelerator.
 
     >>> from commmodel.results import Library
     >>> _memory(Header("commmodel-results", 1, "", ("osu_latency", "-d", "cuda", "D", "D"), Library("OSU"), (), ()))
     'cuda D D'
     """
-    name, *options = header.command or ("",)
-    if not name.startswith(("osu_", "pico")):
-        return None
-    return " ".join(options[1:]) if options[:1] == ["-d"] else "host"
+    options = header.command[1:]
+    return " ".join(options[1:]) if options[:1] == ("-d",) else "host"
 
 
 MEMORY: Condition[str] = Condition(
     _memory,
-    lambda header: _memory(header) or "",
+    _memory,
     "messages of different memory were measured ({})",
     "measured with messages of different memory ({}): times differ by that, too",
     "measured with messages of memory {}, but the machine was fitted to {}: times differ by that, too",
 )
-"""Whether messages were a host's or an accelerator's; unknown but in OSU's output and PICO's."""
+"""Whether messages were a host's or an accelerator's, as OSU, PICO and nccl-tests say."""
 
 
 def remarks(launches: Iterable[Launch], thread_level: str = "", buffers: str = "") -> tuple[str, ...]:
