@@ -61,6 +61,7 @@ MAY_IMPORT = {
     "scaling": {"results"},
     "pytest_plugin": {"scaling", "results"},
     "sweep": {"results"},
+    "tuning": {"bench", "collectives", "machine", "predict", "results"},
     "report": {
         *("_core.common", "fit", "machine", "models", "results"),
         *("predict", "optimize", "record", "simulate", "scaling"),

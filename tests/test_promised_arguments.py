@@ -38,10 +38,10 @@ ANSWERS = {
     "Algorithm", "Bounds", "BrokenRule", "Call", "CheckResult", "Choice", "Choices", "CollectedSeries",
     "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison", "Difference", "Differences",
     "Efficiency", "ErrorSummary", "Failure", "FitReport", "Fits", "GatherResult", "JobState", "JointVerdict",
-    "Judgement", "LibraryRules", "Matrix", "Model", "ModelChoice", "Operation", "PhysicsDoubt", "Place", "Platform",
-    "Prediction", "Predictions", "Profile", "RankCall", "RejectedCandidate", "ScalePrediction", "Schedule", "Seconds",
-    "Sensitivity", "SideBySide", "SimulationResult", "Site", "SlowNode", "Summary", "SurfaceModel", "Text", "TextLine",
-    "Timeline", "Times", "Violation",
+    "Judgement", "LibraryRules", "Matrix", "MeasuredRules", "Model", "ModelChoice", "Operation", "PhysicsDoubt",
+    "Place", "Platform", "Prediction", "Predictions", "Profile", "RankCall", "RejectedCandidate", "ScalePrediction",
+    "Schedule", "Seconds", "Sensitivity", "SideBySide", "SimulationResult", "Site", "SlowNode", "Summary",
+    "SurfaceModel", "Text", "TextLine", "Timeline", "Times", "Violation",
 }  # fmt: skip
 """Public structs that commmodel makes for its users; they make all others, and `register` checks a `Format`."""
 INPUTS = {kind for kind in public_classes() if kind.__name__ not in ANSWERS | {"Format"}}

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         simulate,
         statistics,
         sweep,
+        tuning,
         units,
     )
     from commmodel import pytest_plugin as pytest_plugin
@@ -48,5 +49,5 @@ __version__ = "1.0.0"
 __all__ = [
     "bench", "collectives", "documents", "errors", "fit", "formats", "machine", "models", "optimize", "overlap",
     "predict", "record", "report", "results", "sampled", "scaling", "shadow", "shared_array", "simulate", "statistics",
-    "sweep", "units",
+    "sweep", "tuning", "units",
 ]  # fmt: skip

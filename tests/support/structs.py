@@ -28,6 +28,7 @@ from commmodel import (
     scaling,
     statistics,
     sweep,
+    tuning,
 )
 from commmodel.arguments import Bounds
 from commmodel.bench import kernels
@@ -111,6 +112,7 @@ def makers() -> dict[str, Callable[[Path], Any]]:
         "simulate": lambda _: of_simulate(),
         "statistics": lambda _: statistics.summarise([1.0, 2.0, 3.0]),
         "sweep": of_sweep,
+        "tuning": lambda _: of_tuning(),
     }
 
 
@@ -218,6 +220,13 @@ def of_simulate() -> list[Any]:
         *(goal.from_collective(collectives.build("bcast", "binomial", Problem(8, 1024))), smpi_collectives.RankCall(8)),
         replace(platform.load("graphene"), description=None),
     ]
+
+
+def of_tuning() -> list[Any]:
+    rules = library.tuning.tune(lambda *_: 1.0, ["bcast"], [8], [8], "mpich")
+    row = ("bcast", 8, 8, "binomial", 1.2, 1.1, 1.3, "measured")
+    answer = tuning.MeasuredRules(predict.LibraryRules("mpich", rules, ()), (row,), 8, 15, 5, ())
+    return [answer, tuning.TuningLaunches("rules.jsonl")]
 
 
 def of_sweep(folder: Path) -> list[Any]:

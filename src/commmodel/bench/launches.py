@@ -9,7 +9,8 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,7 +34,8 @@ def is_launched() -> bool:
     return any(name in os.environ for name in _LAUNCHED)
 
 
-def _launcher(text: str | None) -> list[str]:
+def launcher_words(text: str | None) -> list[str]:
+    """Return the words of a command that starts MPI programs; by default mpiexec's on two ranks."""
     if text is None:
         beside = Path(sys.executable).with_name("mpiexec")
         return [str(beside) if beside.is_file() else "mpiexec", "-n", "2"]
@@ -76,7 +78,7 @@ def measure_repeatedly(line: CommandLine, arguments: Sequence[str]) -> int:
 
 
 def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
-    launcher, output, launches = _launcher(line.launcher), line.output, line.launches or 1
+    launcher, output, launches = launcher_words(line.launcher), line.output, line.launches or 1
     begun = output.exists() and output.stat().st_size > 0  # a full disk leaves an empty one
     if begun and not line.resume:
         if not line.force:
@@ -95,7 +97,7 @@ def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
         go_on = part.exists() and b"\n" in part.read_bytes()
         if not go_on:
             part.unlink(missing_ok=True)
-        code = _launch([*command, *(["--resume"] if go_on else words), "--json", "-o", str(part)], printed)
+        code = start_launch([*command, *(["--resume"] if go_on else words), "--json", "-o", str(part)], printed)
         if code:
             print(f"commmodel.bench: launch {number} of {launches} ended with exit code {code}: once that is mended, "
                   "the same command with --resume goes on", file=sys.stderr)  # fmt: skip
@@ -113,33 +115,52 @@ def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
     return 0
 
 
-def _launch(command: Sequence[str], printed: set[str]) -> int:
-    """Run one launch and pass on its output, each line only once."""
+def start_launch(
+    command: Sequence[str],
+    printed: set[str],
+    environment: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+) -> int:
+    """Run one launch and pass on its output, each line only once; return its exit code.
+
+    `environment` are variables beside those of this process; after `timeout` seconds the launch is ended.
+    """
+    variables = None if environment is None else {**os.environ, **environment}
     try:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            errors="replace",
+            errors="replace", env=variables,
         )  # fmt: skip
     except OSError as error:
         raise MPIEnvironmentError(
             f"{command[0]}: {error.strerror}: name what starts MPI programs with --launcher 'mpiexec -n 2'"
         ) from None
+    timer = None if timeout is None else threading.Timer(timeout, _end, [process])
     try:
+        if timer is not None:
+            timer.start()
         for line in process.stderr or ():
             if line not in printed:
                 print(line, end="", file=sys.stderr, flush=True)
             printed.add(line)
         return process.wait()
     except BaseException:  # interrupted: the ranks would go on without us
-        process.terminate()
-        try:
-            process.wait(_GRACE)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        _end(process)
         raise
     finally:
+        if timer is not None:
+            timer.cancel()
         if process.stderr is not None:
             process.stderr.close()
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    """Let a launcher end its ranks; kill it where it does not."""
+    process.terminate()
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def _append(part: Path, output: Path) -> None:

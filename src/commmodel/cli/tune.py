@@ -1,4 +1,4 @@
-"""The verb ``tune``: rules for an MPI library, from predictions of each algorithm."""
+"""The verb ``tune``: rules for an MPI library, from predictions of each algorithm or from measurements."""
 
 import argparse
 import os
@@ -17,9 +17,11 @@ from commmodel.cli.parsers import (
     show,
     sizes,
     tell,
+    typed,
     whole,
 )
 from commmodel.errors import InputError
+from commmodel.units import parse_time
 
 
 def add(verbs: Any) -> None:
@@ -51,6 +53,16 @@ def add(verbs: Any) -> None:
     tune.add_argument("--model", choices=get_args(CostModel), help="model of messages (default: plogp, else loggp)")
     tune.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
     add_byte_times(tune, tune)
+    tune.add_argument(
+        "--measure", metavar="TIME", type=typed(parse_time),
+        help="measure what may be faster for so long, and write the rules that win (default: predict only)",
+    )  # fmt: skip
+    tune.add_argument(
+        "--launcher", metavar="COMMAND", help="command that starts each launch of --measure (default: 'mpiexec -n 2')"
+    )
+    tune.add_argument(
+        "--resume", action="store_true", help="go on with an interrupted --measure, from the file of its records"
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -59,6 +71,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
     names = None if arguments.collectives is None else [name.strip() for name in arguments.collectives.split(",")]
     machine = known_machine(arguments.machine, arguments.memory_copy, arguments.reduction)
+    if arguments.measure is not None:
+        return _measure(arguments, machine, names)
+    if arguments.launcher is not None or arguments.resume:
+        raise InputError("--launcher and --resume go with --measure: for how long is it to measure?")
     rules = predict.tune(
         machine,
         arguments.processes,
@@ -70,10 +86,7 @@ def _run(arguments: argparse.Namespace) -> int:
         path=arguments.path,
     )
     tell("warning", rules.warnings)
-    _, *beside = files = rules.files(arguments.output)
-    for path in beside:
-        if os.path.exists(path) and not arguments.force:
-            raise InputError(f"{path} exists: replace it with --force, or name another file with -o")
+    files = _files(arguments, rules)
     rules.dump(arguments.output)
     use = rules.usage(arguments.output)
     if arguments.json:
@@ -92,6 +105,70 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.report.prediction.collective import choice_table
 
     show(choice_table(rules.choices), *(f"{line[:1].upper()}{line[1:]}." for line in rules.extrapolates))
+    print(f"written to {' and '.join(files)}; to use it:")
+    for line in use:
+        print(f"  {line}")
+    return 0
+
+
+def _files(arguments: argparse.Namespace, rules: Any) -> list[str]:
+    """Return the files to write; refuse to replace a second one."""
+    _, *beside = files = rules.files(arguments.output)
+    for path in beside:
+        if os.path.exists(path) and not arguments.force:
+            raise InputError(f"{path} exists: replace it with --force, or name another file with -o")
+    return list(files)
+
+
+def _measure(arguments: argparse.Namespace, machine: Any, names: list[str] | None) -> int:
+    """Measure what may be faster, write the rules that win, print what they gain and how to use them."""
+    from commmodel import tuning
+
+    for option in ("model", "path"):
+        if getattr(arguments, option) is not None:
+            raise InputError(f"--{option} is of predictions alone: leave it out with --measure")
+    results = f"{arguments.output}.jsonl"
+    measurement = tuning.TuningLaunches(
+        results, arguments.measure, arguments.launcher, resume=arguments.resume, force=arguments.force
+    )
+    grid = arguments.processes, arguments.sizes, arguments.library
+    try:
+        answer = tuning.tune(machine, *grid, measurement, collectives=names, per_node=arguments.per_node)
+    except KeyboardInterrupt as interruption:  # or SIGTERM: the ranks of a launch have ended with us
+        raise type(interruption)(f"the same command with --resume goes on with {results}") from None
+    tell("warning", answer.warnings)
+    files = _files(arguments, answer.rules) if answer.has_rules else []
+    use = []
+    if files:
+        answer.dump(arguments.output)
+        use = answer.usage(arguments.output)
+    if arguments.json:
+        columns = answer.to_dict()
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        print_json(
+            {
+                "output": arguments.output if files else None,
+                "results": results,
+                "library": arguments.library,
+                "choices": rows,
+                "dropped": answer.dropped,
+                "launches": answer.launches,
+                "pairs": answer.pairs,
+                "use": use,
+                "warnings": answer.warnings,
+            }
+        )
+        return 0
+    from commmodel.report.prediction.collective import measured_choice_table
+
+    print(f"{answer.launches} launches on {answer.ranks} ranks, {answer.pairs} pairs without and with the rules; "
+          f"all records: {results}")  # fmt: skip
+    for line in answer.dropped:
+        print(f"  {line}")
+    if not files:
+        print("the library's own choices stay: no rule wins against them")
+        return 0
+    show(measured_choice_table(answer.choices))
     print(f"written to {' and '.join(files)}; to use it:")
     for line in use:
         print(f"  {line}")

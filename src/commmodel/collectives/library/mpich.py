@@ -20,7 +20,7 @@ import msgspec
 from commmodel.collectives.algorithms.multi_leader import MULTI_LEADER
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.algorithms.two_level import TWO_LEVEL
-from commmodel.collectives.library.rules import SEVERAL, SelectionRule, Selector, unknown, usual
+from commmodel.collectives.library.rules import DEFAULT, SEVERAL, SelectionRule, Selector, unknown, usual
 from commmodel.collectives.operation import SCHEDULED
 from commmodel.errors import DamagedFileError, InputError
 
@@ -492,11 +492,18 @@ def dumps(selector: Selector, default: Selector) -> str:
     """
     trees: dict[str, Node] = {}
     for operation in SCHEDULED:
-        specific = [
-            rule for rule in usual(selector.rules) if (rule.operation, rule.algorithm != "default") == (operation, True)
+        specific = [rule for rule in usual(selector.rules) if rule.operation == operation]
+        rest = [
+            (rule, _conditions(selector, rule))
+            for rule in usual(default.rules)
+            if (rule.operation, rule.distribution) == (operation, None)
         ]
-        rest = [rule for rule in usual(default.rules) if (rule.operation, rule.distribution) == (operation, None)]
-        rules = [(rule, _conditions(selector, rule)) for rule in specific + rest]
+        rules = []
+        for rule in specific:
+            conditions = _conditions(selector, rule)
+            is_default = rule.algorithm == DEFAULT
+            rules += [(row, conditions + more) for row, more in rest] if is_default else [(rule, conditions)]
+        rules += rest
         tree = _tree(selector, rules, _Facts({"comm_size": (1, _LARGEST)}))
         if not specific and operation == "barrier":
             tree = _parents(_node(operation, "smp"), tree)

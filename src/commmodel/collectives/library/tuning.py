@@ -52,7 +52,7 @@ Cells = tuple[tuple[int, str, str], ...]
 """(Bytes from which it holds, algorithm, algorithm where there are fewer elements than a power of two)."""
 
 
-class _Offers(NamedTuple):
+class Offers(NamedTuple):
     """What a library lets a rule choose among."""
 
     algorithms: Mapping[str, Mapping[str, bool]]
@@ -120,14 +120,14 @@ def tune(
     for operation in dict.fromkeys(operations):
         operation_of(operation)
         if per_node is None:
-            rules += _tuned(predict, operation, columns, counts, _offers(operation, library))
+            rules += _tuned(predict, operation, columns, counts, offers_of(operation, library))
     if per_node is not None:
         rules = _on_nodes(predict, list(dict.fromkeys(operations)), columns, counts, library, per_node)
     name = f"tuned for {LIBRARIES[library]}" if library else "tuned"
     return Selector(name, tuple(rules), "predictions of commmodel", "openmpi" if "openmpi" in library else "")
 
 
-def _offers(operation: str, library: str) -> _Offers:
+def offers_of(operation: str, library: str) -> Offers:
     """Return a library's algorithms in one level."""
     match library:
         case "openmpi" | "openmpi-6":
@@ -145,7 +145,7 @@ def _offers(operation: str, library: str) -> _Offers:
         for condition, _ in pairs
         if other == operation and condition.startswith("count")
     }
-    return _Offers(offered, not blind, OPERATIONS[operation].size_is_per_block, few)
+    return Offers(offered, not blind, OPERATIONS[operation].size_is_per_block, few)
 
 
 def _on_nodes(
@@ -183,7 +183,7 @@ def _on_nodes(
                 return sum(predict(operation, name, size, count, Nodes(shared)) for shared in contexts[count])
 
             if contexts:
-                tuned = _tuned(seconds, operation, sizes, sorted(contexts), _offers(operation, library))
+                tuned = _tuned(seconds, operation, sizes, sorted(contexts), offers_of(operation, library))
                 levels += [structs.replace(rule, distribution=where) for rule in tuned]
     by_level = Selector("levels", tuple(levels), fallback="openmpi")
 
@@ -198,7 +198,7 @@ def _on_nodes(
 
     several: list[SelectionRule] = []
     for operation in operations if spanning else ():
-        offers = _offers(operation, library)
+        offers = offers_of(operation, library)
         forms = _forms(operation, library)
         if not forms and library != "mpich":
             continue
@@ -223,7 +223,7 @@ def _forms(operation: str, library: str) -> list[str]:
 
 
 def _tuned(
-    predict: Predict, operation: str, sizes: list[int], processes: list[int], offers: _Offers
+    predict: Predict, operation: str, sizes: list[int], processes: list[int], offers: Offers
 ) -> Iterator[SelectionRule]:
     """Yield the rules of an operation."""
     rows: list[tuple[int | None, list[tuple[dict[str, bool], Cells]]]] = []
@@ -281,7 +281,7 @@ def _cells(
     sizes: list[int],
     count: int,
     times: dict[str, list[float]],
-    offers: _Offers,
+    offers: Offers,
     kind: dict[str, bool],
 ) -> Cells:
     """Return the fastest algorithms over sizes, among those that allow such a number of processes."""

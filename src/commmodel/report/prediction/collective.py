@@ -80,3 +80,17 @@ def choice_table(choices: Sequence[tuple[str, int, int, str]]) -> Table:
         before = (operation, processes, algorithm)
     columns = (*left("operation"), *right("p", "from size"), *left("algorithm"))
     return Table("Fastest predicted", columns, plain_rows(rows), grouped=True)
+
+
+def measured_choice_table(choices: Sequence[tuple[str, int, int, str, float, float, float, str]]) -> Table:
+    """Return the algorithms that win over the library's own choice, a row per cell, with what they gain."""
+    rows = []
+    before = ""
+    for operation, size, processes, algorithm, gain, low, high, basis in choices:
+        if algorithm:
+            name = operation if operation != before else ""
+            words = f"{gain:.2f} [{low:.2f}, {high:.2f}]"
+            rows.append((name, str(processes), format_size(size), algorithm, words, basis))
+            before = operation
+    columns = (*left("operation"), *right("p", "size"), *left("algorithm"), *right("times faster"), *left("basis"))
+    return Table("Rules that win", columns, plain_rows(rows), grouped=True)

@@ -1,0 +1,131 @@
+"""From choices in cells to a library's rules, and how it is made to use them.
+
+A rule holds for one number of processes, from the size of its cell up to that of the next. Main entries: `candidates`,
+`selector_of` and `environment`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from commmodel.choices import TunedLibrary
+from commmodel.collectives.library import han, mpich, openmpi
+from commmodel.collectives.library.rules import DEFAULT, SEVERAL, SelectionRule, Selector, distribution
+from commmodel.collectives.library.tuning import LIBRARIES, offers_of
+from commmodel.collectives.operation import OPERATIONS, SCHEDULED, ScheduledName
+from commmodel.errors import InputError, choice_of
+from commmodel.tuning.search import CellChoice, CollectiveCell
+
+_HANGS = frozenset({"gather", "scatter"})
+"""Operations of Open MPI 5 whose rules make ranks choose different algorithms."""
+
+
+def operations_of(names: Sequence[str] | None, library: TunedLibrary) -> list[ScheduledName]:
+    """Return the operations to measure; by default those for which the library has a choice by size."""
+    if names is None:
+        return [name for name in SCHEDULED if not _why_not(name, library)]
+    for name in names:
+        if name not in SCHEDULED:
+            raise InputError(f"collectives: there is no {name!r}: {choice_of(name, SCHEDULED)}", "collectives")
+        if reason := _why_not(name, library):
+            raise InputError(f"collectives: {name}: {reason}: leave it out", "collectives")
+    return [name for name in SCHEDULED if name in names]
+
+
+def _why_not(operation: ScheduledName, library: TunedLibrary) -> str:
+    """Return why no rules of an operation are measured; empty where they are."""
+    is_mpich = library == "mpich"
+    if not is_mpich and operation in _HANGS:
+        return "Open MPI takes its size from arguments of the root alone, so a rule can make the program hang"
+    if OPERATIONS[operation].has_size and operation in (mpich.NO_SIZES if is_mpich else openmpi.NO_SIZES):
+        return f"rules of {LIBRARIES[library]} do not see its message size"
+    few = (mpich.OFFERS if is_mpich else openmpi.OFFERS).get(operation, {})
+    return "" if len(few) > 1 else f"{LIBRARIES[library]} has no choice of algorithms of it"
+
+
+def candidates(library: TunedLibrary, cell: CollectiveCell) -> list[str]:
+    """Return the library's algorithms that it really uses in a cell if a rule says so.
+
+    >>> candidates("openmpi", CollectiveCell("allgather", 8, 6))
+    ['bruck', 'ring', 'neighbor-exchange']
+    """
+    offers = offers_of(cell.operation, library)
+    numbers = cell.message_size, cell.message_size * cell.processes, cell.processes
+
+    def holds(name: str, conditions: Mapping[str, Any]) -> bool:
+        rule = msgspec.convert({"operation": cell.operation, "algorithm": name, **conditions}, SelectionRule)
+        return rule.holds(*numbers)
+
+    return [
+        name
+        for name, needs in offers.algorithms.items()
+        if holds(name, needs) and not (name in offers.few and holds(name, {offers.few[name]: True}))
+    ]
+
+
+def selector_of(choices: Iterable[CellChoice], library: TunedLibrary, per_node: int | None = None) -> Selector:
+    """Return the rules of choices: of operations and numbers of processes in which some algorithm is chosen.
+
+    With `per_node`, Open MPI leaves communicators of several processes on each of several nodes to these rules, too.
+
+    >>> cells = [CollectiveCell("bcast", size, 8) for size in (8, 1024, 65536)]
+    >>> chosen = [CellChoice(cell, name) for cell, name in zip(cells, ("", "chain", "chain"))]
+    >>> [(rule.algorithm, rule.upto) for rule in selector_of(chosen, "openmpi").rules]
+    [('default', 1023), ('chain', None)]
+    """
+    rows: dict[tuple[str, int], list[CellChoice]] = {}
+    for choice in sorted(choices):
+        rows.setdefault((choice.cell.operation, choice.cell.processes), []).append(choice)
+    rules: list[SelectionRule] = []
+    for (operation, processes), row in rows.items():
+        if any(choice.algorithm for choice in row):
+            plain = [*_rules(operation, processes, row)]
+            is_new = library == "openmpi" and operation in han.NEW_IN_6
+            if library != "mpich" and not is_new and distribution(processes, per_node) == SEVERAL:
+                rules += [msgspec.structs.replace(rule, distribution=SEVERAL) for rule in plain]
+            rules += plain
+    name = f"measured for {LIBRARIES[library]}"
+    return Selector(name, tuple(rules), "measurements of commmodel", "" if library == "mpich" else "openmpi")
+
+
+def _rules(operation: str, processes: int, row: Sequence[CellChoice]) -> Iterator[SelectionRule]:
+    """Yield the rules of an operation on so many processes, of cells by ascending size."""
+    is_block = OPERATIONS[operation].size_is_per_block
+    for index, choice in enumerate(row):
+        following = row[index + 1] if index + 1 < len(row) else None
+        if following is not None and following.algorithm == choice.algorithm:
+            continue
+        limit: dict[str, Any] = {}
+        if following is not None:
+            size = following.cell.message_size
+            limit = {"total_upto": size * processes - 1} if is_block else {"upto": size - 1}
+        algorithm = choice.algorithm or DEFAULT
+        fields = {"operation": operation, "algorithm": algorithm, "processes_from": processes,
+                  "processes_upto": processes, **limit}  # fmt: skip
+        yield msgspec.convert(fields, SelectionRule)
+
+
+def environment(selector: Selector, library: TunedLibrary, files: Sequence[str]) -> dict[str, str]:
+    """Return the variables with which a library uses files of rules, in the order of `LibraryRules.files`.
+
+    MPICH's device decides before the file, so of operations with rules it is turned off, and of them alone.
+
+    >>> rules = Selector("mine", (SelectionRule("bcast", "chain"),))
+    >>> environment(rules, "openmpi", ["rules.txt"])["OMPI_MCA_coll_tuned_dynamic_rules_filename"]
+    'rules.txt'
+    >>> [name for name, value in environment(rules, "mpich", ["rules.json"]).items() if value == "0"]
+    ['MPIR_CVAR_BCAST_DEVICE_COLLECTIVE']
+    """
+    first, *rest = files
+    if library == "mpich":
+        operations = dict.fromkeys(rule.operation for rule in selector.rules)
+        return {
+            "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": first,
+            "MPIR_CVAR_DEVICE_COLLECTIVES": "percoll",
+            **{f"MPIR_CVAR_{name.upper()}_DEVICE_COLLECTIVE": "0" for name in operations},
+        }
+    settings = {"coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": first}
+    for name in rest:
+        settings |= {"coll_han_use_dynamic_file_rules": "1", "coll_han_dynamic_rules_filename": name}
+    return {f"OMPI_MCA_{name}": value for name, value in settings.items()}
