@@ -188,7 +188,10 @@ def test_broken_rules_are_named_and_what_cannot_be_told_passes_unless_told(tmp_p
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["GOOD"], "no expectations: name a .toml file or mpi first, or earlier results with --baseline"),
+        (
+            ["GOOD"],
+            "no expectations: name one of guidelines, mpi, a .toml file first, or earlier results with --baseline",
+        ),
         (["mpi"], "no results: name results.jsonl after the expectations"),
         (["mpi", "own.toml", "GOOD"], "mpi and own.toml are both expectations: name one"),
         (["own.toml", "GOOD"], "own.toml: No such file or directory"),

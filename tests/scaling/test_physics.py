@@ -10,6 +10,7 @@ from support.fit_samples import measurements
 from support.paths import SHARED
 
 from commmodel import cli
+from commmodel.errors import InputError
 from commmodel.results import Record
 from commmodel.results.configurations import Collective, PingPong, Stream
 from commmodel.scaling import physics
@@ -92,3 +93,28 @@ def test_a_vendors_baselines_of_two_instances_that_were_one_are_named():
     systems = ("centos7", "rhel8", "rocky8", "ubuntu2004", "ubuntu2204")
     assert accused == {f"2023-10-13 {system} c5n.18xlarge intelmpi" for system in systems}
     assert len(files) > 20
+
+
+def test_nothing_moves_faster_than_its_link(tmp_path, capsys):
+    records = (
+        Record(Stream(1 << 20, 4, "between-nodes"), "s", (4 * (1 << 20) / 13e9,)),
+        Record(PingPong(1 << 20, "between-nodes"), "s", ((1 << 20) / 11e9,)),
+        Record(Stream(1 << 20, 4, "same-node"), "s", (4 * (1 << 20) / 90e9,)),
+    )
+    files = {"a": measurements(*records)}
+    (doubt,) = physics(files, link_bandwidth=12.5e9)
+    assert (doubt.kind, doubt.value) == ("link", pytest.approx(13e9))
+    assert doubt.words.endswith("moves 13.0 GB/s, beyond the link's 12.5 GB/s: it took another way")
+    assert physics(files, link_bandwidth=25e9) == physics(files) == []
+    with pytest.raises(
+        InputError, match="no file has ping-pongs, pairs or streams between nodes: say so of other suites"
+    ):
+        physics({"a": measurements(*records[2:])}, link_bandwidth=12.5e9)
+    file = tmp_path / "bw.txt"
+    file.write_text("# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n1048576   13000.00\n")
+    words = ["check", "physics", str(file), "--ranks", "2/1"]
+    assert cli.main([*words, "--link-bandwidth", "100Gbit/s"]) == 1
+    assert "beyond the link's 12.5 GB/s" in capsys.readouterr().out
+    assert cli.main([*words, "--link-bandwidth", "200Gbit/s"]) == 0
+    assert cli.main(["check", "mpi", str(file), "--link-bandwidth", "200Gbit/s"]) == 2
+    assert "--link-bandwidth goes with physics" in capsys.readouterr().err

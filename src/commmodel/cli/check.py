@@ -5,6 +5,7 @@ import os
 from typing import Any, get_args
 
 from commmodel.choices import Statistic
+from commmodel.cli.guards import GUARDS, add_options
 from commmodel.cli.parsers import (
     add_format,
     add_output,
@@ -23,9 +24,6 @@ from commmodel.cli.parsers import (
     write_requested_page,
 )
 from commmodel.errors import InputError
-
-PHYSICS, NODES = GUARDS = ("physics", "nodes")
-"""Instead of expectations: what no machine does, and what sets a file apart from its siblings; which node is slow."""
 
 
 def add(verbs: Any) -> None:
@@ -71,6 +69,7 @@ def add(verbs: Any) -> None:
     limits.add_argument(
         "-k", "--per-node", metavar="K", type=whole(1), help="processes that share that memory (default: 1)"
     )
+    add_options(check)
     check.add_argument(
         "--uncertain", choices=("pass", "fail"), default="pass",
         help="whether an undecided verdict counts as a mismatch (default: %(default)s)",
@@ -111,8 +110,8 @@ def _split(arguments: argparse.Namespace) -> tuple[str | None, list[str]]:
     if len(expected) > 1:
         raise InputError(f"{expected[0]} and {expected[1]} are both expectations: name one")
     if not expected and not arguments.baseline:
-        baseline = ", ".join(published())
-        raise InputError(f"no expectations: name a .toml file or {baseline} first, or earlier results with --baseline")
+        names = ", ".join((*published(), "a .toml file"))
+        raise InputError(f"no expectations: name one of {names} first, or earlier results with --baseline")
     if not results:
         raise InputError("no results: name results.jsonl after the expectations")
     return (expected[0] if expected else None), results
@@ -145,7 +144,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
     expected, results = _split(arguments)
     if expected in GUARDS:
-        return (_physics if expected == PHYSICS else _nodes)(arguments, results)
+        return GUARDS[expected](arguments, results)
+    if arguments.link_bandwidth is not None:
+        raise InputError("--link-bandwidth goes with physics: commmodel check physics FILE ...")
     options = _options(arguments)
     expectations = None if expected is None else load(expected)
     measurements = formats.load_all(results, arguments.format, arguments.placement)
@@ -173,51 +174,6 @@ def _run(arguments: argparse.Namespace) -> int:
     if not checked.holds or (arguments.uncertain == "fail" and checked.count("uncertain")):
         return 1
     return code
-
-
-def _physics(arguments: argparse.Namespace, results: list[str]) -> int:
-    """Print what no machine does, and which files differ from their siblings; exit code 1 if there is any."""
-    from commmodel import formats
-    from commmodel.scaling import physics
-
-    if arguments.baseline:
-        raise InputError(f"--baseline: {PHYSICS} compares files with one another: name all of them")
-    files = {name: formats.load(name, arguments.format, arguments.placement) for name in results}
-    for measurements in files.values():
-        note(measurements)
-    doubts = physics(files)
-    if arguments.json:
-        import msgspec
-
-        print_json({"doubts": msgspec.to_builtins(doubts), "holds": not doubts})
-    else:
-        for doubt in doubts:
-            print(f"{doubt.file}: {doubt.words}")
-        if not doubts:
-            print(f"nothing impossible in {len(files)} file{'s' * (len(files) > 1)}, and nothing unlike its siblings")
-    return int(bool(doubts))
-
-
-def _nodes(arguments: argparse.Namespace, results: list[str]) -> int:
-    """Print which nodes and links are slow, and which are so since a baseline; exit code 1 if there is any."""
-    from commmodel import formats
-    from commmodel.scaling import slow_nodes
-
-    slow = slow_nodes(formats.load_all(results, arguments.format))
-    before = slow_nodes(formats.load_all(arguments.baseline, arguments.format)) if arguments.baseline else []
-    names = {(row.kind, row.names) for row in before}
-    if arguments.json:
-        import msgspec
-
-        rows = [{**msgspec.to_builtins(row), "new": (row.kind, row.names) not in names} for row in slow]
-        print_json({"slow": rows, "holds": not slow})
-    else:
-        for row in slow:
-            since = ", as in the baseline" if (row.kind, row.names) in names else ", unlike before"
-            print(f"{row.words}{since * bool(arguments.baseline)}")
-        if not slow:
-            print("no node or link is slower than the others")
-    return int(bool(slow))
 
 
 def _as_json(checked: Any) -> dict[str, Any]:
@@ -282,4 +238,5 @@ def _violation_as_json(broken: Any) -> dict[str, Any]:
         "scale": broken.scale,
         "ratio": broken.ratio,
         "launches": broken.launches,
+        "name": broken.name,
     }

@@ -291,18 +291,19 @@ def check(
     rows, notes = _rows(task)
     if crowded := _crowded(measurements) or (baseline and _crowded(baseline)):
         rows = [_doubted(row, crowded) for row in rows]
-    broken, untested = _broken(task, rows, at)
+    broken, untested, tested = _broken(task, rows, at)
     worse: tuple[Slowdown, ...] = ()
     values = 0
     compared: tuple[str, ...] = ()
     if baseline is not None:
         worse, values, compared = slower(baseline, measurements, task.parameters, settings, metric)
     missing = [] if expectations is None else list(_missing(task, rows))
-    if baseline is None and not rows and (task.expectations or len(untested) == len(task.guidelines)):
+    if baseline is None and not rows and (task.expectations or not tested):
         if missing and not notes:
             functions = dict.fromkeys(series.name for series in task.measured.values())
             raise InputError(f"{missing[0]}; measured: {', '.join(functions)}")
-        raise InputError(notes[0] if notes else f"nothing was measured that is expected{_NEEDED}")
+        untestable = (*notes, *untested, f"nothing was measured that is expected{_NEEDED}")
+        raise InputError(untestable[0])
     return CheckResult(
         tuple(_with_limits(row, at, memory, settings.confidence) for row in rows),
         tuple(violation for violation in broken if violation.certain),
@@ -376,8 +377,10 @@ def check_values(
     return _with_limits(_rows(task)[0][0], at, memory, settings.confidence)
 
 
-def _broken(task: _CheckTask, rows: Iterable[CheckedSeries], at: float | None) -> tuple[list[BrokenRule], list[str]]:
-    """Return the rules that do not hold, and a line for each that could not be tested."""
+def _broken(
+    task: _CheckTask, rows: Iterable[CheckedSeries], at: float | None
+) -> tuple[list[BrokenRule], list[str], int]:
+    """Return the rules that do not hold, lines on those that could not be tested, and how many series were."""
     models = {row.series.key: row.judgement.ensemble for row in rows}
 
     def model_of(series: Series) -> Ensemble:

@@ -83,6 +83,8 @@ class Guideline(OneLine):
         As of `Expectation`.
     sizes : tuple of (str, tuple)
         Function -> its message size as a product of n, the left side's, and other parameters: ``bcast`` -> ``n p``.
+    name : str
+        What others call it; empty where it has no name.
     """
 
     rule: FunctionRule
@@ -90,6 +92,7 @@ class Guideline(OneLine):
     over: str = "p"
     where: Where = ()
     sizes: tuple[tuple[str, tuple[tuple[str, Growth], ...]], ...] = ()
+    name: str = ""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -122,6 +125,7 @@ class _RuleTable(Struct, frozen=True, forbid_unknown_fields=True):
     over: _Text = "p"
     where: dict[_Text, _Text | float] = {}
     sizes: dict[_Text, _Text] = {}
+    name: Annotated[str, Meta(max_length=200)] = ""
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -199,7 +203,8 @@ def _guideline(path: Path, place: str, table: _RuleTable) -> Guideline:
             problem = f"{sorted(unknown)[0]} is not known: write it with n and {table.over}, such as n {table.over}"
             raise DamagedFileError(path, where, problem)
         sizes.append((name, tuple(product.items())))
-    return Guideline(rule, table.metric, table.over, _where(path, place, table.where, table.over), tuple(sizes))
+    conditions = _where(path, place, table.where, table.over)
+    return Guideline(rule, table.metric, table.over, conditions, tuple(sizes), table.name)
 
 
 def _check_each_once(path: Path, expectations: Sequence[Expectation]) -> None:
@@ -218,7 +223,7 @@ def published() -> dict[str, Path]:
     """Return the expectations that come with commmodel: name -> file.
 
     >>> list(published())
-    ['mpi']
+    ['guidelines', 'mpi']
     """
     return documents.published(__file__)
 
@@ -241,7 +246,8 @@ def load(name_or_path: str | os.PathLike[str]) -> Expectations:
 
     Notes
     -----
-    Those named ``mpi`` are of Shudler and others (2015), Tables 2 and 3.
+    Those named ``mpi`` are of Shudler and others (2015), Tables 2 and 3; ``guidelines`` are rules between MPI's
+    collectives alone, of Hunold and Carpen-Amarie (2018).
 
     Examples
     --------

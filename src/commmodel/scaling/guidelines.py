@@ -6,7 +6,7 @@ repetitions show, so what times of one or two launches break is seen, but not ca
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +23,11 @@ from commmodel.scaling.rules import FunctionRule, class_violation, measured_viol
 from commmodel.scaling.samples import reduce
 from commmodel.scaling.series import Fixed, Series
 from commmodel.scaling.settings import CheckSettings
+from commmodel.units import listed
 
 _DRAWS = 1000
+_MOST_NAMES = 8
+"""Of functions that were not measured, in a note."""
 
 
 @with_attributes
@@ -48,6 +51,8 @@ class BrokenRule:
         False for what may be so, or what happens at an unknown scale: it is worth a look, and no failure.
     launches : int
         That measured each of its functions.
+    name : str
+        What others call the rule; empty where it has no name.
     """
 
     rule: FunctionRule
@@ -59,6 +64,7 @@ class BrokenRule:
     ratio: float
     certain: bool
     launches: int = 1
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -231,7 +237,16 @@ def _launches_say(
 def _broken(group: _Group, kind: str, scale: float, ratio: float, *, certain: bool) -> BrokenRule:
     guideline = group.guideline
     return BrokenRule(
-        guideline.rule, guideline.metric, guideline.over, group.fixed, kind, scale, ratio, certain, group.launches
+        guideline.rule,
+        guideline.metric,
+        guideline.over,
+        group.fixed,
+        kind,
+        scale,
+        ratio,
+        certain,
+        group.launches,
+        guideline.name,
     )
 
 
@@ -281,8 +296,8 @@ def broken_guidelines(
     modelled: Callable[[Series], Ensemble],
     at: float | None = None,
     settings: CheckSettings | None = None,
-) -> tuple[list[BrokenRule], list[str]]:
-    """Return the rules that do not hold, and a line for each that could not be tested.
+) -> tuple[list[BrokenRule], list[str], int]:
+    """Return the rules that do not hold, lines on those that could not be tested, and how many series were.
 
     Parameters
     ----------
@@ -302,31 +317,43 @@ def broken_guidelines(
     """
     chosen = settings or CheckSettings()
     groups, notes = [], []
+    missing: dict[str, list[str]] = {}
     for guideline in guidelines:
         tested = list(_groups(guideline, series))
         groups += [group for _, group in tested if group is not None]
         untested = sum(group is None for _, group in tested)
-        if not tested or untested:
-            notes.append(_untested(guideline, series, untested, len(tested)))
+        if absent := _absent(guideline, series):
+            missing[str(guideline.rule)] = absent
+        elif not tested or untested:
+            notes.append(_untested(guideline, untested, len(tested)))
+    if missing:
+        notes.append(_unmeasured(missing))
     comparisons = sum(len(group.scales) for group in groups)
     farthest = _farthest(groups, chosen.statistic)
     broken = []
     for group in groups:
         violation = _measured(group, chosen, comparisons, farthest) or _modelled(group, modelled, at, chosen)
         broken += [violation] if violation is not None else []
-    return broken, notes
+    return broken, notes, len(groups)
 
 
-def _untested(guideline: Guideline, series: Sequence[Series], untested: int, among: int) -> str:
+def _absent(guideline: Guideline, series: Sequence[Series]) -> list[str]:
+    """Return the functions of a rule that were not measured."""
     names = {member.name for member in series if member.metric == guideline.metric and member.over == guideline.over}
+    return [name for name in guideline.rule.functions if name not in names]
+
+
+def _unmeasured(missing: Mapping[str, Sequence[str]]) -> str:
+    """Return the note on rules for which functions were not measured, given by rule."""
+    names = [*dict.fromkeys(name for absent in missing.values() for name in absent)]
+    rules = f"rule {next(iter(missing))}" if len(missing) == 1 else f"{len(missing)} rules"
+    return (
+        f"{rules}: not tested, since {listed(names, _MOST_NAMES)} {'was' if len(names) == 1 else 'were'} not measured"
+    )
+
+
+def _untested(guideline: Guideline, untested: int, among: int) -> str:
     head = f"rule {guideline.rule}"
-    missing = [name for name in guideline.rule.functions if name not in names]
-    if missing:
-        return (
-            f"{head}: not tested, since {' and '.join(missing)} were not measured"
-            if len(missing) > 1
-            else (f"{head}: not tested, since {missing[0]} was not measured")
-        )
     if not among:
         return f"{head}: not tested, since nothing was measured where it is meant for"
     part = "not tested" if untested == among else f"tested for {among - untested} of {among} series only"

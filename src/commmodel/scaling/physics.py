@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from commmodel.arguments import Positive
+from commmodel.errors import InputError
 from commmodel.results import Measurements
 from commmodel.results.configurations import Collective, Pairs, PingPong, Stream
 from commmodel.results.parameters import describe
@@ -31,6 +32,8 @@ _SHORT = 64
 """Bytes that take no time of their own."""
 _LONG = 1 << 20
 """Bytes from which a rate is one of bytes."""
+_ROUNDED = 1.01
+"""Of a bandwidth as it is printed and called."""
 _FEWEST = 3
 """Files of like systems of which one can be told from the others."""
 _APART = 4.0
@@ -41,7 +44,7 @@ class PhysicsDoubt(Value, Struct, frozen=True):
     """A time that cannot be what it is said to be, or that siblings do not have."""
 
     file: str
-    kind: Literal["latency", "bytes", "sibling"]
+    kind: Literal["latency", "bytes", "sibling", "link"]
     about: str
     """The configuration, or the operation."""
     value: float
@@ -51,7 +54,9 @@ class PhysicsDoubt(Value, Struct, frozen=True):
 
 
 @checked
-def physics(files: Mapping[str, Measurements], least: Positive = 0.25) -> list[PhysicsDoubt]:
+def physics(
+    files: Mapping[str, Measurements], least: Positive = 0.25, link_bandwidth: Positive | None = None
+) -> list[PhysicsDoubt]:
     """Return what is impossible in each file, and which files differ from their siblings.
 
     Parameters
@@ -60,6 +65,8 @@ def physics(files: Mapping[str, Measurements], least: Positive = 0.25) -> list[P
         By names that are shown. Three or more that measured the same are compared with one another.
     least : float
         Smallest share by which a sibling's times are longer or shorter that counts.
+    link_bandwidth : float, optional
+        Bytes per second of a node's link, one way, beyond which nothing moves between nodes.
 
     Returns
     -------
@@ -70,7 +77,7 @@ def physics(files: Mapping[str, Measurements], least: Positive = 0.25) -> list[P
     Raises
     ------
     InputError
-        Where the share is not positive.
+        Where a number is not positive, or a link is given and no file has messages between nodes.
 
     Examples
     --------
@@ -81,7 +88,35 @@ def physics(files: Mapping[str, Measurements], least: Positive = 0.25) -> list[P
     'pingpong, 8 B, between-nodes takes 490 ns: no network is so fast, its ranks shared a node'
     """
     doubts = [doubt for name, measurements in files.items() for doubt in _impossible(name, measurements)]
+    if link_bandwidth is not None:
+        rates = {name: _rates_between(measurements) for name, measurements in files.items()}
+        if not any(rates.values()):
+            problem = (
+                "no file has ping-pongs, pairs or streams between nodes: say so of other suites by ranks, like 2/1"
+            )
+            raise InputError(f"`link_bandwidth`: {problem}")
+        doubts += [doubt for name, values in rates.items() for doubt in _beyond_link(name, values, link_bandwidth)]
     return [*doubts, *_siblings(files, least)]
+
+
+def _rates_between(measurements: Measurements) -> dict[PingPong | Pairs | Stream, float]:
+    """Return the bytes that leave a node each second, of all messages between two nodes."""
+    rates = {}
+    for record in measurements.records:
+        about = record.configuration
+        if isinstance(about, PingPong | Pairs | Stream) and about.path == "between-nodes" and record.summary.median > 0:
+            pairs = 1 if isinstance(about, PingPong) else about.pairs
+            rates[about] = pairs * about.message_size / record.summary.median
+    return rates
+
+
+def _beyond_link(file: str, rates: Mapping[Any, float], link_bandwidth: float) -> Iterator[PhysicsDoubt]:
+    """Yield the largest rate that is beyond a link's."""
+    if rates and max(rates.values()) > _ROUNDED * link_bandwidth:
+        words, rate = _clearest(rates, max)
+        link = format_quantity(link_bandwidth, "B/s")
+        sentence = f"{words} moves {format_quantity(rate, 'B/s')}, beyond the link's {link}: it took another way"
+        yield PhysicsDoubt(file, "link", words, rate, sentence)
 
 
 def _impossible(file: str, measurements: Measurements) -> Iterator[PhysicsDoubt]:

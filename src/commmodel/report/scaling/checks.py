@@ -121,7 +121,8 @@ def check_tables(checked: CheckResult) -> list[Table]:
 
 
 def _broken(broken: BrokenRule) -> str:
-    rule = f"{broken.rule}{_where(broken.fixed)}" + ("" if broken.metric == "time" else f" ({broken.metric})")
+    name = f" ({broken.name})" if broken.name else ""
+    rule = f"{broken.rule}{name}{_where(broken.fixed)}" + ("" if broken.metric == "time" else f" ({broken.metric})")
     if broken.kind == "measured":
         where = f"from {broken.over} = {broken.scale:g} on, left over right up to {broken.ratio:.2f}"
         if broken.certain:
