@@ -12,18 +12,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from commmodel.errors import DamagedFileError, InputError
+from commmodel.errors import DamagedFileError, InputError, MissingPackageError
 
 __all__ = ["open_input", "open_output", "refuse_inputs", "unwritable", "write_bytes", "write_text"]
 
 _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
 """Names that stand for what is open already."""
 _COMPRESSIONS = {
-    b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma", b"\x28\xb5\x2f\xfd": "compression.zstd",
+    b"\x1f\x8b": ("gzip",), b"BZh": ("bz2",), b"\xfd7zXZ\x00": ("lzma",),
+    b"\x28\xb5\x2f\xfd": ("compression.zstd", "backports.zstd"),
 }  # fmt: skip
-"""First bytes -> Python's module."""
+"""First bytes -> Python's module, and the package that does the same for older versions."""
 _MENDS = {
     errno.ENOSPC: "make room, or name another place",
     errno.EDQUOT: "make room, or name another place",
@@ -35,8 +36,8 @@ _MENDS = {
 def open_input(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file for reading; what is compressed by gzip, bzip2 or xz, as its first bytes tell, is decompressed.
 
-    From Python 3.14 on, Zstandard is, too. `DamagedFileError` where compressed data are damaged or cut off; `OSError`
-    as of `open`.
+    From Python 3.14 on, or with the package backports.zstd, Zstandard is, too: `MissingPackageError` without.
+    `DamagedFileError` where compressed data are damaged or cut off; `OSError` as of `open`.
 
     >>> import gzip, tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -48,22 +49,31 @@ def open_input(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     with open(path, "rb") as file:
         magic = file.read(6)
         file.seek(0)
-        kind = next((kind for begin, kind in _COMPRESSIONS.items() if magic.startswith(begin)), "")
-        if not kind:
+        names = next((names for begin, names in _COMPRESSIONS.items() if magic.startswith(begin)), ())
+        if not names:
             yield file
             return
-        try:
-            module = import_module(kind)
-        except ModuleNotFoundError:
-            raise InputError(f"{path}: Zstandard is read from Python 3.14 on: decompress it with zstd -d") from None
+        module = _first_module(names)
+        if module is None:
+            raise MissingPackageError(
+                f"{path}: Zstandard is read from Python 3.14 on: pip install backports.zstd, or decompress it (zstd -d)"
+            )
         try:
             with module.open(file) as content:
                 yield content
         except Exception as error:
             is_damage = isinstance(error, EOFError | OSError) and getattr(error, "errno", None) is None
-            if not is_damage and type(error).__module__.lstrip("_") not in {"lzma", "zlib", "zstd"}:
+            if not is_damage and type(error).__module__.rpartition(".")[2].lstrip("_") not in {"lzma", "zlib", "zstd"}:
                 raise
-            raise DamagedFileError(path, "", f"damaged {kind} data: {error}: make it anew") from None
+            raise DamagedFileError(path, "", f"damaged {names[0]} data: {error}: make it anew") from None
+
+
+def _first_module(names: Iterable[str]) -> Any:
+    """Return the first of some modules that is installed, None without any."""
+    for name in names:
+        with suppress(ModuleNotFoundError):
+            return import_module(name)
+    return None
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> InputError:

@@ -8,7 +8,7 @@ makes the tables of o(S, b) and G(P, S), ``hybrid`` fits the modes of messages o
 messages of collectives; ``measured_range`` records what was measured and the errors.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -45,7 +45,7 @@ from commmodel.fit.trust import doubted, recommend
 from commmodel.lazy import attributes
 from commmodel.machine import Machine, Origin, PLogP, Segment
 from commmodel.progress import ProgressLine
-from commmodel.results import Measurements, kernel_name, pool
+from commmodel.results import Measurements, Record, describe, kernel_name, pool
 from commmodel.results.conditions import MEMORY, MESSAGE_BUFFERS, THREAD_LEVEL
 from commmodel.results.configurations import Function, SendMode
 from commmodel.results.records import UNKNOWN_LIBRARY
@@ -55,6 +55,8 @@ __all__ = ["FitReport", "FitSettings", "fit_machine", "fit_report"]
 __dir__ = attributes(__name__)[1]
 
 _SAMPLES_OF_A_LAUNCH = 20  # of the bootstrap: of a launch alone only the parameters are taken
+_MOST_NAMES = 4
+"""Of functions in a message."""
 
 
 @checked
@@ -158,7 +160,7 @@ def fit_report(
     ``fit.fit_report(formats.load("results.jsonl")).error_sums`` tells which model has the smallest errors, and
     ``.machine`` is the machine.
     """
-    measurements = pool(measurements)
+    measurements = _comparable(measurements)
     settings = settings_of(settings, seed, confidence)
     machine = fit_machine(measurements, name=name, limits=limits, settings=settings, results=results, mode=mode)
     errors, agreement = error_sums(measurements, machine, settings), consistency(measurements, machine)
@@ -175,13 +177,26 @@ def _library(measurements: Measurements) -> str:
     return libraries[0].strip() if libraries else ""
 
 
+def _passed_over(records: Iterable[Record]) -> str:
+    """Return the names of functions, of which no model is made; empty without any."""
+    functions = (record.configuration for record in records if isinstance(record.configuration, Function))
+    names = [*dict.fromkeys(describe(function)[0] for function in functions)]
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
+
+
 def _comparable(measurements: Measurements) -> Measurements:
     """Return measurements pooled; raise where they are none, or were not all made under the same conditions."""
     measurements = pool(measurements)
     records = [*measurements.records]
-    if records and all(isinstance(record.configuration, Function) for record in records):
-        problem = "only functions of another program, and no messages of which a machine is made: see commmodel check"
-        raise InputError(problem)
+    if names := _passed_over(records):
+        if all(isinstance(record.configuration, Function) for record in records):
+            raise InputError(
+                f"only functions of another program, and no messages of which a machine is made ({names}): see "
+                "commmodel check"
+            )
+        note = f"not fitted, as no model is made of such tests: {names}; report, compare and check take them"
+        measurements = msgspec.structs.replace(measurements, notes=(*measurements.notes, note))
     _library(measurements)
     THREAD_LEVEL.refuse_different(measurements.launches, "fit each on its own")
     MESSAGE_BUFFERS.refuse_different(measurements.launches, "fit each on its own")

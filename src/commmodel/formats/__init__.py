@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from commmodel import results
 from commmodel.docstrings import with_attributes
 from commmodel.documents import read_bytes
-from commmodel.errors import CommModelError, InputError, blame, blamed
+from commmodel.errors import CommModelError, InputError, MissingPackageError, blame, blamed
 from commmodel.formats import (
     csv,
     durations,
@@ -32,7 +32,7 @@ from commmodel.formats import (
     pico,
     reprompi,
 )
-from commmodel.formats.job_scripts import SUFFIXES, Placement, placement_of
+from commmodel.formats.job_scripts import SUFFIXES, Placement, placement_of, placement_words
 from commmodel.formats.lines import Text, TextLine, UnreadFileError, launch, read_lines
 from commmodel.formats.writing import WRITTEN, dump
 from commmodel.lazy import attributes
@@ -69,8 +69,10 @@ class Format(NamedTuple):
 
 
 _BUILT_IN = {
-    "osu": Format(osu.recognise, osu.parse, "a table of osu_latency, osu_bw, osu_mbw_mr or a collective"),
-    "imb": Format(imb.recognise, imb.parse, "a table of PingPong, Uniband or a collective"),
+    "osu": Format(
+        osu.recognise, osu.parse, "a table of osu_latency, osu_bw, osu_put_latency, a collective or the like"
+    ),
+    "imb": Format(imb.recognise, imb.parse, "a table of PingPong, Uniband, Exchange, a collective or the like"),
     "nodecomm": Format(nodecomm.recognise, nodecomm.parse, "a table 'Pingpong for'"),
     "julia": Format(julia.recognise, julia.parse, "a header with size (bytes) and time (seconds), and rows"),
     "pico": Format(pico.recognise, pico.parse, "a csv with collective_type, algo_name and median"),
@@ -176,8 +178,7 @@ def _placed(text: Text, placement: Placement | None) -> Text:
     placement, script = placement_of(text.path)
     if placement is None:
         return text
-    on_nodes = "" if placement.per_node is None else f", {placement.per_node} on a node"
-    note = f"{text.path}: {script}{_BESIDE}{placement.ranks} ranks{on_nodes}"
+    note = f"{text.path}: {script}{_BESIDE}{placement_words(placement)}"
     return replace(text, placement=placement, notes=(*text.notes, note))
 
 
@@ -285,11 +286,11 @@ def load_all(
         Of all the files, as of `load`.
     """
     parts: list[tuple[str, Measurements]] = []
-    unread: list[UnreadFileError] = []
+    unread: list[UnreadFileError | MissingPackageError] = []
     for path in _files(paths):
         try:
             parts.append((str(path), load(path, format, placement)))
-        except UnreadFileError as error:
+        except (UnreadFileError, MissingPackageError) as error:
             unread.append(error)
     if unread and not parts:
         raise unread[0]

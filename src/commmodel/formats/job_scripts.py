@@ -1,7 +1,7 @@
 """Ranks and nodes of a benchmark's output, from the job script beside it.
 
-Most outputs do not say how many ranks there were, and none how many to a node. Main entries: `Placement`,
-`placement_of`.
+Most outputs do not say how many ranks there were, and none how many to a node, unless the command stands in them. Main
+entries: `Placement`, `placement_of`, `command_placement`.
 """
 
 import math
@@ -75,6 +75,25 @@ def parse_placement(text: str) -> Placement:
     if match is None:
         raise InputError(f"{text!r} is no number of ranks: write it like 64, or 64/32 with 32 ranks on a node")
     return Placement(int(match[1]), int(match[2]) if match[2] else None)
+
+
+def placement_words(placement: Placement) -> str:
+    """Return a placement in words.
+
+    >>> placement_words(Placement(64, 32))
+    '64 ranks, 32 on a node'
+    """
+    on_nodes = "" if placement.per_node is None else f", {placement.per_node} on a node"
+    return f"{placement.ranks} ranks{on_nodes}"
+
+
+def command_placement(line: str) -> Placement | None:
+    """Return the placement that a launcher's command in an output says, None where a line is no such command.
+
+    >>> command_placement("+ srun -n 64 --ntasks-per-node=32 osu_allreduce"), command_placement("8   1.25")
+    (Placement(ranks=64, per_node=32), None)
+    """
+    return _placement([line.lstrip("+$ ")])
 
 
 def placement_of(path: Path) -> tuple[Placement | None, str]:

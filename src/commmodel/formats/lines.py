@@ -15,8 +15,8 @@ from commmodel.arguments import is_measurable
 from commmodel.documents import read_bytes
 from commmodel.errors import DamagedFileError
 from commmodel.formats.job_scripts import Placement
-from commmodel.results import Configuration, Header, Host, Launch, Library, Record
-from commmodel.results.configurations import MessagePath
+from commmodel.results import Configuration, Header, Host, Launch, Library, Record, with_labels
+from commmodel.results.configurations import Function, MessagePath
 from commmodel.results.records import UNKNOWN_LIBRARY
 from commmodel.signatures import checked
 from commmodel.values import OneLine
@@ -190,6 +190,23 @@ def _without_ranks(text: Text) -> Text:
     note = text.note(first + 1, f"{prefixes[first][0].strip()!r} and its like, of a launcher, are left out")
     lines = tuple(line[prefixes[i].end() :].strip() if i in prefixes else line for i, line in enumerate(text.lines))
     return Text(text.path, lines, (*text.notes, note))
+
+
+OVERLAPPED_TIME = "overlapped time"
+"""Metric of an operation beside computation."""
+
+
+def suite_function(
+    name: str, numbers: Mapping[str, float], labels: Mapping[str, str], metric: str = "time"
+) -> Function:
+    """Return the configuration of a suite's test that no kernel of ours measures, by its name and what is said of it.
+
+    >>> suite_function("osu_put_latency", {"n": 8}, {"window": "MPI_Win_allocate"})
+    Function(name='osu_put_latency [window=MPI_Win_allocate]', metric='time', parameters=(('n', 8.0),))
+    """
+    return Function(
+        with_labels(name, labels.items()), metric, tuple((key, float(value)) for key, value in numbers.items())
+    )
 
 
 @checked

@@ -73,7 +73,7 @@ def columns(configuration: Configuration) -> dict[str, str]:
     {'message size': '1 KiB', 'burst': '4', 'operation': 'put', 'path': 'same-node'}
     """
     if isinstance(configuration, Function):
-        return {name: f"{value:g}" for name, value in configuration.parameters}
+        return {name: shortest(value) for name, value in configuration.parameters}
     return {
         name.replace("_", " "): _value_words(name, unit, getattr(configuration, name))
         for name, unit in _units(type(configuration)).items()

@@ -6,7 +6,7 @@ Main entries: `configuration_words`, `parameter_words` and `SYMBOLS`.
 from collections.abc import Callable, Iterable
 
 from commmodel.results.configurations import Configuration, Function
-from commmodel.results.parameters import PARAMETERS, Bytes, kernel_name
+from commmodel.results.parameters import PARAMETERS, Bytes, kernel_name, shortest
 from commmodel.units import format_size, format_time
 
 SYMBOLS = PARAMETERS | {"node_pairs": "h", "burst": "b"}
@@ -23,7 +23,7 @@ def configuration_words(configuration: Configuration) -> str:
     >>> configuration_words(PingPong(8, "same-node"))
     'pingpong, 8 B, same-node'
     >>> configuration_words(Function("sort", "time", (("p", 4.0), ("n", 1e6))))
-    'sort, time, p = 4, n = 1e+06'
+    'sort, time, p = 4, n = 1000000'
     """
     return ", ".join(WORDS.get(type(configuration), _field_words)(configuration))
 
@@ -59,7 +59,7 @@ def _value_words(name: str, value: object) -> str:
 def _function_words(configuration: Configuration) -> Iterable[str]:
     if isinstance(configuration, Function):
         yield from (configuration.name, configuration.metric)
-        yield from (f"{name} = {value:g}" for name, value in configuration.parameters)
+        yield from (f"{name} = {shortest(value)}" for name, value in configuration.parameters)
 
 
 WORDS: dict[type, Callable[[Configuration], Iterable[str]]] = {Function: _function_words}

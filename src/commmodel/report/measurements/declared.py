@@ -41,7 +41,8 @@ def declared_tables(measurements: Measurements) -> tuple[Table, ...]:
     for launch in measurements.launches:
         for record in launch.records:
             configuration = record.configuration
-            if isinstance(configuration, Function) and launch.header.options is not None:
+            is_of_benchmark = launch.header.options is not None or bool(launch.header.versions)
+            if isinstance(configuration, Function) and is_of_benchmark:
                 kernels[f"{configuration.name}: {configuration.metric}"].append(record)
             elif not isinstance(configuration, _WITH_TABLES):
                 kernels[kernel_name(configuration)].append(record)
