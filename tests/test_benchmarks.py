@@ -42,6 +42,11 @@ LONGER = {
     "benchmarks.speed.start_up_of_ranks": ["--ranks", "1", "2", "--of", "10"],
     "benchmarks.validation.collective_messages": ["-p", "2"],
     "benchmarks.validation.contradictions": [str(SHARED)],
+    "benchmarks.validation.tables_of_pairs": [
+        str(SHARED / "public/performance-study/osu_times.csv.xz"),
+        "--orders",
+        "1",
+    ],
     "benchmarks.validation.emulated_nodes": ["--trials", "1"],
     "benchmarks.validation.emulated_overlap": ["--volumes", "16KiB", "--work", "1", "--launches", "1", "--time", "4s"],
     "benchmarks.validation.emulated_senders": ["--sizes", "16KiB", "--repetitions", "2"],

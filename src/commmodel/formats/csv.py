@@ -6,20 +6,24 @@
     8,4.1us,1,between-nodes
     64KiB,31us,4,between-nodes
 
-Needed are ``message_size`` and one of ``seconds`` and ``bandwidth``; units as on our command line. Main entry: `parse`.
+Needed are ``message_size`` and one of ``seconds`` and ``bandwidth``; units as on our command line. With the columns
+``from`` and ``to``, names of nodes, it is a table of pairs of nodes. Main entry: `parse`.
 """
 
 import csv
+import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.formats.lines import POINT, Text, TextLine, first_line, launch, passed_over, shown
+from commmodel.formats.node_matrix import NodePair, launch_of
 from commmodel.results import Configuration, Measurements, Record
 from commmodel.results.configurations import MessagePath, Pairs, PingPong, Stream
 from commmodel.units import parse_counts, parse_rate, parse_size, parse_time
 
-_COLUMNS = ("message_size", "seconds", "bandwidth", "pairs", "path", "kernel")
+_COLUMNS = ("message_size", "seconds", "bandwidth", "pairs", "path", "kernel", "from", "to")
 _SEPARATORS = ",;\t"
 _ONE_BUFFER = "stream-one-buffer"
 _KERNELS: dict[str, Callable[[int, int, MessagePath], Configuration]] = {
@@ -56,6 +60,8 @@ def _columns(line: TextLine, words: Sequence[str]) -> tuple[list[str], tuple[str
     if "message_size" not in names or ("seconds" in names) == ("bandwidth" in names):
         problem = "a header must name message_size and one of seconds and bandwidth, like message_size,seconds,pairs"
         raise line.damaged(problem)
+    if ("from" in names) != ("to" in names):
+        raise line.damaged("a table of pairs of nodes has both columns, from and to; add the other one")
     unknown = [name for name in names if name not in _COLUMNS]
     notes = (line.note(f"columns left out, as they are none of ours: {', '.join(unknown)}"),) if unknown else ()
     return names, notes
@@ -99,6 +105,7 @@ def parse(text: Text) -> Measurements:
     notes: tuple[str, ...] = ()
     foreign: list[TextLine] = []
     records = []
+    times: dict[int, dict[NodePair, float]] = defaultdict(dict)
     for line in text.numbered(top):
         if not line.content or line.content[0] == "#":
             continue
@@ -121,10 +128,18 @@ def parse(text: Text) -> Measurements:
         except InputError as error:
             mend = POINT if separator != "," in line.content else "correct the line"
             raise line.damaged(f"{error}; {mend}") from None
-        if row is not None:
+        if row is None:
+            continue
+        if "from" in names:
+            ends = words[names.index("from")], words[names.index("to")]
+            if ends[0] == ends[1] or not all(ends):
+                raise line.damaged(f"{shown(' to '.join(ends))} are not two nodes; correct or remove the line")
+            of_size = times[row.configuration.message_size]  # type: ignore[union-attr]
+            of_size[ends] = min(of_size.get(ends, math.inf), *map(float, row.samples))
+        else:
             records.append(row)
     launches = (launch("CSV", ("csv",), records, versions={"csv": "unknown"}),) if records else ()
-    return Measurements(launches, notes + passed_over(foreign))
+    return Measurements((*launches, *([launch_of(times)] if times else [])), notes + passed_over(foreign))
 
 
 def can_hold(measured: Record) -> bool:

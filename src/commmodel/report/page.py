@@ -15,6 +15,7 @@ from commmodel.report.machine.headlines import headlines
 from commmodel.report.machine.hybrid_plots import hybrid_plots
 from commmodel.report.machine.plots import draw
 from commmodel.report.measurements.environment import command_line, environment_rows
+from commmodel.report.measurements.node_matrix_plots import matrix_plots
 from commmodel.report.measurements.point_to_point import BUFFER_WORDS
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.scaling.page import scaling_section
@@ -61,7 +62,8 @@ def _headlines(measurements: Measurements, machine: Machine | None) -> list[Sect
 
 def _plots(measurements: Measurements, machine: Machine | None) -> Section:
     plots: tuple[Plot, ...] = (
-        *draw(measurements, machine), *profile_plots(measurements), *hybrid_plots(measurements, machine)
+        *draw(measurements, machine), *profile_plots(measurements), *hybrid_plots(measurements, machine),
+        *matrix_plots(measurements),
     )  # fmt: skip
     return Section("Plots", (Figures(plots),) if plots else ())
 

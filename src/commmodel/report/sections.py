@@ -26,6 +26,7 @@ from commmodel.report.measurements.collectives import collective_tables
 from commmodel.report.measurements.declared import declared_tables
 from commmodel.report.measurements.endings import collective_endings, overlap_endings
 from commmodel.report.measurements.memory import memory_tables
+from commmodel.report.measurements.node_matrix import matrix_sentences
 from commmodel.report.measurements.node_pairs import node_share_table
 from commmodel.report.measurements.point_to_point import PathTables, path_tables
 from commmodel.report.overlap.measurements import overlap_tables, overlap_verdicts
@@ -203,4 +204,5 @@ def measured_sections(measurements: Measurements, machine: Machine | None = None
         MeasuredSection(
             "Oversubscription of the network", shares, () if network is None else (network.verdict,), hint=_SHARES
         ),
+        MeasuredSection("Slow nodes and links", (), matrix_sentences(measurements)),
     ]

@@ -449,7 +449,7 @@ class NodeMatrix(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field
 
     Of a rank of each node with one of each other, in the order (0, 1), (0, 2), ..., (1, 2), ... of
     `commmodel.results.tournament`; within a node, of the ranks of its pairs. Each is the lower quartile of some
-    repetitions.
+    repetitions; 0 where a table of another program has no time of two.
     """
 
     message_size: Bytes

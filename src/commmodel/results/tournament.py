@@ -53,6 +53,8 @@ def names(header: Header, path: MessagePath) -> list[str]:
 def times(record: Record) -> NDArray[np.float64]:
     """Return the seconds between every two players, the least of the visits, as a symmetrical matrix.
 
+    NaN is what was not measured.
+
     >>> from commmodel.results.configurations import NodeMatrix
     >>> times(Record(NodeMatrix(8, "between-nodes"), "s", (1.0, 2.0, 3.0)))[0].tolist()
     [nan, 1.0, 2.0]
@@ -61,6 +63,5 @@ def times(record: Record) -> NDArray[np.float64]:
     count = round((1 + (1 + 8 * visits.size) ** 0.5) / 2)
     matrix = np.full((count, count), np.nan)
     upper = np.triu_indices(count, 1)
-    matrix[upper] = visits
-    matrix.T[upper] = visits
+    matrix[upper] = matrix.T[upper] = np.where(visits > 0, visits, np.nan)
     return matrix

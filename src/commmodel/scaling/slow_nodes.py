@@ -3,13 +3,17 @@
 log T of a message between nodes i and j is bᵢ + bⱼ + eᵢⱼ, fitted with Tukey's biweight: a slow link slows no node. What
 a node's b is beyond the others', or a rest e beyond the scatter, has a p-value, of Student's distribution; of all
 of them as many are named as keep the expected share of false names below `false_share` (Benjamini and Hochberg 1995).
+Nodes that are slow with all but each other are none of them: they lie at another switch.
 """
 
 import math
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from commmodel.arguments import Positive, share
 from commmodel.arrays import Array
@@ -74,7 +78,7 @@ def slow_nodes(measurements: Measurements, least: Positive = 0.05, false_share: 
     Raises
     ------
     InputError
-        Without records of at least four nodes, or where a number is out of its range.
+        Without records of at least four nodes that each met three others, or where a number is out of its range.
 
     Examples
     --------
@@ -123,10 +127,10 @@ def effects(times: Array) -> Effects:
     ([0.0, 0.0, 0.1, 0.0], 0.001)
     """
     count = len(times)
-    upper = np.triu_indices(count, 1)
+    upper = _measured(times)
     logs = np.log(times)
     filled = np.where(np.isnan(logs), 0.0, logs)
-    weights = 1.0 - np.eye(count)
+    weights = is_measured = 1.0 - np.isnan(logs)
     freedom = max(upper[0].size - count, 1)
     for step in range(_STEPS):
         nodes = np.linalg.solve(np.diag(weights.sum(axis=1)) + weights, (weights * filled).sum(axis=1))
@@ -138,11 +142,31 @@ def effects(times: Array) -> Effects:
             scatter = math.sqrt(float((weights[upper] * of_pairs**2).sum()) / max(weights[upper].sum() - count, 1))
         scatter = max(scatter, _LEAST_SCATTER)
         reach = np.where(np.isnan(rest), np.inf, np.abs(rest) / (_BIWEIGHT * scatter))
-        weights = np.where(reach < 1, (1 - np.minimum(reach, 1) ** 2) ** 2, 0.0) + _LEAST_WEIGHT * (1 - np.eye(count))
+        weights = np.where(reach < 1, (1 - np.minimum(reach, 1) ** 2) ** 2, 0.0) + _LEAST_WEIGHT * is_measured
     # Tukey's weights leave out a part of the scatter even where nothing is beside the rest.
     inside = of_pairs[np.abs(of_pairs) < _BIWEIGHT * scatter]
     scatter = max(math.sqrt(float(inside @ inside) / max(inside.size - count, 1)), _LEAST_SCATTER)
     return Effects(nodes - np.median(nodes), rest, scatter)
+
+
+def _measured(times: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the places of the pairs that have a time, above the diagonal."""
+    first, second = np.nonzero(np.triu(~np.isnan(times), 1))
+    return first, second
+
+
+def _check_met(times: Array, names: Sequence[str], size: int) -> None:
+    """Raise where there are too few nodes, or one of them has met too few others to be told from them."""
+    met = (~np.isnan(times)).sum(axis=1)
+    few = int(met.argmin())
+    if len(times) < FEWEST:
+        raise InputError(f"the kernel matrix of {len(times)} nodes: {FEWEST} are needed to tell one from the others")
+    if met[few] < FEWEST - 1:
+        problem = f"{met[few]} times of messages of {format_size(size)}"
+        raise InputError(f"node {names[few]} has {problem}: each needs those with {FEWEST - 1} others at least")
+    if np.linalg.matrix_rank(np.diag(met) + ~np.isnan(times)) < len(times):
+        problem = "pairs between two groups of nodes alone do not tell one node's time from another's"
+        raise InputError(f"{problem}: measure pairs within the groups, too")
 
 
 def _slow(header: Header, record: Record, least: float, false_share: float) -> list[SlowNode]:
@@ -151,18 +175,20 @@ def _slow(header: Header, record: Record, least: float, false_share: float) -> l
         return []
     times, names = tournament.times(record), tournament.names(header, about.path)
     count = len(times)
-    if count < FEWEST:
-        raise InputError(f"the kernel matrix of {count} nodes: {FEWEST} are needed to tell one from the others")
+    _check_met(times, names, about.message_size)
     model = effects(times)
-    upper = np.triu_indices(count, 1)
+    upper = _measured(times)
     freedom = max(upper[0].size - count, 1)
     of_nodes = max(
         TO_DEVIATION * float(np.median(np.abs(model.nodes))), model.scatter / math.sqrt(count - 2), _LEAST_SCATTER
     )
     of_pairs, of_links = model.rest[upper], model.scatter * math.sqrt(freedom / upper[0].size)
+    slow = dict(_unlikely(model.nodes / of_nodes, freedom, false_share))
+    far = _far_away([*slow], model, 3 * of_nodes)
     culprits = [
         SlowNode("node", (names[index],), about.message_size, math.expm1(model.nodes[index]), chance)
-        for index, chance in _unlikely(model.nodes / of_nodes, freedom, false_share)
+        for index, chance in slow.items()
+        if index not in far
     ]
     culprits += [
         SlowNode("link", (names[upper[0][index]], names[upper[1][index]]), about.message_size,
@@ -170,6 +196,27 @@ def _slow(header: Header, record: Record, least: float, false_share: float) -> l
         for index, chance in _unlikely(of_pairs / of_links, freedom, false_share)
     ]  # fmt: skip
     return [slow for slow in culprits if slow.slower >= least]
+
+
+def _far_away(slow: Sequence[int], model: Effects, scatter: float) -> set[int]:
+    """Return the nodes that are not slow, but far from the others.
+
+    Two that take as long with all others, and not with each other, are near each other: they lie at another switch. Who
+    takes no longer than they do lies as far away. (The time of two slow interfaces is that of one of them.)
+
+    >>> distance = np.array([[0.0, 0.0, 0.2, 0.2], [0.0, 0.0, 0.2, 0.2], [0.2, 0.2, 0.0, 0.0], [0.2, 0.2, 0.0, 0.0]])
+    >>> nodes = np.array([0.0, 0.0, 0.2, 0.2])
+    >>> sorted(_far_away([2, 3], Effects(nodes, distance - nodes[:, None] - nodes, 0.01), 0.03))
+    [2, 3]
+    """
+    nodes = model.nodes
+    near: set[int] = set()
+    beyond = model.rest + nodes[:, None] + nodes
+    for first, second in combinations(slow, 2):
+        if beyond[first, second] < min(nodes[first], nodes[second]) / 2:
+            near |= {first, second}
+    farthest = max((float(nodes[index]) for index in near), default=-math.inf)
+    return near | {index for index in slow if nodes[index] <= farthest + scatter}
 
 
 def _unlikely(values: Array, freedom: int, false_share: float) -> list[tuple[int, float]]:

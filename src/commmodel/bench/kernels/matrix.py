@@ -13,19 +13,19 @@ from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import NodeMatrix
 from commmodel.results.tournament import players, rounds
 
-_SMALL, _LARGE = 8, 1 << 20
+SMALL, LARGE = 8, 1 << 20
 """Bytes whose time is that of the way, and that of the bytes."""
-_SECONDS = 10e-3
+ROUND_SECONDS = 10e-3
 """Of a round, at least."""
-_FEWEST, _MOST = 5, 50
-"""Repetitions."""
+FEWEST_REPETITIONS, MOST_REPETITIONS = 5, 50
+"""Of a round."""
 _LOW = 0.25
 """Quantile of the repetitions: a slow link slows all of them, another program some."""
 
 
 def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
     path = "between-nodes" if "between-nodes" in placement else next(iter(placement))
-    sizes = {max(1, min(size, max(options.sizes))) for size in (_SMALL, _LARGE)}
+    sizes = {max(1, min(size, max(options.sizes))) for size in (SMALL, LARGE)}
     return [NodeMatrix(size, path) for size in sorted(sizes)]
 
 
@@ -54,7 +54,7 @@ def _measure(session: Session, configuration: NodeMatrix) -> Record | None:
     for number in order.tolist():
         opponent = int(tournament[number, player])
         longest = max(comm.allgather(seconds(opponent, 1)))
-        repetitions = int(np.clip(_SECONDS / max(longest, 1e-9), _FEWEST, _MOST))
+        repetitions = int(np.clip(ROUND_SECONDS / max(longest, 1e-9), FEWEST_REPETITIONS, MOST_REPETITIONS))
         times[player, opponent] = seconds(opponent, repetitions)
     gathered = comm.gather(times[player])
     if not session.is_root or gathered is None:
