@@ -5,7 +5,7 @@ a measurement returns samples drawn from the quantiles of a row, and costs as lo
 given a share of the time that all rows took, and the network's nominal latency and bandwidth as its prior.
 
 measured     each cell (operation, size, nodes) may be measured
-sizes        cells of every other size may be measured; the rest are chosen by the model
+sizes        cells of every other size may be measured, on all numbers of nodes; the rest are chosen by the model
 nodes        cells of all smaller numbers of nodes may be measured; each number of nodes is chosen by the model
 
 `gain` is the mean share of the default's time that is saved, as a share of what the fastest algorithms save; `slower`
@@ -19,6 +19,7 @@ import argparse
 import csv
 import lzma
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -39,6 +40,8 @@ SHARE = 0.05
 MOST_SAMPLES = 10
 _MEASUREMENTS = 6
 """Of each cell that the time is shared among."""
+_PORTS = re.compile(r"-UTOFU-\d+-(\d)$")
+"""Of the study's own algorithms on Fugaku: the name ends with the number of network interfaces that share a message."""
 _SLOWER = 1.03
 _QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
@@ -139,7 +142,8 @@ def new_search(system: str, table: Table) -> AlgorithmSearch:
         if name and not schedule:
             return math.nan
         load = load_of(cell.operation, schedule, cell.processes, cell.message_size, None, selector)
-        return math.nan if load is None else float(load.counts @ (latency + byte_time * load.sizes))
+        ports = int(match[1]) if (match := _PORTS.search(name)) else 1
+        return math.nan if load is None else float(load.counts @ (latency + byte_time / ports * load.sizes))
 
     def candidates(cell: CollectiveCell) -> Sequence[str]:
         return sorted(table.get(cell, names))
@@ -184,23 +188,21 @@ def score(
 
 def evaluate(system: str, table: Table, seed: int) -> dict[str, Score]:
     """Return the scores of an operation on a system."""
-    scores: dict[str, Score] = defaultdict(Score)
+    scores: dict[str, Score] = {}
     by_processes: dict[int, list[CollectiveCell]] = defaultdict(list)
     for cell in sorted(table):
         by_processes[cell.processes].append(cell)
-    counts = sorted(by_processes)
-    for count in counts:
-        cells = by_processes[count]
-        search, seconds, exhaustive = searched(system, table, cells, seed)
-        scores["measured"] += score(table, search, cells, cells)._replace(seconds=seconds, exhaustive=exhaustive)
-        if len(cells) > 2:
-            half = cells[::2]
-            search, seconds, exhaustive = searched(system, table, half, seed)
-            scores["sizes"] += score(table, search, cells[1::2], half)._replace(seconds=seconds, exhaustive=exhaustive)
-        smaller = [cell for other in counts if other < count for cell in by_processes[other]]
-        if smaller:
-            search, seconds, exhaustive = searched(system, table, smaller, seed)
-            scores["nodes"] += score(table, search, cells, smaller)._replace(seconds=seconds, exhaustive=exhaustive)
+    half = [cell for cells in by_processes.values() for cell in cells[::2]]
+    rest = [cell for cells in by_processes.values() for cell in cells[1::2]]
+    for name, measured, judged in (("measured", list(table), list(table)), ("sizes", half, rest)):
+        search, seconds, exhaustive = searched(system, table, measured, seed)
+        scores[name] = score(table, search, judged, measured)._replace(seconds=seconds, exhaustive=exhaustive)
+    scores["nodes"] = Score()
+    for count in sorted(by_processes)[1:]:
+        smaller = [cell for cell in table if cell.processes < count]
+        search, seconds, exhaustive = searched(system, table, smaller, seed)
+        part = score(table, search, by_processes[count], smaller)
+        scores["nodes"] += part._replace(seconds=seconds, exhaustive=exhaustive)
     return scores
 
 
@@ -230,6 +232,8 @@ def main() -> None:
 def words(name: str, value: Score) -> str:
     """Return a line."""
     most = value.most or math.inf
+    if not value.cells:
+        return f"{name:34.34}      0"
     return (
         f"{name:34.34}{value.cells:7}{value.changed:7}{value.seconds / value.exhaustive:7.1%}"
         f"{value.most / value.cells:7.1%}{value.saved / most:7.0%}{value.slower / value.cells:8.1%}"

@@ -2,8 +2,9 @@
 
 The logarithm of measured over predicted time is a Gaussian process: one part that all algorithms of the operation
 share, one of those with the same schedule, one of the algorithm itself. Each is as rough as Brownian motion over the
-logarithms of bytes and processes, as times bend where protocols change. How large and how far-reaching the parts are
-is fitted to the measurements by their likelihood, beside a wide prior. Main entry: `LogTimes`.
+logarithms of bytes and processes, as times bend where protocols change; a last one is the algorithm's in a single
+cell. How large and how far-reaching the parts are is fitted to the measurements by their likelihood, beside a wide
+prior. Main entry: `LogTimes`.
 """
 
 import math
@@ -14,11 +15,13 @@ import numpy as np
 
 from commmodel.arrays import Array
 
-_PRIOR_MEANS = np.log([1.0, 0.5, 0.5, 0.3, 8.0, 4.0, 0.02])
-"""Logarithms of the deviations of a constant, and of the shared, the schedule's and the algorithm's part, of the reach
-in doublings of bytes and of processes, and of the deviation of a measurement from its neighbours in time."""
-_PRIOR_WIDTHS = np.array([0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7])
-"""Standard deviations of these logarithms: a factor of two each way."""
+_PRIOR_MEANS = np.log([1.0, 0.5, 0.5, 0.3, 0.1, 8.0, 4.0, 0.02])
+"""Logarithms of the deviations of a constant, and of the shared, the schedule's, the algorithm's and the cell's part,
+of the reach in doublings of bytes and of processes, and of the deviation of a launch from the next one."""
+_PRIOR_WIDTHS = np.array([0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 0.2])
+"""Standard deviations of these logarithms: a factor of two each way, less of launches, which few are repeated."""
+_OTHER_KIND = 1.0
+"""Doublings between a number of processes that is a power of two and one like it that is none."""
 _MOST_FITTED = 150
 """Measurements that the likelihood is computed of: spread evenly over all."""
 _STEPS = 60
@@ -95,6 +98,7 @@ class _Distances(NamedTuple):
     processes: Array
     is_schedule: Array
     is_algorithm: Array
+    is_cell: Array
 
     @classmethod
     def of(cls, rows: Sequence[TimePoint], columns: Sequence[TimePoint]) -> "_Distances":
@@ -102,11 +106,13 @@ class _Distances(NamedTuple):
         names: dict[str, int] = {}
         left, right = _coordinates(rows, names), _coordinates(columns, names)
         distance = np.abs(left[:, None] - right[None])
-        return cls(distance[..., 0], distance[..., 1], distance[..., 2] == 0, distance[..., 3] == 0)
+        message_bytes, processes, schedule, algorithm, kind = np.moveaxis(distance, -1, 0)
+        is_cell = (message_bytes == 0) & (processes == 0) & (algorithm == 0)
+        return cls(message_bytes, processes + _OTHER_KIND * kind, schedule == 0, algorithm == 0, is_cell)
 
     def nearness(self, parameters: Array) -> Array:
         """Return the correlation of each part."""
-        bytes_reach, processes_reach = np.exp(parameters[4:6])
+        bytes_reach, processes_reach = np.exp(parameters[5:7])
         return np.asarray(np.exp(-self.message_bytes / bytes_reach - self.processes / processes_reach))
 
 
@@ -116,13 +122,14 @@ def _covariance(distances: _Distances, parameters: Array) -> Array:
 
 def _variances(distances: _Distances, parameters: Array) -> Array:
     """Return the variance that each pair of points shares, were they near."""
-    shared, schedule, algorithm = np.exp(2 * parameters[1:4])
-    return np.asarray(shared + schedule * distances.is_schedule + algorithm * distances.is_algorithm)
+    shared, schedule, algorithm, cell = np.exp(2 * parameters[1:5])
+    parts = shared + schedule * distances.is_schedule + algorithm * distances.is_algorithm
+    return np.asarray(parts + cell * distances.is_cell)
 
 
 def _noisy(distances: _Distances, measured: Sequence[MeasuredPoint], parameters: Array) -> Array:
     """Return the covariance of measurements."""
-    noise = [math.exp(2 * parameters[6]) / row.launches + row.variance + 1e-10 for row in measured]
+    noise = [math.exp(2 * parameters[7]) / row.launches + row.variance + 1e-10 for row in measured]
     return _covariance(distances, parameters) + np.diag(noise)
 
 
@@ -143,7 +150,7 @@ def _fitted(measured: Sequence[MeasuredPoint], residuals: Array) -> Array:
         prior = (parameters - _PRIOR_MEANS) / _PRIOR_WIDTHS
         value = float(values @ weights + np.linalg.slogdet(matrix)[1] + prior @ prior) / 2
         inner = (inverse - np.outer(weights, weights)) / 2  # derivative by the covariance
-        constant, shared, schedule, algorithm = np.exp(2 * parameters[:4])
+        constant, shared, schedule, algorithm, cell = np.exp(2 * parameters[:5])
         near = distances.nearness(parameters) * inner
         parts = near * _variances(distances, parameters)
         slopes = [
@@ -151,9 +158,10 @@ def _fitted(measured: Sequence[MeasuredPoint], residuals: Array) -> Array:
             2 * shared * near.sum(),
             2 * schedule * near[distances.is_schedule].sum(),
             2 * algorithm * near[distances.is_algorithm].sum(),
-            (parts * distances.message_bytes).sum() / math.exp(parameters[4]),
-            (parts * distances.processes).sum() / math.exp(parameters[5]),
-            2 * math.exp(2 * parameters[6]) * (np.diag(inner) / launches).sum(),
+            2 * cell * near[distances.is_cell].sum(),
+            (parts * distances.message_bytes).sum() / math.exp(parameters[5]),
+            (parts * distances.processes).sum() / math.exp(parameters[6]),
+            2 * math.exp(2 * parameters[7]) * (np.diag(inner) / launches).sum(),
         ]
         return value, np.array(slopes) + prior / _PRIOR_WIDTHS
 
@@ -163,11 +171,12 @@ def _fitted(measured: Sequence[MeasuredPoint], residuals: Array) -> Array:
 
 
 def _coordinates(points: Sequence[TimePoint], names: dict[str, int]) -> Array:
-    """Return logarithms of bytes and processes, and numbers of schedules and algorithms."""
+    """Return logarithms of bytes and processes, numbers of schedules and algorithms, and whether P is no power of 2."""
     return np.array([
         (
             math.log2(point.message_bytes + 1), math.log2(point.processes),
             names.setdefault(f"schedule {point.schedule}", len(names)), names.setdefault(point.algorithm, len(names)),
+            point.processes & (point.processes - 1) > 0,
         )
         for point in points
     ])  # fmt: skip

@@ -21,7 +21,9 @@ from commmodel.tuning.log_times import LogTimes, MeasuredPoint, TimePoint
 DEFAULT_CHOICE = ""
 """Instead of an algorithm: what the library does by itself."""
 LEAST_GAIN = 0.01
-"""Expected improvement below which measuring ends: rules for less are not worth their line."""
+"""Of an algorithm that replaces the library's choice."""
+_LEAST_IMPROVEMENT = 1e-4
+"""Expected improvement below which measuring ends; small, as times are off by far more often than normal numbers."""
 HARDLY_SLOWER = 1.03
 """Factor by which an algorithm may be slower than the library's own choice, at the lower end of its interval."""
 _TWO_SIDED = 1.96
@@ -30,6 +32,8 @@ _MEDIAN_LOSS = math.sqrt(math.pi / 2)
 """Standard error of a median over that of a mean, of normal numbers."""
 _UNSEEN_SCATTER = 0.05
 """Of the logarithm of a sample, before three samples of any measurement show it."""
+_OF_A_ROUND = 0.1
+"""Share of the time after which the rest is planned anew: what is cheap tells which of the expensive is worth it."""
 _REFITTED = 1.3
 """Growth of the number of measurements after which the Gaussian process is fitted anew."""
 
@@ -187,6 +191,8 @@ class AlgorithmSearch:
         means, deviations = _differences(estimate.means, estimate.covariance, 0)
         lows = means - _TWO_SIDED * deviations
         is_safe = (lows > -math.log(HARDLY_SLOWER)) & (means > LEAST_GAIN)
+        if self.is_measured(cell, DEFAULT_CHOICE):  # where a measurement can decide, it does
+            is_safe &= [self.is_measured(cell, point.algorithm) for point in points]
         if not is_safe.any():
             return CellChoice(cell, DEFAULT_CHOICE)
         place = int(np.argmax(np.where(is_safe, means, -math.inf)))
@@ -216,14 +222,15 @@ def _picks(
     ranked = []
     for cell in cells:
         for name, expected, seconds in search.improvements(cell):
-            if expected > LEAST_GAIN:
+            if expected > _LEAST_IMPROVEMENT:
                 cost = instrument.cost(seconds)
                 ranked.append((expected / cost, cost, cell, name))
     ranked.sort(reverse=True)
     picks: dict[CollectiveCell, str] = {}
     left = instrument.seconds_left
+    until = left * (1 - _OF_A_ROUND)
     for _, cost, cell, name in ranked:
-        if cell not in picks and cost <= left:
+        if cell not in picks and cost <= left and (left > until or not picks):
             picks[cell] = name
             left -= cost
     return picks
