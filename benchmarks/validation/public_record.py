@@ -48,6 +48,8 @@ from commmodel.machine import Machine
 from commmodel.results import Launch, Measurements
 from commmodel.results.configurations import Collective
 
+OLD_OPEN_MPI = "openmpi-4.0"
+"""Selector of CSD3's Open MPI 3 and of Fugaku's library 4.0.1, which is made from Open MPI."""
 FEW = 64
 """Nodes up to which the tighter of two goals holds."""
 CONFIDENCE = 0.9
@@ -252,15 +254,15 @@ def print_messages(data: Path) -> None:
             tests = Path(folder) / f"csd3/cclake-{network}-gcc9-ompi3-ucx/omb"
             files = sorted(tests.glob("Osu_*/*.out"))
             of_messages = [file for file in files if re.search("Osu_(latency|bw|mbw_mr)", str(file))]
-            print_factors(f"CSD3, {network}", from_messages(network, of_messages, "openmpi", formats.load_all(files)))
+            print_factors(f"CSD3, {network}", from_messages(network, of_messages, OLD_OPEN_MPI, formats.load_all(files)))
     of_collectives = sorted(kathleen.glob("*_osu_[ar]*.csv")) + sorted(kathleen.glob("*_imb_[ar]*.csv"))
     calls = formats.load_all(of_collectives, placement=formats.Placement(60, 4))
     print_factors("Kathleen", from_messages("kathleen", [kathleen / "julia_osu_latency.csv"], "mpich", calls))
     latency = [fugaku / "mpi-point-to-point/julia_osu_latency.csv"]
     calls = formats.load_all([fugaku / "mpi-collective"])
-    print_factors("Fugaku, 1,536 ranks", from_messages("fugaku", latency, "openmpi", calls))
+    print_factors("Fugaku, 1,536 ranks", from_messages("fugaku", latency, OLD_OPEN_MPI, calls))
     calls = library_algorithms(formats.load(data / "pico/times.csv.xz"))
-    print_factors("Fugaku, PICO", from_messages("fugaku", latency, "openmpi", calls))
+    print_factors("Fugaku, PICO", from_messages("fugaku", latency, OLD_OPEN_MPI, calls))
 
 
 def library_algorithms(measurements: Measurements) -> Measurements:

@@ -19,7 +19,7 @@ TWO_LEVEL = [(operation, name) for operation, entry in ALGORITHMS.items() for na
 ALL_LEAD = [("allgather", "two-level-multi-leader"), ("alltoall", "two-level"), ("alltoall", "two-level-steps")]
 ROOTED = {name for name in SCHEDULED if OPERATIONS[name].has_root}
 OF_A_VECTOR = {"bcast", "reduce", "allreduce", "scan"}
-PIPELINED = {("bcast", "binary"), ("bcast", "chain")}
+PIPELINED = {("bcast", "binary"), ("bcast", "chain"), ("reduce", "binary"), ("reduce", "chain")}
 PROCESSES = [*range(1, 34), 64]
 
 
@@ -122,6 +122,8 @@ TEXTBOOK = [
         lambda P, n: (P * k(P) + P - 1, (P - 1) * n + n // 2 * k(P), 2 * k(P)),
     ),
     ("reduce", "binomial", ANY, lambda P, n: (P - 1, (P - 1) * n, rounds_of(P))),
+    ("reduce", "binary", ANY, lambda P, n: (P - 1, (P - 1) * n, k(P))),
+    ("reduce", "chain", ANY, lambda P, n: (P - 1, (P - 1) * n, P - 1)),
     ("reduce", "reduce-scatter-gather", POWERS, lambda P, n: (P * k(P) + P - 1, (P - 1) * n + n // 2 * k(P), 2 * k(P))),
     ("allreduce", "recursive-doubling", POWERS, lambda P, n: (P * k(P), P * k(P) * n, k(P))),
     (
@@ -311,10 +313,10 @@ def test_a_chain_passes_a_segment_on_while_the_next_comes_in():
     assert list(listed) == [(0, 0, 4), (1, 0, 4), (1, 1, 4), (2, 0, 2), (2, 1, 4), (3, 1, 2)]
 
 
-@pytest.mark.parametrize("name", ["binary", "chain"])
+@pytest.mark.parametrize(("operation", "name"), sorted(PIPELINED))
 @given(processes=st.integers(2, 30), size=st.integers(0, 100), segment=st.integers(1, 120))
-def test_a_pipeline_sends_every_segment_over_every_edge(name, processes, size, segment):
-    schedule = build("bcast", name, Problem(processes, size, segment_size=segment))
+def test_a_pipeline_sends_every_segment_over_every_edge(operation, name, processes, size, segment):
+    schedule = build(operation, name, Problem(processes, size, segment_size=segment))
     segments = max(1, math.ceil(size / segment))
     assert schedule.messages == (processes - 1) * segments
     assert schedule.size.sum() == (processes - 1) * size

@@ -15,7 +15,7 @@ from commmodel.errors import DamagedFileError, InputError, MissingParameterError
 from commmodel.fit import fit_machine
 from commmodel.machine import CollectiveTimes, dump, load
 from commmodel.predict.measured_collectives import load_seconds
-from commmodel.results import Record
+from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Collective, PingPong
 
 LIBRARY = "Open MPI v5.0.7"
@@ -107,6 +107,17 @@ def test_times_within_a_node_say_nothing_of_several():
     assert predict.collective(machine, "bcast", 8, 8, algorithm="binomial").model == "measured"
     with pytest.raises(MissingParameterError, match="no times of bcast like this"):
         predict.collective(machine, "bcast", 8, 64, algorithm="binomial")
+
+
+def test_runs_that_differ_say_how_much_a_prediction_can_hold():
+    one, other = (measurements("bcast", "binomial", lambda n, p, f=f: f * (ALPHA + BETA * n), (8,)) for f in (1.0, 1.6))
+    both = Measurements((*one.launches, *other.launches))
+    for runs, factor in ((one, 1.0), (both, 1.6)):
+        machine = fit_machine(runs)
+        remarks = predict.collective(machine, "bcast", 1024, 8, algorithm="binomial").remarks
+        assert machine.collectives[0].between_runs == pytest.approx(factor)
+        assert any("differ 1.6 times in the median: no prediction of one run holds closer than 26%" in remark
+                   for remark in remarks) == (factor > 1)  # fmt: skip
 
 
 def test_what_was_not_measured_is_said():

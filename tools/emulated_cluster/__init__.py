@@ -225,6 +225,10 @@ def set_sockets(send_buffer: int, receive_buffer: int, names: Sequence[str], con
 
 def set_congestion(name: str, names: Sequence[str]) -> None:
     """Give these hosts a congestion control, one of those that the kernel allows."""
+    allowed = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text(encoding="utf-8").split()
+    if name not in allowed:
+        mend = f'sysctl -w net.ipv4.tcp_allowed_congestion_control="{" ".join(allowed)} {name}"'
+        raise SystemExit(f"hosts may not have congestion control {name}, only {', '.join(allowed)}: {mend}")
     for host in names:
         _run("ip", "netns", "exec", host, "sysctl", "-q", "-w", f"net.ipv4.tcp_congestion_control={name}")
 

@@ -107,9 +107,8 @@ def fit_machine(
     measurements = _comparable(measurements)
     limits = None if limits is None else [whole("limits", limit, 0) for limit in limits]
 
-    def fit_one(launch: Measurements, limits: Sequence[int] | None) -> Machine:
-        quick = replace(settings, samples=_SAMPLES_OF_A_LAUNCH)
-        return fit_machine(launch, limits=limits, settings=quick, mode=mode)
+    def fit_one(launch: Measurements, limits: Sequence[int] | None) -> Sequence[Segment]:
+        return _fit_paths(launch, limits, replace(settings, samples=_SAMPLES_OF_A_LAUNCH), mode)[0]
 
     with ProgressLine("fitting"):
         segments, tables = _fit_paths(measurements, limits, settings, mode)

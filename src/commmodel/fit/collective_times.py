@@ -156,11 +156,22 @@ def _fit(measured: _Algorithm, times: dict[tuple[int, int], list[float]], machin
         within=within,
         scatter=rounded(max(fitted.scatter, LEAST_SCATTER)),
         growth_scatter=rounded(fitted.growth_scatter),
+        between_runs=rounded(_between_runs(times.values())),
     )
     if not fitted.growth.any():
         return model
     growth, byte_growth = (rounded(exponent) for exponent in fitted.growth)
     return msgspec.structs.replace(model, growth=growth, byte_growth=byte_growth)
+
+
+def _between_runs(times: Iterable[Sequence[float]]) -> float:
+    """Return how much slower the slowest run of an operation is than the fastest, in the median of those with several.
+
+    >>> _between_runs([(1.0, 1.5, 1.2), (2.0,), (2.0, 2.2), (1.0, 3.0)])
+    1.5
+    """
+    factors = [max(runs) / min(runs) for runs in times if len(runs) > 1]
+    return float(np.median(factors)) if factors else 1.0
 
 
 def _within(machine: Machine, knots: Array) -> tuple[float, ...]:

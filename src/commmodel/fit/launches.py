@@ -12,7 +12,7 @@ import msgspec
 
 from commmodel.errors import CommModelError
 from commmodel.fit.trust import rounded
-from commmodel.machine import Machine, Parameter
+from commmodel.machine import Machine, Parameter, Segment
 from commmodel.machine.parameters import MODELS
 from commmodel.results import Measurements, launch_count, whole_launches
 from commmodel.statistics import log_half_width
@@ -21,7 +21,9 @@ MOST_LAUNCHES = 100
 """Launches that are fitted by themselves, of more those with the most records: they tell a deviation to 7 %."""
 
 
-def over_launches(machine: Machine, measurements: Measurements, fit_one: Callable[..., Machine]) -> Machine:
+def over_launches(
+    machine: Machine, measurements: Measurements, fit_one: Callable[..., Sequence[Segment]]
+) -> Machine:
     """Return a machine whose intervals include the variation between launches, and their number.
 
     Parameters
@@ -31,7 +33,7 @@ def over_launches(machine: Machine, measurements: Measurements, fit_one: Callabl
     measurements : Measurements
         Those launches.
     fit_one : function
-        From measurements of one launch, and limits or None, to its machine.
+        From measurements of one launch, and limits or None, to its segments.
     """
     count = launch_count(measurements)
     if machine.origin is not None:
@@ -50,16 +52,16 @@ def over_launches(machine: Machine, measurements: Measurements, fit_one: Callabl
             alone.append(fit_one(Measurements((launch,)), limits))
         except CommModelError:  # it measured too little: what it has is in the fit of all
             continue
-    segments = []
+    widened = []
     for segment in machine.segments:
-        like = [candidate for other in alone for candidate in other.segments if _is_alike(candidate, segment)]
+        like = [candidate for segments in alone for candidate in segments if _is_alike(candidate, segment)]
         changes = {
             name: _wider(model, [getattr(twin, name) for twin in like], machine.confidence)
             for name in MODELS
             if (model := getattr(segment, name)) is not None
         }
-        segments.append(msgspec.structs.replace(segment, **changes))
-    return msgspec.structs.replace(machine, segments=tuple(segments))
+        widened.append(msgspec.structs.replace(segment, **changes))
+    return msgspec.structs.replace(machine, segments=tuple(widened))
 
 
 def _is_alike(segment: msgspec.Struct, other: msgspec.Struct) -> bool:

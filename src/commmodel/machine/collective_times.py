@@ -38,6 +38,9 @@ class CollectiveTimes(Value, InputStruct, frozen=True, forbid_unknown_fields=Tru
     """Standard deviation of log T around the model, and between launches."""
     growth_scatter: Annotated[float, Meta(ge=0)] = 0.0
     """Standard deviation of log T for each doubling of P beyond those that were measured."""
+    between_runs: Annotated[float, Meta(ge=1)] = 1.0
+    """By what factor runs of the same operation differ, the slowest against the fastest, in the median of those that
+    ran several times; 1 where none did."""
 
     @property
     def measured(self) -> str:

@@ -357,11 +357,10 @@ class Machine(Tabular, Value, InputStruct, frozen=True, forbid_unknown_fields=Tr
     def selector_name(self) -> str:
         """Name of its selector, else that of the MPI library it was measured with; MPICH's where none is known.
 
-        >>> Machine("m", (Segment("all"),), origin=Origin(mpi="Open MPI v5.0.7")).selector_name
-        'openmpi'
+        >>> Machine("m", (Segment("all"),), origin=Origin(mpi="Open MPI v4.0.7")).selector_name
+        'openmpi-4.0'
         """
-        is_openmpi = self.origin is not None and "open mpi" in self.origin.mpi.lower()
-        return self.selector or ("openmpi" if is_openmpi else "mpich")
+        return self.selector or selectors.of_library("" if self.origin is None else self.origin.mpi)
 
     @checked
     def algorithm_selector(self, name: str = "") -> selectors.Selector:

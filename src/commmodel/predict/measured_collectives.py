@@ -23,6 +23,8 @@ from commmodel.units import format_size
 
 MEASURED = "measured"
 """The name of the model."""
+_UNSTEADY = 1.3
+"""Factor between runs of the same job from which a prediction says what it can hold at best."""
 
 
 class MeasuredCollective(NamedTuple):
@@ -108,6 +110,12 @@ def _answer(machine: Machine, times: CollectiveTimes, load: Load, problem: Probl
     remarks = [f"from measured times of {times.operation} by {name} at {times.measured}"]
     if len(times.processes) == 1 and problem.processes != times.processes[0]:
         remarks.append("one number of processes was measured: how times grow is the schedule's word; measure a second")
+    if times.between_runs > _UNSTEADY:
+        closest = math.sqrt(times.between_runs) - 1
+        remarks.append(
+            f"runs of the same job differ {times.between_runs:.2g} times in the median: no prediction of one run holds "
+            f"closer than {closest:.0%}"
+        )
     limits = []
     if not times.processes[0] <= problem.processes <= times.processes[-1]:
         limits.append(f"p = {problem.processes}")

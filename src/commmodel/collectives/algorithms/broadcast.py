@@ -11,14 +11,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from commmodel.collectives.algorithms.blocks import border, vector_round
-from commmodel.collectives.algorithms.patterns import BlockExchange, binomial_tree, doubling, from_root, other_ranks
+from commmodel.collectives.algorithms.patterns import (
+    BlockExchange,
+    binomial_tree,
+    doubling,
+    from_root,
+    other_ranks,
+    pipeline,
+)
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
 from commmodel.errors import InputError
-
-MOST_SEGMENTS = 1 << 18
-"""Of a message: each is a round of messages."""
-
 
 @register("bcast", "linear")
 def linear(problem: Problem) -> Iterator[Round]:
@@ -54,45 +57,20 @@ def binomial_at_once(problem: Problem) -> Iterator[Round]:
 @register("bcast", "binary")
 def binary(problem: Problem) -> Iterator[Round]:
     """Down a binary tree, filled level by level, segment by segment where a segment size is given (Open MPI)."""
-    return _pipeline(problem, 2)
+    return _down(problem, 2)
 
 
 @register("bcast", "chain")
 def chain(problem: Problem) -> Iterator[Round]:
     """From each process to the next, segment by segment where a segment size is given: a pipeline (Open MPI)."""
-    return _pipeline(problem, 1)
+    return _down(problem, 1)
 
 
-def _pipeline(problem: Problem, children: int) -> Iterator[Round]:
+def _down(problem: Problem, children: int) -> Iterator[Round]:
     """Yield the rounds down a tree: a segment received in one round is passed on in the next."""
-    child = np.arange(1, problem.processes)
-    if not child.size:
-        return
-    size = problem.message_size
-    segment_size = problem.segment_size or max(size, 1)
-    segments = max(1, -(-size // segment_size))
-    if segments > MOST_SEGMENTS:
-        raise InputError(f"{size} bytes in segments of {segment_size}: at most {MOST_SEGMENTS} segments, larger ones")
-    parent = (child - 1) // children
-    depth = _depth(problem.processes, children)[parent]
-    above, below = from_root(problem, parent), from_root(problem, child)
-    deepest = int(depth[-1])
-    for step in range(segments + deepest):
-        # A parent at depth d sends segment (step - d); depths ascend.
-        start, end = np.searchsorted(depth, [step - segments + 1, step + 1])
-        low = (step - depth[start:end]) * segment_size
-        high = np.minimum(low + segment_size, size)
-        yield vector_round(problem, above[start:end], below[start:end], low, high)
-
-
-def _depth(processes: int, children: int) -> Integers:
-    """Return the depth of each process in a tree that is filled level by level."""
-    depth = np.empty(processes, dtype=np.int64)
-    first, width, level = 0, 1, 0
-    while first < processes:
-        depth[first : first + width] = level
-        first, width, level = first + width, width * children, level + 1
-    return depth
+    for hops in pipeline(problem, children):
+        above, below = from_root(problem, hops.parent), from_root(problem, hops.child)
+        yield vector_round(problem, above, below, hops.low, hops.high)
 
 
 @register("bcast", "scatter-recursive-doubling")

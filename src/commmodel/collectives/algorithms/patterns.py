@@ -11,6 +11,10 @@ import numpy as np
 
 from commmodel.collectives.algorithms.blocks import distances, power_below
 from commmodel.collectives.schedule import Integers, Problem
+from commmodel.errors import InputError
+
+MOST_SEGMENTS = 1 << 18
+"""Of a message: each is a round of messages."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,16 @@ class BlockExchange:
     receiver: Integers
     first: Integers
     last: Integers
+
+
+@dataclass(frozen=True)
+class Hops:
+    """Messages of one round between neighbours in a tree: the bytes from `low` up to `high` of the vector."""
+
+    parent: Integers
+    child: Integers
+    low: Integers
+    high: Integers
 
 
 def from_root(problem: Problem, process: Integers) -> Integers:
@@ -162,3 +176,42 @@ class Fold:
     def process(self, member: Integers) -> Integers:
         """Return the rank of a member; P for the member 2^k, which does not exist."""
         return member + np.minimum(member + self.odd_stays, self.processes - self.power)
+
+
+def pipeline(problem: Problem, children: int, *, up: bool = False) -> Iterator[Hops]:
+    """Yield the rounds down a tree, segment by segment: one that comes in a round is passed on in the next.
+
+    The tree is filled level by level; with one child it is a chain. Up, the same rounds go backwards.
+
+    >>> for hops in pipeline(Problem(3, 20, segment_size=10), 1):
+    ...     print(hops.parent, hops.child, hops.low)
+    [0] [1] [0]
+    [0 1] [1 2] [10  0]
+    [1] [2] [10]
+    """
+    child = np.arange(1, problem.processes)
+    if not child.size:
+        return
+    size = problem.message_size
+    segment_size = problem.segment_size or max(size, 1)
+    segments = max(1, -(-size // segment_size))
+    if segments > MOST_SEGMENTS:
+        raise InputError(f"{size} bytes in segments of {segment_size}: at most {MOST_SEGMENTS} segments, larger ones")
+    parent = (child - 1) // children
+    depth = _depth(problem.processes, children)[parent]
+    steps = range(segments + int(depth[-1]))
+    for step in reversed(steps) if up else steps:
+        # A parent at depth d sends segment (step - d); depths ascend.
+        start, end = np.searchsorted(depth, [step - segments + 1, step + 1])
+        low = (step - depth[start:end]) * segment_size
+        yield Hops(parent[start:end], child[start:end], low, np.minimum(low + segment_size, size))
+
+
+def _depth(processes: int, children: int) -> Integers:
+    """Return the depth of each process in a tree that is filled level by level."""
+    depth = np.empty(processes, dtype=np.int64)
+    first, width, level = 0, 1, 0
+    while first < processes:
+        depth[first : first + width] = level
+        first, width, level = first + width, width * children, level + 1
+    return depth

@@ -19,6 +19,7 @@ from commmodel.collectives.algorithms.patterns import (
     from_root,
     halving,
     other_ranks,
+    pipeline,
 )
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
@@ -54,6 +55,25 @@ def binomial(problem: Problem) -> Iterator[Round]:
         yield vector_round(problem, child, parent, 0, problem.message_size, combine=True)
 
 
+@register("reduce", "binary")
+def binary(problem: Problem) -> Iterator[Round]:
+    """Up a binary tree, filled level by level, segment by segment where a segment size is given (Open MPI)."""
+    return _up(problem, 2)
+
+
+@register("reduce", "chain")
+def chain(problem: Problem) -> Iterator[Round]:
+    """From each process to the one before, segment by segment where a segment size is given: a pipeline (Open MPI)."""
+    return _up(problem, 1)
+
+
+def _up(problem: Problem, children: int) -> Iterator[Round]:
+    """Yield the rounds up a tree, in which a parent combines what its children send: those of a broadcast backwards."""
+    for hops in pipeline(problem, children, up=True):
+        child, parent = from_root(problem, hops.child), from_root(problem, hops.parent)
+        yield _combined(vector_round(problem, child, parent, hops.low, hops.high))
+
+
 @register("reduce", "binomial-in-order")
 def binomial_in_order(problem: Problem) -> Iterator[Round]:
     """Up a binomial tree to process 0, which sends the root the result: operators need not commute (MPICH)."""
@@ -86,10 +106,15 @@ def _place_subtree(first: int, last: int, rounds: dict[int, list[tuple[int, int]
 def _to_parents(problem: Problem, pairs: list[tuple[int, int]]) -> Round:
     """Return a round in which parents combine the vectors of their children."""
     child, parent = np.array(pairs, dtype=np.int64).T
-    size = np.full_like(child, problem.message_size)
-    reducer, received = np.unique(parent, return_counts=True)
-    blocks = partial(_all_ranks, problem)
-    return Round(child, parent, size, blocks, combine=True, reducer=reducer, reduced=received * problem.message_size)
+    return _combined(vector_round(problem, child, parent, 0, problem.message_size))
+
+
+def _combined(messages: Round) -> Round:
+    """Return a round whose receivers combine all that they get in it."""
+    reducer, place = np.unique(messages.receiver, return_inverse=True)
+    reduced = np.zeros_like(reducer)
+    np.add.at(reduced, place, messages.size)
+    return replace(messages, combine=True, reducer=reducer, reduced=reduced)
 
 
 def _at_another(problem: Problem, process: int, rounds: Iterable[Round]) -> Iterator[Round]:

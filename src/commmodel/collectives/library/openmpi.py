@@ -86,8 +86,8 @@ LIBRARY_ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
     "reduce": (
         ("linear", "linear", True),
         ("chain", "linear", False),
-        ("pipeline", "linear", False),
-        ("binary", "binomial", False),
+        ("pipeline", "chain", True),
+        ("binary", "binary", True),
         ("binomial", "binomial", True),
         ("in-order_binary", "binary-in-order", True),
         ("rabenseifner", "reduce-scatter-gather-halves", True),

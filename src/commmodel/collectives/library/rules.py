@@ -63,6 +63,10 @@ class SelectionRule(OneLine, InputStruct, frozen=True, forbid_unknown_fields=Tru
     """Bytes of the pieces that the algorithm sends one after the other, or None where it sends all at once."""
     distribution: Distribution | None = None
     """How processes lie on nodes; such a rule never holds where that is not known."""
+    processes_above: tuple[float, float] | None = None
+    """P > a n + b, for these a and b."""
+    processes_above_total: tuple[float, float] | None = None
+    """P > a n P + b, for these a and b."""
 
     def holds(
         self,
@@ -96,8 +100,15 @@ class SelectionRule(OneLine, InputStruct, frozen=True, forbid_unknown_fields=Tru
             and (self.processes_from is None or processes >= self.processes_from)
             and (self.processes_upto is None or processes <= self.processes_upto)
             and (self.distribution is None or self.distribution == distribution(processes, per_node))
+            and _above(self.processes_above, message_size, processes)
+            and _above(self.processes_above_total, total, processes)
             and all(expected is None or expected == true for expected, true in conditions)
         )
+
+
+def _above(line: tuple[float, float] | None, size: int, processes: int) -> bool:
+    """Whether P lies above a line over sizes, where one is given."""
+    return line is None or processes > line[0] * size + line[1]
 
 
 class Selector(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -112,6 +123,8 @@ class Selector(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, om
     """The published selector that decides where no rule holds, or one says `DEFAULT`."""
     format: Literal["commmodel-selector"] = FORMAT
     version: Positive = VERSION
+    is_flat: bool = False
+    """Whether the fallback is asked as if nodes were not told apart."""
 
 
 def usual(rules: Iterable[SelectionRule]) -> list[SelectionRule]:

@@ -32,8 +32,8 @@ from commmodel.files import write_text
 from commmodel.signatures import checked
 
 __all__ = [
-    "FORMATS", "SelectionRule", "Selector", "check", "dump", "dumps", "load", "normalise", "picker", "published",
-    "select", "select_for", "with_levels", "with_rules",
+    "FORMATS", "SelectionRule", "Selector", "check", "dump", "dumps", "load", "normalise", "of_library", "picker",
+    "published", "select", "select_for", "with_levels", "with_rules",
 ]  # fmt: skip
 
 Format = Literal["toml", "openmpi", "openmpi-json", "openmpi-han", "mpich"]
@@ -112,7 +112,7 @@ def picker(selector: Selector, operation: str, problem: Problem) -> str:
     ('rules.txt', 'MVAPICH2 1.0 (rules.txt has no rule for it)')
     """
     chosen = _picked(selector, operation, problem)[1]
-    return selector.name if chosen is selector else f"{chosen.name} ({selector.name} has no rule for it)"
+    return selector.name if chosen is selector or not selector.rules else f"{chosen.name} ({selector.name} has no rule for it)"
 
 
 def _picked(selector: Selector, operation: str, problem: Problem) -> tuple[SelectionRule, Selector]:
@@ -126,7 +126,8 @@ def _picked(selector: Selector, operation: str, problem: Problem) -> tuple[Selec
     case = f"{operation} of {size} bytes on {processes} processes"
     if rule is None or rule.algorithm == DEFAULT:
         if selector.fallback:
-            return _picked(_published(selector.fallback), operation, problem)
+            behind = replace(problem, nodes=None) if selector.is_flat else problem
+            return _picked(_published(selector.fallback), operation, behind)
         raise InputError(f"selector {selector.name!r} has no rule for {case}: add one, or choose the algorithm")
     if rule.algorithm.startswith(UNKNOWN):
         name = rule.algorithm.removeprefix(UNKNOWN)
@@ -234,9 +235,30 @@ def published() -> dict[str, Path]:
     """Return the selectors that come with commmodel, each with its source: name -> file.
 
     >>> ", ".join(published())
-    'mpich, mpich-5.0, mvapich2-1.0, openmpi'
+    'mpich, mpich-5.0, mvapich2-1.0, openmpi, openmpi-4.0, openmpi-4.1'
     """
     return documents.published(__file__)
+
+
+_VERSION = re.compile(r"(?P<base>open mpi|mpich version|anl base)\D*(?P<major>\d+)\.(?P<minor>\d+)", re.IGNORECASE)
+"""In what a library says of itself; what is made from MPICH may name that as its base."""
+
+
+def of_library(version: str) -> str:
+    """Return the name of the published selector of an MPI library, by its version as `MPI_Get_library_version` has it.
+
+    What is not told apart counts as MPICH's before 3.4, on which most other libraries were based.
+
+    >>> [of_library(text) for text in ("Open MPI v4.0.7", "Open MPI v5.0.11", "MPICH Version: 5.0.2", "Intel MPI 2021")]
+    ['openmpi-4.0', 'openmpi', 'mpich-5.0', 'mpich']
+    >>> of_library("CRAY MPICH version 7.7.19 (ANL base 3.2)")
+    'mpich'
+    """
+    bases = {match["base"].lower(): (int(match["major"]), int(match["minor"])) for match in _VERSION.finditer(version)}
+    if "open mpi" in version.lower():
+        number = bases.get("open mpi", (5, 0))
+        return "openmpi-4.0" if number < (4, 1) else "openmpi-4.1" if number < (5, 0) else "openmpi"
+    return "mpich-5.0" if bases.get("anl base", bases.get("mpich version", (0, 0))) >= (3, 4) else "mpich"
 
 
 @cache
@@ -295,6 +317,10 @@ def dumps(selector: Selector, format: Format = "toml") -> str:  # noqa: A002  (t
     """
     from commmodel.collectives.library import han, mpich, openmpi
 
+    for rule in selector.rules if format != "toml" else ():
+        if rule.processes_above is not None or rule.processes_above_total is not None:
+            problem = f"{selector.name}: a rule for {rule.operation} has processes_above, which no library's file can"
+            raise InputError(f"{problem} have: write toml, or give limits of P and n")
     match format:
         case "toml":
             return _dumps(selector)

@@ -7,7 +7,8 @@ from commmodel.units import format_ratio, format_size, format_time
 _NOTE = (
     "A time is the sum, over the rounds of the algorithm's schedule, of the time of the busiest process's messages, "
     "which is fitted: predict goes to other sizes and numbers of processes. Scatter: of a time around that sum; "
-    "growth: of what each doubling of the processes beyond those measured adds to it."
+    "growth: of what each doubling of the processes beyond those measured adds to it; runs: how many times longer the "
+    "slowest run of the same operation takes than the fastest."
 )
 
 
@@ -25,11 +26,12 @@ def collective_times_table(machine: Machine) -> Table | None:
             format_time(times.seconds[0]),
             format_ratio(times.scatter),
             format_ratio(times.growth_scatter),
+            "–" if times.between_runs == 1 else f"{times.between_runs:.2f}",
         )
         for times in machine.collectives
     ]
     columns = (
         *left("operation", "algorithm"), *right("p", "on a node"), *left("messages"),
-        *right("smallest takes", "scatter", "growth"),
+        *right("smallest takes", "scatter", "growth", "runs"),
     )  # fmt: skip
     return Table("measured collectives", columns, plain_rows(rows), (_NOTE,), grouped=True)
