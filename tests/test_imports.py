@@ -64,7 +64,7 @@ MAY_IMPORT = {
     "tuning": {"bench", "collectives", "machine", "predict", "results"},
     "report": {
         *("_core.common", "fit", "machine", "models", "results"),
-        *("predict", "optimize", "record", "simulate", "scaling"),
+        *("collectives", "predict", "optimize", "record", "simulate", "scaling"),
     },
     "cli": {"*"},
     "__main__": {"cli"},

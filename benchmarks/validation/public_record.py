@@ -30,7 +30,7 @@ import tarfile
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -216,6 +216,24 @@ def taken_over(rows: Iterable[tuple[str, str, list[Time]]]) -> tuple[int, int]:
     return count, good
 
 
+def by_another_job(rows: Iterable[tuple[str, str, list[Time]]]) -> tuple[int, int]:
+    """Return how many choices another job on as many nodes makes, and how many of them cost ≤ 5 %."""
+    times: dict[tuple[object, ...], dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for system, where, series_times in rows:
+        for launch, call, seconds in series_times:
+            if call.algorithm:
+                key = system, where, call.operation, call.per_node, call.message_size, call.processes
+                times[key][launch.header.created][call.algorithm] = seconds
+    count = good = 0
+    for jobs in times.values():
+        for before, after in permutations(jobs.values(), 2):
+            if len(names := before.keys() & after.keys()) > 1:
+                picked = min(names, key=lambda name: before[name])
+                count += 1
+                good += after[picked] <= _AS_GOOD * min(after[name] for name in names)
+    return count, good
+
+
 def from_messages(name: str, files: Sequence[Path], selector: str, calls: Measurements) -> Iterator[Cell]:
     """Yield collectives predicted by a machine of point-to-point tests alone."""
     messages = formats.load_all(files)
@@ -254,7 +272,9 @@ def print_messages(data: Path) -> None:
             tests = Path(folder) / f"csd3/cclake-{network}-gcc9-ompi3-ucx/omb"
             files = sorted(tests.glob("Osu_*/*.out"))
             of_messages = [file for file in files if re.search("Osu_(latency|bw|mbw_mr)", str(file))]
-            print_factors(f"CSD3, {network}", from_messages(network, of_messages, OLD_OPEN_MPI, formats.load_all(files)))
+            print_factors(
+                f"CSD3, {network}", from_messages(network, of_messages, OLD_OPEN_MPI, formats.load_all(files))
+            )
     of_collectives = sorted(kathleen.glob("*_osu_[ar]*.csv")) + sorted(kathleen.glob("*_imb_[ar]*.csv"))
     calls = formats.load_all(of_collectives, placement=formats.Placement(60, 4))
     print_factors("Kathleen", from_messages("kathleen", [kathleen / "julia_osu_latency.csv"], "mpich", calls))
@@ -341,6 +361,8 @@ def main() -> None:
         print(f"{system}: of {count} choices of an algorithm {right / count:.0%} right, {good / count:.0%} within 5 %")
     count, good = taken_over(rows)
     print(f"all: of {count} taken over from the next smaller number of processes {good / count:.0%} within 5 %")
+    count, good = by_another_job(rows)
+    print(f"all: of {count} as the fastest in another job on as many nodes {good / count:.0%} within 5 %")
     missing = sorted({f"{cell.system} {cell.call.operation} {cell.call.algorithm or 'of the library'}"
                       for cell in cells if not cell.predicted})  # fmt: skip
     print(f"not predicted, as their schedules are not known: {len(missing)} algorithms: {', '.join(missing)}")

@@ -196,7 +196,7 @@ def test_json_has_the_names_of_the_contract(tmp_path, capsys):
 
 def test_a_folder_without_a_recording_is_refused(tmp_path, capsys):
     assert main(["report", str(tmp_path), "--json"]) == 2
-    assert "no log of a rank that can be read" in capsys.readouterr().err
+    assert "a folder without files" in capsys.readouterr().err
     folder = unbalanced(tmp_path)
     assert main(["report", str(folder), "results.jsonl"]) == 2
     assert "a recording is reported alone" in capsys.readouterr().err

@@ -30,7 +30,8 @@ def add(verbs: Any) -> None:
         "files",
         nargs="+",
         metavar="FILE",
-        help="results.jsonl ... and at most one machine, by file or published name; or the folder of a recording",
+        help="results.jsonl ... and at most one machine, by file or published name (default: fitted to them); or the "
+        "folder of a recording",
     )
     add_format(report)
     report.add_argument(
@@ -42,19 +43,25 @@ def add(verbs: Any) -> None:
 
 
 def _default_page(arguments: argparse.Namespace) -> str:
-    return "recording.html" if any(map(os.path.isdir, arguments.files)) else "report.html"
+    return "recording.html" if any(map(_is_recording, arguments.files)) else "report.html"
+
+
+def _is_recording(path: str) -> bool:
+    from commmodel import record
+
+    return record.is_recording(path)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     """Print the tables and write the HTML report."""
     _refuse_traces(arguments.files)
-    if any(map(os.path.isdir, arguments.files)):
+    if any(map(_is_recording, arguments.files)):
         return _run_recording(arguments)
     from commmodel import formats, machine, report
     from commmodel.fit.consistency import consistency
     from commmodel.report import tables
     from commmodel.report.scaling.growth import overview_blocks
-    from commmodel.report.sections import machine_section
+    from commmodel.report.sections import machine_section, predicted_section
     from commmodel.results import pool
     from commmodel.results.pooling import TABLED
     from commmodel.scaling import load
@@ -70,6 +77,8 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     if not measurements.launches:
         raise InputError("no results file: commmodel report results.jsonl machine.toml")
+    if read_machine is None:
+        read_machine = _fitted(measurements)
     expectations = None if arguments.expectations is None else load(arguments.expectations)
     scaling = overview(measurements, expectations)
     measurements = pool(measurements, kinds=TABLED)
@@ -80,16 +89,30 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(_as_json(output if is_complete else None, measurements, read_machine, scaling))
         return code
-    about_machine = []
+    about_machine: list[Any] = []
     if read_machine is not None:
         about_machine.append(machine_section(read_machine, consistency(measurements, read_machine)))
+        about_machine.append(predicted_section(read_machine))
     header = measurements.launches[-1].header
     measured = tables.measurements_table(measurements, read_machine)
     show(tables.environment_table(header), measured, *overview_blocks(scaling), *about_machine)
     if is_complete:
-        question = f"; next: commmodel predict {machines[0]} send -n 64KiB" if machines else ""
-        print(f"written to {output}{question}")
+        files = machines or arguments.files
+        ask = f"predict {shlex.quote(files[0])} send -n 64KiB" if len(files) == 1 else f"fit {shlex.join(files)}"
+        print(f"written to {output}{'' if read_machine is None else f'; next: commmodel {ask}'}")
     return code
+
+
+def _fitted(measurements: Any) -> Any:
+    """Return the machine of measurements, None where they make none."""
+    from commmodel.errors import CommModelError
+    from commmodel.fit import fit_machine
+
+    try:
+        return fit_machine(measurements)
+    except CommModelError as error:
+        tell("note", [f"no machine was fitted: {error}"])
+        return None
 
 
 def _refuse_traces(files: Sequence[str]) -> None:

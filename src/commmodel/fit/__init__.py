@@ -121,11 +121,19 @@ def _with_collectives(machine: Machine, measurements: Measurements) -> Machine:
     collectives = fit_collectives(measurements, machine)
     is_bare = not any(next(segment.parts(), None) for segment in machine.segments)
     if not collectives and is_bare and not (machine.overlap or machine.bandwidth or machine.hybrid or machine.plogp):
+        _refuse_unpublished(measurements)
         raise InputError(
             "nothing but collectives was measured, by algorithms whose schedules are not known here: measure the "
             "kernels pingpong and loggp, too, or collectives by what the library picks"
         )
     return msgspec.structs.replace(machine, collectives=collectives)
+
+
+def _refuse_unpublished(measurements: Measurements) -> None:
+    """Raise where collectives, which are all that was measured, are those of a library that picks in secret."""
+    if library := unpublished_choice(measurements):
+        problem = f"collectives alone, and how {library} chooses their algorithms is not published"
+        raise InputError(f"{problem}: see commmodel report and compare")
 
 
 @checked
@@ -237,9 +245,7 @@ def _with_other_kernels(
     hybrid = fit_hybrid(measurements, settings)
     has_models = any(segment.max_rate or segment.one_way or segment.loggp for segment in segments)
     if not (has_models or overlap or bandwidth or hybrid or has_collectives(measurements)):
-        if library := unpublished_choice(measurements):
-            problem = f"collectives alone, and how {library} chooses their algorithms is not published"
-            raise InputError(f"{problem}: see commmodel report and compare")
+        _refuse_unpublished(measurements)
         kernels = sorted({kernel_name(record.configuration) for record in measurements.records})
         measured_ones = f", but of {', '.join(kernels)}" if kernels else ""
         raise InputError(

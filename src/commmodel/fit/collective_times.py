@@ -9,7 +9,7 @@ that are shared make times grow faster than the schedule says. Main entry: `fit_
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -104,7 +104,7 @@ def _foreign(header: Header) -> str:
 
 
 def _usable(measurements: Measurements) -> Iterator[tuple[Header, ScheduledName, Collective, Record]]:
-    """Yield the blocking operations that send something, by a schedule that is known or that the library chose."""
+    """Yield the blocking operations that send something, by a named algorithm or by what a library chose."""
     names: dict[str, ScheduledName] = {name: name for name in SCHEDULED}
     for launch in measurements.launches:
         is_foreign = bool(_foreign(launch.header))
@@ -113,8 +113,7 @@ def _usable(measurements: Measurements) -> Iterator[tuple[Header, ScheduledName,
             if not isinstance(call, Collective) or call.mode != "blocking" or call.operation not in names:
                 continue
             operation = names[call.operation]
-            is_told = bool(schedule_named(operation, call.algorithm)) if call.algorithm else not is_foreign
-            if is_told and (call.message_size or not OPERATIONS[operation].has_size):
+            if (call.algorithm or not is_foreign) and (call.message_size or not OPERATIONS[operation].has_size):
                 yield launch.header, operation, call, record
 
 

@@ -21,9 +21,7 @@ MOST_LAUNCHES = 100
 """Launches that are fitted by themselves, of more those with the most records: they tell a deviation to 7 %."""
 
 
-def over_launches(
-    machine: Machine, measurements: Measurements, fit_one: Callable[..., Sequence[Segment]]
-) -> Machine:
+def over_launches(machine: Machine, measurements: Measurements, fit_one: Callable[..., Sequence[Segment]]) -> Machine:
     """Return a machine whose intervals include the variation between launches, and their number.
 
     Parameters

@@ -19,7 +19,7 @@ from commmodel.machine import CollectiveTimes, Machine
 from commmodel.predict.certainty import widened
 from commmodel.predict.collective_prediction import CollectivePrediction
 from commmodel.predict.seconds import Seconds
-from commmodel.units import format_size
+from commmodel.units import format_ratio, format_size
 
 MEASURED = "measured"
 """The name of the model."""
@@ -114,7 +114,7 @@ def _answer(machine: Machine, times: CollectiveTimes, load: Load, problem: Probl
         closest = math.sqrt(times.between_runs) - 1
         remarks.append(
             f"runs of the same job differ {times.between_runs:.2g} times in the median: no prediction of one run holds "
-            f"closer than {closest:.0%}"
+            f"closer than {format_ratio(closest)}"
         )
     limits = []
     if not times.processes[0] <= problem.processes <= times.processes[-1]:

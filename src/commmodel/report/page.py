@@ -19,7 +19,7 @@ from commmodel.report.measurements.node_matrix_plots import matrix_plots
 from commmodel.report.measurements.point_to_point import BUFFER_WORDS
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.scaling.page import scaling_section
-from commmodel.report.sections import machine_section, measured_sections
+from commmodel.report.sections import machine_section, measured_sections, predicted_section
 from commmodel.results import Measurements, launch_count, library_name, pool
 from commmodel.results.conditions import remarks as condition_remarks
 from commmodel.results.conditions import touched_words
@@ -137,6 +137,7 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
         _plots(measurements, machine),
         _parameters(measurements, machine),
         *(section.on_page() for section in measured_sections(measurements, machine)),
+        *([] if machine is None else [predicted_section(machine).on_page()]),
         scaling_section(scaling),
     ]
     words = Words("There are no times, and no records of other kernels.")

@@ -1,4 +1,6 @@
-"""Sections, the same on the terminal and on a page. Main entries: `measured_sections` and `machine_section`.
+"""Sections, the same on the terminal and on a page.
+
+Main entries: `measured_sections`, `machine_section` and `predicted_section`.
 
 What has to be fitted for them is fitted here: the folders of the products only show.
 """
@@ -30,6 +32,7 @@ from commmodel.report.measurements.node_matrix import matrix_sentences
 from commmodel.report.measurements.node_pairs import node_share_table
 from commmodel.report.measurements.point_to_point import PathTables, path_tables
 from commmodel.report.overlap.measurements import overlap_tables, overlap_verdicts
+from commmodel.report.prediction.at_scale import at_scale
 from commmodel.results import Measurements, launch_count
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
@@ -147,6 +150,14 @@ def machine_section(
     )
     lines = (*parameters.remarks, *loggp_remarks(machine), *hybrid_remarks(machine))
     return replace(parameters, tables=tables, remarks=lines)
+
+
+def predicted_section(machine: Machine) -> MeasuredSection:
+    """Return what a machine predicts of collectives on many nodes, or why it predicts none."""
+    predicted = at_scale(machine)
+    tables = () if predicted.table is None else (HintedTable(predicted.table),)
+    sentences = () if tables else (f"No collective is predicted: {predicted.missing}.",)
+    return MeasuredSection("Collectives on many nodes", tables, sentences)
 
 
 def _path_section(tables: PathTables, *, is_one_launch: bool) -> MeasuredSection:

@@ -20,8 +20,8 @@ from commmodel.collectives.algorithms.patterns import (
     pipeline,
 )
 from commmodel.collectives.algorithms.registry import register
-from commmodel.collectives.schedule import Integers, Problem, Round
-from commmodel.errors import InputError
+from commmodel.collectives.schedule import Problem, Round
+
 
 @register("bcast", "linear")
 def linear(problem: Problem) -> Iterator[Round]:

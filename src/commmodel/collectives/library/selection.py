@@ -112,7 +112,11 @@ def picker(selector: Selector, operation: str, problem: Problem) -> str:
     ('rules.txt', 'MVAPICH2 1.0 (rules.txt has no rule for it)')
     """
     chosen = _picked(selector, operation, problem)[1]
-    return selector.name if chosen is selector or not selector.rules else f"{chosen.name} ({selector.name} has no rule for it)"
+    return (
+        selector.name
+        if chosen is selector or not selector.rules
+        else f"{chosen.name} ({selector.name} has no rule for it)"
+    )
 
 
 def _picked(selector: Selector, operation: str, problem: Problem) -> tuple[SelectionRule, Selector]:
