@@ -76,7 +76,6 @@ class RuleLaunches:
     count: int = 0
     """Of launches."""
     _begin: float = field(default_factory=time.monotonic)
-    _durations: list[float] = field(default_factory=list)
     _printed: set[str] = field(default_factory=set)
 
     def ranks(self) -> int:
@@ -98,8 +97,8 @@ class RuleLaunches:
 
     @property
     def duration(self) -> float:
-        """Seconds of a launch, as planned or as they were."""
-        return max(self._durations[-3:]) if self._durations else self._planned
+        """Seconds of the next launch: what the last one took beside its measurements, and these."""
+        return self.startup + self._time
 
     @property
     def seconds_in_all(self) -> float:
@@ -176,8 +175,7 @@ class RuleLaunches:
             timeout = max(_PATIENCE * (self._planned + self.startup), _LEAST_PATIENCE)
             code = start_launch(command, self._printed, variables, timeout)
             self.count += 1
-            self._durations.append(time.monotonic() - begin)
-            self.startup = max(self.startup, self._durations[-1] - seconds)  # a busy machine needs longer
+            self.startup = max(time.monotonic() - begin - seconds, 0.0)
             return None if code or not part.exists() else self._samples(picks, load(part).launches[0])
 
     @property

@@ -32,6 +32,8 @@ from commmodel.tuning.search import AlgorithmSearch, CellChoice, CollectiveCell,
 from commmodel.units import format_time
 from commmodel.values import Value
 
+_WIDE = 100
+"""End of an interval beyond which it is not told."""
 _COLUMNS = ("operation", "message_size", "processes", "algorithm", "gain", "low", "high", "basis")
 
 
@@ -255,7 +257,8 @@ def _lost(
     for old, new in zip(before, after, strict=True):
         if old.algorithm and not new.algorithm and old.cell in gains:
             gain, cell = gains[old.cell], old.cell
+            high = f"{gain.high:.2f}" if gain.high < _WIDE else f"over {_WIDE}"
             yield (
                 f"{cell.operation} of {cell.message_size} B on {cell.processes} processes: {old.algorithm} does not "
-                f"win: {gain.ratio:.2f} [{gain.low:.2f}, {gain.high:.2f}]"
+                f"win: {gain.ratio:.2f} [{gain.low:.2f}, {high}]"
             )
