@@ -3,6 +3,7 @@
 import gzip
 import json
 
+import msgspec
 import pytest
 
 from commmodel import formats
@@ -10,6 +11,7 @@ from commmodel.cli import main
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.fit import fit_machine
 from commmodel.formats import Placement
+from commmodel.results import Library, Measurements
 from commmodel.results.configurations import Collective, Function
 
 # Rows of real logs: 2.13 and later, H100 (lessizzmore/create-a3mega-ztan-fork, ztan-NCCL-test-result; four of its
@@ -76,18 +78,6 @@ NEWEST = """\
 # nccl-tests version 2.19.6 nccl-headers=22903 nccl-library=22903
 # Collective test starting: reduce_scatter_perf
 """
-
-
-@pytest.fixture
-def write_file(tmp_path):
-    """A function that writes a text and returns its path; the name says nothing about the format."""
-
-    def write(text, name="file.dat"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return write
 
 
 def rows(measurements):
@@ -228,13 +218,22 @@ def test_never_fitted_with_a_host(write_file):
         "# Benchmarking PingPong\n# #processes = 2\n #bytes #repetitions t[usec] Mbytes/sec\n 8 9 1.5 5\n 64 9 2.5 5\n"
     )
     unsaid = ALL_REDUCE.replace("NCCL version", "version")
+    for text in (unsaid, ALL_REDUCE):
+        with pytest.raises(InputError, match=r"different MPI libraries were measured \(NCCL.*; unknown .*IMB output\)"):
+            fit_machine(formats.load_all([write_file(text, "a"), write_file(imb, "b")]))
+    loaded = formats.load_all([write_file(unsaid, "a"), write_file(imb, "b")]).launches
+    headers = [msgspec.structs.replace(launch.header, mpi=Library("MPICH")) for launch in loaded]
+    alike = (msgspec.structs.replace(launch, header=header) for launch, header in zip(loaded, headers, strict=True))
     with pytest.raises(InputError, match=r"messages of different memory were measured \(cuda; host\): fit each"):
-        fit_machine(formats.load_all([write_file(unsaid, "a"), write_file(imb, "b")]))
+        fit_machine(Measurements(tuple(alike)))
 
 
 def test_every_verb_takes_it_or_says_why_not(write_file, tmp_path, capsys):
     path, other = str(write_file(ALL_REDUCE)), str(write_file(ALL_REDUCE.replace("203.2", "303.2"), "other.dat"))
     assert main(["report", path, "-o", str(tmp_path / "report.html")]) == 0
+    out = capsys.readouterr().out
+    assert "allreduce, p processes" in out
+    assert "allreduce, in-place, p processes" in out
     assert main(["compare", path, other, "--json"]) == 0
     assert main(["convert", path, "-o", str(tmp_path / "results.jsonl"), "--to", "commmodel"]) == 0
     assert main(["check", "physics", path]) == 0

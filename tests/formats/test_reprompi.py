@@ -73,18 +73,6 @@ process                                               test       nrep        cou
 """  # noqa: E501
 
 
-@pytest.fixture
-def write_file(tmp_path):
-    """A function that writes a text and returns its path."""
-
-    def write(text, name="file.dat"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return write
-
-
 def rows(measurements):
     return [(record.configuration, record.samples) for record in measurements.records]
 

@@ -162,9 +162,10 @@ def _launch(run: _AcceleratorTable, test: str, records: Sequence[Record]) -> Lau
     device = "rocm" if run.suite == "rccl-tests" else "cuda"
     plain = launch(run.suite, (f"{test}_perf", "-d", device), records, versions={run.suite: run.version})
     names = [*dict.fromkeys(run.hosts.values())]
+    library = run.library or ("RCCL" if run.suite == "rccl-tests" else "NCCL")
     header = msgspec.structs.replace(
         plain.header,
-        mpi=Library(run.library or plain.header.mpi.version),
+        mpi=Library(library),
         hosts=tuple(map(Host, names)) or plain.header.hosts,
         ranks=tuple(Rank(rank, names.index(host)) for rank, host in sorted(run.hosts.items())),
     )

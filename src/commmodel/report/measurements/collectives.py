@@ -59,7 +59,9 @@ def _share_cell(record: Record) -> Cell:
     return Cell(starred(middle, record), detail)
 
 
-def _collective_tables(operation: str, start: Start, mode: CollectiveMode, records: Sequence[Record]) -> list[Table]:
+def _collective_tables(
+    operation: str, algorithm: str, start: Start, mode: CollectiveMode, records: Sequence[Record]
+) -> list[Table]:
     """Return the table of an operation: times, and beside those of overlapped ones their shares of overlap."""
     is_overlapped = mode == "overlapped"
     cells: list[tuple[int, tuple[int, str], Cell]] = []
@@ -69,27 +71,28 @@ def _collective_tables(operation: str, start: Start, mode: CollectiveMode, recor
             cells.append((size, (processes, ""), record_cell(record)))
             cells += [(size, (processes, "overlap, "), _share_cell(record))] * is_overlapped
     how = [word for word in (mode, start) if word not in {"blocking", "barrier"}]
-    note = _OVERLAPPED if is_overlapped else f"{_STARTS[start]}, with whatever algorithm the library took."
-    title = ", ".join((operation, "p processes", *how))
+    chosen = "" if algorithm else ", with whatever algorithm the library took"
+    note = _OVERLAPPED if is_overlapped else f"{_STARTS[start]}{chosen}."
+    title = ", ".join((operation, *filter(None, [algorithm]), "p processes", *how))
     return size_table(title, cells, lambda column: f"{column[1]}p = {column[0]}", note)
 
 
 def collective_tables(measurements: Measurements) -> tuple[Table, ...]:
-    """Return the tables of memory work, of clocks, and of each operation, mode and synchronisation scheme.
+    """Return the tables of memory work, of clocks, and of each operation, algorithm, mode and synchronisation scheme.
 
     Each has a row for a size, a column for a number of processes, of overlapped operations two.
     """
-    operations: dict[tuple[str, int, Start], list[Record]] = defaultdict(list)
+    operations: dict[tuple[str, str, int, Start], list[Record]] = defaultdict(list)
     for record in measurements.records:
         if isinstance(collective := record.configuration, Collective):
-            key = collective.operation, _MODES.index(collective.mode), collective.start
+            key = collective.operation, collective.algorithm, _MODES.index(collective.mode), collective.start
             operations[key].append(record)
     return (
         *_local_tables(measurements),
         *_clock_tables(measurements),
         *(
             table
-            for (operation, mode, start), records in sorted(operations.items(), key=lambda item: item[0])
-            for table in _collective_tables(operation, start, _MODES[mode], records)
+            for (operation, algorithm, mode, start), records in sorted(operations.items(), key=lambda item: item[0])
+            for table in _collective_tables(operation, algorithm, start, _MODES[mode], records)
         ),
     )
