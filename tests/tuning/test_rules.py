@@ -47,6 +47,21 @@ def test_of_several_ranks_a_node_han_hands_over_what_has_rules():
     assert "OMPI_MCA_coll_han_dynamic_rules_filename" in environment(selector, "openmpi", rules.files("rules"))
 
 
+def test_two_levels_are_asked_for_where_nodes_have_several_ranks(tmp_path):
+    chosen = [CellChoice(CollectiveCell("bcast", 8, 8), "two-level"), CellChoice(CollectiveCell("bcast", 64, 8), "")]
+    for library in ("mpich", "openmpi"):
+        rules = LibraryRules(library, selector_of(chosen, library, per_node=4), ())
+        first, *levels = rules.files(tmp_path / library)
+        rules.dump(first)
+        loaded = selection.load(levels[0] if levels else first)
+        assert selection.select(loaded, "bcast", 63, 8, per_node=4).algorithm == "two-level"
+        assert selection.select(loaded, "bcast", 64, 8, per_node=4).algorithm != "two-level"
+        assert selection.select(loaded, "bcast", 63, 8, per_node=8).algorithm != "two-level"
+        names = environment(rules.selector, library, rules.files(first))
+        assert ("MPIR_CVAR_BCAST_SHORT_MSG_SIZE" in names) == (library == "mpich")
+    assert "two-level" not in candidates("mpich", CollectiveCell("bcast", 8, 8))
+
+
 def test_what_makes_open_mpi_hang_is_refused():
     assert "scatter" not in operations_of(None, "openmpi")
     with pytest.raises(InputError, match=r"collectives: scatter: .* can make the program hang: leave it out"):

@@ -230,7 +230,7 @@ def _search(machine: Machine, library: TunedLibrary, per_node: int | None) -> Al
             return algorithm_seconds(machine, cell.operation, name, problem)
         return math.nan
 
-    return AlgorithmSearch(lambda cell: candidates(library, cell), predicted, lambda _, name: name)
+    return AlgorithmSearch(lambda cell: candidates(library, cell, per_node), predicted, lambda _, name: name)
 
 
 def _take_in(search: AlgorithmSearch, rows: Iterable[tuple[CollectiveCell, str, Sequence[float]]]) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from commmodel.choices import TunedLibrary
+from commmodel.collectives.algorithms.two_level import TWO_LEVEL
 from commmodel.collectives.library import han, mpich, openmpi
 from commmodel.collectives.library.rules import DEFAULT, SEVERAL, SelectionRule, Selector, distribution
-from commmodel.collectives.library.tuning import LIBRARIES, offers_of
+from commmodel.collectives.library.tuning import LIBRARIES, forms_of, offers_of
 from commmodel.collectives.operation import OPERATIONS, SCHEDULED, ScheduledName
 from commmodel.errors import InputError, choice_of
 from commmodel.tuning.search import CellChoice, CollectiveCell
@@ -44,11 +45,13 @@ def _why_not(operation: ScheduledName, library: TunedLibrary) -> str:
     return "" if len(few) > 1 else f"{LIBRARIES[library]} has no choice of algorithms of it"
 
 
-def candidates(library: TunedLibrary, cell: CollectiveCell) -> list[str]:
+def candidates(library: TunedLibrary, cell: CollectiveCell, per_node: int | None = None) -> list[str]:
     """Return the library's algorithms that it really uses in a cell if a rule says so.
 
     >>> candidates("openmpi", CollectiveCell("allgather", 8, 6))
     ['bruck', 'ring', 'neighbor-exchange']
+    >>> candidates("mpich", CollectiveCell("bcast", 8, 8), per_node=4)[-1]
+    'two-level'
     """
     offers = offers_of(cell.operation, library)
     numbers = cell.message_size, cell.message_size * cell.processes, cell.processes
@@ -57,17 +60,22 @@ def candidates(library: TunedLibrary, cell: CollectiveCell) -> list[str]:
         rule = msgspec.convert({"operation": cell.operation, "algorithm": name, **conditions}, SelectionRule)
         return rule.holds(*numbers)
 
+    forms = forms_of(cell.operation, library) if distribution(cell.processes, per_node) == SEVERAL else []
     return [
-        name
-        for name, needs in offers.algorithms.items()
-        if holds(name, needs) and not (name in offers.few and holds(name, {offers.few[name]: True}))
+        *(
+            name
+            for name, needs in offers.algorithms.items()
+            if holds(name, needs) and not (name in offers.few and holds(name, {offers.few[name]: True}))
+        ),
+        *forms,
     ]
 
 
 def selector_of(choices: Iterable[CellChoice], library: TunedLibrary, per_node: int | None = None) -> Selector:
     """Return the rules of choices: of operations and numbers of processes in which some algorithm is chosen.
 
-    With `per_node`, Open MPI leaves communicators of several processes on each of several nodes to these rules, too.
+    With `per_node`, rules for several processes on each of several nodes say so: MPICH asks for that, and Open MPI's
+    component han does them in two levels or leaves them to the others.
 
     >>> cells = [CollectiveCell("bcast", size, 8) for size in (8, 1024, 65536)]
     >>> chosen = [CellChoice(cell, name) for cell, name in zip(cells, ("", "chain", "chain"))]
@@ -82,8 +90,13 @@ def selector_of(choices: Iterable[CellChoice], library: TunedLibrary, per_node: 
         if any(choice.algorithm for choice in row):
             plain = [*_rules(operation, processes, row)]
             is_new = library == "openmpi" and operation in han.NEW_IN_6
-            if library != "mpich" and not is_new and distribution(processes, per_node) == SEVERAL:
+            if not is_new and distribution(processes, per_node) == SEVERAL:
                 rules += [msgspec.structs.replace(rule, distribution=SEVERAL) for rule in plain]
+                forms = forms_of(operation, library)
+                plain = [
+                    msgspec.structs.replace(rule, algorithm=DEFAULT) if rule.algorithm in forms else rule
+                    for rule in plain
+                ] if library != "mpich" else []  # fmt: skip
             rules += plain
     name = f"measured for {LIBRARIES[library]}"
     return Selector(name, tuple(rules), "measurements of commmodel", "" if library == "mpich" else "openmpi")
@@ -120,10 +133,12 @@ def environment(selector: Selector, library: TunedLibrary, files: Sequence[str])
     first, *rest = files
     if library == "mpich":
         operations = dict.fromkeys(rule.operation for rule in selector.rules)
+        is_two_level = ("bcast", TWO_LEVEL) in {(rule.operation, rule.algorithm) for rule in selector.rules}
         return {
             "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": first,
             "MPIR_CVAR_DEVICE_COLLECTIVES": "percoll",
             **{f"MPIR_CVAR_{name.upper()}_DEVICE_COLLECTIVE": "0" for name in operations},
+            **({"MPIR_CVAR_BCAST_SHORT_MSG_SIZE": str(2**31 - 1)} if is_two_level else {}),  # or only short ones are
         }
     settings = {"coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": first}
     for name in rest:

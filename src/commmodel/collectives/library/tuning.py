@@ -172,7 +172,7 @@ def _on_nodes(
     needed = {
         stage.operation
         for name in operations
-        for form in _forms(name, library)
+        for form in forms_of(name, library)
         for stage in ALGORITHMS[name][form].stages
     }
     levels: list[SelectionRule] = []
@@ -199,7 +199,7 @@ def _on_nodes(
     several: list[SelectionRule] = []
     for operation in operations if spanning else ():
         offers = offers_of(operation, library)
-        forms = _forms(operation, library)
+        forms = forms_of(operation, library)
         if not forms and library != "mpich":
             continue
         flat = {name: {} if is_openmpi else needs for name, needs in offers.algorithms.items()}
@@ -210,7 +210,7 @@ def _on_nodes(
     return several + levels
 
 
-def _forms(operation: str, library: str) -> list[str]:
+def forms_of(operation: str, library: str) -> list[str]:
     """Return a library's algorithms in two levels."""
     match library:
         case "openmpi" if operation in han.NEW_IN_6:
