@@ -10,7 +10,8 @@ from commmodel.cli import main
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.fit import fit_machine
 from commmodel.formats import Placement
-from commmodel.formats.job_scripts import parse_placement, placement_of
+from commmodel.formats.job_scripts import JobScript, loaded_library, parse_placement, script_of
+from commmodel.results import Measurements
 from commmodel.results.configurations import Collective, Pairs, PingPong, Stream
 from commmodel.simulate import delays
 
@@ -99,15 +100,15 @@ def job(tmp_path):
 )
 def test_what_scripts_say(script, expected, tmp_path):
     (tmp_path / "run.sbatch").write_text(script)
-    assert placement_of(tmp_path / "log.txt")[0] == expected
+    assert script_of(tmp_path / "log.txt").placement == expected
 
 
 def test_of_several_scripts_the_one_that_names_the_output(tmp_path):
     (tmp_path / "a.sh").write_text("#SBATCH --output=log.txt\nsrun -n 4 x\n")
     (tmp_path / "b.sh").write_text("srun -n 16 x\n")
-    assert placement_of(tmp_path / "log.txt") == (Placement(4), "a.sh")
-    assert placement_of(tmp_path / "b.out") == (Placement(16), "b.sh")
-    assert placement_of(tmp_path / "other.txt") == (None, "")
+    assert script_of(tmp_path / "log.txt") == JobScript("a.sh", Placement(4))
+    assert script_of(tmp_path / "b.out") == JobScript("b.sh", Placement(16))
+    assert script_of(tmp_path / "other.txt") == JobScript()
 
 
 def test_ranks_as_typed():
@@ -302,3 +303,34 @@ def test_imb_tables_as_csv_are_microseconds(tmp_path):
     assert record.samples == pytest.approx((8.3e-6,))
     with pytest.raises(InputError, match="--ranks"):
         formats.load(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "library"),
+    [
+        ("module load openmpi-3.1.6-gcc-9.1.0-omffmfv", "Open MPI 3.1.6"),
+        ("  module load gcc/12 OpenMPI/4.1.4-GCC-11.3.0", "Open MPI 4.1.4"),
+        ("spack load mpich@4.1.2", "MPICH 4.1.2"),
+        ("module swap PrgEnv-cray cray-mpich/8.1.25", "Cray MPICH 8.1.25"),
+        ("ml mvapich2/2.3.7", "MVAPICH2 2.3.7"),
+        ("module load intel-mpi/2021.9", "Intel MPI 2021.9"),
+        ("module load osu-micro-benchmarks-5.6.3-openmpi", ""),
+        ("# module load openmpi/4.1.4", ""),
+        ("module load openmpi/4.1.4 mpich/4.1", ""),
+    ],
+)
+def test_a_script_tells_the_library_that_it_loads(line, library):
+    assert loaded_library(["#!/bin/bash", line, "srun ./osu_latency"]) == library
+
+
+def test_the_library_of_a_job_script_picks_the_algorithms(tmp_path):
+    (tmp_path / "latency.out").write_text(LATENCY)
+    (tmp_path / "job.sh").write_text("#SBATCH -N 2 -n 2\nmodule load openmpi/4.0.5\nsrun osu_latency > latency.out\n")
+    read = formats.load_all([tmp_path])
+    assert read.launches[0].header.mpi.version == "Open MPI 4.0.5 (by its job script)"
+    assert "job.sh beside it says 2 ranks, 1 on a node, Open MPI 4.0.5" in read.notes[0]
+    assert fit_machine(read).selector_name == "openmpi-4.0"
+    (tmp_path / "job.sh").unlink()
+    unsaid = formats.load_all([tmp_path])
+    assert fit_machine(unsaid).selector_name == "mpich"
+    assert fit_machine(Measurements((*read.launches, *unsaid.launches))).selector_name == "openmpi-4.0"

@@ -48,7 +48,7 @@ from commmodel.progress import ProgressLine
 from commmodel.results import Measurements, Record, describe, kernel_name, pool
 from commmodel.results.conditions import MEMORY, MESSAGE_BUFFERS, THREAD_LEVEL
 from commmodel.results.configurations import Function, SendMode
-from commmodel.results.records import UNKNOWN_LIBRARY
+from commmodel.results.records import BY_SCRIPT, UNKNOWN_LIBRARY
 from commmodel.signatures import checked
 
 __all__ = ["FitReport", "FitSettings", "fit_machine", "fit_report"]
@@ -175,10 +175,11 @@ def fit_report(
 
 
 def _library(measurements: Measurements) -> str:
-    """Return the MPI library; raise where there are several. What no suite says of it may be one."""
+    """Return the MPI library; raise where there are several. What no suite says of it may be one, or a script's."""
     libraries = list(dict.fromkeys(launch.header.mpi.version.partition("\n")[0] for launch in measurements.launches))
-    if len(libraries) > 1 and all(library.startswith(UNKNOWN_LIBRARY) for library in libraries):
-        return "unknown"
+    certain = [library for library in libraries if not library.startswith(UNKNOWN_LIBRARY)]
+    if len(libraries) > 1 and (not certain or (len(certain) == 1 and certain[0].endswith(BY_SCRIPT))):
+        return certain[0] if certain else "unknown"
     if len(libraries) > 1:
         raise InputError(f"different MPI libraries were measured ({'; '.join(libraries)}): fit each on its own")
     return libraries[0].strip() if libraries else ""

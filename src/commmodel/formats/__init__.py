@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from commmodel import results
 from commmodel.docstrings import with_attributes
 from commmodel.documents import read_bytes
@@ -32,12 +34,13 @@ from commmodel.formats import (
     pico,
     reprompi,
 )
-from commmodel.formats.job_scripts import SUFFIXES, Placement, placement_of, placement_words
+from commmodel.formats.job_scripts import SUFFIXES, Placement, placement_words, script_of
 from commmodel.formats.lines import Text, TextLine, UnreadFileError, launch, read_lines
 from commmodel.formats.writing import WRITTEN, dump
 from commmodel.lazy import attributes
 from commmodel.plugins import Parts
-from commmodel.results import Measurements, Record
+from commmodel.results import Launch, Measurements, Record
+from commmodel.results.records import BY_SCRIPT, UNKNOWN_LIBRARY
 from commmodel.signatures import check_fields, checked, returned
 
 __all__ = [
@@ -168,18 +171,27 @@ def load(
     if not any(launch.records for launch in measurements.launches):
         left_out = f" ({measurements.notes[0].removeprefix(f'{path}: ')})" if measurements.notes else ""
         raise UnreadFileError(path, "", f"no measurements: {REGISTRY[name].holds} is not in it{left_out}")
-    return Measurements(measurements.launches, _first_of_each(Path(path), (*text.notes, *measurements.notes)))
+    launches = tuple(_of_library(launch, text.library) for launch in measurements.launches)
+    return Measurements(launches, _first_of_each(Path(path), (*text.notes, *measurements.notes)))
 
 
 def _placed(text: Text, placement: Placement | None) -> Text:
-    """Return a text with the placement of its ranks, and a note where a script says it."""
-    if placement is not None:
-        return replace(text, placement=placement)
-    placement, script = placement_of(text.path)
-    if placement is None:
-        return text
-    note = f"{text.path}: {script}{_BESIDE}{placement_words(placement)}"
-    return replace(text, placement=placement, notes=(*text.notes, note))
+    """Return a text with the placement of its ranks and its library, and a note where a script says them."""
+    script = script_of(text.path)
+    words = [script.library] if script.library else []
+    if placement is None and script.placement is not None:
+        words.insert(0, placement_words(script.placement))
+    notes = [f"{text.path}: {script.name}{_BESIDE}{', '.join(words)}"] if words else []
+    return replace(text, placement=placement or script.placement, library=script.library, notes=(*text.notes, *notes))
+
+
+def _of_library(launch: Launch, library: str) -> Launch:
+    """Return a launch with the library that its job script loads, where its own output names none."""
+    mpi = launch.header.mpi
+    if not library or not mpi.version.startswith(UNKNOWN_LIBRARY):
+        return launch
+    header = msgspec.structs.replace(launch.header, mpi=msgspec.structs.replace(mpi, version=f"{library}{BY_SCRIPT}"))
+    return msgspec.structs.replace(launch, header=header)
 
 
 def _answer_of(name: str, function: Callable[[Any], Any], argument: Any, kind: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Ranks and nodes of a benchmark's output, from the job script beside it.
+"""Ranks, nodes and MPI library of a benchmark's output, from the job script beside it.
 
 Most outputs do not say how many ranks there were, and none how many to a node, unless the command stands in them. Main
-entries: `Placement`, `placement_of`, `command_placement`.
+entries: `Placement`, `script_of`, `command_placement`.
 """
 
 import math
@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from commmodel.arguments import Count, whole
 from commmodel.docstrings import with_attributes
@@ -30,6 +31,16 @@ _NODES = re.compile(r"(?:^|\s)(?:--nodes|-N)[=\s]+(\d+)(?=\s|$)|select=(\d+)|\"?
 _NO_BLOCKS = re.compile(r"\b(?:cyclic|arbitrary|plane)\b|--(?:map-by|rank-by)[=\s]+node\b|-bynode\b")
 """Ranks that do not lie on nodes in blocks."""
 _HEADER = re.compile(r"#(?:SBATCH|PBS|BSUB|FLUX:|PJM)\s+(.*)")
+_LOADS = re.compile(r"\s*(?:module\s+(?:load|add|swap)|ml(?:\s+load)?|spack\s+load)\s+(?P<names>.*)")
+_LIBRARY = re.compile(
+    r"(?<![\w.-])(?P<name>open-?mpi|cray-mpich|mpich|mvapich2?|impi|intel-?mpi)[-/@]v?(?P<version>\d+(?:\.\d+)+)",
+    re.IGNORECASE,
+)
+_LIBRARIES = {
+    "openmpi": "Open MPI", "craympich": "Cray MPICH", "mpich": "MPICH", "mvapich": "MVAPICH", "mvapich2": "MVAPICH2",
+    "impi": "Intel MPI", "intelmpi": "Intel MPI",
+}  # fmt: skip
+"""Name of a module without strokes -> library."""
 _LAUNCHERS = re.compile(
     r"\s*(?:time\s+|exec\s+)*(?P<name>srun|mpirun|mpiexec(?:\.\w+)?|prterun|flux run)\s+(?P<words>.*)"
 )
@@ -96,8 +107,18 @@ def command_placement(line: str) -> Placement | None:
     return _placement([line.lstrip("+$ ")])
 
 
-def placement_of(path: Path) -> tuple[Placement | None, str]:
-    """Return the placement that the script of an output says, and the script's name; None where it does not.
+class JobScript(NamedTuple):
+    """What the script of an output says."""
+
+    name: str = ""
+    """Of the file; empty where there is none."""
+    placement: Placement | None = None
+    library: str = ""
+    """The MPI library that it loads."""
+
+
+def script_of(path: Path) -> JobScript:
+    """Return what the script of an output says.
 
     The script is the one in the same folder that names the output, has its name, or is the only one.
     """
@@ -106,8 +127,24 @@ def placement_of(path: Path) -> tuple[Placement | None, str]:
     matches = [file for file, text in texts.items() if path.name in text or file.stem == path.stem]
     chosen = matches if len(matches) == 1 else scripts if len(scripts) == 1 else []
     if not chosen:
-        return None, ""
-    return _placement(texts[chosen[0]].splitlines()), chosen[0].name
+        return JobScript()
+    lines = texts[chosen[0]].splitlines()
+    return JobScript(chosen[0].name, _placement(lines), loaded_library(lines))
+
+
+def loaded_library(lines: Iterable[str]) -> str:
+    """Return the MPI library of a script's modules or packages; empty where it loads none, or several.
+
+    >>> loaded_library(["module load gcc/9.1 openmpi-3.1.6-gcc-9.1.0-omffmfv"])
+    'Open MPI 3.1.6'
+    """
+    loads = (match["names"] for line in lines if (match := _LOADS.match(line)))
+    libraries = {
+        f"{_LIBRARIES[match['name'].lower().replace('-', '')]} {match['version']}"
+        for names in loads
+        for match in _LIBRARY.finditer(names)
+    }
+    return libraries.pop() if len(libraries) == 1 else ""
 
 
 def _read(file: Path) -> str:

@@ -49,6 +49,8 @@ class Text(OneLine):
     """On how the lines were read."""
     placement: Placement | None = None
     """Of the ranks, where it is told or a job script beside the file says it."""
+    library: str = ""
+    """The MPI library, where that script loads one."""
 
     def numbered(self, first: int = 1) -> "Iterator[TextLine]":
         """Yield the lines, from one on."""

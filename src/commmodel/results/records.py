@@ -24,6 +24,8 @@ ThreadLevel = Literal["single", "funneled", "serialized", "multiple"]
 
 
 UNKNOWN_LIBRARY = "unknown (read from"
+BY_SCRIPT = " (by its job script)"
+"""Behind the library's name where nothing but the script beside an output tells it."""
 """Begin of a library's version where a suite's output does not say it."""
 _UNSAID = {"node_pairs": 1}
 """Fields of configurations that go without saying."""
