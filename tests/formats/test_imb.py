@@ -235,6 +235,11 @@ def test_ranks_of_a_node_stand_with_a_name(write_file):
     assert next(mapped.records).configuration == function("IMB-MPI1 Exchange", n=0, p=2)
 
 
+def test_tables_of_accelerators_say_so(write_file):
+    (launch,) = formats.load(write_file(BANNER.format(part="MPI-1 part (GPU)") + BOTH_WAYS)).launches
+    assert launch.header.command == ("IMB-MPI1 Biband", "-d", "gpu")
+
+
 def test_data_that_arrived_wrong_are_left_out(write_file):
     rows = "#bytes #repetitions t[usec] Mbytes/sec defects\n8 5 3.30 4.24 0.00\n16 5 3.30 4.24 1.00\n"
     measurements = formats.load(write_file("# Benchmarking PingPong\n# #processes = 2\n" + rows))

@@ -32,7 +32,8 @@ def add(verbs: Any) -> None:
     compare.add_argument(
         "before",
         metavar="BEFORE",
-        help="results.jsonl of several launches; with --run, value of {side} for the first side",
+        help="results.jsonl of several launches, other suites' output or a folder of such files; with --run, value of "
+        "{side} for the first side",
     )
     compare.add_argument("after", metavar="AFTER", help="the same for the other side")
     add_format(compare)
@@ -81,7 +82,7 @@ def _run(arguments: argparse.Namespace) -> int:
             if getattr(arguments, name) is not None:
                 raise InputError(f"--{name} goes with --run: which command measures one launch?")
         before, after = (
-            collect(formats.load(path, arguments.format, arguments.placement))
+            collect(formats.load_all([path], arguments.format, arguments.placement))
             for path in (arguments.before, arguments.after)
         )
     else:

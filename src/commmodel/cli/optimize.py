@@ -7,6 +7,7 @@ from commmodel.choices import BurstRule, Grid, Implementation, MessageOperation,
 from commmodel.cli.parsers import (
     add_machine,
     add_output,
+    add_ranks,
     byte_time,
     choices,
     counts,
@@ -45,6 +46,7 @@ def add(verbs: Any) -> None:
         "commmodel optimize machine.toml --volume 8MiB --computation 3ms",
     )  # fmt: skip
     add_machine(optimize, "; optional if overhead, latency and byte time are given", nargs="?")
+    add_ranks(optimize)
     problem = optimize.add_argument_group("the problem")
     problem.add_argument(
         "--volume", metavar="SIZE", type=size, help="bytes to move with each peer; all to all: with all peers"
@@ -133,7 +135,7 @@ def _choose(arguments: argparse.Namespace) -> int:
         raise InputError(
             "the problem is incomplete: give --volume and --computation, like --volume 8MiB --computation 3ms"
         )
-    machine = None if arguments.machine is None else known_machine(arguments.machine)
+    machine = None if arguments.machine is None else known_machine(arguments.machine, placement=arguments.placement)
     warnings = warn_of(machine)
     costs = optimize.MessageCosts(machine, **_typed_options(arguments, _OF_COSTS))
     problems = {pattern: _problem(arguments, pattern, compared=len(patterns) > 1) for pattern in patterns}
@@ -204,7 +206,7 @@ def _validate(arguments: argparse.Namespace) -> int:
     from commmodel import formats
     from commmodel.optimize import validation
 
-    measurements = formats.load_all([arguments.validate])
+    measurements = formats.load_all([arguments.validate], placement=arguments.placement)
     note(measurements)
     validation.required_sweeps(measurements)  # before a fit could complain of something else
     if arguments.machine is None:
@@ -212,7 +214,7 @@ def _validate(arguments: argparse.Namespace) -> int:
 
         machine = fit_machine(measurements)
     else:
-        machine = known_machine(arguments.machine)
+        machine = known_machine(arguments.machine, placement=arguments.placement)
     validated = validation.validate(measurements, machine, arguments.model or "bounded")
     output, code = write_requested_page(arguments.output, "write_validation", machine.name, validated)
     if arguments.json:

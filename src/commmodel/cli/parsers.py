@@ -284,6 +284,11 @@ def add_format(parser: Any) -> None:
         "--format", default="auto",
         help="format of the measurements, of: commmodel list formats (default: recognised by content)",
     )  # fmt: skip
+    add_ranks(parser)
+
+
+def add_ranks(parser: Any) -> None:
+    """Add the ranks of other suites' output."""
     parser.add_argument(
         "--ranks", dest="placement", metavar="P[/K]", type=typed(_placement),
         help="ranks, and ranks of a node, of other suites' output that does not say (default: a job script beside it)",
@@ -296,12 +301,15 @@ def _placement(word: str) -> Any:
     return parse_placement(word)
 
 
-def known_machine(name_or_path: str, memory_copy: float | None = None, reduction: float | None = None) -> Any:
+def known_machine(
+    name_or_path: str, memory_copy: float | None = None, reduction: float | None = None, placement: Any = None
+) -> Any:
     """Return a machine by name, from its file or from parameters; measurements are fitted on the fly.
 
-    With times of copying and combining a byte, where they are given in place of the machine's.
+    With times of copying and combining a byte, where they are given in place of the machine's; `placement` is that of
+    the ranks of other suites' output.
     """
-    machine = _machine(name_or_path)
+    machine = _machine(name_or_path, placement)
     if memory_copy is reduction is None:
         return machine
     from commmodel.predict import with_byte_times
@@ -309,7 +317,7 @@ def known_machine(name_or_path: str, memory_copy: float | None = None, reduction
     return with_byte_times(machine, memory_copy, reduction)
 
 
-def _machine(name_or_path: str) -> Any:
+def _machine(name_or_path: str, placement: Any) -> Any:
     from commmodel import machine
 
     if "=" in name_or_path and not os.path.exists(name_or_path):
@@ -321,7 +329,7 @@ def _machine(name_or_path: str) -> Any:
     from commmodel import formats
     from commmodel.fit import fit_machine
 
-    measurements = formats.load_all([name_or_path])
+    measurements = formats.load_all([name_or_path], placement=placement)
     note(measurements)
     return fit_machine(measurements)
 

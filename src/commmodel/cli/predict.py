@@ -12,6 +12,7 @@ from commmodel.cli.parsers import (
     add_machine,
     add_output,
     add_processes,
+    add_ranks,
     add_root,
     add_segment_size,
     add_size,
@@ -107,7 +108,9 @@ def _add(
     example: str,
     parents: Sequence[Parser],
 ) -> Any:
-    return new_verb(works, name, run, purpose, f"commmodel predict {example}", parents)
+    verb = new_verb(works, name, run, purpose, f"commmodel predict {example}", parents)
+    add_ranks(verb)
+    return verb
 
 
 @cache
@@ -200,7 +203,9 @@ def _collective(arguments: argparse.Namespace) -> int:
         raise InputError("--per-node, --path: give one of them: on nodes each message takes its own path")
     options = vars(arguments)  # an operation has only those of these options that apply
     size = {name: options[name] for name in ("message_size", "root", "segment_size", *CALL_OPTIONS) if name in options}
-    machine = known_machine(arguments.machine, options.get("memory_copy"), options.get("reduction"))
+    machine = known_machine(
+        arguments.machine, options.get("memory_copy"), options.get("reduction"), arguments.placement
+    )
     warn_of(machine)
     nodes = None if arguments.per_node is None else Nodes(arguments.per_node)
     call = machine, arguments.operation, Problem(arguments.processes, nodes=nodes, **size)
@@ -237,7 +242,7 @@ def _send(arguments: argparse.Namespace) -> int:
     """Predict a message's time, beside what a ping-pong promises."""
     from commmodel import predict
 
-    machine = known_machine(arguments.machine)
+    machine = known_machine(arguments.machine, placement=arguments.placement)
     warn_of(machine)
     path = arguments.path
     prediction = predict.send(
@@ -251,7 +256,7 @@ def _halo(arguments: argparse.Namespace) -> int:
     from commmodel import predict
 
     path, neighbours, link_volume = arguments.path, arguments.neighbours, arguments.link_volume
-    machine = known_machine(arguments.machine)
+    machine = known_machine(arguments.machine, placement=arguments.placement)
     warn_of(machine)
     prediction = predict.halo(
         machine,
@@ -313,8 +318,8 @@ def _compare(arguments: argparse.Namespace) -> int:
 
     if arguments.algorithm == "all":
         raise InputError("--algorithm all: a measured time is compared with one algorithm, or with the best")
-    machine = known_machine(arguments.machine, arguments.memory_copy, arguments.reduction)
-    measurements = formats.load_all([arguments.results])
+    machine = known_machine(arguments.machine, arguments.memory_copy, arguments.reduction, arguments.placement)
+    measurements = formats.load_all([arguments.results], placement=arguments.placement)
     if arguments.results != arguments.machine:
         note(measurements)
     comparison = predict.compare(

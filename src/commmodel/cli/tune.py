@@ -10,6 +10,7 @@ from commmodel.cli.parsers import (
     add_machine,
     add_output,
     add_processes,
+    add_ranks,
     counts,
     known_machine,
     new_verb,
@@ -33,6 +34,7 @@ def add(verbs: Any) -> None:
         "commmodel tune machine.toml -p '2:64:*2' --library openmpi -o rules.txt",
     )  # fmt: skip
     add_machine(tune)
+    add_ranks(tune)
     add_processes(tune, "numbers of MPI processes, like 2:64:*2", counts, required=True)
     tune.add_argument(
         "-k", "--per-node", metavar="K", type=whole(1),
@@ -70,7 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel import predict
 
     names = None if arguments.collectives is None else [name.strip() for name in arguments.collectives.split(",")]
-    machine = known_machine(arguments.machine, arguments.memory_copy, arguments.reduction)
+    machine = known_machine(arguments.machine, arguments.memory_copy, arguments.reduction, arguments.placement)
     if arguments.measure is not None:
         return _measure(arguments, machine, names)
     if arguments.launcher is not None or arguments.resume:

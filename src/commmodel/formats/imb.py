@@ -19,7 +19,9 @@ from commmodel.formats.lines import OVERLAPPED_TIME, Text, TextLine, launch, pas
 from commmodel.results import Host, Launch, Measurements, Record
 from commmodel.results.configurations import Stream
 
-_BANNER = re.compile(r"#\s*Intel ?\(R\) MPI Benchmark(?: Suite V|s )(?P<version>[^,]+?)\s*, (?P<part>\S+) part.*")
+_BANNER = re.compile(
+    r"#\s*Intel ?\(R\) MPI Benchmark(?: Suite V|s )(?P<version>[^,]+?)\s*, (?P<part>\S+) part(?P<device> \(GPU\))?.*"
+)
 _BENCHMARK = re.compile(r"#\s*Benchmarking\s+(?P<multi>Multi-)?(?P<name>\S+)(?:\s+\((?P<grid>[0-9]+(?: x [0-9]+)+)\))?")
 _PROCESSES = re.compile(r"#\s*#processes\s*=\s*(?P<count>[^\s;]+)(?:\s*\(threads:\s*(?P<threads>\S+)\)|(?P<map>;.*))?")
 _GROUPS = re.compile(r"#\s*\(\s*(?P<groups>\S+) groups of (?P<size>\S+) processes each running simultaneous\s*\)")
@@ -163,10 +165,12 @@ def _date(text: str) -> str:
 def _close(table: _BenchmarkTable, about: dict[str, str]) -> Launch:
     setting = table.setting
     pairs = tuple((rank, rank + setting.pairs) for rank in range(setting.pairs))
+    name = f"{'Multi-' if setting.is_multi else ''}{setting.name}"
     is_stream = bool(table.records) and isinstance(table.records[0].configuration, Stream)
     return launch(
         "IMB",
-        (setting.program, f"{'Multi-' if setting.is_multi else ''}{setting.name}"),
+        # What was asked of a program for accelerators is not told: it is not taken for a host's memory.
+        (f"{setting.program} {name}", "-d", "gpu") if about.get("device") else (setting.program, name),
         table.records,
         versions={"intel-mpi-benchmarks": about.get("version", "unknown")},
         host=Host("unknown", kernel=about.get("Release", "")),
@@ -184,7 +188,7 @@ def parse(text: Text) -> Measurements:
     table: _BenchmarkTable | None = None
     for line in text.numbered():
         if banner := _BANNER.fullmatch(line.content):  # a further run in the same file
-            about, table = banner.groupdict(), None
+            about, table = banner.groupdict(""), None
         elif match := _BENCHMARK.fullmatch(line.content):
             table = _open(line, match, about.get("part", "MPI-1"))
             tables.append((table, about))

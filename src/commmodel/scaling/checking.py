@@ -19,7 +19,6 @@ from commmodel.errors import InputError
 from commmodel.frames import Tabular, of_axes
 from commmodel.progress import ProgressLine
 from commmodel.results import Measurements
-from commmodel.results.configurations import Function
 from commmodel.results.oversubscription import crowded_hosts
 from commmodel.scaling.baseline import Slowdown, slower, status_quo
 from commmodel.scaling.bootstrap import Ensemble
@@ -31,7 +30,7 @@ from commmodel.scaling.guidelines import BrokenRule, broken_guidelines
 from commmodel.scaling.limits import ScalePrediction, largest_scale, predict_at
 from commmodel.scaling.permutation import FEWEST_PLAIN
 from commmodel.scaling.search_space import judged_space
-from commmodel.scaling.series import Key, Series, series_over
+from commmodel.scaling.series import Key, Series, growth_parameters, series_over
 from commmodel.scaling.settings import CheckSettings, model
 from commmodel.scaling.verdict import Judgement, Verdict, judge_models
 from commmodel.signatures import check_fields, checked
@@ -172,13 +171,6 @@ def _all_series(measurements: Measurements, parameters: Iterable[str]) -> dict[K
     return {series.key: series for series in all_series if series.scales}
 
 
-def _own_parameters(measurements: Measurements) -> Iterator[str]:
-    """Yield the parameters of functions that other programs measured."""
-    for record in measurements.records:
-        if isinstance(record.configuration, Function):
-            yield from (name for name, _ in record.configuration.parameters)
-
-
 def _closest(series: Series, expectations: Sequence[Expectation]) -> Expectation | None:
     """Return the expectation of a series: of several, the one with the most conditions."""
     of_it = [expectation for expectation in expectations if expectation.applies_to(series)]
@@ -218,10 +210,10 @@ def _task(
     expected = [expectation for expectation in expectations.expectations if metric in {None, expectation.metric}]
     guidelines = [guideline for guideline in expectations.guidelines if metric in {None, guideline.metric}]
     names = [expectation.over for expectation in expected] + [guideline.over for guideline in guidelines]
-    parameters = tuple(dict.fromkeys(("p", *names, *_own_parameters(measurements))))
+    parameters = tuple(dict.fromkeys(("p", *names, *growth_parameters(measurements))))
     all_series = _all_series(measurements, parameters)
     measured = {key: series for key, series in all_series.items() if metric in {None, series.metric}}
-    if not measured:
+    if not measured and baseline is None:
         metrics = ", ".join(dict.fromkeys(series.metric for series in all_series.values()))
         of_it = f" of metric {metric!r}, but {metrics}" if metrics else ""
         raise InputError(f"nothing was measured{of_it}{_NEEDED}")
@@ -296,7 +288,7 @@ def check(
     values = 0
     compared: tuple[str, ...] = ()
     if baseline is not None:
-        worse, values, compared = slower(baseline, measurements, task.parameters, settings, metric)
+        worse, values, compared = slower(baseline, measurements, (*task.parameters, "n"), settings, metric)
     missing = [] if expectations is None else list(_missing(task, rows))
     if baseline is None and not rows and (task.expectations or not tested):
         if missing and not notes:

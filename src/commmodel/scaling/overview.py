@@ -17,7 +17,7 @@ from commmodel.scaling.fitting import FEWEST_SCALES, Model, fit_term
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.samples import STATISTIC, reduce
 from commmodel.scaling.search_space import default_space, deviation_limits
-from commmodel.scaling.series import Fixed, Key, Series, series_over
+from commmodel.scaling.series import Fixed, Key, Series, growth_parameters, series_over
 from commmodel.scaling.settings import model
 from commmodel.scaling.surface import SurfaceModel, fit_surface
 from commmodel.scaling.verdict import Judgement
@@ -126,15 +126,7 @@ def _by_library(measurements: Measurements) -> Iterator[tuple[str, Measurements]
 
 
 def _all_series(measurements: Measurements) -> Iterator[Series]:
-    parameters = dict.fromkeys(
-        name
-        for record in measurements.records
-        for name in (
-            (name for name, _ in record.configuration.parameters)
-            if isinstance(record.configuration, Function)
-            else ("p",)
-        )
-    )
+    parameters = dict.fromkeys(growth_parameters(measurements))
     for over in parameters:
         for series in series_over(measurements, over):
             if len(series.scales) >= FEWEST_SCALES and series.scales[0] >= 1:
@@ -193,7 +185,7 @@ def _parameter_pairs(measurements: Measurements) -> Iterator[tuple[str, str]]:
         for record in measurements.records
         if isinstance(record.configuration, Function)
     )
-    yield from dict.fromkeys((pair[0], pair[1]) for pair in names if len(pair) == 2 and pair != ("p", "n"))
+    yield from dict.fromkeys((pair[0], pair[1]) for pair in names if len(pair) == 2 and {*pair} != {"p", "n"})
 
 
 def surfaces(measurements: Measurements) -> Iterator[Surface]:

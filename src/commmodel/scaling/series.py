@@ -8,6 +8,7 @@ import numpy as np
 
 from commmodel.arrays import Array
 from commmodel.results import Measurements, describe
+from commmodel.results.configurations import Function
 from commmodel.results.parameters import METRICS
 from commmodel.signatures import check_fields, checked
 from commmodel.values import Value
@@ -63,6 +64,20 @@ class Series(Value):
         return replace(
             self, scales=tuple(scale for scale, _ in members), samples=tuple(values for _, values in members)
         )
+
+
+def growth_parameters(measurements: Measurements) -> Iterator[str]:
+    """Yield the parameters over which growth is looked for: `p`, and those of functions that other programs measured.
+
+    Of a benchmark suite's tests `p` alone: over the message size, times have several parts, as those of our kernels.
+    """
+    for launch in measurements.launches:
+        is_of_suite = launch.header.options is None and bool(launch.header.versions)
+        for record in launch.records:
+            if isinstance(record.configuration, Function) and not is_of_suite:
+                yield from (name for name, _ in record.configuration.parameters)
+            else:
+                yield "p"
 
 
 def _thinned(launches: list[Array]) -> Array:
