@@ -163,7 +163,8 @@ def _measure(arguments: argparse.Namespace, machine: Any, names: list[str] | Non
         return 0
     from commmodel.report.prediction.collective import measured_choice_table
 
-    print(f"{answer.launches} launches on {answer.ranks} ranks, {answer.pairs} pairs without and with the rules; "
+    launches = "1 launch" if answer.launches == 1 else f"{answer.launches} launches"
+    print(f"{launches} on {answer.ranks} ranks, {answer.pairs} pairs without and with the rules; "
           f"all records: {results}")  # fmt: skip
     for line in answer.dropped:
         print(f"  {line}")
