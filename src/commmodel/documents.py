@@ -36,6 +36,8 @@ def read_bytes(
     try:
         with open_input(path) as file:
             content = file.read(largest + complete)
+    except InputError:  # it names the file
+        raise
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
         mend = _beside(path) if isinstance(error, FileNotFoundError) else ""
         raise InputError(f"{os.fspath(path)}: {getattr(error, 'strerror', None) or error}{mend}") from None

@@ -65,7 +65,9 @@ def open_input(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             is_damage = isinstance(error, EOFError | OSError) and getattr(error, "errno", None) is None
             if not is_damage and type(error).__module__.rpartition(".")[2].lstrip("_") not in {"lzma", "zlib", "zstd"}:
                 raise
-            raise DamagedFileError(path, "", f"damaged {names[0]} data: {error}: make it anew") from None
+            raise DamagedFileError(
+                path, "", f"damaged {names[0].rpartition('.')[2]} data: {error}: make it anew"
+            ) from None
 
 
 def _first_module(names: Iterable[str]) -> Any:

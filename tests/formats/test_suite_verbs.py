@@ -116,6 +116,13 @@ def test_compressed_files_are_read(name, compress, write_file):
     assert packed.launches == plain.launches
 
 
+def test_a_compressed_file_that_was_cut_off_is_named_once(write_file):
+    path = write_file(gzip.compress(LATENCY.encode())[:-9])
+    with pytest.raises(InputError, match="damaged gzip data") as error:
+        formats.load(path)
+    assert str(error.value).count(str(path)) == 1
+
+
 ZSTD = b"\x28\xb5\x2f\xfd"
 
 
