@@ -19,6 +19,7 @@ import argparse
 import csv
 import lzma
 import math
+import operator
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -128,7 +129,7 @@ class Score(NamedTuple):
     changed: int = 0
 
     def __add__(self, other: "Score") -> "Score":  # type: ignore[override]
-        return Score(*(first + second for first, second in zip(self, other, strict=True)))
+        return Score(*map(operator.add, self, other))
 
 
 def new_search(system: str, table: Table) -> AlgorithmSearch:
