@@ -22,7 +22,7 @@ from commmodel.cli.parsers import (
     whole,
 )
 from commmodel.errors import InputError
-from commmodel.units import parse_time
+from commmodel.units import counted, parse_time
 
 
 def add(verbs: Any) -> None:
@@ -163,8 +163,8 @@ def _measure(arguments: argparse.Namespace, machine: Any, names: list[str] | Non
         return 0
     from commmodel.report.prediction.collective import measured_choice_table
 
-    launches = "1 launch" if answer.launches == 1 else f"{answer.launches} launches"
-    print(f"{launches} on {answer.ranks} ranks, {answer.pairs} pairs without and with the rules; "
+    launches = counted(answer.launches, "launch").capitalize()
+    print(f"{launches} on {answer.ranks} ranks, {counted(answer.pairs, 'pair')} without and with the rules; "
           f"all records: {results}")  # fmt: skip
     for line in answer.dropped:
         print(f"  {line}")
