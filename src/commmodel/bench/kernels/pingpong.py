@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _JUMP = 1.3  # over the line through the two sizes before: more than noise makes of several visits
 _LEAST_REFINED = 64  # bytes
 _PARTS = 4  # of the span in which a jump lies
-_NONE, _CLEAR = 0.35, 1.5  # of the evidence that makes a limit: half of the lines without one reach the first
+_NONE, _CLEAR = 0.2, 1.5  # of the evidence that makes a limit: most lines without one reach the first
 _AROUND = 4  # times smaller and larger than a possible limit, where more sizes tell whether it is one
 _LEAST_RATIO = 1.1  # of neighbours, between which there may be another
 
