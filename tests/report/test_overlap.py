@@ -223,7 +223,7 @@ def stored(tmp_path):
 
 def problem_in(folder, **more):
     values = {"machine": str(folder / "machine.toml"), "validate": str(folder / "results.jsonl"), "output": None}
-    values |= {"model": "paper"}  # from whose equations the records are made
+    values |= {"placement": None, "model": "paper"}  # from whose equations the records are made
     return argparse.Namespace(**(values | {"json": False} | more))
 
 
