@@ -52,6 +52,13 @@ def test_what_is_shown_of_many_nodes_is_what_predict_says(folder, tmp_path, caps
     assert f"{answer.time.seconds * 1e6:.3g}"[:3] in line.split("[")[-2]
 
 
+def test_messages_within_a_node_say_nothing_of_many(tmp_path, capsys):
+    assert main(["report", str(ROOT / "docs" / "examples" / "results.jsonl"), "-o", str(tmp_path / "page.html")]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "No collective is predicted: messages were measured within a node alone" in printed
+    assert "256 nodes" not in printed
+
+
 def test_a_machine_that_is_given_is_not_fitted_anew(folder, tmp_path, capsys):
     file = tmp_path / "mine.toml"
     machine.dump(fit_machine(load_all([folder]), name="mine"), file)

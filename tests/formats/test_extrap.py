@@ -66,18 +66,6 @@ def point(**parameters):
     return tuple((name, float(value)) for name, value in parameters.items())
 
 
-@pytest.fixture
-def write_file(tmp_path):
-    """A function that writes a text and returns its path; the name says nothing about the format."""
-
-    def write(text, name="file.dat"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return write
-
-
 @pytest.mark.parametrize("name", ["auto", "extrap-json"])
 def test_json_lines_are_read(name, write_file):
     (launch,) = formats.load(write_file(JSON), name).launches

@@ -7,6 +7,7 @@ from commmodel.collectives import Nodes, Problem
 from commmodel.errors import CommModelError
 from commmodel.machine import Machine
 from commmodel.predict import CollectivePrediction
+from commmodel.predict.nodes import path_remark
 from commmodel.report.kit.tables import Table, left, plain_rows, right
 from commmodel.units import format_interval, format_size
 
@@ -29,6 +30,8 @@ class AtScale(NamedTuple):
 
 def at_scale(machine: Machine) -> AtScale:
     """Predict common collectives on 4 to 256 nodes with as many processes on each as were measured, or one."""
+    if path_remark(machine, _NODES[0], 1):
+        return AtScale(None, "messages were measured within a node alone, which say nothing of several")
     per_node = max((times.per_node or 1 for times in machine.collectives), default=1)
     measured = {times.operation for times in machine.collectives}
     rows, missing = [], ""
