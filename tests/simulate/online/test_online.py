@@ -1,6 +1,7 @@
 """Programs that run unchanged while they are simulated."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -69,6 +70,30 @@ def test_a_program_of_another_library_is_refused_in_one_line(compiled):
     done = simulate("--", str(compiled))
     assert done.returncode == 3
     assert done.stderr == f"commmodel: {compiled} is linked with Open MPI: link it with MPICH, whose ABI is simulated\n"
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc")
+def test_a_program_that_loads_another_library_is_refused_when_it_begins(tmp_path):
+    library = tmp_path / "libmpi.so.40"
+    subprocess.run(["gcc", "-shared", "-Wl,-soname,libmpi.so.40", "-x", "c", "/dev/null", "-o", library], check=True)
+    done = simulate_script(tmp_path, f"import ctypes; ctypes.CDLL({str(library)!r}); from mpi4py import MPI")
+    assert done.returncode == 3
+    name = os.path.basename(sys.executable)
+    start = (
+        f"commmodel: {name} is linked with a library of Open MPI: link it with MPICH, whose ABI is simulated (mpi4py:"
+    )
+    assert done.stderr.startswith(start)
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("limit", "processes"), [(16 << 20, 3), (3 << 20, 400)])
+def test_ranks_run_where_addresses_are_limited(limit, processes):
+    code = "from mpi4py import MPI; total = MPI.COMM_WORLD.allreduce(1); MPI.COMM_WORLD.rank or print(total)"
+    words = ["-m", "commmodel", "simulate", "graphene", "run", "-p", str(processes), "--", sys.executable, "-c", code]
+    limited = ["sh", "-c", f'ulimit -v {limit}; exec "$@"', "sh", sys.executable, *words]
+    done = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{processes}\n")
 
 
 def test_a_program_of_c_gets_its_data_and_simulated_time(pair):

@@ -1,7 +1,9 @@
 """Blocks that are sampled, arrays that ranks share, recorded computation, and the memory of ranks."""
 
 import json
+import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -9,7 +11,7 @@ import sys
 import pytest
 
 from commmodel.errors import InputError
-from commmodel.simulate.online.memory import MemoryWatch
+from commmodel.simulate.online.memory import MemoryWatch, reserve
 
 SAMPLED = """
 import sys
@@ -195,6 +197,23 @@ def test_compute_is_a_word_or_a_recording(tmp_path):
     done = simulate(sys.executable, "-c", "pass", options=["--compute", str(tmp_path)])
     assert done.returncode == 2
     assert "say measured, 0, or the folder of a recording" in done.stderr
+
+
+def test_the_shared_memory_is_half_of_the_addresses_that_are_left(monkeypatch):
+    def reserved(limit, ranks):
+        monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
+        descriptor = os.memfd_create("test")
+        try:
+            reserve(descriptor, ranks)
+            return os.fstat(descriptor).st_size
+        finally:
+            os.close(descriptor)
+
+    assert reserved(resource.RLIM_INFINITY, 4) == 1 << 38
+    assert reserved(1 << 60, 4) == 1 << 38
+    assert 1 << 34 < reserved(1 << 36, 4) < 1 << 35
+    with pytest.raises(InputError, match=r"100000 ranks share [\d.]+ GiB of addresses at least, .*ulimit -v"):
+        reserved(1 << 33, 100_000)
 
 
 def watch(sizes, free, processes=100):

@@ -21,6 +21,10 @@ _MODULES = frozenset((
 
 def mpi_abi() -> str:
     """Return the MPI ABI of the loaded mpi4py: ``mpich``, ``openmpi`` or ``mpiabi`` (the standard's own)."""
+    import mpi4py
+
+    if tuple(map(int, mpi4py.__version__.split(".")[:2])) < (4, 1):
+        raise ImportError(f"mpi4py {mpi4py.__version__} is too old: pip install -U 'mpi4py>=4.1'")
     from mpi4py import MPI
 
     standard_abi = getattr(MPI, "Get_abi_version", lambda: (-1, -1))()

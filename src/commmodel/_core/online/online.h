@@ -25,14 +25,14 @@
 //   world        the beginning and the end of MPI, sessions, files; what connects the rooms
 #pragma once
 
-#include <mpi.h>  // of MPICH 4.0 or newer
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "online/additions.h"
+#include "online/mpi.h"
 
 #define EXPORT __attribute__((visibility("protected")))      // functions: our own calls of them stay within
 #define WEAK __attribute__((weak, visibility("protected")))  // another definition replaces it

@@ -33,25 +33,24 @@ class Pump final : public Live {
                        const Operation **begin, int64_t *count, bool *rest) = nullptr;
     };
 
-    Pump(int32_t ranks, int descriptor)
+    Pump(int32_t ranks, int descriptor, uint64_t memory_size)
         : pauses_(static_cast<size_t>(ranks), Operation{SLEEP, NONE, NONE, NONE, 1e-9 * WAIT_OUTSIDE}),
           expansions_(static_cast<size_t>(ranks)), names_(static_cast<size_t>(ranks), 2 * EXPANDED_NAMES) {
         for (int32_t rank = 0; rank < ranks; ++rank) cursors_.emplace_back(rank);
         tag_bits = TAG_BITS;
         const uint64_t size = sizeof(online_world) + sizeof(online_rank) * static_cast<uint64_t>(ranks);
-        if (ftruncate(descriptor, static_cast<off_t>(ONLINE_MEMORY)) != 0)
-            throw std::runtime_error("cannot create the memory that ranks share");
-        void *memory = mmap(nullptr, ONLINE_MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+        void *memory = mmap(nullptr, memory_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
         if (memory == MAP_FAILED) throw std::runtime_error("cannot map the memory that ranks share");
         world_ = static_cast<online_world *>(memory);
         world_->magic = ONLINE_MAGIC;
+        world_->size = memory_size;
         world_->ranks = ranks;
         world_->simulator = getpid();
         world_->heap = (size + 4095) / 4096 * 4096;
         world_->communicators = 1;
         world_->contexts[0] = 1;
     }
-    ~Pump() { munmap(world_, ONLINE_MEMORY); }
+    ~Pump() { munmap(world_, world_->size); }
     Pump(const Pump &) = delete;
     Pump &operator=(const Pump &) = delete;
 

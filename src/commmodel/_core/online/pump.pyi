@@ -4,6 +4,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+def least_memory(ranks: int) -> int: ...
+
 class Pump:
     raised: BaseException | None
     live: Any

@@ -10,6 +10,8 @@ from libcpp cimport bool as cpp_bool
 
 from commmodel._core.program.run cimport Live, Operation
 
+import os
+
 import numpy as np
 
 cdef extern from "Python.h":
@@ -75,7 +77,7 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
 
     cdef cppclass _Pump "commmodel::Pump"(Live):
         _Calls calls
-        _Pump(int32_t ranks, int descriptor) except +
+        _Pump(int32_t ranks, int descriptor, uint64_t memory_size) except +
         online_world &world()
         void *allocate(uint64_t size, uint64_t &offset) except +
         const char *call_site(int32_t rank, int32_t step)
@@ -168,6 +170,11 @@ cdef cpp_bool _expand(
         return False
 
 
+def least_memory(ranks):
+    """Return the bytes of the memory that so many ranks share, before they put anything there."""
+    return sizeof(online_world) + sizeof(online_rank) * <size_t>ranks
+
+
 cdef class Pump:
     """The ranks of a program as the engine's source of operations.
 
@@ -176,7 +183,7 @@ cdef class Pump:
     ranks : int
         P.
     descriptor : int
-        Of the file of the shared memory, empty so far.
+        Of the file of the shared memory, whose size is reserved and which is empty.
     processes
         ``start(rank)``, ``look(rank, state)`` and ``end(rank)`` start a rank's process, look after all of them and say
         whether this one waits outside MPI, and wait for the end of one.
@@ -198,7 +205,7 @@ cdef class Pump:
     cdef public object raised
 
     def __cinit__(self, ranks, descriptor, processes, collectives, compute_factor, hosts):
-        self._pump = new _Pump(ranks, descriptor)
+        self._pump = new _Pump(ranks, descriptor, os.fstat(descriptor).st_size)
         self.processes, self.collectives = processes, collectives
         self.held = {}
         self.raised = None

@@ -1,4 +1,4 @@
-"""Generate all symbols of an MPI library from mpi.h, so that any program can be linked with ours.
+"""Generate all symbols of an MPI library from functions.h, so that any program can be linked with ours.
 
 A function that a program calls notes its name, refuses null pointers and calls what does the work, which has the name
 with a prefix wherever it is written: a header renames it. That is weak here: what is written by hand replaces it. A
@@ -66,7 +66,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Declaration:
-    """A function of mpi.h."""
+    """A function of MPI."""
 
     result: str
     name: str
@@ -83,7 +83,7 @@ class Declaration:
 
 
 def functions(header: str) -> dict[str, Declaration]:
-    """Return the functions of a preprocessed mpi.h by name."""
+    """Return the functions that a header declares by name."""
     listed = {}
     for match in _DECLARATION.finditer(header):
         result, name, text = match[1].strip(), match[2], " ".join(match[3].split())
@@ -136,7 +136,7 @@ def generate(header: str) -> dict[str, str]:
     """Return the C source of all symbols, and the header that renames functions in all sources; file -> content."""
     listed = functions(header)
     renamed = [function for function in listed.values() if not _CONVERSION.fullmatch(function.name)]
-    names = ["#pragma once", "#define _GNU_SOURCE", "#include <mpi.h>"]
+    names = ["#pragma once", "#define _GNU_SOURCE", '#include "online/mpi.h"']
     names += [f"{function.declaration(_PREFIX + function.name)};" for function in renamed]
     names += [f"#undef {function.name}\n#define {function.name} {_PREFIX}{function.name}" for function in renamed]
     rooms = ("collectives/collectives", "objects/errors", "runtime/calls", "world/small_counts")

@@ -11,7 +11,7 @@ from commmodel._core.online.pump import Pump
 from commmodel.docstrings import with_attributes
 from commmodel.simulate.online.collectives import Collectives
 from commmodel.simulate.online.computation import RecordedComputation
-from commmodel.simulate.online.memory import MemoryWatch
+from commmodel.simulate.online.memory import MemoryWatch, reserve
 from commmodel.simulate.online.patience import Patience
 from commmodel.simulate.online.processes import Processes
 from commmodel.simulate.online.processor import Processor
@@ -71,6 +71,7 @@ class LiveProgram:
         """Make the memory of the ranks; `hosts` are number and name of each rank's host."""
         self._processor.take()
         self._memory = os.memfd_create("commmodel-online", os.MFD_CLOEXEC)
+        reserve(self._memory, self._processes)
         self.notes.clear()
         self._running = Processes(self._command, self._processes, self._memory, self._outlets.output)
         self._running.explained = self._explained

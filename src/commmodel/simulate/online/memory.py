@@ -3,15 +3,22 @@
 Main entry: `MemoryWatch`.
 """
 
+import os
+import resource
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from commmodel._core.online.pump import least_memory
 from commmodel.errors import InputError
 
 _RESERVE = 0.03
 """Share of the machine's memory that ranks leave free."""
 _KIB = 1024
+_ADDRESSES = 2**38
+"""Reserved for what ranks share, where nothing limits it: what is not touched takes no memory."""
+_LEAST_BY_RANK = 2**18
+"""Bytes that a rank may put into the shared memory at least."""
 _REMEDY = "take fewer ranks, or commmodel.shared_array for large arrays"
 
 
@@ -48,6 +55,30 @@ def free_memory() -> tuple[int, int]:
     free, total = (_KIB * _kibibytes(text, name) for name in ("MemAvailable", "MemTotal"))
     limit = _limit_of_group()
     return free if limit is None else min(free, limit), total
+
+
+def reserve(descriptor: int, ranks: int) -> None:
+    """Give the file of the ranks' shared memory its size: half of the addresses that a process may still take.
+
+    Raises
+    ------
+    InputError
+        Where the limit of addresses or of files leaves too little.
+    """
+    size, limit = _ADDRESSES, resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
+        status = Path("/proc/self/status").read_text("ascii")
+        size = min(size, max(0, limit - _KIB * _kibibytes(status, "VmSize")) // 2 // 4096 * 4096)
+    least = least_memory(ranks) + _LEAST_BY_RANK * ranks
+    if size < least:
+        raise InputError(
+            f"{ranks} ranks share {_mebibytes(least)} of addresses at least, and the limit of {_mebibytes(limit)} "
+            f"leaves {_mebibytes(size)}: raise it (ulimit -v), or take fewer ranks"
+        )
+    try:
+        os.ftruncate(descriptor, size)
+    except OSError as error:
+        raise InputError(f"the memory that ranks share: {error.strerror}: raise the limit (ulimit -f)") from None
 
 
 class MemoryWatch:

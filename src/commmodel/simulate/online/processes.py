@@ -38,7 +38,7 @@ def library() -> Path:
         Where it is not built.
     """
     if not _LIBRARY.is_file():
-        raise MPIEnvironmentError("programs cannot be run: nothing is built for MPICH's ABI: install with its mpicc")
+        raise MPIEnvironmentError("programs run simulated on Linux only, where our MPI library is built")
     return _LIBRARY
 
 

@@ -180,7 +180,7 @@ EXPORT int MPI_Pready_range(int first, int last, MPI_Request handle) {
 
 EXPORT int MPI_Pready(int partition, MPI_Request request) { return MPI_Pready_range(partition, partition, request); }
 
-EXPORT int MPI_Pready_list(int length, CONST_SINCE_4_1 int partitions[], MPI_Request request) {
+EXPORT int MPI_Pready_list(int length, const int partitions[], MPI_Request request) {
     for (int i = 0; i < length; i++) {
         const int error = MPI_Pready(partitions[i], request);
         if (error != MPI_SUCCESS) return error;

@@ -63,7 +63,7 @@ static void ask(int rank, uint64_t task) {
 // Translate an address of another rank; NULL if that memory is private.
 static void *reachable(int rank, uint64_t mapping, uint64_t address) {
     if (rank == my_rank) return (void *)address;
-    const bool is_shared = address >= mapping && address < mapping + ONLINE_MEMORY;
+    const bool is_shared = address >= mapping && address < mapping + world->size;
     return is_shared ? online_at(world, address - mapping) : NULL;
 }
 

@@ -240,7 +240,7 @@ EXPORT int MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Ain
     }
     const struct member *member = &members[rank];
     const bool is_mine = rank == window->communicator->rank;
-    const bool is_mapped = member->base >= member->mapping && member->base < member->mapping + ONLINE_MEMORY;
+    const bool is_mapped = member->base >= member->mapping && member->base < member->mapping + world->size;
     const bool is_near = world->rank[member_rank(window, rank)].host_number == this_rank->host_number;
     const bool is_there = is_mine || (is_mapped && is_near);
     *size = is_there ? member->size : 0;

@@ -3,6 +3,7 @@
 #include "online/runtime/allocation.h"
 
 #include <stdarg.h>
+#include <sys/resource.h>
 
 #include "online/runtime/turns.h"
 
@@ -30,8 +31,10 @@ char *format_text(const char *format, ...) {
 
 uint64_t allocate_shared(uint64_t size, const char *purpose) {
     const uint64_t offset = online_allocate(world, size);
-    if (offset == 0)
-        abort_all(2, "the memory that ranks share is full: no room for %s of %llu bytes", purpose,
-                  (unsigned long long)size);
-    return offset;
+    if (offset != 0) return offset;
+    struct rlimit limit;
+    const bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    abort_all(2, "the memory that ranks share is full, %llu MiB: no room for %s of %llu bytes%s",
+              (unsigned long long)world->size >> 20, purpose, (unsigned long long)size,
+              is_limited ? ": raise the limit of addresses (ulimit -v)" : "");
 }

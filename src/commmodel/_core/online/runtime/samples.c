@@ -99,5 +99,5 @@ EXPORT void *commmodel_shared_memory(const char *site, size_t size) {
 
 EXPORT int commmodel_is_shared(const void *memory) {
     return is_attached() && (const char *)memory >= (const char *)world &&
-           (const char *)memory < (const char *)world + ONLINE_MEMORY;
+           (const char *)memory < (const char *)world + world->size;
 }

@@ -16,7 +16,6 @@
 
 #include "common/codes.h"
 
-#define ONLINE_MEMORY (1ull << 38)  // reserved addresses; what is not touched takes no memory
 #define ONLINE_MAGIC 0x636f6d6d6d6f6401ull
 #define ONLINE_RING 512     // operations of a rank that the simulator has not executed yet
 #define ONLINE_BUCKETS 256  // of a rank's channels
@@ -142,6 +141,7 @@ struct online_rank {
 
 struct online_world {
     uint64_t magic;
+    uint64_t size;           // of these addresses; what is not touched takes no memory
     int32_t simulator_turn;  // futex
     int32_t simulator;       // its process
     int32_t ranks;

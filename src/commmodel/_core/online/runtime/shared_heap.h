@@ -11,7 +11,7 @@ struct online_block {
 
 // The offset of a block, 0 where the memory is full.
 static inline uint64_t online_allocate(struct online_world *world, uint64_t size) {
-    if (size > ONLINE_MEMORY - sizeof(struct online_block)) return 0;
+    if (size > world->size - sizeof(struct online_block)) return 0;
     uint32_t order = 6;
     while ((1ull << order) < size + sizeof(struct online_block)) order++;
     uint64_t offset = world->free_blocks[order];
@@ -20,7 +20,7 @@ static inline uint64_t online_allocate(struct online_world *world, uint64_t size
         world->free_blocks[order] = block->next;
         if (block->is_kept) world->kept_bytes -= 1ull << order;
     } else {
-        if (world->heap + (1ull << order) > ONLINE_MEMORY) return 0;
+        if (world->heap + (1ull << order) > world->size) return 0;
         offset = world->heap;
         world->heap += 1ull << order;
     }
@@ -40,7 +40,7 @@ static inline void *online_at_filled(struct online_world *world, uint64_t offset
 // Pages that are never given back, so that nothing is written to them here.
 static inline uint64_t online_allocate_pages(struct online_world *world, uint64_t size) {
     const uint64_t page = 4096, offset = (world->heap + page - 1) / page * page;
-    if (size > ONLINE_MEMORY - offset) return 0;
+    if (size > world->size - offset) return 0;
     world->heap = (offset + size + page - 1) / page * page;
     return offset;
 }

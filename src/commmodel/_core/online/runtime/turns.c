@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 #include "online/runtime/call_sites.h"
 #include "online/runtime/charges.h"
@@ -53,9 +54,12 @@ void attach(void) {
         fprintf(stderr, "commmodel: this program has the simulator's MPI library: start it with commmodel simulate\n");
         _exit(3);
     }
-    world = mmap(NULL, ONLINE_MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+    struct stat status = {0};
+    fstat(descriptor, &status);
+    world = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
     if (world == MAP_FAILED || world->magic != ONLINE_MAGIC) {
-        fprintf(stderr, "commmodel: rank %d cannot map the memory of its simulation\n", my_rank);
+        const char *cure = world == MAP_FAILED && errno == ENOMEM ? ": raise the limit of addresses (ulimit -v)" : "";
+        fprintf(stderr, "commmodel: rank %d cannot map the memory of its simulation%s\n", my_rank, cure);
         _exit(3);
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,5 +1,29 @@
-// Queries of the ABI: it is MPICH's, not the standard one.
+// The ABI: it is MPICH's, neither Open MPI's nor the standard one.
+#include <errno.h>
+#include <link.h>
+
 #include "online/objects/info.h"
+#include "online/runtime/turns.h"
+#include "online/world/environment.h"
+
+static int find_other_library(struct dl_phdr_info *object, size_t size, void *name) {
+    (void)size;
+    const char *file = strrchr(object->dlpi_name, '/');
+    file = file != NULL ? file + 1 : object->dlpi_name;
+    if (strcmp(file, "libmpi.so.40") == 0) *(const char **)name = "Open MPI";
+    if (strncmp(file, "libmpi_abi.so", strlen("libmpi_abi.so")) == 0) *(const char **)name = "the standard MPI ABI";
+    return *(const char **)name != NULL;
+}
+
+void refuse_other_libraries(void) {
+    const char *name = NULL;
+    dl_iterate_phdr(find_other_library, &name);
+    if (name == NULL) return;
+    abort_all(3,
+              "%s is linked with a library of %s: link it with MPICH, whose ABI is simulated (mpi4py: its wheel, or "
+              "built from source with MPICH's mpicc)",
+              program_invocation_short_name, name);
+}
 
 EXPORT int MPI_Abi_get_version(int *abi_major, int *abi_minor) {
     *abi_major = *abi_minor = -1;
