@@ -17,7 +17,11 @@
 #   make leaks              memory of a process that simulates ten thousand times
 #   make wheel              the wheel to install, in dist; needs no compiler
 #   make wheels             the source distribution and the wheel of a release, built twice, tried with each MPI library
-#                           and Python, into dist: PROCESSOR=aarch64 builds for another, untried
+#                           and Python, into dist: PROCESSOR=aarch64 builds for another, untried; SDIST=FILE takes
+#                           a source distribution, which make sdist makes alone
+#   make recipes            the recipes for Spack, EasyBuild, conda-forge with the release's checksum, into dist/recipes:
+#                           MAINTAINERS="name name" are those who look after them there
+#   make manuals            man pages and completions of the command for bash, zsh and fish, into dist/manuals
 #   make clean              remove what was built
 
 MPI ?= mpich
@@ -59,7 +63,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test thorough openmpi openmpi-library test-one test-documented test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize leaks fuzz mutations freeze lint docs bench cluster-bench wheel wheels clean
+.PHONY: demo quick test thorough openmpi openmpi-library test-one test-documented test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize leaks fuzz mutations freeze lint docs bench cluster-bench sdist wheel wheels recipes manuals clean
 
 demo:
 	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
@@ -174,11 +178,21 @@ leaks: $(VENV)/.test-ready
 
 PROCESSOR ?= $(shell uname -m)
 
+sdist:
+	@$(PYTHON) packaging/wheels.py --sdist
+
 wheel:
-	@$(PYTHON) packaging/wheels.py --once --processor $(PROCESSOR)
+	@$(PYTHON) packaging/wheels.py --once --processor $(PROCESSOR) $(if $(SDIST),--sources "$(SDIST)")
 
 wheels:
-	$(PYTHON) packaging/wheels.py --processor $(PROCESSOR) $(if $(FIGURES),--figures $(FIGURES))
+	$(PYTHON) packaging/wheels.py --processor $(PROCESSOR) $(if $(SDIST),--sources "$(SDIST)") $(if $(FIGURES),--figures $(FIGURES))
+
+recipes: sdist
+	@$(PYTHON) packaging/recipes.py dist/commmodel-*.tar.gz dist/recipes $(MAINTAINERS)
+
+manuals: $(VENV)/.demo-ready
+	@$(BIN)/python -m pip install --quiet argparse-manpage shtab
+	@$(BIN)/python packaging/manuals.py dist/manuals
 
 # What every command says, compared with the record in tools; after a wanted change: python tools/freeze.py record tools
 freeze: $(VENV)/.test-ready

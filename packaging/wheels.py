@@ -1,6 +1,7 @@
 """Build the wheel: `make wheel`; or the source distribution and the wheel of a release, and try them: `make wheels`.
 
-    python packaging/wheels.py [--once] [--processor aarch64] [--pythons python3.11 python3.13] [--figures FILE]
+    python packaging/wheels.py [--once | --sdist] [--sources FILE] [--processor aarch64]
+                               [--pythons python3.11 python3.13] [--figures FILE]
 
 The wheel is for one processor and any Linux of the last years, for CPython 3.11 and newer. It holds the core for
 the MPI ABIs of MPICH, of Open MPI and of the standard, the recorder for each of them, and the MPI library of simulated
@@ -8,21 +9,27 @@ programs; no MPI library. mpi.h and the libraries to link with come from the pac
 compiler, a clang with old versions of glibc to link with, from the package ziglang: neither the machine's compiler nor
 its libraries leave a trace, and one machine builds for every processor.
 
-With --once, that is all. A release is built in two folders and must be the same byte for byte. Then it is installed
-into new virtual environments, with each MPI library and each Python that is there, and so is the source distribution;
-installed.py tries what is installed. Everything lies in build/wheels, the results in dist.
+With --once, that is all. The source distribution is made of the files that git knows, and the same byte for byte
+wherever that is done; with --sdist it is all that is made, and --sources takes it. A release is built in two folders
+and must be the same byte for byte. Then it is installed into new virtual environments, with each MPI library and each
+Python that is there, and so is the source distribution; installed.py tries what is installed. Everything lies in
+build/wheels, the results in dist.
 """
 
 import argparse
 import fnmatch
+import gzip
 import hashlib
+import io
 import json
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -64,6 +71,11 @@ def run(*words: object, **environment: str) -> None:
         raise SystemExit(f"wheels: exit code {done.returncode} of {' '.join(str(word) for word in words)}")
 
 
+def quoted(path: object) -> str:
+    """Return a path as a word of a shell."""
+    return shlex.quote(str(path))
+
+
 def say(text: str) -> None:
     """Print a line of progress."""
     print(f"wheels: {text}", file=sys.stderr, flush=True)
@@ -103,22 +115,23 @@ def prepare_compilers(processor: str) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     (zig,) = TOOLS.glob("lib/python3*/site-packages/ziglang/zig")
     for name, language in (("cc", "cc"), ("c++", "c++")):
-        _write_program(folder / name, f'exec {zig} {language} -target {processor}-linux-gnu.{GLIBC} "$@" {MULTIARCH}')
+        target = f"{processor}-linux-gnu.{GLIBC}"
+        _write_program(folder / name, f'exec {quoted(zig)} {language} -target {target} "$@" {MULTIARCH}')
     wrappers = []
     for abi, (package, library, options) in LIBRARIES.items():
         root = _unpacked(package, processor, folder)
-        flags = " ".join([*options, f"-I{root}/include", f"-L{root}/lib"])
+        flags = shlex.join([*options, f"-I{root}/include", f"-L{root}/lib"])
+        shown = quoted(f"cc {flags} -l{library}")
         wrappers.append(folder / f"mpicc.{abi}")
         _write_program(
-            wrappers[-1],
-            f'case $1 in -show) echo "cc {flags} -l{library}" ;; *) exec {folder}/cc {flags} "$@" ;; esac',
+            wrappers[-1], f'case $1 in -show) echo {shown} ;; *) exec {quoted(folder / "cc")} {flags} "$@" ;; esac'
         )
     return {
-        "CC": str(folder / "cc"),
-        "CXX": str(folder / "c++"),
-        "LDSHARED": f"{folder / 'cc'} -shared -s",
-        "LDCXXSHARED": f"{folder / 'c++'} -shared -s",
-        "MPICC": ":".join(map(str, wrappers)),
+        "CC": quoted(folder / "cc"),
+        "CXX": quoted(folder / "c++"),
+        "LDSHARED": f"{quoted(folder / 'cc')} -shared -s",
+        "LDCXXSHARED": f"{quoted(folder / 'c++')} -shared -s",
+        "MPICC": ":".join(map(quoted, wrappers)),
         "_PYTHON_HOST_PLATFORM": f"linux-{processor}",
         "ZIG_GLOBAL_CACHE_DIR": str(WORK / "zig"),  # of the C and C++ libraries
     }
@@ -137,7 +150,7 @@ def _unpacked(package: str, processor: str, folder: Path) -> Path:
             "--platform", f"manylinux_2_28_{processor}", "--dest", folder, package)  # fmt: skip
         (wheel,) = folder.glob(f"{package}-*.whl")
         with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(root)
+            archive.extractall(root)  # noqa: S202  (a zip file, which cannot leave the folder)
     (data,) = root.glob("*.data/data")
     return data
 
@@ -150,9 +163,27 @@ def sources(folder: Path) -> Path:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(REPOSITORY / name, target)
-    run(TOOLS / "bin/python", "-m", "build", "--sdist", "--no-isolation", "--outdir", REPOSITORY / "dist", folder)
-    (path,) = (REPOSITORY / "dist").glob("*.tar.gz")
-    return path
+    built = folder / "dist"
+    run(TOOLS / "bin/python", "-m", "build", "--sdist", "--no-isolation", "--outdir", built, folder)
+    (path,) = built.glob("*.tar.gz")
+    return normalised(path, REPOSITORY / "dist" / path.name, int(os.environ["SOURCE_DATE_EPOCH"]))
+
+
+def normalised(archive: Path, target: Path, newest: int) -> Path:
+    """Write a tar file again with what depends on the machine taken out, owners, order and newer times; return it."""
+    target.parent.mkdir(exist_ok=True)
+    content = io.BytesIO()
+    with tarfile.open(archive) as old, tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as new:
+        for member in sorted(old.getmembers(), key=lambda item: item.name):
+            member.uid = member.gid = 0
+            member.uname = member.gname = ""
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            member.mtime = newest
+            member.pax_headers = {}
+            new.addfile(member, old.extractfile(member) if member.isreg() else None)
+    with target.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
+        packed.write(content.getvalue())
+    return target
 
 
 def wheel(archive: Path, folder: Path, compilers: dict[str, str]) -> Path:
@@ -254,6 +285,8 @@ def main() -> None:
         "--pythons", nargs="*", default=PYTHONS, help="interpreters to try it with (default: all of %(default)s)"
     )
     parser.add_argument("--once", action="store_true", help="build the wheel once and do not try it")
+    parser.add_argument("--sdist", action="store_true", help="make the source distribution alone")
+    parser.add_argument("--sources", type=Path, help="source distribution to build from (default: of this clone)")
     parser.add_argument("--figures", type=Path, help="file for the tables of sizes and times")
     arguments = parser.parse_args()
     check()
@@ -264,12 +297,15 @@ def main() -> None:
     os.environ.setdefault("SOURCE_DATE_EPOCH", newest.stdout.strip())
     os.environ["PYTHONHASHSEED"] = "0"
     dist = REPOSITORY / "dist"
-    for old in dist.glob("commmodel-*"):
+    for old in dist.glob(f"commmodel-*_{arguments.processor}.whl"):
         old.unlink()
     say("preparing the tools")
     prepare_tools()
+    archive = arguments.sources or sources(WORK / "sources")
+    if arguments.sdist:
+        say(f"{archive} {digest(archive)}")
+        return
     compilers = prepare_compilers(arguments.processor)
-    archive = sources(WORK / "sources")
     folders = [WORK / "first", WORK / "a-second-folder"][: 1 if arguments.once else 2]
     say(f"building for {arguments.processor}{'' if arguments.once else ', twice'}")
     built = [wheel(archive, folder, compilers) for folder in folders]
@@ -279,9 +315,9 @@ def main() -> None:
         )
     package = Path(shutil.copy(built[0], dist))
     for folder in (*folders, WORK / "sources"):
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
     for path in (package, archive):
-        say(f"dist/{path.name} {digest(path)}")
+        say(f"{path} {digest(path)}")
     if arguments.once:
         return
     trials = []

@@ -1,6 +1,9 @@
 """The recipes of package managers ask for what pyproject.toml asks for; the workflows do what make does."""
 
+import importlib.util
+import io
 import re
+import tarfile
 import tomllib
 
 import pytest
@@ -76,3 +79,49 @@ def test_workflows_call_targets_that_exist():
     }
     assert names
     assert names <= targets
+
+
+def script(name):
+    """Return a program of the folder as a module."""
+    spec = importlib.util.spec_from_file_location(name, PACKAGING / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_completed_recipes_have_the_checksum_and_all_maintainers():
+    recipes = script("recipes")
+    for pattern in recipes.RECIPES:
+        (path,) = PACKAGING.glob(pattern)
+        recipe = recipes.complete(path.read_text("utf-8"), "5" * 64, ["ann", "bob"])
+        assert recipe.count("5" * 64) == 1
+        assert recipes.CHECKSUM not in recipe
+        assert recipes.MAINTAINER not in recipe
+        assert "easybuild" in str(path) or ("ann" in recipe and "bob" in recipe)
+
+
+def test_the_source_distribution_does_not_contain_the_recipes_that_have_its_checksum():
+    rules = (ROOT / "MANIFEST.in").read_text("utf-8").splitlines()
+    grafted = [rule.split()[1] for rule in rules if rule.startswith("graft")]
+    included = [word for rule in rules if rule.startswith("include") for word in rule.split()[1:]]
+    for pattern in script("recipes").RECIPES:
+        (path,) = PACKAGING.glob(pattern)
+        relative = path.relative_to(ROOT)
+        assert not any(relative.is_relative_to(folder) for folder in grafted)
+        assert not any(relative.full_match(name) if hasattr(relative, "full_match") else str(relative) == name
+                       for name in included)  # fmt: skip
+
+
+def test_a_source_distribution_is_the_same_whoever_builds_it(tmp_path):
+    normalised, contents = script("wheels").normalised, []
+    for number, mode in enumerate((0o644, 0o600)):
+        with tarfile.open(tmp_path / f"{number}.tar.gz", "w:gz") as archive:
+            for name in ("a/one", "a/two")[:: 1 if number else -1]:
+                member = tarfile.TarInfo(name)
+                member.size, member.mode, member.mtime, member.uid = 4, mode, 1000.5 + number, number
+                archive.addfile(member, io.BytesIO(b"text"))
+        contents.append(normalised(tmp_path / f"{number}.tar.gz", tmp_path / f"{number}.new", 7).read_bytes())
+    assert contents[0] == contents[1]
+    with tarfile.open(tmp_path / "0.new") as archive:
+        assert [(member.name, member.mtime) for member in archive] == [("a/one", 7), ("a/two", 7)]
+        assert archive.extractfile("a/two").read() == b"text"

@@ -1,4 +1,6 @@
-"""Recipe for Spack: in a repository of packages as packages/py_commmodel/package.py."""
+# Copyright Spack Project Developers. See COPYRIGHT file for details.
+#
+# SPDX-License-Identifier: (Apache-2.0 OR MIT)
 
 from spack_repo.builtin.build_systems.python import PythonPackage
 
@@ -12,12 +14,15 @@ class PyCommmodel(PythonPackage):
     homepage = "https://pypi.org/project/commmodel/"
     pypi = "commmodel/commmodel-1.0.0.tar.gz"
 
+    maintainers("MAINTAINER")
+
     license("BSD-3-Clause")
 
-    # make wheels prints the checksum of the release
     version("1.0.0", sha256="0000000000000000000000000000000000000000000000000000000000000000")
 
     variant("report", default=True, description="HTML pages: reports and Gantt charts")
+
+    requires("platform=linux", msg="programs are recorded and simulated by means of Linux alone")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
