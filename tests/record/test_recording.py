@@ -331,12 +331,22 @@ def test_a_folder_that_exists_ends_all_ranks_in_one_line(tmp_path, words):
     ]
 
 
-def test_a_program_without_mpi_is_told_once(tmp_path):
-    words = {"true": 1, f"{sys.executable} -c pass": 1, f"{sys.executable} -c 'from mpi4py import MPI'": 0}
+def test_a_program_that_leaves_no_recording_is_told_once(tmp_path):
+    with_mpi = f"{sys.executable} -c 'from mpi4py import MPI'"
+    killed = f"{sys.executable} -c 'from mpi4py import MPI; import os; os.kill(os.getpid(), 9)'"
+    words = {"true": 1, f"{sys.executable} -c pass": 1, with_mpi: 0, f"env -u LD_PRELOAD {with_mpi}": 1}
     for number, (program, count) in enumerate(words.items()):
         completed = launch(2, *RECORD, tmp_path / str(number), "--", *shlex.split(program))
         assert completed.returncode == 0
         assert completed.stderr.count("record: nothing is recorded: the program has not called MPI_Init") == count
+    completed = launch(2, *RECORD, tmp_path / "killed", "--", *shlex.split(killed))
+    assert "nothing is recorded" not in completed.stderr
+
+
+def test_a_program_may_wait_for_all_of_its_children(tmp_path):
+    code = "import os; print('waiting'); os.wait()"
+    completed = launch(1, *RECORD, tmp_path / "r", "--", sys.executable, "-c", code)
+    assert "ChildProcessError" in completed.stderr
 
 
 PYTHON_LIKE = Path(support.__path__[0]) / "python_like.c"

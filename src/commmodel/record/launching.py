@@ -22,6 +22,7 @@ from typing import NoReturn
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError, ProgramError
 from commmodel.files import unwritable, write_text
 from commmodel.record import mpi4py_library
+from commmodel.record.afterwards import tell_if_nothing
 from commmodel.signatures import checked
 
 FORMAT, VERSION = "commmodel-recording", 1
@@ -89,8 +90,9 @@ def launch(command: Sequence[str], folder: str | os.PathLike[str] = "recording",
         "LD_PRELOAD": f"{libraries}:{preloaded_before}" if preloaded_before else libraries,
         "COMMMODEL_RECORD": str(target),
         "COMMMODEL_RECORD_PRELOAD": libraries,
-        **({"COMMMODEL_RECORD_FIRST": str(os.getpid())} if rank() == 0 else {}),
     }
+    if rank() == 0:
+        tell_if_nothing(target)
     try:
         os.execve(program, [*command], environment)  # noqa: S606  (the program is the user's)
     except OSError as error:

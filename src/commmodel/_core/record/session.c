@@ -3,7 +3,6 @@
 
 #include "recorder.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -30,9 +29,6 @@ enum { ABI = 3 };
 
 static char folder[MOST_TEXT];
 static const char FOLDER[] = "COMMMODEL_RECORD", PRELOAD[] = "LD_PRELOAD", OURS[] = "COMMMODEL_RECORD_PRELOAD";
-static const char FIRST[] = "COMMMODEL_RECORD_FIRST";  // the process that rank 0's launcher has become
-static pid_t first_process;
-static int has_begun;
 
 // Programs that the program starts are not recorded: what the launcher has added to the environment goes.
 static void clean_environment(void) {
@@ -47,7 +43,6 @@ static void clean_environment(void) {
     }
     unsetenv(OURS);
     unsetenv(FOLDER);
-    unsetenv(FIRST);
 }
 
 // Python, or what is linked with MPI; else (a shell, env, taskset) what it starts may be the program.
@@ -84,26 +79,8 @@ __attribute__((constructor)) static void start(void) {
     const char *setting = getenv(FOLDER);
     if (setting != NULL && strlen(setting) < sizeof folder) {
         strcpy(folder, setting);
-        const char *first = getenv(FIRST);
-        first_process = first != NULL ? (pid_t)atoi(first) : 0;
         if (is_the_program()) clean_environment();
     }
-}
-
-static int has_log(void) {
-    DIR *entries = opendir(folder);
-    if (entries == NULL) return 1;  // something else is wrong
-    int is_recording = 0;
-    for (struct dirent *entry; !is_recording && (entry = readdir(entries)) != NULL;)
-        is_recording = strncmp(entry->d_name, "rank-", 5) == 0;
-    closedir(entries);
-    return is_recording;
-}
-
-// A program without MPI leaves no log, unless one that it has started does; a fork is not the program.
-__attribute__((destructor)) static void tell_if_nothing(void) {
-    if (first_process != getpid() || has_begun || has_log()) return;
-    fprintf(stderr, "commmodel: record: nothing is recorded: the program has not called MPI_Init\n");
 }
 
 static double ticks_per_second(void) {
@@ -251,7 +228,6 @@ static void begin_log(uint64_t begin, uint64_t end, int level, unsigned code, co
 static int should_begin(int code) {
     int first = code == MPI_SUCCESS && folder[0] != '\0';
     if (first) clean_environment();
-    has_begun |= first;
     return first;
 }
 
