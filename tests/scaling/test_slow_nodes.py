@@ -64,6 +64,24 @@ def test_a_slow_node_of_eight_is_named_and_others_hardly_ever():
     assert wrong <= 4
 
 
+def test_a_pair_that_is_disturbed_in_each_visit_is_not_accused():
+    """On a busy machine a third of the visits takes longer, by any share, so that some pairs have no quiet one."""
+    false = right = 0
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        disturbed = np.where(random.random((3, 28)) < 0.35, random.exponential(0.15, (3, 28)), 0.0)
+        seconds = 1e-4 * np.exp(0.01 * random.standard_normal((3, 28)) + disturbed)
+        (launch_,) = tournament().launches
+        for slow in (False, True):
+            first, second = np.triu_indices(8, 1)
+            times = seconds * np.where(slow & ((first == 3) | (second == 3)), 1.1, 1.0)
+            record = Record(NodeMatrix(SIZE, "between-nodes"), "s", tuple(times.ravel().tolist()), visits=(28, 28, 28))
+            names = {row.names for row in slow_nodes(Measurements((Launch(launch_.header, (record,)),)))}
+            false += bool(names - {("node3",)})
+            right += ("node3",) in names
+    assert (right >= 98, false <= 2) == (True, True), (right, false)
+
+
 @pytest.mark.parametrize("count", [8, 32])
 def test_nobody_is_accused_of_scatter(count):
     assert sum(bool(slow_nodes(tournament(count, seed=seed))) for seed in range(100)) <= 3
@@ -198,9 +216,9 @@ def test_256_nodes_meet_within_three_minutes(latency, rate, most):
 
 @pytest.mark.skipif(not STUDY.is_file(), reason="the data of others are not here")
 def test_nobody_is_accused_in_uniform_tables_of_others():
-    """Twenty tables of eight hosts in clouds: two links are named, where pairs lie far apart, and no node."""
+    """Twenty tables of eight hosts in clouds: one link is named, where pairs lie far apart, and no node."""
     names = [words.partition(", order")[0] for words in accused(STUDY)]
-    assert names == [f"google compute-engine, gpu, {test}" for test in ("16 nodes, osu_bw", "32 nodes, osu_latency")]
+    assert names == ["google compute-engine, gpu, 16 nodes, osu_bw"]
     assert all(": link " in words for words in accused(STUDY))
     uniform = [
         name

@@ -140,8 +140,8 @@ def _without_mpi(parsed: _Parsed, error: Exception) -> int:
     if isinstance(parsed, CommandLine):
         parsed = MPIEnvironmentError(
             f"no MPI library: {'; '.join(str(error).splitlines())}: load its module, install one (pip install mpich), "
-            "or name its file in MPI4PY_LIBMPI; where it is not named libmpi.so.12, as Debian's MPICH, build mpi4py with "
-            "its mpicc (pip install --no-binary mpi4py mpi4py)"
+            "or name its file in MPI4PY_LIBMPI; where its name is not libmpi.so.12, as of Debian's MPICH, build mpi4py "
+            "with its mpicc (pip install --no-binary mpi4py mpi4py)"
         )
     print(f"commmodel.bench: {parsed}", file=sys.stderr)
     return parsed.exit_code

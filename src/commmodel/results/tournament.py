@@ -1,6 +1,6 @@
 """Who meets whom in a tournament of disjoint pairs, and whose time each sample is.
 
-Main entries: `rounds`, `players` and `times`.
+Main entries: `rounds`, `players`, `times` and `times_of_visits`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,6 +50,23 @@ def names(header: Header, path: MessagePath) -> list[str]:
     return [header.hosts[header.ranks[rank].host].name for rank in ranks]
 
 
+def times_of_visits(record: Record) -> NDArray[np.float64]:
+    """Return the seconds between every two players in each visit, of shape (visits, players, players).
+
+    NaN is what was not measured.
+
+    >>> from commmodel.results.configurations import NodeMatrix
+    >>> times_of_visits(Record(NodeMatrix(8, "between-nodes"), "s", (1.0, 2.0, 3.0)))[0, 0].tolist()
+    [nan, 1.0, 2.0]
+    """
+    samples = np.asarray(visit_samples(record))
+    count = round((1 + (1 + 8 * samples.shape[1]) ** 0.5) / 2)
+    matrices = np.full((len(samples), count, count), np.nan)
+    first, second = np.triu_indices(count, 1)
+    matrices[:, first, second] = matrices[:, second, first] = np.where(samples > 0, samples, np.nan)
+    return matrices
+
+
 def times(record: Record) -> NDArray[np.float64]:
     """Return the seconds between every two players, the least of the visits, as a symmetrical matrix.
 
@@ -59,9 +76,4 @@ def times(record: Record) -> NDArray[np.float64]:
     >>> times(Record(NodeMatrix(8, "between-nodes"), "s", (1.0, 2.0, 3.0)))[0].tolist()
     [nan, 1.0, 2.0]
     """
-    visits = np.min([np.asarray(samples) for samples in visit_samples(record)], axis=0)
-    count = round((1 + (1 + 8 * visits.size) ** 0.5) / 2)
-    matrix = np.full((count, count), np.nan)
-    upper = np.triu_indices(count, 1)
-    matrix[upper] = matrix.T[upper] = np.where(visits > 0, visits, np.nan)
-    return matrix
+    return np.asarray(np.fmin.reduce(times_of_visits(record)))

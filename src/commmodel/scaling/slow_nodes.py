@@ -1,19 +1,23 @@
 """Which node, or which link, is slow: a robust model of the times between every two nodes. Main entry: `slow_nodes`.
 
-log T of a message between nodes i and j is bᵢ + bⱼ + eᵢⱼ, fitted with Tukey's biweight: a slow link slows no node. What
-a node's b is beyond the others', or a rest e beyond the scatter, has a p-value, of Student's distribution; of all
-of them as many are named as keep the expected share of false names below `false_share` (Benjamini and Hochberg 1995).
-Nodes that are slow with all but each other are none of them: they lie at another switch.
+log T of a message between nodes i and j is bᵢ + bⱼ + eᵢⱼ, fitted with Tukey's biweight to the least times of the
+visits: a slow link slows no node. What a node's b is beyond the others', or a rest e beyond the scatter, has a
+p-value, of Student's distribution. Another program may disturb a pair in each of its visits, so a link has a second
+one: the chance that all but one of its visits come out as far beyond, by the tail of the visits of all other pairs;
+the larger counts. Of all nodes, links and sizes of a file as many are named as keep the expected share of false names
+below `false_share` (Benjamini and Hochberg 1995). Nodes that are slow with all but each other are none of them: they
+lie at another switch.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
+from scipy.special import gammaln, stdtr
 
 from commmodel.arguments import Positive, share
 from commmodel.arrays import Array
@@ -33,6 +37,8 @@ _BIWEIGHT = 4.685
 """Standard deviations beyond which a pair has no weight."""
 _LEAST_WEIGHT = 1e-6
 """Of a pair, so that no node is without any."""
+_FREEDOMS = (1, 1.5, 2, 3, 4, 6, 10, 20, 50)
+"""Degrees of freedom of Student's distribution, from the normal to the heaviest tail."""
 _LEAST_SCATTER = 1e-3
 """Of log T: clocks do not tell more."""
 
@@ -94,16 +100,30 @@ def slow_nodes(measurements: Measurements, least: Positive = 0.05, false_share: 
     ['node node3: messages of 1 MiB take 9.9 % longer']
     """
     share("false_share", false_share)
-    rows = [
-        (launch.header, record)
+    matrices = [
+        _Matrix(launch.header, record.configuration, record)
         for launch in measurements.launches
         for record in launch.records
         if isinstance(record.configuration, NodeMatrix)
     ]
-    if not rows:
+    if not matrices:
         raise InputError("no records of the kernel matrix: measure it with python -m commmodel.bench matrix")
-    slow = [culprit for header, record in rows for culprit in _slow(header, record, least, false_share)]
-    return sorted(slow, key=lambda culprit: (culprit.kind != "node", -culprit.slower))
+    chances = np.concatenate([matrix.chances for matrix in matrices])
+    ends = np.cumsum([matrix.chances.size for matrix in matrices])
+    suspected = _unlikely(chances, false_share)
+    for place in suspected:
+        number = int(np.searchsorted(ends, place, side="right"))
+        matrix = matrices[number]
+        chances[place] = max(chances[place], matrix.chance_of_visits(place - (ends[number] - matrix.chances.size)))
+    named = _unlikely(chances, false_share)
+    slow = []
+    for matrix, last in zip(matrices, ends.tolist(), strict=True):
+        begin = last - matrix.chances.size
+        slow += matrix.culprits({place - begin: float(chances[place]) for place in named if begin <= place < last})
+    return sorted(
+        (culprit for culprit in slow if culprit.slower >= least),
+        key=lambda culprit: (culprit.kind != "node", -culprit.slower),
+    )
 
 
 class Effects(NamedTuple):
@@ -169,33 +189,84 @@ def _check_met(times: Array, names: Sequence[str], size: int) -> None:
         raise InputError(f"{problem}: measure pairs within the groups, too")
 
 
-def _slow(header: Header, record: Record, least: float, false_share: float) -> list[SlowNode]:
-    about = record.configuration
-    if not isinstance(about, NodeMatrix):
-        return []
-    times, names = tournament.times(record), tournament.names(header, about.path)
-    count = len(times)
-    _check_met(times, names, about.message_size)
-    model = effects(times)
-    upper = _measured(times)
-    freedom = max(upper[0].size - count, 1)
-    of_nodes = max(
-        TO_DEVIATION * float(np.median(np.abs(model.nodes))), model.scatter / math.sqrt(count - 2), _LEAST_SCATTER
-    )
-    of_pairs, of_links = model.rest[upper], model.scatter * math.sqrt(freedom / upper[0].size)
-    slow = dict(_unlikely(model.nodes / of_nodes, freedom, false_share))
-    far = _far_away([*slow], model, 3 * of_nodes)
-    culprits = [
-        SlowNode("node", (names[index],), about.message_size, math.expm1(model.nodes[index]), chance)
-        for index, chance in slow.items()
-        if index not in far
-    ]
-    culprits += [
-        SlowNode("link", (names[upper[0][index]], names[upper[1][index]]), about.message_size,
-                 math.expm1(of_pairs[index]), chance)
-        for index, chance in _unlikely(of_pairs / of_links, freedom, false_share)
-    ]  # fmt: skip
-    return [slow for slow in culprits if slow.slower >= least]
+class _Matrix:
+    """The times between every two nodes, with a chance of each node, then of each pair: that its excess is scatter."""
+
+    def __init__(self, header: Header, about: NodeMatrix, record: Record) -> None:
+        self._size, self._names = about.message_size, tournament.names(header, about.path)
+        visits = tournament.times_of_visits(record)
+        times = np.asarray(np.fmin.reduce(visits))
+        _check_met(times, self._names, self._size)
+        self._model = model = effects(times)
+        self._upper = upper = _measured(times)
+        count = len(times)
+        freedom = max(upper[0].size - count, 1)
+        self._of_nodes = max(
+            TO_DEVIATION * float(np.median(np.abs(model.nodes))), model.scatter / math.sqrt(count - 2), _LEAST_SCATTER
+        )
+        self._of_pairs = model.rest[upper]
+        of_links = model.scatter * math.sqrt(freedom / upper[0].size)
+        beyond = np.concatenate([model.nodes / self._of_nodes, self._of_pairs / of_links])
+        self.chances: Array = stdtr(freedom, -beyond)
+        rest = np.log(visits) - (np.log(times) - model.rest)
+        self._visits: Array = rest[:, upper[0], upper[1]]
+
+    def chance_of_visits(self, place: int) -> float:
+        """Return the chance that scatter brings each visit of a pair as far beyond, by the visits of all other pairs.
+
+        What disturbs one visit may disturb the next, so one of them does not count. The effect of a node is the mean of
+        those of many pairs: 0 for a node.
+        """
+        number = place - len(self._names)
+        if number < 0:
+            return 0.0
+        own = self._visits[:, number]
+        own = own[~np.isnan(own)]
+        return tail_chance(np.delete(self._visits, number, axis=1), float(own.min())) ** max(own.size - 1, 1)
+
+    def culprits(self, named: Mapping[int, float]) -> list[SlowNode]:
+        """Return the nodes and links at places of `chances`, less what lies far away."""
+        count = len(self._names)
+        far = _far_away([place for place in named if place < count], self._model, 3 * self._of_nodes)
+        slow = []
+        for place, chance in named.items():
+            if place >= count:
+                first, second = (int(ends[place - count]) for ends in self._upper)
+                slower = math.expm1(self._of_pairs[place - count])
+                slow.append(SlowNode("link", (self._names[first], self._names[second]), self._size, slower, chance))
+            elif place not in far:
+                slower = math.expm1(self._model.nodes[place])
+                slow.append(SlowNode("node", (self._names[place],), self._size, slower, chance))
+        return slow
+
+
+def tail_chance(values: Array, least: float) -> float:
+    """Return the chance of a value of at least `least`, by the upper half of others, which may have a heavy tail.
+
+    The half is that of Student's distribution with the heaviest tail that is hardly less likely than the likeliest: by
+    half in the logarithm. NaN counts for nothing.
+
+    >>> from scipy.special import stdtrit
+    >>> normal = stdtrit(1e9, np.linspace(0.005, 0.995, 100))
+    >>> f"{tail_chance(normal, 3.0):.4f}, {tail_chance(normal**3, 3.0**3):.4f}"
+    '0.0042, 0.0037'
+    """
+    measured = values[~np.isnan(values)]
+    middle = float(np.median(measured))
+    upper = measured[measured > middle] - middle
+    if upper.size == 0:
+        return 0.5
+    chances = []
+    for freedom in _FREEDOMS:
+        scale = max(TO_DEVIATION * float(np.median(upper)), _LEAST_SCATTER)
+        for _ in range(_STEPS):
+            weights = (freedom + 1) / (freedom + (upper / scale) ** 2)
+            scale = max(math.sqrt(float((weights * upper**2).mean())), _LEAST_SCATTER)
+        density = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - math.log(scale * math.sqrt(freedom))
+        likelihood = upper.size * density - (freedom + 1) / 2 * float(np.log1p((upper / scale) ** 2 / freedom).sum())
+        chances.append((likelihood, float(stdtr(freedom, -max(least - middle, 0.0) / scale))))
+    highest = max(likelihood for likelihood, _ in chances)
+    return next(chance for likelihood, chance in chances if likelihood >= highest - 0.5)
 
 
 def _far_away(slow: Sequence[int], model: Effects, scatter: float) -> set[int]:
@@ -219,12 +290,9 @@ def _far_away(slow: Sequence[int], model: Effects, scatter: float) -> set[int]:
     return near | {index for index in slow if nodes[index] <= farthest + scatter}
 
 
-def _unlikely(values: Array, freedom: int, false_share: float) -> list[tuple[int, float]]:
-    """Return the places of standardised values that are too large, with their chances, by Benjamini and Hochberg."""
-    from scipy.special import stdtr
-
-    ranked = sorted((float(stdtr(freedom, -value)), index) for index, value in enumerate(values.tolist()))
-    last = max(
-        (place for place, (chance, _) in enumerate(ranked, 1) if chance <= false_share * place / len(ranked)), default=0
-    )
-    return [(index, chance) for chance, index in ranked[:last]]
+def _unlikely(chances: Array, false_share: float) -> list[int]:
+    """Return the places of chances that are too small to be chance, by Benjamini and Hochberg."""
+    order = np.argsort(chances, kind="stable")
+    passes = chances[order] <= false_share * np.arange(1, chances.size + 1) / chances.size
+    last = int(np.flatnonzero(passes)[-1]) + 1 if passes.any() else 0
+    return [int(place) for place in order[:last]]
