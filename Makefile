@@ -13,6 +13,8 @@
 #   make fuzz               damaged input for every reader, FUZZ_SECONDS each; by atheris where it can be installed
 #   make mutations          counts how many faults the unit tests find, of a sample: SAMPLE=100; an hour
 #   make cluster-test       the tests that need a network: on two emulated hosts, as root on Linux, else skipped
+#   make slurm-test         the tests that need Slurm: on three nodes of one machine, as root on Linux with slurm-wlm and
+#                           munge (and libpmix-dev for Open MPI), else skipped
 #   make cluster-bench      on emulated hosts: collectives predicted and checked, overlap chosen: as root on Linux
 #   make leaks              memory of a process that simulates ten thousand times
 #   make wheel              the wheel to install, in dist; needs no compiler
@@ -53,7 +55,7 @@ endif
 # Programs of ours that start MPI themselves do so as the benchmark does, not at mpi4py's default.
 AT_SINGLE := env MPI4PY_RC_THREAD_LEVEL=single
 
-UNIT_TESTS := tests src --ignore tests/mpi --ignore tests/cluster
+UNIT_TESTS := tests src --ignore tests/mpi --ignore tests/cluster --ignore tests/slurm
 PROFILE ?= quick
 
 # Messages of one protocol, between two ranks that share memory.
@@ -63,7 +65,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test thorough openmpi openmpi-library test-one test-documented test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize leaks fuzz mutations freeze lint docs bench cluster-bench sdist wheel wheels recipes manuals clean
+.PHONY: demo quick test thorough openmpi openmpi-library test-one test-documented test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize slurm-test leaks fuzz mutations freeze lint docs bench cluster-bench sdist wheel wheels recipes manuals clean
 
 demo:
 	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
@@ -104,6 +106,8 @@ thorough: test
 	$(MAKE) test-without-mpi PROFILE=thorough
 	$(MAKE) test-documented MPI=mpich
 	$(MAKE) cluster-test MPI=mpich
+	$(MAKE) slurm-test MPI=mpich
+	$(MAKE) slurm-test MPI=openmpi
 
 # The commands of the documentation and the benchmarks, on a small scale: an hour on two cores.
 test-documented: $(VENV)/.test-ready
@@ -200,6 +204,9 @@ freeze: $(VENV)/.test-ready
 
 cluster-test: $(VENV)/.test-ready
 	$(BIN)/python -m pytest tests/cluster
+
+slurm-test: $(VENV)/.test-ready
+	$(BIN)/python -m pytest tests/slurm
 
 lint: .venv/.test-ready
 	.venv/bin/ruff check .

@@ -15,8 +15,8 @@ from commmodel import cli
 
 BASE = {
     "arguments", "arrays", "choices", "docstrings", "documents", "errors", "files", "frames", "interruption",
-    "lazy", "plugins", "progress", "signatures", "sites", "spellings", "statistics", "streams", "structs", "units",
-    "values",
+    "launchers", "lazy", "plugins", "progress", "signatures", "sites", "spellings", "statistics", "streams", "structs",
+    "units", "values",
 }  # fmt: skip
 """Anything may import these."""
 MAY_IMPORT = {
@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "files": {"errors"},
     "frames": {"errors", "units"},
     "interruption": set(),
+    "launchers": set(),
     "lazy": set(),
     "plugins": {"errors"},
     "progress": {"units"},

@@ -28,6 +28,7 @@ INTERNAL = {
     "files",
     "frames",
     "interruption",
+    "launchers",
     "lazy",
     "plugins",
     "progress",

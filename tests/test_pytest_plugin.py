@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from support.paths import ROOT
 
-from commmodel import pytest_plugin
+from commmodel import launchers, pytest_plugin
 from commmodel.results import load
 from commmodel.results.configurations import Function
 from commmodel.scaling import series_over
@@ -40,7 +40,7 @@ def clock(monkeypatch):
     for name in ("process_time_ns", "thread_time_ns"):
         monkeypatch.setattr(pytest_plugin, name, lambda: next(now) + spent["used"])
     monkeypatch.setattr(pytest_plugin, "_preemption", lambda: spent["lost"])
-    for name in (*pytest_plugin._NUMBERS_OF_RANKS, *pytest_plugin._RANKS):
+    for name in (*launchers._SIZES, *launchers._RANKS, launchers._STEP_SIZE):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from support.paths import ROOT
 
 TESTS = ROOT / "tests"
-OF_ALL = {"cluster", "oracles", "support", "typed"}
+OF_ALL = {"cluster", "oracles", "slurm", "support", "typed"}
 """Folders that belong to no room: several emulated hosts, values from elsewhere, helpers, scripts of users."""
 OF_THE_CORE = {"core", "mpi"}
 """Tests of the compiled core; those in mpi/ run on several ranks."""

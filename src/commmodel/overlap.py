@@ -20,6 +20,7 @@ from commmodel.arguments import Count, choice, integer, refuse, whole
 from commmodel.choices import Implementation
 from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, MPIEnvironmentError
+from commmodel.launchers import alone
 from commmodel.optimize import Choice
 from commmodel.signatures import checked
 
@@ -424,6 +425,8 @@ def _check_partners_can_be_told(comm: "MPI.Comm", transfers: Sequence[Transfer],
         raise InputError(f"transfers is a {type(transfers).__name__}: give a list of Transfer")
     if not isinstance(comm, MPI.Comm) or comm == MPI.COMM_NULL:
         raise InputError(f"comm is {comm!r}: give a communicator, such as MPI.COMM_WORLD")
+    if problem := alone(MPI.COMM_WORLD.size):
+        raise MPIEnvironmentError(problem)
     most = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
     if not isinstance(tag, int) or not 0 <= tag <= int(most or 0):
         raise InputError(f"tag is {tag!r}: give an integer from 0 to {most}")

@@ -24,6 +24,7 @@ import pytest
 
 from commmodel.choices import Statistic, Unit
 from commmodel.errors import InputError, choice_of
+from commmodel.launchers import rank, ranks, unconnected
 
 if TYPE_CHECKING:
     from commmodel.results import Writer
@@ -46,8 +47,6 @@ _Uncertain = Literal["pass", "fail"]
 _UNITS: dict[str, Unit] = {_PROCESSOR: "s", _WALL: "s", "memory": "B"}
 _PREEMPTION = 0.1  # share of the wall time from which on other programs may have made the growth
 _WAITS = 0.5  # share of the wall time from which on processor time says little of a function
-_NUMBERS_OF_RANKS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
-_RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,7 @@ def pytest_configure(config: pytest.Config) -> None:
     worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)  # where a process runs tests for another
     if config.option.scaling_seed is None:
         # Ranks of a parallel test must make the same calls in the same order.
-        drawn = 0 if _several_ranks() else int.from_bytes(os.urandom(4))
+        drawn = 0 if ranks() > 1 else int.from_bytes(os.urandom(4))
         config.option.scaling_seed = drawn if worker_input is None else worker_input.get("scaling_seed", drawn)
     if worker_input is None:
         config.pluginmanager.register(_Keeper(config), "commmodel-scaling-keeper")
@@ -183,18 +182,17 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["scaling_seed"] = node.config.option.scaling_seed
 
 
-def _several_ranks() -> bool:
-    """Whether this is one of several processes that a launcher started; MPI itself may not be initialised."""
-    return any(os.environ.get(name, "1") not in {"", "0", "1"} for name in _NUMBERS_OF_RANKS)
-
-
-def _is_first_rank() -> bool:
-    return not _several_ranks() or all(os.environ.get(name, "0") == "0" for name in _RANKS)
-
-
 def _expectation_of(item: object) -> _Expectation | None:
     values = getattr(getattr(item, "callspec", None), "params", {}).values()
     return next((value for value in values if isinstance(value, _Expectation)), None)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse to run tests with the mark on ranks that do not know of each other."""
+    if (problem := unconnected()) and any(map(_expectation_of, session.items)):
+        if rank() == 0:
+            raise pytest.UsageError(problem)
+        pytest.exit("as rank 0 says", returncode=pytest.ExitCode.USAGE_ERROR)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -358,7 +356,7 @@ class _Measuring:
         from commmodel.scaling.verdict import ENOUGH_SCALES
 
         repetitions = least = self._expectation.repetitions
-        alone, end = not _several_ranks(), monotonic() + self._expectation.seconds
+        alone, end = not ranks() > 1, monotonic() + self._expectation.seconds
         if self._expectation.is_timed:
             self._warm_up(is_alone=alone)
         gc.collect()  # once: with many objects alive it takes longer than most tests
@@ -522,7 +520,7 @@ class _Keeper:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._path: str | None = config.option.scaling_results if _is_first_rank() else None
+        self._path: str | None = config.option.scaling_results if rank() == 0 else None
         self._writer: Writer | None = None
         self._records: list[tuple[str, dict[str, Any]]] = []
 

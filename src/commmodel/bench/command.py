@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from commmodel.bench import process_memory
-from commmodel.bench.launches import is_launched, measure_repeatedly
+from commmodel.bench.launches import measure_repeatedly
 from commmodel.bench.options import CommandLine, HelpRequest, parse
 from commmodel.bench.rank_0 import say, tell
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError, blamed
 from commmodel.interruption import TO_BE_HEARD, ending, prompt_interruption, raise_on_signals
+from commmodel.launchers import alone, is_launched, rank
 from commmodel.streams import guarded
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ def _run(parsed: _Parsed) -> int:
             _measure(private, parsed)
         return 0
     except CommModelError as error:  # every rank has it: see `on_rank_0`
-        say(comm, f"commmodel.bench: {error}")
+        if rank() == 0 or comm.size > 1:  # else one of several that are alone
+            say(comm, f"commmodel.bench: {error}")
         comm.Barrier()  # a rank that ends first with an exit code would have the others killed unheard
         return error.exit_code
     except KeyboardInterrupt as interruption:
@@ -155,8 +157,8 @@ def _may_measure_memory(parsed: _Parsed) -> bool:
 def _measure(comm: "MPI.Intracomm", line: CommandLine) -> None:
     if comm.size < 2:
         raise MPIEnvironmentError(
-            "one rank has nobody to talk to: start it with mpiexec -n 2 python -m commmodel.bench "
-            "(or srun -n 2; if that still gives one rank, mpiexec and mpi4py belong to different MPI libraries)"
+            alone(comm.size)
+            or "one rank has nobody to talk to: start it with mpiexec -n 2 python -m commmodel.bench, or srun -n 2"
         )
     try:
         from commmodel._core.mpi import pingpong  # noqa: F401  (fails where the core was built for another MPI library)

@@ -23,15 +23,8 @@ from commmodel.results import load, whole_launches
 from commmodel.results.file import claim, existing
 from commmodel.units import format_time
 
-_LAUNCHED = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_STEP_ID")
-"""What MPICH's, Open MPI's and Slurm's launchers tell each rank."""
 _PIECE = 1 << 20  # bytes that are copied at a time
 _GRACE = 15.0  # seconds that a launcher gets to end its ranks
-
-
-def is_launched() -> bool:
-    """Return whether this process is a rank that a launcher started."""
-    return any(name in os.environ for name in _LAUNCHED)
 
 
 def launcher_words(text: str | None) -> list[str]:

@@ -67,7 +67,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _speaks() -> bool:
     """Return whether nobody else speaks for this process, as rank 0 does where a launcher ends the others."""
-    from commmodel.record.launching import rank
+    from commmodel.launchers import rank
 
     return rank() == 0
 

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,27 +21,17 @@ from typing import NoReturn
 
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError, ProgramError
 from commmodel.files import unwritable, write_text
+from commmodel.launchers import alone, family, rank, ranks, unconnected
 from commmodel.record import mpi4py_library
 from commmodel.record.afterwards import tell_if_nothing
 from commmodel.signatures import checked
 
 FORMAT, VERSION = "commmodel-recording", 1
 _LIBRARIES = Path(__file__).parents[1] / "_core/record"
-_RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID", "SLURM_PROCID")
 _LIBRARY = re.compile(r"^\s*lib(?:mpi|mpich|mpi_abi)\.so\.(\d+)(?: => (not found|\S+))?", re.MULTILINE)
 _ABIS = {"12": "mpich", "40": "openmpi", "0": "mpiabi", "1": "mpiabi"}
 """Version of the library's file -> MPI ABI."""
 _NAMES = {"mpich": "MPICH", "openmpi": "Open MPI", "mpiabi": "the standard MPI ABI"}
-
-
-def rank(environment: Mapping[str, str] = os.environ) -> int:
-    """Return this process's rank as its launcher tells it; 0 where there is none.
-
-    >>> rank({"PMI_RANK": "3"}), rank({})
-    (3, 0)
-    """
-    values = (environment.get(name, "") for name in _RANKS)
-    return next((int(word) for word in values if word.isdecimal()), 0)
 
 
 @checked
@@ -78,20 +68,23 @@ def launch(command: Sequence[str], folder: str | os.PathLike[str] = "recording",
     if any(character in path for path in preloaded for character in " :"):
         raise MPIEnvironmentError(f"{' '.join(preloaded)}: a path with a blank or a colon cannot be preloaded")
     target = Path(folder).absolute()
+    refusal = ""
     if rank() == 0:
         try:
             _make_folder(target, command, force)
         except InputError as error:
             _end_other_ranks(error)
-            raise
+            refusal = str(error.exit_code)
     libraries = ":".join(preloaded)
     preloaded_before = os.environ.get("LD_PRELOAD", "")
     environment = os.environ | {
         "LD_PRELOAD": f"{libraries}:{preloaded_before}" if preloaded_before else libraries,
         "COMMMODEL_RECORD": str(target),
         "COMMMODEL_RECORD_PRELOAD": libraries,
+        "COMMMODEL_RECORD_REFUSAL": refusal,
+        "COMMMODEL_RECORD_ALONE": alone() if rank() == 0 else " " * bool(alone()),
     }
-    if rank() == 0:
+    if rank() == 0 and not refusal:
         tell_if_nothing(target)
     try:
         os.execve(program, [*command], environment)  # noqa: S606  (the program is the user's)
@@ -108,20 +101,20 @@ def quiet_but_first(error: CommModelError) -> int:
 
 
 def _end_other_ranks(error: InputError) -> None:
-    """Say what is wrong on rank 0 and have MPICH's launcher end the other ranks, which do not know of it.
+    """Say what is wrong on rank 0, and have launchers that do so end the other ranks, which do not know of it.
 
-    They may wait in MPI_Init for ever, as that launcher goes on where a rank exits with an error; those of Open MPI and
-    Slurm end all ranks. What the launcher is told is a line of its protocol, PMI-1.
+    MPICH's is told in a line of its protocol, PMI-1; Open MPI's ends all ranks where one ends. Of others, such as
+    Slurm's, rank 0 has to return: it begins MPI, too, and there all ranks learn of it.
     """
-    descriptor = os.environ.get("PMI_FD", "")
-    if not descriptor.isdecimal():
-        return
     print(f"commmodel: {error}", file=sys.stderr, flush=True)
-    time.sleep(0.5)  # or the launcher ends this rank before it has passed the line on
-    with suppress(OSError):
-        os.write(int(descriptor), f"cmd=abort exitcode={error.exit_code}\n".encode())
-        time.sleep(5)  # until the launcher ends this rank, too
-    os._exit(error.exit_code)
+    descriptor = os.environ.get("PMI_FD", "")
+    if family() == "mpich" and descriptor.isdecimal():
+        time.sleep(0.5)  # or the launcher ends this rank before it has passed the line on
+        with suppress(OSError):
+            os.write(int(descriptor), f"cmd=abort exitcode={error.exit_code}\n".encode())
+            time.sleep(5)  # until the launcher ends this rank, too
+    if family() is not None or ranks() == 1:
+        os._exit(error.exit_code)
 
 
 def _executable(name: str) -> str:
@@ -239,10 +232,11 @@ def _dynamic_loader(program: str) -> str | None:
 
 def _check_launcher(abi: str) -> None:
     """Refuse a program that does not belong to the launcher: each of its processes would be rank 0 of one."""
-    of_openmpi = "OMPI_COMM_WORLD_SIZE" in os.environ
-    of_mpich = "PMI_RANK" in os.environ and not of_openmpi
-    wrong = "Open MPI" if abi == "mpich" and of_openmpi else "MPICH" if abi == "openmpi" and of_mpich else None
-    if wrong is not None:
+    if problem := unconnected():
+        raise MPIEnvironmentError(problem)
+    launcher = family()
+    if launcher is not None and abi in ("mpich", "openmpi") and abi != launcher:
         raise MPIEnvironmentError(
-            f"the program uses {_NAMES[abi]} but was started by the mpiexec of {wrong}: take the mpiexec of its library"
+            f"the program uses {_NAMES[abi]} but was started by the mpiexec of {_NAMES[launcher]}: take the mpiexec of "
+            "its library"
         )

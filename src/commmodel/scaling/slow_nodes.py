@@ -17,7 +17,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
-from scipy.special import gammaln, stdtr
 
 from commmodel.arguments import Positive, share
 from commmodel.arrays import Array
@@ -115,11 +114,11 @@ def slow_nodes(measurements: Measurements, least: Positive = 0.05, false_share: 
         number = int(np.searchsorted(ends, place, side="right"))
         matrix = matrices[number]
         chances[place] = max(chances[place], matrix.chance_of_visits(place - (ends[number] - matrix.chances.size)))
-    named = _unlikely(chances, false_share)
+    unlikely = _unlikely(chances, false_share)
     slow = []
     for matrix, last in zip(matrices, ends.tolist(), strict=True):
         begin = last - matrix.chances.size
-        slow += matrix.culprits({place - begin: float(chances[place]) for place in named if begin <= place < last})
+        slow += matrix.culprits({place - begin: float(chances[place]) for place in unlikely if begin <= place < last})
     return sorted(
         (culprit for culprit in slow if culprit.slower >= least),
         key=lambda culprit: (culprit.kind != "node", -culprit.slower),
@@ -194,6 +193,8 @@ class _Matrix:
 
     def __init__(self, header: Header, about: NodeMatrix, record: Record) -> None:
         self._size, self._names = about.message_size, tournament.names(header, about.path)
+        from scipy.special import stdtr
+
         visits = tournament.times_of_visits(record)
         times = np.asarray(np.fmin.reduce(visits))
         _check_met(times, self._names, self._size)
@@ -220,16 +221,16 @@ class _Matrix:
         number = place - len(self._names)
         if number < 0:
             return 0.0
-        own = self._visits[:, number]
-        own = own[~np.isnan(own)]
-        return tail_chance(np.delete(self._visits, number, axis=1), float(own.min())) ** max(own.size - 1, 1)
+        visits = self._visits[:, number]
+        visits = visits[~np.isnan(visits)]
+        return tail_chance(np.delete(self._visits, number, axis=1), float(visits.min())) ** max(visits.size - 1, 1)
 
-    def culprits(self, named: Mapping[int, float]) -> list[SlowNode]:
+    def culprits(self, places: Mapping[int, float]) -> list[SlowNode]:
         """Return the nodes and links at places of `chances`, less what lies far away."""
         count = len(self._names)
-        far = _far_away([place for place in named if place < count], self._model, 3 * self._of_nodes)
+        far = _far_away([place for place in places if place < count], self._model, 3 * self._of_nodes)
         slow = []
-        for place, chance in named.items():
+        for place, chance in places.items():
             if place >= count:
                 first, second = (int(ends[place - count]) for ends in self._upper)
                 slower = math.expm1(self._of_pairs[place - count])
@@ -251,6 +252,8 @@ def tail_chance(values: Array, least: float) -> float:
     >>> f"{tail_chance(normal, 3.0):.4f}, {tail_chance(normal**3, 3.0**3):.4f}"
     '0.0042, 0.0037'
     """
+    from scipy.special import gammaln, stdtr
+
     measured = values[~np.isnan(values)]
     middle = float(np.median(measured))
     upper = measured[measured > middle] - middle

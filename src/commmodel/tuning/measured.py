@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from commmodel.arguments import Count, Positive, refuse
-from commmodel.bench.launches import is_launched, launcher_words
+from commmodel.bench.launches import launcher_words
 from commmodel.choices import TunedLibrary
 from commmodel.collectives.library import selection
 from commmodel.collectives.library.rules import SEVERAL, distribution
@@ -18,6 +18,7 @@ from commmodel.collectives.operation import OPERATIONS
 from commmodel.collectives.schedule import Nodes, Problem
 from commmodel.errors import CommModelError, InputError
 from commmodel.frames import Tabular
+from commmodel.launchers import is_launched
 from commmodel.machine import Machine
 from commmodel.predict.collective import algorithm_seconds
 from commmodel.predict.tuning import LibraryRules

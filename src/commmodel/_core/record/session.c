@@ -30,6 +30,12 @@ enum { ABI = 3 };
 static char folder[MOST_TEXT];
 static const char FOLDER[] = "COMMMODEL_RECORD", PRELOAD[] = "LD_PRELOAD", OURS[] = "COMMMODEL_RECORD_PRELOAD";
 
+static const char REFUSAL[] = "COMMMODEL_RECORD_REFUSAL";  // exit code where rank 0 cannot make the folder, else empty
+static const char ALONE[] = "COMMMODEL_RECORD_ALONE";      // what is wrong if this is the only rank, else empty
+static int refusal;
+static pid_t refused;  // the process that ends with it
+static char alone[MOST_TEXT];
+
 // Programs that the program starts are not recorded: what the launcher has added to the environment goes.
 static void clean_environment(void) {
     const char *preload = getenv(PRELOAD), *recorder = getenv(OURS);
@@ -42,6 +48,8 @@ static void clean_environment(void) {
             unsetenv(PRELOAD);
     }
     unsetenv(OURS);
+    unsetenv(REFUSAL);
+    unsetenv(ALONE);
     unsetenv(FOLDER);
 }
 
@@ -79,8 +87,41 @@ __attribute__((constructor)) static void start(void) {
     const char *setting = getenv(FOLDER);
     if (setting != NULL && strlen(setting) < sizeof folder) {
         strcpy(folder, setting);
+        const char *code = getenv(REFUSAL), *problem = getenv(ALONE);
+        refusal = code != NULL ? atoi(code) : 0;
+        refused = getpid();
+        if (problem != NULL && strlen(problem) < sizeof alone) strcpy(alone, problem);
         if (is_the_program()) clean_environment();
     }
+}
+
+static _Noreturn void end_quietly(int code) {
+    fflush(NULL);
+    _exit(code);
+}
+
+// A program without MPI where nothing can be recorded: the launcher has said why.
+__attribute__((destructor)) static void end_refused(void) {
+    if (refusal != 0 && refused == getpid()) end_quietly(refusal);
+}
+
+// End all ranks alike where rank 0 cannot make the folder, and this one where it is alone but should not be. A launcher
+// may leave ranks that wait in MPI_Init where another one ends before, so each comes here.
+static void end_where_nothing_can_be_recorded(int size) {
+    if (size == 1 && alone[0] != '\0') {
+        if (alone[0] != ' ') {  // it has made the folder
+            char about[MOST_TEXT + 32];
+            snprintf(about, sizeof about, "%s/recording.json", folder);
+            if (unlink(about) == 0) rmdir(folder);
+            fprintf(stderr, "commmodel: record: %s\n", alone);
+        }
+        next.Finalize();
+        end_quietly(3);
+    }
+    int code = refusal;
+    if (next.Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD) != MPI_SUCCESS || code == 0) return;
+    next.Finalize();
+    end_quietly(code);
 }
 
 static double ticks_per_second(void) {
@@ -183,6 +224,7 @@ static void begin_log(uint64_t begin, uint64_t end, int level, unsigned code, co
     clock_gettime(CLOCK_REALTIME, &now);
     PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    end_where_nothing_can_be_recorded(world_size);
     header.rank = (uint32_t)world_rank;
     header.processes = (uint32_t)world_size;
     header.ticks_per_second = rate;

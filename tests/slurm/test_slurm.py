@@ -1,0 +1,53 @@
+"""Commands under a real Slurm whose MpiDefault is none, as an ordinary user with limited memory."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+MPI = "pmix" if list(Path(sys.prefix, "lib").glob("libmpi.so.40*")) else "pmi2"
+"""What Slurm has to speak for the MPI library of this environment."""
+PROGRAM = "python -m mpi4py.bench ringtest"
+ALONE = "srun has started 2 ranks, each of which is alone: srun --mpi=pmi2 for MPICH, srun --mpi=pmix for Open MPI, or"
+
+
+@pytest.mark.parametrize("program", [PROGRAM, "sleep 2"])
+def test_a_recording_that_cannot_be_made_ends_all_ranks(slurm, program):
+    (slurm.home / "there").mkdir(exist_ok=True)
+    done = slurm.run(f"srun --mpi={MPI} -N 2 -n 3 commmodel record -o there -- {program}", timeout=40)
+    assert done.returncode == 2
+    assert done.stdout.count("commmodel:") == 1
+    assert f"commmodel: {slurm.home}/there exists: choose another folder, or replace it with --force" in done.stdout
+
+
+def test_a_recording_into_a_folder_that_is_read_only_ends_all_ranks(slurm):
+    done = slurm.run(f"srun --mpi={MPI} -n 2 commmodel record -o /proc/recording -- {PROGRAM}", timeout=40)
+    assert done.returncode == 2
+    assert done.stdout.count("commmodel:") == 1
+
+
+@pytest.mark.parametrize("command", [
+    f"commmodel record -o alone -- {PROGRAM}", "python -m commmodel.bench --quick -o alone.jsonl",
+    "python -m pytest -q -p no:cacheprovider -p no:mpi-pytest test_mark.py",
+])  # fmt: skip
+def test_ranks_that_are_alone_are_told_once_with_the_cure(slurm, command):
+    (slurm.home / "test_mark.py").write_text(
+        "import pytest\n@pytest.mark.scales('n', over='n', at=[10, 20, 40, 80])\ndef test_it(n): sum(range(n))\n"
+    )
+    done = slurm.run(f"srun -n 2 {command}", timeout=60)
+    assert done.returncode in (3, 4)
+    assert done.stdout.count(ALONE) == 1
+    assert not (slurm.home / "alone").exists()
+    assert not (slurm.home / "alone.jsonl").exists()
+
+
+def test_a_recording_of_all_ranks_is_made_where_slurm_speaks_their_language(slurm):
+    done = slurm.run(f"export SLURM_MPI_TYPE={MPI}; srun -N 2 -n 4 commmodel record -o made -- {PROGRAM}")
+    assert done.returncode == 0, done.stdout
+    assert len([*(slurm.home / "made").glob("rank-*.log")]) == 4
+
+
+def test_a_program_runs_simulated_within_the_limit_of_memory(slurm):
+    done = slurm.run(f"srun -n 1 commmodel simulate graphene run -p 4 -- {PROGRAM}")
+    assert done.returncode == 0, done.stdout
+    assert "Traceback" not in done.stdout
