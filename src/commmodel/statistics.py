@@ -100,6 +100,19 @@ def log_half_width(values: Sequence[float] | np.ndarray, confidence: float = CON
     return float(-stdtrit(logs.size - 1, (1 - confidence) / 2) * logs.std(ddof=1) / math.sqrt(logs.size))
 
 
+def false_discovery_limit(p_values: Sequence[float], share: float) -> float:
+    """Return the largest p-value of a finding, so that on average this share of the findings is false.
+
+    Benjamini and Hochberg 1995; below 0 where there is none.
+
+    >>> false_discovery_limit([0.001, 0.8, 0.02, 0.04], 0.05)
+    0.02
+    """
+    ordered = np.sort(np.array(p_values))
+    below = ordered[ordered <= share * np.arange(1, len(ordered) + 1) / len(ordered)]
+    return float(below[-1]) if len(below) else -1.0
+
+
 @checked
 def summarise(samples: Sequence[float] | np.ndarray, confidence: _Share = CONFIDENCE) -> Summary:
     """Return quantiles, mean and the median's interval of at least one sample.

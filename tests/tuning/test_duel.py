@@ -1,10 +1,15 @@
 """Which rules remain after launches without and with them."""
 
+import math
+
+import pytest
+from scipy.stats import ttest_1samp
+
 from commmodel.tuning.duel import Gain, duel, winners
 from commmodel.tuning.rules import selector_of
 from commmodel.tuning.search import CellChoice, CollectiveCell
 
-WIN, LOSS, UNSURE = Gain(1.5, 1.4, 1.6, 5), Gain(0.8, 0.7, 0.9, 5), Gain(1.05, 0.95, 1.15, 5)
+WIN, LOSS, UNSURE = Gain(1.5, 1.4, 1.6, 5, 1e-3), Gain(0.8, 0.7, 0.9, 5, 0.999), Gain(1.05, 0.95, 1.15, 5, 0.1)
 
 
 def choice(size, algorithm="chain", processes=8, operation="bcast"):
@@ -19,6 +24,22 @@ def remaining(choices, gains, **options):
 def test_a_rule_remains_where_it_wins():
     row = [choice(size) for size in (8, 64, 512)]
     assert remaining(row, {0: WIN, 1: UNSURE, 2: LOSS}, by_operation=False) == ["chain", "", ""]
+
+
+def test_among_many_rules_one_wins_only_where_chance_is_ruled_out():
+    near = Gain(1.1, 1.01, 1.2, 5, 0.02)
+    row = [choice(1 << power) for power in range(3, 23)]
+    assert remaining(row[:1], {0: near}, by_operation=False) == ["chain"]
+    rest = dict.fromkeys(range(1, 20), UNSURE)
+    assert remaining(row, {0: near, **rest}, by_operation=False) == [""] * 20
+    assert remaining(row, {0: WIN, **rest}, by_operation=False) == ["chain"] + [""] * 19
+
+
+def test_the_chance_is_that_of_student_s_test():
+    picks = {choice(8).cell: "chain"}
+    gains = duel(SlowingMachine(8.5), picks, selector_of([choice(8)], "openmpi"), Samples())
+    logs = [math.log(2 * 1.02 ** (-1) ** pair) for pair in range(4)]
+    assert gains[choice(8).cell].chance == pytest.approx(ttest_1samp(logs, 0, alternative="greater").pvalue, rel=1e-6)
 
 
 def test_the_gain_that_is_told_is_that_of_the_duel():

@@ -5,7 +5,7 @@ import pytest
 from commmodel.collectives.library import selection
 from commmodel.errors import InputError
 from commmodel.predict import LibraryRules
-from commmodel.tuning.rules import candidates, environment, operations_of, selector_of
+from commmodel.tuning.rules import candidates, operations_of, selector_of
 from commmodel.tuning.search import CellChoice, CollectiveCell
 
 CHOSEN = [
@@ -32,7 +32,7 @@ def test_a_file_says_what_was_chosen_and_nothing_else(library, tmp_path):
 
 
 def test_of_mpich_the_device_is_left_aside_only_for_operations_with_rules():
-    variables = environment(selector_of(CHOSEN, "mpich"), "mpich", ["rules.json"])
+    variables = LibraryRules("mpich", selector_of(CHOSEN, "mpich"), ()).variables("rules.json")
     assert variables["MPIR_CVAR_DEVICE_COLLECTIVES"] == "percoll"
     assert {name for name, value in variables.items() if value == "0"} == {
         "MPIR_CVAR_ALLTOALL_DEVICE_COLLECTIVE", "MPIR_CVAR_BCAST_DEVICE_COLLECTIVE",
@@ -44,7 +44,7 @@ def test_of_several_ranks_a_node_han_hands_over_what_has_rules():
     assert [rule.distribution for rule in selector.rules] == ["several-per-node"] * 3 + [None] * 3
     rules = LibraryRules("openmpi", selector, ())
     assert rules.files("rules") == ["rules", "rules.han"]
-    assert "OMPI_MCA_coll_han_dynamic_rules_filename" in environment(selector, "openmpi", rules.files("rules"))
+    assert "OMPI_MCA_coll_han_dynamic_rules_filename" in rules.variables("rules")
 
 
 def test_two_levels_are_asked_for_where_nodes_have_several_ranks(tmp_path):
@@ -57,7 +57,7 @@ def test_two_levels_are_asked_for_where_nodes_have_several_ranks(tmp_path):
         assert selection.select(loaded, "bcast", 63, 8, per_node=4).algorithm == "two-level"
         assert selection.select(loaded, "bcast", 64, 8, per_node=4).algorithm != "two-level"
         assert selection.select(loaded, "bcast", 63, 8, per_node=8).algorithm != "two-level"
-        names = environment(rules.selector, library, rules.files(first))
+        names = rules.variables(first)
         assert ("MPIR_CVAR_BCAST_SHORT_MSG_SIZE" in names) == (library == "mpich")
     assert "two-level" not in candidates("mpich", CollectiveCell("bcast", 8, 8))
 

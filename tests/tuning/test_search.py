@@ -71,16 +71,6 @@ def test_the_fastest_is_measured_and_chosen_and_the_slow_is_left_alone():
     assert machine.count["slow"] < len(SIZES) / 4
 
 
-def test_sizes_between_get_a_rule_where_it_is_sure_and_never_a_slower_one():
-    tried = search()
-    explore(tried, cells(SIZES[::2]), KnownMachine())
-    chosen = [tried.choice(cell) for cell in cells(SIZES[1::2])]
-    assert any(choice.algorithm for choice in chosen)
-    for choice in chosen:
-        assert not choice.is_measured or not choice.algorithm
-        assert seconds(choice.cell, choice.algorithm) < 1.03 * seconds(choice.cell, DEFAULT_CHOICE)
-
-
 def test_without_time_the_library_decides():
     tried, machine = search(), KnownMachine(launches=0)
     explore(tried, cells(SIZES), machine)

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from commmodel.arguments import Count
 from commmodel.choices import CostModel, TunedLibrary
+from commmodel.collectives.algorithms.two_level import TWO_LEVEL
 from commmodel.collectives.library import han, mpich, openmpi, selection
 from commmodel.collectives.library import tuning as choosing
 from commmodel.collectives.library.rules import SEVERAL, Selector
@@ -66,26 +67,37 @@ class LibraryRules(Tabular, Value, Struct, frozen=True):
             selection.dump(self.selector, name, "openmpi-han")
 
     @checked
-    def usage(self, path: str | os.PathLike[str]) -> list[str]:
-        """Return the options or variables with which the library uses the files, a line each."""
+    def variables(self, path: str | os.PathLike[str]) -> dict[str, str]:
+        """Return the environment variables with which the library uses the files.
+
+        MPICH's device decides before the file, so of operations with rules it is turned off, and of them alone.
+
+        Examples
+        --------
+        >>> from commmodel.collectives.library import SelectionRule, Selector
+        >>> rules = LibraryRules("mpich", Selector("mine", (SelectionRule("bcast", "chain"),)), ())
+        >>> [name for name, value in rules.variables("rules.json").items() if value == "0"]
+        ['MPIR_CVAR_BCAST_DEVICE_COLLECTIVE']
+        """
         first, *rest = (str(Path(name).resolve()) for name in self.files(path))
         if self.library == "mpich":
-            lines = [
-                f"export MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={first}",
-                "export MPIR_CVAR_DEVICE_COLLECTIVES=none  # or its device layer decides first",
-            ]
-            if self.per_node is not None:
-                lines.append(
-                    "export MPIR_CVAR_BCAST_SHORT_MSG_SIZE=2147483647  # or long broadcasts are never in two levels"
-                )
-            return lines
+            operations = dict.fromkeys(rule.operation for rule in self.selector.rules)
+            is_two_level = any((rule.operation, rule.algorithm) == ("bcast", TWO_LEVEL) for rule in self.selector.rules)
+            return {
+                "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": first,
+                "MPIR_CVAR_DEVICE_COLLECTIVES": "percoll",
+                **{f"MPIR_CVAR_{name.upper()}_DEVICE_COLLECTIVE": "0" for name in operations},
+                **({"MPIR_CVAR_BCAST_SHORT_MSG_SIZE": str(2**31 - 1)} if is_two_level else {}),  # or short ones alone
+            }
         settings = {"coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": first}
         for name in rest:
             settings |= {"coll_han_use_dynamic_file_rules": "1", "coll_han_dynamic_rules_filename": name}
-        return [
-            "mpiexec " + " ".join(f"--mca {name} {value}" for name, value in settings.items()) + " ...",
-            "or: export " + " ".join(f"OMPI_MCA_{name}={value}" for name, value in settings.items()),
-        ]
+        return {f"OMPI_MCA_{name}": value for name, value in settings.items()}
+
+    @checked
+    def usage(self, path: str | os.PathLike[str]) -> list[str]:
+        """Return the commands of a shell that set `variables`, a line each."""
+        return [f"export {name}={value}" for name, value in self.variables(path).items()]
 
 
 @checked
@@ -132,7 +144,7 @@ def tune(
     >>> rules.files("rules.json")
     ['rules.json']
     >>> rules.usage("rules.json")[1]
-    'export MPIR_CVAR_DEVICE_COLLECTIVES=none  # or its device layer decides first'
+    'export MPIR_CVAR_DEVICE_COLLECTIVES=percoll'
     """
     if per_node is not None and path is not None:
         raise InputError("`per_node`, `path`: give one of them: on nodes each message takes its own path")

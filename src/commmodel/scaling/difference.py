@@ -26,7 +26,7 @@ from commmodel.scaling.environment import changed_environment
 from commmodel.scaling.permutation import FEWEST_PLAIN, Shifts, fewest_launches, fewest_pairs, paired, unpaired
 from commmodel.scaling.samples import STATISTICS, reduce
 from commmodel.signatures import checked
-from commmodel.statistics import TO_DEVIATION
+from commmodel.statistics import TO_DEVIATION, false_discovery_limit
 from commmodel.units import counted
 from commmodel.values import OneLine
 
@@ -218,16 +218,6 @@ def _effect(before: _Side, after: _Side, parts: Sequence[_Part]) -> tuple[float,
         return 0.0, math.inf, 1.0 if distance == 0 else 0.0
     freedom = variance**2 / sum(part.variance**2 / part.freedom for part in parts if part.variance > 0)
     return math.sqrt(variance), freedom, float(2 * stdtr(freedom, -distance / math.sqrt(variance)))
-
-
-def _limit(p_values: Sequence[float], chance: float) -> float:
-    """Return the p-value below which differences are reported, so that `chance` is the share of false ones.
-
-    Benjamini and Hochberg 1995; below 0 where none is.
-    """
-    ordered = np.sort(np.array(p_values))
-    below = ordered[ordered <= chance * np.arange(1, len(ordered) + 1) / len(ordered)]
-    return float(below[-1]) if len(below) else -1.0
 
 
 def _interval(before: _Side, after: _Side, error: float, freedom: float, p_value: float, chance: float) -> Array:
@@ -473,7 +463,7 @@ def _counted_rows(
         )
         pairs.append((_with_launches_of(first_side, other), _with_launches_of(other, first_side), largest))
     effects = [_effect(first, other, _parts(first, other)) for first, other, _ in pairs]
-    limit = _limit([p_value for _, _, p_value in effects], 1 - confidence)
+    limit = false_discovery_limit([p_value for _, _, p_value in effects], 1 - confidence)
     rows = []
     for (configuration, (measured, _)), (old, new, largest), (error, freedom, p_value) in zip(
         sides.items(), pairs, effects, strict=True

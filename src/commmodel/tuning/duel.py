@@ -2,17 +2,19 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from commmodel.collectives.library.rules import Selector
-from commmodel.statistics import log_half_width
+from commmodel.statistics import false_discovery_limit, log_half_width
 from commmodel.tuning.launches import LEAST_PAIRS, RuleLaunches
 from commmodel.tuning.search import DEFAULT_CHOICE, HARDLY_SLOWER, AlgorithmSearch, CellChoice, CollectiveCell
 
 MOST_PAIRS = 15
+FALSE_WINS = 0.025
+"""Share of the rules that win without a gain: with one rule, its interval of 95 % lies above 1."""
 
 
 class Gain(NamedTuple):
@@ -22,6 +24,8 @@ class Gain(NamedTuple):
     low: float
     high: float
     pairs: int
+    chance: float
+    """Of such a mean of the pairs or a larger one, were there no gain: Student's test."""
 
 
 def duel(
@@ -50,14 +54,28 @@ def duel(
     for cell, values in logs.items():
         mean, width = math.fsum(values) / len(values), log_half_width(np.exp(values))
         ratio = math.exp(mean)
-        gains[cell] = Gain(ratio, ratio * math.exp(-width), ratio * math.exp(min(width, 700.0)), len(values))
+        gains[cell] = Gain(
+            ratio, ratio * math.exp(-width), ratio * math.exp(min(width, 700.0)), len(values), _chance(values)
+        )
     return gains
 
 
+def _chance(logs: Sequence[float]) -> float:
+    """Return the one-sided p-value of the mean against 0."""
+    from scipy.special import stdtr
+
+    error = float(np.std(logs, ddof=1)) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
+    mean = math.fsum(logs) / len(logs)
+    return float(stdtr(len(logs) - 1, -mean / error)) if error else float(mean <= 0)
+
+
 def winners(
-    choices: Iterable[CellChoice], gains: Mapping[CollectiveCell, Gain], *, by_operation: bool
+    choices: Sequence[CellChoice], gains: Mapping[CollectiveCell, Gain], *, by_operation: bool
 ) -> list[CellChoice]:
     """Return the choices that remain: a rule that does not win becomes the library's own choice.
+
+    Many rules are compared at once, so a win has the limit at which on average `FALSE_WINS` of the winners do not
+    gain: each rule is of use by itself, and one that does not gain costs hardly any time.
 
     One between measured sizes remains beside a rule that wins, and one for more processes than were measured where a
     rule for the operation wins. `by_operation`: rules leave a part of the library aside for an operation as a whole on
@@ -66,30 +84,35 @@ def winners(
     groups: dict[tuple[str, int], list[CellChoice]] = defaultdict(list)
     for choice in sorted(choices):
         groups[choice.cell.operation, choice.cell.processes].append(choice)
+    chances = [gains[choice.cell].chance for choice in choices if choice.algorithm and choice.cell in gains]
+    limit = false_discovery_limit(chances, FALSE_WINS)
     result: dict[CellChoice, CellChoice] = {}
     winning: set[str] = set()
     for (operation, _), row in sorted(groups.items()):
         if not any(choice.cell in gains for choice in row):
             remaining = row if operation in winning else [*map(_default, row)]  # of more processes than were measured
         elif by_operation:
-            remaining = [_with_gain(choice, gains) for choice in row] if _wins(row, gains) else [*map(_default, row)]
+            remaining = (
+                [_with_gain(choice, gains) for choice in row] if _wins(row, gains, limit) else [*map(_default, row)]
+            )
         else:
-            remaining = _judged(row, gains)
+            remaining = _judged(row, gains, limit)
         if any(choice.algorithm for choice in remaining):
             winning.add(operation)
         result |= zip(row, remaining, strict=True)
     return [result[choice] for choice in choices]
 
 
-def _wins(row: Sequence[CellChoice], gains: Mapping[CollectiveCell, Gain]) -> bool:
+def _wins(row: Sequence[CellChoice], gains: Mapping[CollectiveCell, Gain], limit: float) -> bool:
     measured = [gains[choice.cell] for choice in row if choice.cell in gains]
-    return any(gain.low > 1 for gain in measured) and not any(gain.high < 1 / HARDLY_SLOWER for gain in measured)
+    has_winner = any(choice.algorithm and choice.cell in gains and gains[choice.cell].chance <= limit for choice in row)
+    return has_winner and not any(gain.high < 1 / HARDLY_SLOWER for gain in measured)
 
 
-def _judged(row: Sequence[CellChoice], gains: Mapping[CollectiveCell, Gain]) -> list[CellChoice]:
+def _judged(row: Sequence[CellChoice], gains: Mapping[CollectiveCell, Gain], limit: float) -> list[CellChoice]:
     """Return the choices at ascending sizes that win, and those between that are beside one."""
     judged = [
-        (_with_gain(choice, gains) if gains[choice.cell].low > 1 else _default(choice))
+        (_with_gain(choice, gains) if gains[choice.cell].chance <= limit else _default(choice))
         if choice.cell in gains else None
         for choice in row
     ]  # fmt: skip

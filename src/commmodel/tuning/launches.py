@@ -22,7 +22,7 @@ from commmodel.predict.tuning import LibraryRules
 from commmodel.progress import ProgressLine
 from commmodel.results import Launch, Writer, load
 from commmodel.results.configurations import Collective
-from commmodel.tuning.rules import environment, selector_of
+from commmodel.tuning.rules import selector_of
 from commmodel.tuning.search import DEFAULT_CHOICE, CellChoice, CollectiveCell, Samples
 from commmodel.units import format_time
 
@@ -169,7 +169,7 @@ class RuleLaunches:
                 files = LibraryRules(self.library, rules, ())
                 path = str(Path(folder).resolve() / "rules")
                 files.dump(path)
-                variables = environment(rules, self.library, files.files(path))
+                variables = files.variables(path)
             command = [*self.launcher, sys.executable, "-m", "commmodel.bench", *self._words(picks), "-o", str(part)]
             seconds = self._time
             timeout = max(_PATIENCE * (self._planned + self.startup), _LEAST_PATIENCE)

@@ -77,6 +77,7 @@ class LogTimes:
     """
 
     def __init__(self, measured: Sequence[MeasuredPoint], parameters: Array | None = None) -> None:
+        self.measured = measured
         self._points = [row.point for row in measured]
         residuals = np.array([row.log_seconds - row.point.predicted for row in measured])
         self.parameters = _fitted(measured, residuals) if parameters is None else parameters
@@ -89,6 +90,25 @@ class LogTimes:
         prior = _covariance(_Distances.of(points, points), self.parameters)
         means = np.array([point.predicted for point in points]) + across @ self._weights
         return Estimate(means, prior - across @ self._inverse @ across.T)
+
+    def without(self, places: Sequence[int]) -> Estimate:
+        """Return what was to be expected of some measurements, by their places, from all others alone.
+
+        Rasmussen and Williams 2006, section 5.4.2, of several points at once.
+
+        >>> points = [TimePoint("ring", "ring", float(2**power), 8, 0.0) for power in (3, 4, 5)]
+        >>> rows = [MeasuredPoint(point, value, 0.0) for point, value in zip(points, (-1.0, 0.0, 1.0))]
+        >>> times = LogTimes(rows)
+        >>> others = LogTimes(rows[::2], times.parameters)
+        >>> bool(np.allclose(times.without([1]).means, others.at(points[1:2]).means))
+        True
+        """
+        covariance = np.linalg.inv(self._inverse[np.ix_(places, places)])
+        rows = [self.measured[place] for place in places]
+        values = np.array([row.log_seconds for row in rows])
+        return Estimate(
+            values - covariance @ self._weights[list(places)], covariance - np.diag(_noise(rows, self.parameters))
+        )
 
 
 class _Distances(NamedTuple):
@@ -129,8 +149,12 @@ def _variances(distances: _Distances, parameters: Array) -> Array:
 
 def _noisy(distances: _Distances, measured: Sequence[MeasuredPoint], parameters: Array) -> Array:
     """Return the covariance of measurements."""
-    noise = [math.exp(2 * parameters[7]) / row.launches + row.variance + 1e-10 for row in measured]
-    return _covariance(distances, parameters) + np.diag(noise)
+    return _covariance(distances, parameters) + np.diag(_noise(measured, parameters))
+
+
+def _noise(measured: Sequence[MeasuredPoint], parameters: Array) -> list[float]:
+    """Return the variance of each measurement around its time."""
+    return [math.exp(2 * parameters[7]) / row.launches + row.variance + 1e-10 for row in measured]
 
 
 def _fitted(measured: Sequence[MeasuredPoint], residuals: Array) -> Array:

@@ -26,9 +26,10 @@ from commmodel.progress import ProgressLine
 from commmodel.results import Writer
 from commmodel.signatures import checked
 from commmodel.structs import InputStruct
+from commmodel.tuning.decision import decide
 from commmodel.tuning.duel import Gain, duel, winners
 from commmodel.tuning.launches import LEAST_PAIRS, RuleLaunches, measured_before
-from commmodel.tuning.rules import candidates, environment, operations_of, selector_of
+from commmodel.tuning.rules import candidates, operations_of, selector_of
 from commmodel.tuning.search import AlgorithmSearch, CellChoice, CollectiveCell, explore
 from commmodel.units import format_time
 from commmodel.values import Value
@@ -97,9 +98,7 @@ class MeasuredRules(Tabular, Value, Struct, frozen=True):
         >>> MeasuredRules(rules, (), ranks=2, launches=15, pairs=5, dropped=()).usage("rules.json")[1:]
         ['export MPIR_CVAR_DEVICE_COLLECTIVES=percoll', 'export MPIR_CVAR_BCAST_DEVICE_COLLECTIVE=0']
         """
-        files = [str(Path(name).resolve()) for name in self.rules.files(path)]
-        variables = environment(self.rules.selector, self.rules.library, files)
-        return [f"export {name}={value}" for name, value in variables.items()]
+        return self.rules.usage(path)
 
 
 @checked
@@ -174,6 +173,10 @@ rule can make the program hang: leave it out
             raise InputError(
                 f"processes: the launcher starts {ranks} ranks, fewer than {counts[0]}: give one of more ranks"
             )
+        if per_node is None and counts[-1] > ranks:
+            launches.warnings.append(
+                f"no rules for more than {ranks} processes: tell the processes of each node (-k), or start more ranks"
+            )
         _take_in(search, rows)
         explore(search, launches.cells, launches)
         if launches.count == 1 and not launches.seconds_left:
@@ -183,12 +186,13 @@ rule can make the program hang: leave it out
                 f"{needed}, or fewer sizes or operations"
             )
         every_cell = [*_cells(operations, _with_doublings(columns), counts)]
-        choices = [search.choice(cell) for cell in every_cell]
+        choices = decide(search, every_cell)
         gains: dict[CollectiveCell, Gain] = {}
         if selector_of(choices, library, per_node).rules:
             gains = _decided(launches, choices, search)
     measured = set(launches.cells)
-    after = [choice if choice.cell in measured else search.choice(choice.cell) for choice in choices]
+    later = decide(search, every_cell) if gains else choices
+    after = [old if old.cell in measured else new for old, new in zip(choices, later, strict=True)]
     on_levels = any(distribution(count, per_node) == SEVERAL for count in counts)
     final = winners(after, gains, by_operation=library == "mpich" or on_levels)
     return MeasuredRules(
@@ -231,7 +235,7 @@ def _search(machine: Machine, library: TunedLibrary, per_node: int | None) -> Al
             return algorithm_seconds(machine, cell.operation, name, problem)
         return math.nan
 
-    return AlgorithmSearch(lambda cell: candidates(library, cell, per_node), predicted, lambda _, name: name)
+    return AlgorithmSearch(lambda cell: candidates(library, cell, per_node), predicted, lambda _, name: name, per_node)
 
 
 def _take_in(search: AlgorithmSearch, rows: Iterable[tuple[CollectiveCell, str, Sequence[float]]]) -> None:

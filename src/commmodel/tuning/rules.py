@@ -1,7 +1,7 @@
-"""From choices in cells to a library's rules, and how it is made to use them.
+"""From choices in cells to a library's rules.
 
-A rule holds for one number of processes, from the size of its cell up to that of the next. Main entries: `candidates`,
-`selector_of` and `environment`.
+A rule holds for one number of processes, from the size of its cell up to that of the next. Main entries: `candidates`
+and `selector_of`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from commmodel.choices import TunedLibrary
-from commmodel.collectives.algorithms.two_level import TWO_LEVEL
 from commmodel.collectives.library import han, mpich, openmpi
 from commmodel.collectives.library.rules import DEFAULT, SEVERAL, SelectionRule, Selector, distribution
 from commmodel.collectives.library.tuning import LIBRARIES, forms_of, offers_of
@@ -117,30 +116,3 @@ def _rules(operation: str, processes: int, row: Sequence[CellChoice]) -> Iterato
         fields = {"operation": operation, "algorithm": algorithm, "processes_from": processes,
                   "processes_upto": processes, **limit}  # fmt: skip
         yield msgspec.convert(fields, SelectionRule)
-
-
-def environment(selector: Selector, library: TunedLibrary, files: Sequence[str]) -> dict[str, str]:
-    """Return the variables with which a library uses files of rules, in the order of `LibraryRules.files`.
-
-    MPICH's device decides before the file, so of operations with rules it is turned off, and of them alone.
-
-    >>> rules = Selector("mine", (SelectionRule("bcast", "chain"),))
-    >>> environment(rules, "openmpi", ["rules.txt"])["OMPI_MCA_coll_tuned_dynamic_rules_filename"]
-    'rules.txt'
-    >>> [name for name, value in environment(rules, "mpich", ["rules.json"]).items() if value == "0"]
-    ['MPIR_CVAR_BCAST_DEVICE_COLLECTIVE']
-    """
-    first, *rest = files
-    if library == "mpich":
-        operations = dict.fromkeys(rule.operation for rule in selector.rules)
-        is_two_level = ("bcast", TWO_LEVEL) in {(rule.operation, rule.algorithm) for rule in selector.rules}
-        return {
-            "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": first,
-            "MPIR_CVAR_DEVICE_COLLECTIVES": "percoll",
-            **{f"MPIR_CVAR_{name.upper()}_DEVICE_COLLECTIVE": "0" for name in operations},
-            **({"MPIR_CVAR_BCAST_SHORT_MSG_SIZE": str(2**31 - 1)} if is_two_level else {}),  # or only short ones are
-        }
-    settings = {"coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": first}
-    for name in rest:
-        settings |= {"coll_han_use_dynamic_file_rules": "1", "coll_han_dynamic_rules_filename": name}
-    return {f"OMPI_MCA_{name}": value for name, value in settings.items()}

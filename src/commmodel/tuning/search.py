@@ -1,9 +1,8 @@
-"""Which algorithms are worth measuring, and what the measurements decide.
+"""Which algorithms are worth measuring, and what the measurements decide where they were made.
 
 The library's own choice is measured first at every point, then those algorithms that may be faster still, at each point
 the one with the largest expected improvement over the fastest so far for the time that it takes. An algorithm replaces
-the library's choice where it is faster, and sure to be hardly slower, at points that were not measured, too. Main
-entries: `AlgorithmSearch` and `explore`.
+the library's choice where it is faster, and sure to be hardly slower. Main entries: `AlgorithmSearch` and `explore`.
 """
 
 import math
@@ -16,7 +15,7 @@ import numpy as np
 from commmodel.arrays import Array
 from commmodel.collectives.operation import OPERATIONS
 from commmodel.statistics import TO_DEVIATION
-from commmodel.tuning.log_times import LogTimes, MeasuredPoint, TimePoint
+from commmodel.tuning.log_times import Estimate, LogTimes, MeasuredPoint, TimePoint
 
 DEFAULT_CHOICE = ""
 """Instead of an algorithm: what the library does by itself."""
@@ -26,7 +25,7 @@ _LEAST_IMPROVEMENT = 1e-4
 """Expected improvement below which measuring ends; small, as times are off by far more often than normal numbers."""
 HARDLY_SLOWER = 1.03
 """Factor by which an algorithm may be slower than the library's own choice, at the lower end of its interval."""
-_TWO_SIDED = 1.96
+TWO_SIDED = 1.96
 """Deviations of a normal number's interval of 95 %."""
 _MEDIAN_LOSS = math.sqrt(math.pi / 2)
 """Standard error of a median over that of a mean, of normal numbers."""
@@ -94,6 +93,8 @@ class AlgorithmSearch:
         (cell, algorithm) -> seconds before anything was measured; not finite where nobody knows.
     schedule : callable
         (operation, algorithm) -> name that algorithms with the same messages share; empty where there is none.
+    per_node : int, optional
+        Processes of each node; without it, nothing is chosen for more processes than were measured.
     """
 
     def __init__(
@@ -101,7 +102,9 @@ class AlgorithmSearch:
         candidates: Callable[[CollectiveCell], Sequence[str]],
         predicted: Callable[[CollectiveCell, str], float],
         schedule: Callable[[str, str], str],
+        per_node: int | None = None,
     ) -> None:
+        self.per_node = per_node
         self._candidates, self._predicted, self._schedule = candidates, predicted, schedule
         self._samples: dict[tuple[CollectiveCell, str], list[Array]] = defaultdict(list)
         self._points: dict[CollectiveCell, list[TimePoint]] = {}
@@ -139,21 +142,14 @@ class AlgorithmSearch:
             ]  # fmt: skip
         return self._points[cell]
 
+    def cells(self, operation: str) -> list[CollectiveCell]:
+        """Return the cells of an operation in which the library's own choice was measured."""
+        return [cell for cell, name in self._samples if cell.operation == operation and name == DEFAULT_CHOICE]
+
     def times(self, operation: str) -> LogTimes:
         """Return the times of an operation's algorithms as far as they are known; something must be measured."""
         if operation not in self._times:
-            rows = [(cell, name, launches) for (cell, name), launches in self._samples.items()
-                    if cell.operation == operation]  # fmt: skip
-            scatter = _pooled([samples for _, _, launches in rows for samples in launches])
-            measured = []
-            for cell, name, launches in rows:
-                point = next((point for point in self.points(cell) if point.algorithm == name), None)
-                if point is None:
-                    continue
-                medians = [float(np.median(samples)) for samples in launches]
-                shares = [1 / samples.size for samples in launches]
-                variance = (_MEDIAN_LOSS * scatter / len(launches)) ** 2 * sum(shares)
-                measured.append(MeasuredPoint(point, math.fsum(medians) / len(medians), variance, len(medians)))
+            measured = self._measured(operation)
             count, parameters = self._fitted.get(operation, (0, None))
             if len(measured) > _REFITTED * count:
                 parameters = None
@@ -162,13 +158,28 @@ class AlgorithmSearch:
                 self._fitted[operation] = len(measured), self._times[operation].parameters
         return self._times[operation]
 
+    def _measured(self, operation: str) -> list[MeasuredPoint]:
+        rows = [(cell, name, launches) for (cell, name), launches in self._samples.items()
+                if cell.operation == operation]  # fmt: skip
+        scatter = _pooled([samples for _, _, launches in rows for samples in launches])
+        measured = []
+        for cell, name, launches in rows:
+            point = next((point for point in self.points(cell) if point.algorithm == name), None)
+            if point is None:
+                continue
+            medians = [float(np.median(samples)) for samples in launches]
+            shares = [1 / samples.size for samples in launches]
+            variance = (_MEDIAN_LOSS * scatter / len(launches)) ** 2 * sum(shares)
+            measured.append(MeasuredPoint(point, math.fsum(medians) / len(medians), variance, len(medians)))
+        return measured
+
     def improvements(self, cell: CollectiveCell) -> list[tuple[str, float, float]]:
         """Return (algorithm, expected improvement of the logarithm, time) of what was not measured in a cell."""
         points = self.points(cell)
         estimate = self.times(cell.operation).at(points)
         measured = [place for place, point in enumerate(points) if self.is_measured(cell, point.algorithm)]
         best = min(measured, key=lambda place: estimate.means[place]) if measured else 0
-        means, deviations = _differences(estimate.means, estimate.covariance, best)
+        means, deviations = differences(estimate, best)
         expected = _expected_gain(means, deviations)
         return [
             (point.algorithm, float(expected[place]), math.exp(estimate.means[place]))
@@ -183,22 +194,27 @@ class AlgorithmSearch:
         return points[1 + int(np.argmin(means))].algorithm if means.size else DEFAULT_CHOICE
 
     def choice(self, cell: CollectiveCell) -> CellChoice:
-        """Return the algorithm with the largest expected gain of those that are hardly slower than the library's."""
-        if all(other.operation != cell.operation or name for other, name in self._samples):
+        """Return the fastest measured algorithm of a measured cell that is sure to be hardly slower than the library's.
+
+        Cells that were not measured are chosen together: `commmodel.tuning.decision.decide`.
+        """
+        if not self.is_measured(cell, DEFAULT_CHOICE):
             return CellChoice(cell, DEFAULT_CHOICE)  # nothing to compare with
-        points = self.points(cell)
-        estimate = self.times(cell.operation).at(points)
-        means, deviations = _differences(estimate.means, estimate.covariance, 0)
-        lows = means - _TWO_SIDED * deviations
-        is_safe = (lows > -math.log(HARDLY_SLOWER)) & (means > LEAST_GAIN)
-        if self.is_measured(cell, DEFAULT_CHOICE):  # where a measurement can decide, it does
-            is_safe &= [self.is_measured(cell, point.algorithm) for point in points]
+        points = [point for point in self.points(cell) if self.is_measured(cell, point.algorithm)]
+        means, deviations = differences(self.times(cell.operation).at(points), 0)
+        is_safe = (means - TWO_SIDED * deviations > -math.log(HARDLY_SLOWER)) & (means > LEAST_GAIN)
         if not is_safe.any():
             return CellChoice(cell, DEFAULT_CHOICE)
         place = int(np.argmax(np.where(is_safe, means, -math.inf)))
-        gain, low, high = (math.exp(means[place] + side * deviations[place]) for side in (0, -_TWO_SIDED, _TWO_SIDED))
-        name = points[place].algorithm
-        return CellChoice(cell, name, gain, low, high, self.is_measured(cell, name))
+        return choice_of_gain(cell, points[place].algorithm, means[place], deviations[place], is_measured=True)
+
+
+def choice_of_gain(
+    cell: CollectiveCell, algorithm: str, mean: float, deviation: float, *, is_measured: bool
+) -> CellChoice:
+    """Return a choice from the normal logarithm of its gain."""
+    gain, low, high = (math.exp(mean + side * deviation) for side in (0, -TWO_SIDED, TWO_SIDED))
+    return CellChoice(cell, algorithm, gain, low, high, is_measured)
 
 
 def explore(search: AlgorithmSearch, cells: Iterable[CollectiveCell], instrument: Instrument) -> None:
@@ -242,8 +258,9 @@ def _pooled(launches: Sequence[Array]) -> float:
     return TO_DEVIATION * float(np.median(np.abs(np.concatenate(apart)))) if apart else _UNSEEN_SCATTER
 
 
-def _differences(means: Array, covariance: Array, place: int) -> tuple[Array, Array]:
+def differences(estimate: Estimate, place: int) -> tuple[Array, Array]:
     """Return by how much each logarithm is below that at a place, and the standard deviation of that."""
+    means, covariance = estimate
     variances = np.diag(covariance) + covariance[place, place] - 2 * covariance[place]
     return means[place] - means, np.sqrt(np.maximum(variances, 0.0))
 
