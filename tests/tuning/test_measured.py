@@ -13,6 +13,7 @@ from commmodel.cli import main
 from commmodel.collectives.library import selection
 from commmodel.errors import InputError
 from commmodel.simulate.scenario import machine_of_parameters
+from commmodel.tuning import duel, launches
 
 MACHINE = "L=1us,o=200ns,g=100ns,G=0.1ns"
 LIBRARY = "openmpi" if "openmpi" in sys.prefix else "mpich"
@@ -28,14 +29,17 @@ def launcher(monkeypatch, tmp_path):
     return f"{launcher} -n 2"
 
 
-def words(launcher, *more, time="6s"):
+def words(launcher, *more, time="8s"):
     grid = ["-p", "2,4", "--sizes", "64,16KiB", "--collectives", "bcast,allreduce", "--library", LIBRARY]
     return ["tune", MACHINE, *grid, "--measure", time, "--launcher", launcher, "-o", "rules", "--json", *more]
 
 
 @pytest.mark.mpi
-def test_launches_decide_and_their_records_are_kept(launcher, capsys):
-    assert main(words(launcher, time="20s")) == 0
+def test_launches_decide_and_their_records_are_kept(launcher, capsys, monkeypatch):
+    for module in (launches, duel):  # two pairs are enough to see that they are launched
+        monkeypatch.setattr(module, "LEAST_PAIRS", 2)
+    monkeypatch.setattr(duel, "MOST_PAIRS", 2)
+    assert main(words(launcher)) == 0
     answer = json.loads(capsys.readouterr().out)
     assert {(row["operation"], row["processes"]) for row in answer["choices"]} == {
         (operation, count) for operation in ("bcast", "allreduce") for count in (2, 4)
@@ -56,22 +60,6 @@ def test_launches_decide_and_their_records_are_kept(launcher, capsys):
         assert selection.load("rules").rules
         assert any("rules" in line for line in answer["use"])
     assert not [name for name in os.listdir() if name.startswith("commmodel-tune-")]
-
-
-@pytest.mark.mpi
-def test_an_interrupted_run_goes_on(launcher, capsys):
-    assert main(words(launcher)) == 0
-    launches = results.load("rules.jsonl").launches
-    results.dump(results.Measurements(launches[:1]), "rules.jsonl")
-    if os.path.exists("rules"):
-        os.remove("rules")
-    capsys.readouterr()
-    assert main(words(launcher, "--resume")) == 0
-    again = results.load("rules.jsonl").launches
-    assert again[0] == launches[0]
-    default = [{record.configuration for record in launch.records if not record.configuration.algorithm}
-               for launch in again[:2]]  # fmt: skip
-    assert len(default) < 2 or not default[0] & default[1]
 
 
 def test_a_file_that_is_there_is_not_replaced(launcher, capsys):

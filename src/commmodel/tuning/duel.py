@@ -10,7 +10,7 @@ import numpy as np
 from commmodel.collectives.library.rules import Selector
 from commmodel.statistics import false_discovery_limit, log_half_width
 from commmodel.tuning.launches import LEAST_PAIRS, RuleLaunches
-from commmodel.tuning.search import DEFAULT_CHOICE, HARDLY_SLOWER, AlgorithmSearch, CellChoice, CollectiveCell
+from commmodel.tuning.search import DEFAULT_CHOICE, HARDLY_SLOWER, AlgorithmSearch, CellChoice, CollectiveCell, Samples
 
 MOST_PAIRS = 15
 FALSE_WINS = 0.025
@@ -29,27 +29,37 @@ class Gain(NamedTuple):
 
 
 def duel(
-    launches: RuleLaunches, picks: Mapping[CollectiveCell, str], rules: Selector, search: AlgorithmSearch
+    launches: RuleLaunches,
+    picks: Mapping[CollectiveCell, str],
+    rules: Selector,
+    search: AlgorithmSearch,
+    before: Sequence[tuple[Samples, Samples]] = (),
 ) -> dict[CollectiveCell, Gain]:
     """Return the gain in each cell of operations with rules, from as many pairs of launches as the time allows.
 
     Which of a pair comes first changes from pair to pair, so that a machine that slows down favours neither. The search
-    takes the samples in, too.
+    takes the samples in, too. `before`: pairs of an interrupted run, without and with the rules, which count as well.
     """
     logs: dict[CollectiveCell, list[float]] = defaultdict(list)
+
+    def compare(pair: Mapping[bool, Mapping[CollectiveCell, float]]) -> None:
+        for cell in pair[True].keys() & pair[False].keys():
+            logs[cell].append(math.log(max(pair[True][cell], 1e-12) / max(pair[False][cell], 1e-12)))
+
+    for without, under_rules in before:
+        compare({True: _medians(without), False: _medians(under_rules)})
     default = dict.fromkeys(picks, DEFAULT_CHOICE)
-    for pair in range(MOST_PAIRS):
+    for pair in range(len(before), MOST_PAIRS):
         if pair >= LEAST_PAIRS and launches.seconds_in_all < 2 * launches.duration:
             break
         medians: dict[bool, dict[CollectiveCell, float]] = {}
         for is_default in (True, False) if pair % 2 == 0 else (False, True):
             samples = launches.measure(default) if is_default else launches.measure(picks, rules)
-            medians[is_default] = {cell: float(np.median(values)) for (cell, _), values in samples.items()}
+            medians[is_default] = _medians(samples)
             for (cell, name), values in samples.items():
                 if is_default or name:
                     search.add(cell, name, values)
-        for cell in medians[True].keys() & medians[False].keys():
-            logs[cell].append(math.log(max(medians[True][cell], 1e-12) / max(medians[False][cell], 1e-12)))
+        compare(medians)
     gains = {}
     for cell, values in logs.items():
         mean, width = math.fsum(values) / len(values), log_half_width(np.exp(values))
@@ -58,6 +68,10 @@ def duel(
             ratio, ratio * math.exp(-width), ratio * math.exp(min(width, 700.0)), len(values), _chance(values)
         )
     return gains
+
+
+def _medians(samples: Samples) -> dict[CollectiveCell, float]:
+    return {cell: float(np.median(values)) for (cell, _), values in samples.items()}
 
 
 def _chance(logs: Sequence[float]) -> float:

@@ -4,13 +4,16 @@ One launch measures an algorithm in each of many cells: a file of rules, in the 
 what is measured is used in the same way later. All launches are kept in one file, with the algorithms' names.
 """
 
+import operator
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,7 +23,7 @@ from commmodel.collectives.library.rules import Selector
 from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.predict.tuning import LibraryRules
 from commmodel.progress import ProgressLine
-from commmodel.results import Launch, Writer, load
+from commmodel.results import Header, Launch, Writer, load
 from commmodel.results.configurations import Collective
 from commmodel.tuning.rules import selector_of
 from commmodel.tuning.search import DEFAULT_CHOICE, CellChoice, CollectiveCell, Samples
@@ -201,6 +204,7 @@ class RuleLaunches:
         self, picks: Mapping[CollectiveCell, str], launch: Launch
     ) -> dict[tuple[CollectiveCell, str], Sequence[float]]:
         """Write the records under their algorithms' names, and return the samples of what was picked."""
+        self._check_placement(launch.header)
         samples: dict[tuple[CollectiveCell, str], Sequence[float]] = {}
         records = []
         is_under_rules = any(picks.values())
@@ -218,17 +222,54 @@ class RuleLaunches:
             self.writer.write(record)
         return samples
 
+    def _check_placement(self, header: Header) -> None:
+        """Refuse other numbers of processes on nodes than those that rules are written for."""
+        counts = Counter(rank.host for rank in header.ranks)
+        if self.per_node is not None and len(counts) > 1 and max(counts.values()) != self.per_node:
+            raise InputError(
+                f"per_node: the launcher starts {max(counts.values())} processes on a node, not {self.per_node}: "
+                f"give {max(counts.values())}, or change --launcher",
+                "per_node",
+            )
 
-def measured_before(path: Path) -> tuple[list[tuple[CollectiveCell, str, Sequence[float]]], float]:
-    """Return what a file of an interrupted run holds: (cell, algorithm, samples), and the seconds that it took."""
+
+class TuningProgress(NamedTuple):
+    """What an interrupted run has measured."""
+
+    rows: list[tuple[CollectiveCell, str, Sequence[float]]]
+    """(Cell, algorithm, samples)."""
+    seconds: float
+    """That it took."""
+    pairs: list[tuple[Samples, Samples]]
+    """Of launches without and with rules."""
+
+
+def measured_before(path: Path) -> TuningProgress:
+    """Return what a file of an interrupted run holds.
+
+    The library's own choice in all cells is measured first, and once; what measures it again begins the pairs.
+    """
     rows: list[tuple[CollectiveCell, str, Sequence[float]]] = []
     seconds = 0.0
+    measured: set[CollectiveCell] = set()
+    series: list[tuple[bool, Samples]] = []
     for launch in load(path).launches:
         seconds += max((record.started + record.duration for record in launch.records), default=0.0)
+        samples: dict[tuple[CollectiveCell, str], Sequence[float]] = {}
         for record in launch.records:
             call = record.configuration
             if not isinstance(call, Collective):
                 raise InputError(f"{path}: it holds other measurements than those of tune: name another file with -o")
             cell = CollectiveCell(call.operation, call.message_size, call.processes)
             rows.append((cell, call.algorithm or DEFAULT_CHOICE, record.samples))
-    return rows, seconds
+            samples[cell, DEFAULT_CHOICE if call.algorithm == UNDER_RULES else call.algorithm or ""] = record.samples
+        is_default = all(not name for _, name, _ in rows[len(rows) - len(launch.records) :])
+        if series or (is_default and any(cell in measured for cell, _ in samples)):
+            series.append((is_default, samples))
+        measured |= {cell for cell, _ in samples} if is_default else set()
+    pairs = []
+    for first, second in zip(series[::2], series[1::2], strict=False):
+        if first[0] != second[0]:
+            default, rules = sorted((first, second), key=operator.itemgetter(0), reverse=True)
+            pairs.append((default[1], rules[1]))
+    return TuningProgress(rows, seconds, pairs)

@@ -28,9 +28,9 @@ from commmodel.signatures import checked
 from commmodel.structs import InputStruct
 from commmodel.tuning.decision import decide
 from commmodel.tuning.duel import Gain, duel, winners
-from commmodel.tuning.launches import LEAST_PAIRS, RuleLaunches, measured_before
+from commmodel.tuning.launches import LEAST_PAIRS, RuleLaunches, TuningProgress, measured_before
 from commmodel.tuning.rules import candidates, operations_of, selector_of
-from commmodel.tuning.search import AlgorithmSearch, CellChoice, CollectiveCell, explore
+from commmodel.tuning.search import DEFAULT_CHOICE, AlgorithmSearch, CellChoice, CollectiveCell, Samples, explore
 from commmodel.units import format_time
 from commmodel.values import Value
 
@@ -158,14 +158,14 @@ rule can make the program hang: leave it out
     operations = operations_of(collectives, library)
     search = _search(machine, library, per_node)
     path = Path(measurement.results)
-    rows, before = measured_before(path) if measurement.resume else ([], 0.0)
+    before = measured_before(path) if measurement.resume else TuningProgress([], 0.0, [])
     with (
         ProgressLine("measuring algorithms") as line,
         Writer(path, resume=measurement.resume, force=measurement.force) as writer,
     ):
         launches = RuleLaunches(
             library, launcher_words(measurement.launcher), measurement.seconds, writer, line, [],
-            search.fastest_candidate, path.resolve().parent, per_node, before,
+            search.fastest_candidate, path.resolve().parent, per_node, before.seconds,
         )  # fmt: skip
         ranks = launches.ranks()
         launches.cells = [*_cells(operations, columns, [count for count in counts if count <= ranks])]
@@ -177,8 +177,11 @@ rule can make the program hang: leave it out
             launches.warnings.append(
                 f"no rules for more than {ranks} processes: tell the processes of each node (-k), or start more ranks"
             )
-        _take_in(search, rows)
-        explore(search, launches.cells, launches)
+        for row in before.rows:
+            search.add(*row)
+        earlier = _picks_before(before, launches.cells)
+        if not earlier:
+            explore(search, launches.cells, launches)
         if launches.count == 1 and not launches.seconds_left:
             needed = format_time(launches.duration * (2 * LEAST_PAIRS + 2))
             launches.warnings.append(
@@ -186,10 +189,13 @@ rule can make the program hang: leave it out
                 f"{needed}, or fewer sizes or operations"
             )
         every_cell = [*_cells(operations, _with_doublings(columns), counts)]
-        choices = decide(search, every_cell)
+        choices = [
+            _as_before(choice, earlier[choice.cell]) if choice.cell in earlier else choice
+            for choice in decide(search, every_cell)
+        ]
         gains: dict[CollectiveCell, Gain] = {}
         if selector_of(choices, library, per_node).rules:
-            gains = _decided(launches, choices, search)
+            gains = _decided(launches, choices, search, before.pairs if earlier else ())
     measured = set(launches.cells)
     later = decide(search, every_cell) if gains else choices
     after = [old if old.cell in measured else new for old, new in zip(choices, later, strict=True)]
@@ -238,13 +244,24 @@ def _search(machine: Machine, library: TunedLibrary, per_node: int | None) -> Al
     return AlgorithmSearch(lambda cell: candidates(library, cell, per_node), predicted, lambda _, name: name, per_node)
 
 
-def _take_in(search: AlgorithmSearch, rows: Iterable[tuple[CollectiveCell, str, Sequence[float]]]) -> None:
-    for cell, name, samples in rows:
-        search.add(cell, name, samples)
+def _picks_before(before: TuningProgress, cells: Iterable[CollectiveCell]) -> dict[CollectiveCell, str]:
+    """Return the algorithms of an interrupted run's pairs; none where it had no pair, or did not measure a cell."""
+    measured = {cell for cell, name, _ in before.rows if name == DEFAULT_CHOICE}
+    if not before.pairs or not measured.issuperset(cells):
+        return {}
+    _, rules = before.pairs[0]
+    return dict.fromkeys(cells, DEFAULT_CHOICE) | dict(list(rules))
+
+
+def _as_before(choice: CellChoice, algorithm: str) -> CellChoice:
+    return choice if choice.algorithm == algorithm else CellChoice(choice.cell, algorithm, is_measured=bool(algorithm))
 
 
 def _decided(
-    launches: RuleLaunches, choices: Sequence[CellChoice], search: AlgorithmSearch
+    launches: RuleLaunches,
+    choices: Sequence[CellChoice],
+    search: AlgorithmSearch,
+    before: Sequence[tuple[Samples, Samples]],
 ) -> dict[CollectiveCell, Gain]:
     """Return the gains of rules in the measured cells of their operations."""
     groups = {(choice.cell.operation, choice.cell.processes) for choice in choices if choice.algorithm}
@@ -253,7 +270,7 @@ def _decided(
              if choice.cell in cells and choice.cell[::2] in groups}  # fmt: skip
     if not picks:
         return {}
-    return duel(launches, picks, selector_of(choices, launches.library, launches.per_node), search)
+    return duel(launches, picks, selector_of(choices, launches.library, launches.per_node), search, before)
 
 
 def _lost(
