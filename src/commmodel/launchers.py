@@ -1,7 +1,8 @@
 """What launchers tell the processes that they start: which rank each is, and how many there are.
 
 A launcher that does not speak the language of the MPI library starts each rank alone, as rank 0 of one; its variables
-show it. Main entries: `rank`, `ranks`, `is_launched` and `alone`.
+show it. Main entries: `rank`, `ranks`, `is_launched`, `alone` and
+`batch_job`.
 """
 
 import os
@@ -10,8 +11,13 @@ from collections.abc import Mapping
 _RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID", "SLURM_PROCID")
 _SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 _STEP, _STEP_SIZE = "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"
-_CONNECTIONS = ("PMI_FD", "PMI_PORT", "PMIX_NAMESPACE", "PMI2_FD", "PALS_APID")
+_CONNECTIONS = (*_SIZES, "PMI_FD", "PMI_PORT", "PMIX_NAMESPACE", "PALS_APID")
 """Of a rank with its launcher: without any, an MPI library knows of no other rank."""
+_JOB = (
+    "SLURM_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_JOB_NAME", _STEP, "SLURM_JOB_PARTITION", "SLURM_JOB_NODELIST",
+    "SLURM_RESTART_COUNT", "PBS_JOBID", "PBS_JOBNAME", "PBS_QUEUE", "LSB_JOBID", "LSB_JOBNAME", "LSB_QUEUE",
+    "PJM_JOBID", "PJM_JOBNAME", "FLUX_JOB_ID",
+)  # fmt: skip
 _SLURM_CURE = (
     "srun --mpi=pmi2 for MPICH, srun --mpi=pmix for Open MPI, or export SLURM_MPI_TYPE=pmi2 (srun --mpi=list shows all)"
 )
@@ -74,6 +80,15 @@ def unconnected(environment: Mapping[str, str] = os.environ) -> str:
     ('srun has started 2 ranks, each o', '')
     """
     return "" if any(name in environment for name in _CONNECTIONS) else alone(1, environment)
+
+
+def batch_job(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return what a batch system says of its job: numbers and names of job, step, partition and nodes.
+
+    >>> batch_job({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "HOME": "/root"})
+    {'SLURM_JOB_ID': '7', 'SLURM_STEP_ID': '0'}
+    """
+    return {name: environment[name] for name in _JOB if name in environment}
 
 
 def family(environment: Mapping[str, str] = os.environ) -> str | None:

@@ -53,9 +53,9 @@ def test_slurm_has_its_launcher_and_its_way_on(tmp_path, capsys):
     slurm = ["--slurm", "--time=10 --partition='my queue'", "--per-node", "32"]
     assert make(tmp_path / "s", "-p", "64", *slurm, *QUICK) == 0
     assert f"10 jobs on 64 processes; next: bash {tmp_path}/s/submit.sh" in capsys.readouterr().out
-    text = (tmp_path / "s" / "p0064" / "launch10.sh").read_text()
+    text = (tmp_path / "s" / "p0064" / "array.sh").read_text()
     assert "#SBATCH --partition='my queue'\n" in text
-    assert f"\nsrun --cpu-bind=cores --ntasks=64 {sys.executable} -m commmodel.bench" in text
+    assert f"\nsrun --kill-on-bad-exit=1 --cpu-bind=cores --ntasks=64 {sys.executable} -m commmodel.bench" in text
     assert main(["sweep", "run", str(tmp_path / "s")]) == 2
     assert "submit its jobs with" in capsys.readouterr().err
 
@@ -131,7 +131,9 @@ def test_failures_are_named_and_the_exit_code_tells(tmp_path, capsys):
     assert json.loads(out)["failed"][0]["problem"] == "too bad"
     assert "warning: several jobs at once disturb each other's measurements" in err
     assert main(["sweep", "gather", str(tmp_path / "s"), "-o", str(tmp_path / "x")]) == 2
-    assert "no job is done yet" in capsys.readouterr().err
+    assert "no job is done, as they have failed: 2 jobs: too bad" in capsys.readouterr().err
+    assert main(["sweep", "status", str(tmp_path / "s")]) == 1
+    assert "failed: 2 jobs: too bad" in capsys.readouterr().out
 
 
 def wait_for(condition, process):
@@ -209,7 +211,7 @@ def test_status_and_gather_tell_what_lacks(tmp_path, capsys, monkeypatch):
     capsys.readouterr()
     assert main(["sweep", "status", str(folder)]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "processes ┃ done ┃ begun ┃ missing ┃ damaged" in printed
+    assert "processes ┃ done ┃ failed ┃ begun ┃ missing ┃ damaged" in printed
     assert "damaged: p0004/launch02: " in printed
     assert main(["sweep", "status", str(folder), "--json"]) == 0
     jobs = json.loads(capsys.readouterr().out)["jobs"]

@@ -51,3 +51,27 @@ def test_a_program_runs_simulated_within_the_limit_of_memory(slurm):
     done = slurm.run(f"srun -n 1 commmodel simulate graphene run -p 4 -- {PROGRAM}")
     assert done.returncode == 0, done.stdout
     assert "Traceback" not in done.stdout
+
+
+def test_a_sweep_is_submitted_once_and_tells_what_failed(slurm):
+    for name, words in {"good": "", "bad": "--launcher 'srun --mpi=none --ntasks={processes}'"}.items():
+        bench = "--quick --time 2s pingpong --sizes 8"
+        command = f"commmodel sweep make {name} -p 2 --launches 2 --slurm=--time=5 -k 2 {words} -- {bench}"
+        done = slurm.run(f"{command} && export SLURM_MPI_TYPE={MPI} && bash {name}/submit.sh && bash {name}/submit.sh")
+        assert done.stdout.count("Submitted batch job") == 1, done.stdout
+    slurm.run('while [ -n "$(squeue -h --me)" ]; do sleep 0.5; done', timeout=150)
+    done = slurm.run("commmodel sweep gather good -o good.jsonl")
+    assert "2 launches" in done.stdout, done.stdout
+    done = slurm.run("commmodel sweep status bad")
+    assert done.returncode == 1
+    assert "failed: 2 jobs: commmodel.bench: srun has started 2 ranks" in done.stdout
+    assert "they have failed: 2 jobs: " in slurm.run("commmodel sweep gather bad -o bad.jsonl").stdout
+
+
+def test_an_interactive_step_may_start_launches(slurm):
+    bench = "python -m commmodel.bench pingpong --sizes 8 --time 1 --launches 2"
+    launcher = f"srun --overlap --kill-on-bad-exit=1 --mpi={MPI} -n 2"
+    done = slurm.run(f"salloc -n 2 srun --overlap -n 1 {bench} --launcher '{launcher}' -o steps.jsonl")
+    assert done.returncode == 0, done.stdout
+    assert (slurm.home / "steps.jsonl").read_text().count('"type":"header"') == 2
+    assert '"SLURM_JOB_ID"' in (slurm.home / "steps.jsonl").read_text()

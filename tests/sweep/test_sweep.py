@@ -1,6 +1,7 @@
 """Sweeps: plans, the text of their scripts, and jobs run by a launcher of our own that needs no MPI."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,8 +19,9 @@ from commmodel.results import load
 from commmodel.scaling import series_over
 from commmodel.sweep import Job, Plan, Slurm, gather, make, run, states
 from commmodel.sweep import load as load_plan
+from commmodel.sweep.gathering import failures
 from commmodel.sweep.plan import FORMAT, VERSION, launcher_words
-from commmodel.sweep.scripts import job_script
+from commmodel.sweep.scripts import array_script, job_script
 
 LAUNCHER = '''"""Stands for mpiexec and the benchmark: writes a results file, or goes on with one."""
 import os, sys, time
@@ -153,29 +155,30 @@ def test_the_words_of_the_benchmark_arrive_as_they_were_given(words):
 def test_the_scripts_are_shell(tmp_path, slurm):
     make(plan_of((2, 48), slurm=slurm, python="/my python/bin/python"), tmp_path / "s")
     scripts = sorted((tmp_path / "s").rglob("*.sh"))
-    assert len(scripts) == 5
+    assert len(scripts) == (5 if slurm is None else 3)
     for script in scripts:
         subprocess.run(["bash", "-n", script], check=True)
         assert os.access(script, os.X_OK)
-        assert "@" not in script.read_text().replace('"$@"', "")
+        assert not re.search("@[A-Z_]+@", script.read_text())
 
 
 def test_a_script_for_slurm_asks_for_what_the_job_needs():
     plan = plan_of((8, 48), 10, slurm=Slurm(("--time=10", "-p", "x"), 32), launcher="srun --ntasks={processes}")
-    lines = job_script(plan, Job(48, 3)).splitlines()
+    lines = array_script(plan, plan.slurm, Job(48, 1)).splitlines()
     assert [line for line in lines if line.startswith("#SBATCH")] == [
-        "#SBATCH --job-name=commmodel-p0048-launch03",
+        f"#SBATCH --job-name=commmodel-{plan.seed:08x}-p0048",
         "#SBATCH --ntasks=48",
         "#SBATCH --nodes=2",
         "#SBATCH --ntasks-per-node=32",
         "#SBATCH --exclusive",
-        "#SBATCH --output=p0048/launch03.log",
+        "#SBATCH --output=p0048/launch%2a.log",
+        "#SBATCH --open-mode=append",
         "#SBATCH --time=10",
         "#SBATCH -p x",
     ]
     assert lines[1].startswith("#SBATCH")  # sbatch reads no further than the first command
-    assert 'srun --ntasks=48 python3 -m commmodel.bench "$@" -o p0048/launch03.jsonl' in lines
-    few = job_script(plan, Job(8, 1))
+    assert 'srun --ntasks=48 python3 -m commmodel.bench "$@" -o "$name.jsonl"' in lines
+    few = array_script(plan, plan.slurm, Job(8, 1))
     assert "--nodes=1\n" in few
     assert "--ntasks-per-node=8\n" in few
 
@@ -187,18 +190,52 @@ def test_options_of_slurm_that_the_plan_decides_are_refused(tmp_path, options):
     assert not (tmp_path / "s").exists()
 
 
-def test_slurm_jobs_are_submitted_once_where_sbatch_is(tmp_path):
-    make(plan_of((2,), 2, slurm=Slurm((), 4)), tmp_path / "s")
+def submit(folder, queued=""):
+    """Return what sbatch gets, where squeue shows jobs."""
+    for name, text in {"sbatch": 'echo "$PWD $*"', "squeue": f"echo '{queued}'"}.items():
+        (folder / name).write_text(f"#!/bin/bash\n{text}\n")
+        (folder / name).chmod(0o755)
+    environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}
+    words = ["bash", folder / "s/submit.sh"]
+    return subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def test_slurm_gets_an_array_of_what_is_neither_done_nor_queued(tmp_path):
+    make(plan_of((2, 4), 4, slurm=Slurm((), 4)), tmp_path / "s")
     (tmp_path / "s" / "p0002" / "launch02.done").touch()
-    (tmp_path / "sbatch").write_text('#!/bin/bash\necho "$PWD $1"\n')
-    (tmp_path / "sbatch").chmod(0o755)
-    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", tmp_path / "s/submit.sh"], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == f"{tmp_path}/s p0002/launch01.sh\n"
+    arrays = f"{tmp_path}/s --array=1,3,4 p0002/array.sh\n{tmp_path}/s --array=1,2,3,4 p0004/array.sh\n"
+    assert submit(tmp_path) == arrays
+    name = f"commmodel-{load_plan(tmp_path / 's').seed:08x}"
+    assert submit(tmp_path, f"{name}-p0002 1 {tmp_path}/other\n{name}-p0002 11 {tmp_path}/s") == arrays
+    queued = [f"{name}-p0002 1 {tmp_path}/s", *(f"{name}-p0004 {launch} {tmp_path}/s" for launch in (1, 2, 3, 4))]
+    assert submit(tmp_path, "\n".join(queued)) == f"{tmp_path}/s --array=3,4 p0002/array.sh\n"
     with pytest.raises(InputError, match=r"is for Slurm: submit its jobs with .*submit.sh"):
         run(tmp_path / "s")
+
+
+def test_a_task_of_an_array_runs_its_launch_and_says_how_it_failed(tmp_path):
+    launcher = "bash -c 'echo $2 $3 $4 $5; echo the nodes are too few; exit 3' _ {processes}"
+    make(plan_of((2,), 12, slurm=Slurm((), 4), launcher=launcher), tmp_path / "s")
+    for task in ("3", "12"):
+        environment = os.environ | {"SLURM_SUBMIT_DIR": str(tmp_path / "s"), "SLURM_ARRAY_TASK_ID": task}
+        words = ["bash", tmp_path / "s/p0002/array.sh"]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 3
+        (tmp_path / f"s/p0002/launch{int(task):02}.log").write_text(done.stdout)
+    assert [state.job.launch for state in states(tmp_path / "s") if state.state == "failed"] == [3, 12]
+    assert failures(states(tmp_path / "s")) == ["2 jobs: the nodes are too few"]
+    with pytest.raises(InputError, match="no job is done, as they have failed: 2 jobs: the nodes are too few"):
+        gather(tmp_path / "s", tmp_path / "all.jsonl")
+
+
+def test_what_the_benchmark_has_left_out_is_a_note(sweep):
+    run(sweep)
+    path = sweep / Job(2, 1).results
+    path.write_text(path.read_text().replace('"planned":0', '"planned":9', 1))
+    state = next(state for state in states(sweep) if state.job == Job(2, 1))
+    assert state.state == "done"
+    assert "configurations are left out, as the time was over" in state.problem
+    assert len(gather(sweep, sweep / "all.jsonl").jobs) == 4
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path):
@@ -240,7 +277,7 @@ def test_a_failed_job_is_named_and_the_others_go_on(sweep):
     (sweep / "fault").write_text(failing.results)
     (failure,) = run(sweep)
     assert (failure.job, failure.line) == (failing, "commmodel.bench: the network is down")
-    assert [state.state for state in states(sweep)] == ["begun", "done", "done", "done"]
+    assert [state.state for state in states(sweep)] == ["failed", "done", "done", "done"]
     gathered = gather(sweep, sweep / "all.jsonl")
     assert [state.job for state in gathered.left_out] == [failing]
     (sweep / "fault").unlink()
@@ -408,7 +445,7 @@ def test_run_sh_does_the_same_without_us(sweep):
     done = subprocess.run(["bash", sweep / "run.sh"], cwd="/", capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == "failed: p0002/launch01: launcher: a rank ended\n"
-    assert [state.state for state in states(sweep)] == ["begun", "done", "done", "done"]
+    assert [state.state for state in states(sweep)] == ["failed", "done", "done", "done"]
 
 
 def test_the_plan_is_toml_that_says_what_it_is(tmp_path):

@@ -16,6 +16,7 @@ import numpy as np
 from commmodel import plugins
 from commmodel._core.clock import processor_clock as core_clock
 from commmodel.bench import clock
+from commmodel.launchers import batch_job
 from commmodel.results import (
     Clock,
     Header,
@@ -224,6 +225,7 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str], requested: ThreadL
         ranks=tuple(Rank(number, index[number], *where) for number, (_, *where) in enumerate(ranks or ())),
         launch=secrets.token_hex(8),
         versions=_versions() if comm.rank == 0 else {},  # read from folders of all that is installed
+        job=batch_job() if comm.rank == 0 else {},
     )
     return header, chosen
 

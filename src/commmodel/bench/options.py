@@ -35,7 +35,7 @@ _EXAMPLES = """\
 examples:
   mpiexec -n 2 python -m commmodel.bench                      latency, bandwidth and eager limit in a minute
   mpiexec -n 2 python -m commmodel.bench --quick              the same, coarser, in ten seconds
-  srun -N 2 --ntasks-per-node=16 python -m commmodel.bench pairs --sizes 1KiB:16MiB --time 5min
+  srun --kill-on-bad-exit=1 -N 2 --ntasks-per-node=16 python -m commmodel.bench pairs --sizes 1KiB:16MiB --time 5min
   mpiexec -n 2 python -m commmodel.bench ping pingpong contention threshold --random-sizes 400
                                                               measures what the simulator needs
   mpiexec -n 2 python -m commmodel.bench loggp plogp          measures LogGP and parameterised LogP

@@ -58,8 +58,8 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     make.add_argument(
         "--launcher", metavar="COMMAND",
-        help="what starts {processes} processes (default: mpiexec -n {processes}; Slurm: srun --cpu-bind=cores "
-        "--ntasks={processes})",
+        help="what starts {processes} processes (default: mpiexec -n {processes}; Slurm: srun "
+        "--kill-on-bad-exit=1 --cpu-bind=cores --ntasks={processes})",
     )  # fmt: skip
     make.add_argument("--python", metavar="FILE", help="interpreter that has commmodel (default: this one)")
     make.add_argument(
@@ -136,7 +136,11 @@ def _make(arguments: argparse.Namespace) -> int:
     slurm = None if arguments.slurm is None else sweep.Slurm(arguments.slurm, arguments.per_node)
     beside = Path(sys.executable).with_name("mpiexec")
     mpiexec = shlex.quote(str(beside).replace("{", "{{").replace("}", "}}")) if beside.is_file() else "mpiexec"
-    launcher = f"{mpiexec} -n {{processes}}" if slurm is None else "srun --cpu-bind=cores --ntasks={processes}"
+    launcher = (
+        f"{mpiexec} -n {{processes}}"
+        if slurm is None
+        else "srun --kill-on-bad-exit=1 --cpu-bind=cores --ntasks={processes}"
+    )
     plan = sweep.Plan(
         FORMAT,
         VERSION,
@@ -205,6 +209,7 @@ def _tell(job: Any, failure: Any, left: int) -> None:
 
 def _status(arguments: argparse.Namespace) -> int:
     from commmodel import sweep
+    from commmodel.sweep.gathering import failures
 
     states = sweep.states(arguments.folder)
     if arguments.json:
@@ -213,16 +218,24 @@ def _status(arguments: argparse.Namespace) -> int:
              "records": state.records, "problem": state.problem} for state in states
         ]  # fmt: skip
         print_json({"folder": arguments.folder, "done": sum(state.state == "done" for state in states), "jobs": jobs})
-        return 0
+        return _code(states)
     from rich.table import Table
 
-    table = Table("processes", "done", "begun", "missing", "damaged", title=arguments.folder, title_justify="left")
+    kinds: tuple[Any, ...] = ("done", "failed", "begun", "missing", "damaged")
+    table = Table("processes", *kinds, title=arguments.folder, title_justify="left")
     for processes in sorted({state.job.processes for state in states}):
         states_here = [state.state for state in states if state.job.processes == processes]
-        counts = (str(states_here.count(state) or "") for state in ("done", "begun", "missing", "damaged"))
+        counts = (str(states_here.count(state) or "") for state in kinds)
         table.add_row(str(processes), *counts)
-    show(table, *(f"damaged: {state.job.name}: {state.problem}" for state in states if state.state == "damaged"))
-    return 0
+    damaged = [f"damaged: {state.job.name}: {state.problem}" for state in states if state.state == "damaged"]
+    notes = [f"note: {state.job.name}: {state.problem}" for state in states if state.state == "done" and state.problem]
+    show(table, *(f"failed: {line}" for line in failures(states)), *damaged, *notes)
+    return _code(states)
+
+
+def _code(states: Any) -> int:
+    """Return 1 where a job has failed."""
+    return int(any(state.state == "failed" for state in states))
 
 
 def _gather(arguments: argparse.Namespace) -> int:
@@ -237,5 +250,8 @@ def _gather(arguments: argparse.Namespace) -> int:
         return 0
     for missing_job in gathered.left_out:
         tell("note", [f"{missing_job.job.name} is left out: {missing_job.problem or missing_job.state}"])
+    for partial in gathered.jobs:
+        if partial.problem:
+            tell("note", [f"{partial.job.name}: {partial.problem}"])
     print(f"{output}: {len(gathered.jobs)} launches, {records} records")
     return 0

@@ -17,7 +17,7 @@ from commmodel.documents import decode_json
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import open_input, unwritable, write_bytes
 from commmodel.results.configurations import Configuration, RandomPing, RandomPingPong
-from commmodel.results.launches import whole_launches, without_duplicates
+from commmodel.results.launches import unmeasured, whole_launches, without_duplicates
 from commmodel.results.records import Header, Launch, Measurements, Record
 from commmodel.results.visits import join_visits
 from commmodel.signatures import checked
@@ -135,11 +135,16 @@ def _unfinished(path: Path, measurements: Measurements) -> list[str]:
     """Return a note on each launch that lacks some of its plan."""
     notes = []
     for number, launch in enumerate(whole_launches(measurements), start=1):
-        measured = len({id(record.configuration) for record in launch.records})  # equal ones are one object
-        if measured < launch.header.planned:
+        if missing := unmeasured(launch):
+            planned, ranks = launch.header.planned, max(2, len(launch.header.ranks))
+            start = (
+                f"srun --kill-on-bad-exit=1 -n {ranks}"
+                if "SLURM_JOB_ID" in launch.header.job
+                else f"mpiexec -n {ranks}"
+            )
             notes.append(
-                f"{path}: launch {number} is partial: {measured} of {launch.header.planned} planned configurations: it "
-                f"was stopped, or goes on; to complete it: mpiexec -n {max(2, len(launch.header.ranks))} "
+                f"{path}: launch {number} is partial: {planned - missing} of {planned} planned configurations: it was "
+                f"stopped, goes on, or left out what its time did not allow; to complete it: {start} "
                 f"python -m commmodel.bench --resume -o {shlex.quote(str(path))}"
             )
     return notes

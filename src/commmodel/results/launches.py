@@ -88,6 +88,12 @@ def whole_launches(measurements: Measurements) -> tuple[Launch, ...]:
     return tuple(result)
 
 
+def unmeasured(launch: Launch) -> int:
+    """Return how many configurations of its plan a whole launch lacks; 0 where the plan is not recorded."""
+    measured = len({id(record.configuration) for record in launch.records})  # equal ones of a file are one object
+    return max(0, launch.header.planned - measured)
+
+
 def launch_count(measurements: Measurements) -> int:
     """Return the largest number of launches of a configuration; 1 where none was repeated.
 

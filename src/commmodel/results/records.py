@@ -133,6 +133,8 @@ class Header(Value, InputStruct, frozen=True, forbid_unknown_fields=True, tag_fi
     """A random number that no other launch has, in hexadecimal; empty in older files and those of other programs."""
     planned: Annotated[int, Meta(ge=0)] = 0
     """Configurations of the plan; with fewer of them its launch was stopped, or goes on. 0: not recorded."""
+    job: dict[str, str] = field(default_factory=dict)
+    """Of the batch system, by its own variables, such as SLURM_JOB_ID; empty without one."""
 
 
 class Record(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="record"):

@@ -1,11 +1,16 @@
-[ -e @DONE@ ] && exit 0
+[ -e "$name.done" ] && exit 0
+rm -f "$name.failed"
 set -- @BENCH@
-if [ -e @RESULTS@ ] && [ "$(wc -l < @RESULTS@)" -gt 0 ]; then
+if [ -e "$name.jsonl" ] && [ "$(wc -l < "$name.jsonl")" -gt 0 ]; then
     set -- --resume
 else
-    rm -f @RESULTS@  # of a launch that was stopped before its first line was complete
+    rm -f "$name.jsonl"  # of a launch that was stopped before its first line was complete
 fi
-@COMMAND@ "$@" -o @RESULTS@
+@COMMAND@ "$@" -o "$name.jsonl"
 code=$?
-[ "$code" -eq 0 ] && touch @DONE@
+case $code in
+    0) touch "$name.done" ;;
+    130 | 137 | 143) ;;  # stopped
+    *) echo "$code" > "$name.failed" ;;
+esac
 exit "$code"

@@ -1,5 +1,6 @@
 #!/bin/bash
 # commmodel: launch @LAUNCH@ of @LAUNCHES@ on @PROCESSES@ processes. Does nothing once it is done; goes on where it was stopped.
 cd "$(dirname "$0")/.." || exit 2
-exec >@LOG@ 2>&1
+name=@NAME@
+exec >"$name.log" 2>&1
 @BODY@

@@ -39,12 +39,22 @@ class Job(InputStruct, frozen=True, order=True):
     @property
     def name(self) -> str:
         """Path of its files without their ending."""
-        return f"p{self.processes:04}/launch{self.launch:02}"
+        return f"{self.folder}/launch{self.launch:02}"
+
+    @property
+    def folder(self) -> str:
+        """Of its files and those of the other launches on as many processes."""
+        return f"p{self.processes:04}"
 
     @property
     def script(self) -> str:
         """The job's script."""
         return f"{self.name}.sh"
+
+    @property
+    def array(self) -> str:
+        """With Slurm, the script of all launches on as many processes."""
+        return f"{self.folder}/array.sh"
 
     @property
     def results(self) -> str:
@@ -55,6 +65,11 @@ class Job(InputStruct, frozen=True, order=True):
     def done(self) -> str:
         """The file that marks a finished benchmark (exit code 0)."""
         return f"{self.name}.done"
+
+    @property
+    def failed(self) -> str:
+        """The file that marks a benchmark which has ended with an error, and holds its exit code."""
+        return f"{self.name}.failed"
 
     @property
     def log(self) -> str:

@@ -17,11 +17,10 @@ from commmodel.arguments import Bounds, Count
 from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError
 from commmodel.signatures import checked
-from commmodel.sweep.gathering import states
+from commmodel.sweep.gathering import last_line, states
 from commmodel.sweep.plan import Job, Plan, load
 
 _Limit = Annotated[float, Bounds(gt=0)]
-_BENCH = "commmodel.bench: "
 _GRACE = 10.0  # seconds that a launcher gets to end its ranks
 _LOOK = 0.05  # seconds between two looks whether it has
 
@@ -69,7 +68,7 @@ class _Jobs:
                 self._running.discard(process)
         if process.returncode == 0:
             return None
-        return Failure(job, line or _last_line(self._folder / job.log) or f"exit code {process.returncode}")
+        return Failure(job, line or last_line(self._folder / job.log) or f"exit code {process.returncode}")
 
     def end(self) -> None:
         """End the running jobs, start no more."""
@@ -91,15 +90,6 @@ def end_with_children(process: "subprocess.Popen[bytes]") -> None:
             sleep(_LOOK)
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def _last_line(log: Path) -> str:
-    """Return the benchmark's last line of output, or else the launcher's."""
-    try:
-        lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    except OSError:
-        return ""
-    return next((line for line in reversed(lines) if line.startswith(_BENCH)), lines[-1] if lines else "")
 
 
 LOCK = ".lock"
@@ -171,7 +161,7 @@ def _run(
     tell: Callable[[Job, Failure | None, int], None],
 ) -> tuple[Failure, ...]:
     states_of = {state.job: state for state in states(folder, plan)}
-    todo = [job for job in plan.jobs() if states_of[job].state in {"missing", "begun"}]
+    todo = [job for job in plan.jobs() if states_of[job].state in {"missing", "failed", "begun"}]
     failures = [
         Failure(state.job, f"{state.problem}: remove it and {folder / state.job.done} to measure again")
         for state in states_of.values()

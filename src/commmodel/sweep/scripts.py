@@ -27,29 +27,36 @@ def job_script(plan: Plan, job: Job) -> str:
 
     >>> from commmodel.sweep.plan import FORMAT, VERSION
     >>> plan = Plan(FORMAT, VERSION, (2,), 1, ("memory", "--quick"), "mpiexec -n {processes}", "python3", 1)
-    >>> [line for line in job_script(plan, Job(2, 1)).splitlines() if line.startswith(("set", "mpiexec"))]
-    ['set -- memory --quick', 'mpiexec -n 2 python3 -m commmodel.bench "$@" -o p0002/launch01.jsonl']
+    >>> [line for line in job_script(plan, Job(2, 1)).splitlines() if line.startswith(("name", "set", "mpiexec"))]
+    ['name=p0002/launch01', 'set -- memory --quick', 'mpiexec -n 2 python3 -m commmodel.bench "$@" -o "$name.jsonl"']
     """
-    body = _filled(
-        "body.sh",
-        done=job.done,
-        results=job.results,
-        bench=shlex.join(plan.bench),
-        command=shlex.join(plan.command(job.processes)),
-    )
-    common = {
-        "launch": job.launch, "launches": plan.launches, "processes": job.processes, "log": job.log,
-        "body": body.rstrip("\n"),
-    }  # fmt: skip
-    if plan.slurm is None:
-        return _filled("job.sh", **common)
     return _filled(
-        "slurm_job.sh",
-        job_name=f"commmodel-{job.name.replace('/', '-')}",
-        nodes=ceil(job.processes / plan.slurm.ranks_per_node),
-        per_node=min(job.processes, plan.slurm.ranks_per_node),
-        options="\n".join(f"#SBATCH {option}" for option in _joined(plan.slurm.options)),
-        **common,
+        "job.sh", launch=job.launch, launches=plan.launches, processes=job.processes, name=job.name,
+        body=_body(plan, job.processes),
+    )  # fmt: skip
+
+
+def _body(plan: Plan, processes: int) -> str:
+    command = shlex.join(plan.command(processes))
+    return _filled("body.sh", bench=shlex.join(plan.bench), command=command).rstrip("\n")
+
+
+def _job_name(plan: Plan) -> str:
+    """Return what begins the names of the arrays: other sweeps in the same folder have other ones."""
+    return f"commmodel-{plan.seed:08x}"
+
+
+def array_script(plan: Plan, slurm: Slurm, job: Job) -> str:
+    """Return the text of the script of all launches on as many processes, for Slurm."""
+    return _filled(
+        "slurm_array.sh",
+        job_name=f"{_job_name(plan)}-{job.folder}",
+        folder=job.folder,
+        processes=job.processes,
+        nodes=ceil(job.processes / slurm.ranks_per_node),
+        per_node=min(job.processes, slurm.ranks_per_node),
+        options="\n".join(f"#SBATCH {option}" for option in _joined(slurm.options)),
+        body=_body(plan, job.processes),
     )
 
 
@@ -130,8 +137,17 @@ def make(plan: Plan, folder: str | os.PathLike[str]) -> None:
 def _write_all(plan: Plan, folder: Path) -> None:
     jobs = plan.jobs()
     for job in jobs:
-        (folder / job.script).parent.mkdir(exist_ok=True)
-        write_text(folder / job.script, job_script(plan, job), executable=True)
-    template = "run.sh" if plan.slurm is None else "submit.sh"
-    write_text(folder / template, _filled(template, jobs=" ".join(job.name for job in jobs)), executable=True)
+        (folder / job.folder).mkdir(exist_ok=True)
+        if plan.slurm is None:
+            write_text(folder / job.script, job_script(plan, job), executable=True)
+        elif job.launch == 1:
+            write_text(folder / job.array, array_script(plan, plan.slurm, job), executable=True)
+    if plan.slurm is None:
+        name, words = "run.sh", {"jobs": " ".join(job.name for job in jobs)}
+    else:
+        folders = dict.fromkeys(job.folder for job in jobs)
+        name, words = "submit.sh", {
+            "folders": " ".join(folders), "launches": str(plan.launches), "job_name": _job_name(plan),
+        }  # fmt: skip
+    write_text(folder / name, _filled(name, **words), executable=True)
     dump(plan, folder / FILE)
