@@ -31,6 +31,17 @@ def test_a_file_says_what_was_chosen_and_nothing_else(library, tmp_path):
     assert selection.select(loaded, "bcast", 4095, 8).algorithm == "chain"
 
 
+@pytest.mark.parametrize("library", ["openmpi", "openmpi-6"])
+def test_a_file_says_the_segments_of_what_was_chosen(library, tmp_path):
+    chosen = [
+        CellChoice(CollectiveCell("bcast", 1 << power, 8), name) for power, name in ((17, "chain:8192"), (20, ""))
+    ]
+    LibraryRules(library, selector_of(chosen, library), ()).dump(tmp_path / "rules")
+    rule = selection.select(selection.load(tmp_path / "rules"), "bcast", 1 << 18, 8)
+    assert (rule.algorithm, rule.segment_size) == ("chain", 8192)
+    assert selection.select(selection.load(tmp_path / "rules"), "bcast", 1 << 20, 8).segment_size != 8192
+
+
 def test_of_mpich_the_device_is_left_aside_only_for_operations_with_rules():
     variables = LibraryRules("mpich", selector_of(CHOSEN, "mpich"), ()).variables("rules.json")
     assert variables["MPIR_CVAR_DEVICE_COLLECTIVES"] == "percoll"

@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from commmodel.structs import InputStruct
 from commmodel.tuning.decision import decide
 from commmodel.tuning.duel import Gain, duel, winners
 from commmodel.tuning.launches import LEAST_PAIRS, RuleLaunches, TuningProgress, measured_before
-from commmodel.tuning.rules import candidates, operations_of, selector_of
+from commmodel.tuning.rules import algorithm_and_segment, candidates, operations_of, selector_of
 from commmodel.tuning.search import DEFAULT_CHOICE, AlgorithmSearch, CellChoice, CollectiveCell, Samples, explore
 from commmodel.units import format_time
 from commmodel.values import Value
@@ -236,12 +237,21 @@ def _search(machine: Machine, library: TunedLibrary, per_node: int | None) -> Al
     def predicted(cell: CollectiveCell, algorithm: str) -> float:
         problem = Problem(cell.processes, cell.message_size, nodes=None if per_node is None else Nodes(per_node))
         with suppress(CommModelError):
-            name = algorithm or selection.select_for(selector, cell.operation, problem).algorithm
-            problem = selection.with_levels(selector, cell.operation, name, problem)
+            if algorithm:
+                name, segment_size = algorithm_and_segment(algorithm)
+            else:
+                rule = selection.select_for(selector, cell.operation, problem)
+                name, segment_size = rule.algorithm, rule.segment_size
+            problem = selection.with_levels(selector, cell.operation, name, replace(problem, segment_size=segment_size))
             return algorithm_seconds(machine, cell.operation, name, problem)
         return math.nan
 
-    return AlgorithmSearch(lambda cell: candidates(library, cell, per_node), predicted, lambda _, name: name, per_node)
+    return AlgorithmSearch(
+        lambda cell: candidates(library, cell, per_node),
+        predicted,
+        lambda _, name: algorithm_and_segment(name)[0],
+        per_node,
+    )
 
 
 def _picks_before(before: TuningProgress, cells: Iterable[CollectiveCell]) -> dict[CollectiveCell, str]:

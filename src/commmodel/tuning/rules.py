@@ -20,6 +20,11 @@ from commmodel.tuning.search import CellChoice, CollectiveCell
 _HANGS = frozenset({"gather", "scatter"})
 """Operations of Open MPI 5 whose rules make ranks choose different algorithms."""
 
+_SEGMENTED = {"bcast": ("binary", "chain")}
+"""Operation -> algorithms that pass their message on in segments, in Open MPI."""
+_SEGMENTS = (8192, 65536)
+"""Bytes of a segment, as Open MPI's own choices have them."""
+
 
 def operations_of(names: Sequence[str] | None, library: TunedLibrary) -> list[ScheduledName]:
     """Return the operations to measure; by default those for which the library has a choice by size."""
@@ -51,6 +56,8 @@ def candidates(library: TunedLibrary, cell: CollectiveCell, per_node: int | None
     ['bruck', 'ring', 'neighbor-exchange']
     >>> candidates("mpich", CollectiveCell("bcast", 8, 8), per_node=4)[-1]
     'two-level'
+    >>> [name for name in candidates("openmpi", CollectiveCell("bcast", 65536, 8)) if ":" in name]  # in segments
+    ['binary:8192', 'chain:8192']
     """
     offers = offers_of(cell.operation, library)
     numbers = cell.message_size, cell.message_size * cell.processes, cell.processes
@@ -60,14 +67,26 @@ def candidates(library: TunedLibrary, cell: CollectiveCell, per_node: int | None
         return rule.holds(*numbers)
 
     forms = forms_of(cell.operation, library) if distribution(cell.processes, per_node) == SEVERAL else []
+    segmented = _SEGMENTED.get(cell.operation, ()) if library != "mpich" else ()
     return [
         *(
             name
             for name, needs in offers.algorithms.items()
             if holds(name, needs) and not (name in offers.few and holds(name, {offers.few[name]: True}))
         ),
+        *(f"{name}:{size}" for name in segmented for size in _SEGMENTS if size < cell.message_size),
         *forms,
     ]
+
+
+def algorithm_and_segment(name: str) -> tuple[str, int | None]:
+    """Return the algorithm of a candidate, and the bytes of its segments.
+
+    >>> algorithm_and_segment("chain:8192"), algorithm_and_segment("chain")
+    (('chain', 8192), ('chain', None))
+    """
+    algorithm, _, size = name.partition(":")
+    return algorithm, int(size) if size else None
 
 
 def selector_of(choices: Iterable[CellChoice], library: TunedLibrary, per_node: int | None = None) -> Selector:
@@ -112,7 +131,7 @@ def _rules(operation: str, processes: int, row: Sequence[CellChoice]) -> Iterato
         if following is not None:
             size = following.cell.message_size
             limit = {"total_upto": size * processes - 1} if is_block else {"upto": size - 1}
-        algorithm = choice.algorithm or DEFAULT
-        fields = {"operation": operation, "algorithm": algorithm, "processes_from": processes,
-                  "processes_upto": processes, **limit}  # fmt: skip
+        algorithm, segment_size = algorithm_and_segment(choice.algorithm or DEFAULT)
+        fields = {"operation": operation, "algorithm": algorithm, "segment_size": segment_size,
+                  "processes_from": processes, "processes_upto": processes, **limit}  # fmt: skip
         yield msgspec.convert(fields, SelectionRule)
