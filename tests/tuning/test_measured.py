@@ -36,8 +36,8 @@ def words(launcher, *more, time="8s"):
 
 @pytest.mark.mpi
 def test_launches_decide_and_their_records_are_kept(launcher, capsys, monkeypatch):
-    for module in (launches, duel):  # two pairs are enough to see that they are launched
-        monkeypatch.setattr(module, "LEAST_PAIRS", 2)
+    for module in (launches, duel):  # few pairs are enough to see that they are launched
+        monkeypatch.setattr(module, "LEAST_PAIRS", 1)
     monkeypatch.setattr(duel, "MOST_PAIRS", 2)
     assert main(words(launcher)) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -78,7 +78,9 @@ def _chance(logs: Sequence[float]) -> float:
     """Return the one-sided p-value of the mean against 0."""
     from scipy.special import stdtr
 
-    error = float(np.std(logs, ddof=1)) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
+    if len(logs) < 2:
+        return 1.0
+    error = float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
     mean = math.fsum(logs) / len(logs)
     return float(stdtr(len(logs) - 1, -mean / error)) if error else float(mean <= 0)
 
