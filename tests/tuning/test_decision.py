@@ -2,10 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from commmodel.tuning import decision
 from commmodel.tuning.decision import decide
+from commmodel.tuning.log_times import Estimate
 from commmodel.tuning.search import DEFAULT_CHOICE, AlgorithmSearch, CollectiveCell
 
 SIZES = [2**power for power in range(3, 23)]
@@ -86,3 +89,29 @@ def test_what_may_be_slower_is_limited_for_all_cells_together(monkeypatch):
     monkeypatch.setattr(decision, "SLOWER_SHARE", 0.2)
     more = chosen(search, SIZES, 8)
     assert len([name for name in few if name]) < len([name for name in more if name])
+
+
+def test_on_more_processes_an_algorithm_must_have_won_twice():
+    cell = CollectiveCell("bcast", 64, 64)
+    for wins, names in (({16, 32}, {"butterfly"}), ({32}, set())):
+        search = measured([64], [16, 32], 1, turns=lambda cell, wins=wins: 1.0 if cell.processes in wins else 0.5)
+        assert decision.usable_algorithms(search.times("bcast"), cell, is_beyond=True) == names
+
+
+def test_of_two_algorithms_the_one_with_the_least_expected_time_is_chosen():
+    points = measured([64], [8]).points(CollectiveCell("bcast", 64, 8))
+    estimate = Estimate(np.array([0.0, -0.5, -0.6]), np.diag([0.0, 0.01, 1.0]))
+    option = decision._best(CollectiveCell("bcast", 64, 8), points, estimate, {"butterfly", "ring"})
+    assert option.choice.algorithm == "butterfly"
+    assert option.saved == pytest.approx(1 - math.exp(-0.5 + 0.005))
+    assert option.risk == pytest.approx(ndtr((-math.log(1.03) - 0.5) / 0.1))
+
+
+def test_where_choices_of_cells_left_out_are_slower_fewer_are_made(monkeypatch):
+    search = measured(SIZES[::4], [8], turns=lambda cell: 1.1 if cell.message_size < 5000 else 0.75)
+    counts = []
+    for is_slower in (False, True):
+        option = decision._Option(None, 0.5, 1e-4, is_slower)
+        monkeypatch.setattr(decision, "_held_out", lambda *_, option=option, **__: iter([option] * 20))
+        counts.append(sum(name != DEFAULT_CHOICE for name in chosen(search, SIZES, 8)))
+    assert counts[1] < counts[0]

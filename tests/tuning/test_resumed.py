@@ -39,9 +39,10 @@ class KnownLibrary:
         rules = selection.load(path) if path else None
         records = []
         for size in map(int, options["--sizes"].split(",")):
-            name = selection.select(rules, "bcast", size, 4).algorithm if rules else ""
-            seconds = SECONDS.get(name, 1e-4) * np.exp(self.random.normal(0, 0.01, 9))
-            records.append(Record(Collective("bcast", size, 4), "s", tuple(seconds.tolist()), duration=0.01))
+            for count in map(int, options["--process-counts"].split(",")):
+                name = selection.select(rules, "bcast", size, count).algorithm if rules else ""
+                seconds = SECONDS.get(name, 1e-4) * np.exp(self.random.normal(0, 0.01, 9))
+                records.append(Record(Collective("bcast", size, count), "s", tuple(seconds.tolist()), duration=0.01))
         ranks = tuple(Rank(rank, rank % self.hosts) for rank in range(4))
         hosts = tuple(Host(f"node{host}") for host in range(self.hosts))
         header = Header("commmodel-results", 1, "2026-01-01", (), Library("MPI"), hosts, ranks)
@@ -63,9 +64,9 @@ def library(monkeypatch, tmp_path):
     return use
 
 
-def tune(*, resume=False, **how):
+def tune(counts=(4,), *, resume=False, **how):
     where = tuning.TuningLaunches("rules.jsonl", 1e4, "mpiexec -n 4", resume=resume)
-    return tuning.tune(MACHINE, [4], SIZES, "openmpi", where, collectives=["bcast"], **how)
+    return tuning.tune(MACHINE, counts, SIZES, "openmpi", where, collectives=["bcast"], **how)
 
 
 def test_the_fastest_wins(library):
@@ -90,6 +91,19 @@ def test_an_interrupted_run_goes_on(library, most):
     assert answer.pairs == PAIRS
     if not isinstance(most, int):
         assert library_of_rules.count == 2 * (PAIRS - 2)  # two pairs were there
+
+
+def test_a_run_with_more_processes_explores_them_and_its_own_pairs_go_on(library, monkeypatch):
+    library()
+    tune()
+    monkeypatch.setattr(launches.RuleLaunches, "ranks", lambda _: 8)
+    library(most=9)
+    with pytest.raises(KeyboardInterrupt):
+        tune([4, 8], resume=True)
+    library()
+    answer = tune([4, 8], resume=True)
+    assert {row[2] for row in answer.choices if row[1] in SIZES and row[3] == "binary"} == {4, 8}
+    assert answer.pairs == PAIRS
 
 
 def tune_and_count(library):

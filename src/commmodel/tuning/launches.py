@@ -247,7 +247,7 @@ class TuningProgress(NamedTuple):
 def measured_before(path: Path) -> TuningProgress:
     """Return what a file of an interrupted run holds.
 
-    The library's own choice in all cells is measured first, and once; what measures it again begins the pairs.
+    The library's own choice in a cell is measured first, and once; what measures it again begins the pairs.
     """
     rows: list[tuple[CollectiveCell, str, Sequence[float]]] = []
     seconds = 0.0
@@ -264,7 +264,9 @@ def measured_before(path: Path) -> TuningProgress:
             rows.append((cell, call.algorithm or DEFAULT_CHOICE, record.samples))
             samples[cell, DEFAULT_CHOICE if call.algorithm == UNDER_RULES else call.algorithm or ""] = record.samples
         is_default = all(not name for _, name, _ in rows[len(rows) - len(launch.records) :])
-        if series or (is_default and any(cell in measured for cell, _ in samples)):
+        if is_default and any(cell not in measured for cell, _ in samples):
+            series.clear()  # a run that was given more cells explores first
+        elif series or is_default:
             series.append((is_default, samples))
         measured |= {cell for cell, _ in samples} if is_default else set()
     pairs = []
