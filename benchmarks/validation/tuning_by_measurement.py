@@ -75,7 +75,7 @@ class PublishedTimes(NamedTuple):
         return self.quantiles[3]
 
 
-def read_folder(path: Path) -> dict[tuple[str, str], Table]:
+def read_folder(path: Path, per_node: int) -> dict[tuple[str, str], Table]:
     """Return the times of files that are named after the operation and hold Open MPI's numbers of algorithms."""
     table: dict[CollectiveCell, dict[str, PublishedTimes]] = defaultdict(dict)
     for file in sorted(path.glob("*.csv")):
@@ -88,7 +88,11 @@ def read_folder(path: Path) -> dict[tuple[str, str], Table]:
                 is_default = number == "default"
                 name = DEFAULT_CHOICE if is_default else LIBRARY_ALGORITHMS[operation][int(number) - 1][0]
                 table[cell][name] = PublishedTimes(ITERATIONS, (seconds,) * len(_QUANTILES))
-    return {("orfeo", "128"): {cell: rows for cell, rows in table.items() if DEFAULT_CHOICE in rows and len(rows) > 1}}
+    return {
+        ("orfeo", str(per_node)): {
+            cell: rows for cell, rows in table.items() if DEFAULT_CHOICE in rows and len(rows) > 1
+        }
+    }
 
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:
@@ -322,6 +326,10 @@ def main() -> None:
     parser.add_argument("times", type=Path, help="PICO's table, times.csv.xz, or a folder of ORFEO's")
     parser.add_argument("--seed", type=int, default=1, help="of the samples that are drawn (default: %(default)s)")
     parser.add_argument("--system", choices=sorted(NETWORKS), help="this system alone (default: all)")
+    parser.add_argument(
+        "--per-node", type=int, default=128,
+        help="ORFEO's processes of a node; with 1, nodes are not told apart (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--most", action="store_true", help="what can be had if everything is known of other cells")
     parser.add_argument("--every-run", action="store_true", help="with the run whose notes contradict its table")
     arguments = parser.parse_args()
@@ -329,7 +337,11 @@ def main() -> None:
     widths = (7, 7, 7, 7, 7, 8, 11, 8)
     print(" " * 34 + "".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True)))
     is_folder = arguments.times.is_dir()
-    tables = read_folder(arguments.times) if is_folder else read(arguments.times, every_run=arguments.every_run)
+    tables = (
+        read_folder(arguments.times, arguments.per_node)
+        if is_folder
+        else read(arguments.times, every_run=arguments.every_run)
+    )
     sums: dict[str, Score] = defaultdict(Score)
     for (system, where), table in sorted(tables.items()):
         if table and arguments.system in (None, system):
