@@ -11,6 +11,8 @@ from collections.abc import Mapping
 _RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID", "SLURM_PROCID")
 _SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 _STEP, _STEP_SIZE = "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"
+_OF_HYDRA = "MPI_LOCALNRANKS"
+"""What the mpiexec of MPICH tells, and no other."""
 _CONNECTIONS = (*_SIZES, "PMI_FD", "PMI_PORT", "PMIX_NAMESPACE", "PALS_APID")
 """Of a rank with its launcher: without any, an MPI library knows of no other rank."""
 _JOB = (
@@ -80,6 +82,15 @@ def unconnected(environment: Mapping[str, str] = os.environ) -> str:
     ('srun has started 2 ranks, each o', '')
     """
     return "" if any(name in environment for name in _CONNECTIONS) else alone(1, environment)
+
+
+def signals_all(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the launcher hands a signal to all ranks, as Slurm's, so that each ends by itself.
+
+    >>> signals_all({"SLURM_STEP_NUM_TASKS": "2"}), signals_all({"PMI_RANK": "0"})
+    (True, False)
+    """
+    return _STEP_SIZE in environment and not any(name in environment for name in ("OMPI_COMM_WORLD_SIZE", _OF_HYDRA))
 
 
 def batch_job(environment: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Commands under a real Slurm whose MpiDefault is none, as an ordinary user with limited memory."""
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,42 @@ def test_an_interactive_step_may_start_launches(slurm):
     assert done.returncode == 0, done.stdout
     assert (slurm.home / "steps.jsonl").read_text().count('"type":"header"') == 2
     assert '"SLURM_JOB_ID"' in (slurm.home / "steps.jsonl").read_text()
+
+
+JOB = """\
+#!/bin/bash
+#SBATCH --nodes=2 --ntasks-per-node=1 --time=5 --output=stopped.out --open-mode=append --requeue
+[ -e stopped.jsonl ] && resume=--resume || resume=
+srun --mpi=@MPI@ --kill-on-bad-exit=1 python -m commmodel.bench $resume pingpong --time 100 -o stopped.jsonl
+echo "srun returned $?"
+""".replace("@MPI@", MPI)
+
+
+def test_a_job_that_is_warned_and_requeued_ends_and_goes_on(slurm):
+    output, results = slurm.home / "stopped.out", slurm.home / "stopped.jsonl"
+    for attempt in (1, 2):
+        job = slurm.submit(JOB)
+        _until(lambda: results.exists() and results.read_text().count('"type":"record"') > 4 * attempt)  # noqa: B023
+        slurm.run(f"scancel --signal=TERM {job}")
+        slurm.wait(job)
+        text = output.read_text()
+        assert text.count("commmodel.bench: terminated: what was measured is kept: go on with --resume") == attempt, (
+            text
+        )
+        assert text.count("srun returned 143") == attempt, text
+    assert results.read_text().count('"resumes":true') == 1
+    assert "to complete it: srun --kill-on-bad-exit=1 -n 2 python -m" in slurm.run("commmodel fit stopped.jsonl").stdout
+    job = slurm.submit(JOB.replace("stopped", "again"))
+    results = slurm.home / "again.jsonl"
+    _until(lambda: results.exists() and results.read_text().count('"type":"record"') > 4)
+    slurm.run(f"scontrol requeue {job}; until squeue -h -t PD | grep {job}; do sleep 0.5; done", 40)
+    slurm.run(f"scontrol update job={job} starttime=now")  # else in two minutes
+    _until(lambda: '"resumes":true' in results.read_text())
+    slurm.run(f"scancel {job}")
+
+
+def _until(is_so, seconds=60):
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.2)

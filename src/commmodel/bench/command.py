@@ -21,7 +21,7 @@ from commmodel.bench.options import CommandLine, HelpRequest, parse
 from commmodel.bench.rank_0 import say, tell
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError, blamed
 from commmodel.interruption import TO_BE_HEARD, ending, prompt_interruption, raise_on_signals
-from commmodel.launchers import alone, is_launched, rank
+from commmodel.launchers import alone, is_launched, rank, signals_all
 from commmodel.streams import guarded
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ def _run(parsed: _Parsed) -> int:
         word, code = ending(interruption)
         say(comm, f"commmodel.bench: {word}{_ADVICE}")
         time.sleep(_PATIENCE if comm.rank else TO_BE_HEARD)
+        if signals_all():
+            os._exit(code)
     except BaseException as error:  # whatever it was: the other ranks wait for messages that will not come
         line = blamed(error)
         code = 2 if line else 1
@@ -150,8 +152,16 @@ def _without_mpi(parsed: _Parsed, error: Exception) -> int:
 
 
 def _may_measure_memory(parsed: _Parsed) -> bool:
-    """Whether the memory before MPI_Init may be needed; the options of a resumed file are read only after MPI_Init."""
-    return isinstance(parsed, CommandLine) and (parsed.resume or "memory" in parsed.options.kernels)
+    """Whether the memory before MPI_Init may be needed: a resumed file has its options in its first line."""
+    if not isinstance(parsed, CommandLine) or "memory" in parsed.options.kernels:
+        return isinstance(parsed, CommandLine)
+    if not parsed.resume:
+        return False
+    try:
+        with open(parsed.output, "rb") as file:
+            return b'"memory"' in file.readline()
+    except OSError:
+        return False
 
 
 def _measure(comm: "MPI.Intracomm", line: CommandLine) -> None:
