@@ -24,7 +24,7 @@ from commmodel.errors import InputError
 from commmodel.results import Header, Measurements, Record, tournament
 from commmodel.results.configurations import NodeMatrix
 from commmodel.signatures import checked
-from commmodel.statistics import TO_DEVIATION
+from commmodel.statistics import TO_DEVIATION, false_discovery_limit
 from commmodel.units import format_ratio, format_size
 from commmodel.values import Value
 
@@ -294,8 +294,6 @@ def _far_away(slow: Sequence[int], model: Effects, scatter: float) -> set[int]:
 
 
 def _unlikely(chances: Array, false_share: float) -> list[int]:
-    """Return the places of chances that are too small to be chance, by Benjamini and Hochberg."""
-    order = np.argsort(chances, kind="stable")
-    passes = chances[order] <= false_share * np.arange(1, chances.size + 1) / chances.size
-    last = int(np.flatnonzero(passes)[-1]) + 1 if passes.any() else 0
-    return [int(place) for place in order[:last]]
+    """Return the places of chances that are too small to be chance."""
+    limit = false_discovery_limit(chances.tolist(), false_share)
+    return [int(place) for place in np.flatnonzero(chances <= limit)]
