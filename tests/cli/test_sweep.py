@@ -126,14 +126,14 @@ def test_failures_are_named_and_the_exit_code_tells(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert sorted(err.splitlines()) == [f"failed: p0002/launch0{launch}: too bad" for launch in (1, 2)]
     assert out.startswith(f"{tmp_path}/s: 0 of 2 jobs done; next: commmodel sweep run ")
-    assert main(["sweep", "run", str(tmp_path / "s"), "--stop", "--workers", "2", "--json"]) == 1
-    out, err = capsys.readouterr()
-    assert json.loads(out)["failed"][0]["problem"] == "too bad"
-    assert "warning: several jobs at once disturb each other's measurements" in err
     assert main(["sweep", "gather", str(tmp_path / "s"), "-o", str(tmp_path / "x")]) == 2
     assert "no job is done, as they have failed: 2 jobs: too bad" in capsys.readouterr().err
     assert main(["sweep", "status", str(tmp_path / "s")]) == 1
     assert "failed: 2 jobs: too bad" in capsys.readouterr().out
+    assert main(["sweep", "run", str(tmp_path / "s"), "--stop", "--workers", "2", "--json"]) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["failed"][0]["problem"] == "too bad"
+    assert "warning: several jobs at once disturb each other's measurements" in err
 
 
 def wait_for(condition, process):

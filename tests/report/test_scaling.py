@@ -157,6 +157,23 @@ def test_a_growth_plot_has_a_point_at_each_scale_and_says_what_the_model_is():
     assert "25 of up to 80 drawn" in plot.caption
 
 
+def test_what_grows_as_it_should_lies_within_the_limits_and_what_does_not_passes_one():
+    rows = {row.series.name: row for row in overview(MEASUREMENTS, MPI).rows if row.series.metric == "time"}
+    values, limits = rows["bcast"].ensemble.values, [limit(SCALES) for _, limit in rows["bcast"].limits()]
+    assert len(limits) == 1  # of log p, every growth below it is permitted
+    assert (values <= np.max(limits, axis=0) * 1.001).all()
+    assert rows["bcast"].passed(1e6) is None
+    assert rows["barrier"].passed(SCALES[-1]) is None  # half as steep as a root at the beginning
+    limit, scale = rows["barrier"].passed(1e3)
+    assert limit.text("p") == "p^0.5 log p"
+    assert (scale - 1) / 2 == pytest.approx(np.sqrt(scale / 2) * np.log2(scale), rel=0.1)
+    (plot,) = (plot for plot in plots.draw([rows["barrier"]]) if plot.title.startswith("barrier"))
+    assert (
+        f"Expected: log p: mismatch, it passes the limit p^0.5 log p at p = {float(f'{scale:.2g}'):g}. Dotted"
+        in plot.caption
+    )
+
+
 def test_without_an_expectation_there_are_neither_limits_nor_divergence():
     rows = overview(MEASUREMENTS).rows
     drawn = plots.draw(rows)

@@ -48,6 +48,12 @@ def test_a_recording_of_all_ranks_is_made_where_slurm_speaks_their_language(slur
     assert len([*(slurm.home / "made").glob("rank-*.log")]) == 4
 
 
+def test_a_recording_into_a_folder_of_each_node_is_told_at_the_start(slurm):
+    done = slurm.run(f"srun --mpi={MPI} -N 2 -n 2 commmodel record -o /tmp/recording -- {PROGRAM}")
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("/tmp/recording is a folder of its own on the nodes of 1 of 2 ranks: name one") == 1  # noqa: S108
+
+
 def test_a_program_runs_simulated_within_the_limit_of_memory(slurm):
     done = slurm.run(f"srun -n 1 commmodel simulate graphene run -p 4 -- {PROGRAM}")
     assert done.returncode == 0, done.stdout

@@ -13,7 +13,7 @@ from commmodel.results.configurations import Collective, Function, Memory
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.checking import CheckResult, check
 from commmodel.scaling.expectations import Expectations
-from commmodel.scaling.fitting import FEWEST_SCALES, Model, fit_term
+from commmodel.scaling.fitting import FEWEST_SCALES, Model
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.samples import STATISTIC, reduce
 from commmodel.scaling.search_space import default_space, deviation_limits
@@ -27,6 +27,8 @@ __all__ = ["ModelledSeries", "Overview", "Surface", "modelled_series", "overview
 
 _FEWEST_VALUES = 3  # of each parameter of a surface
 _FEWEST_POINTS = 9
+_STEPS = 400
+"""Scales that are looked at for where a model passes a limit."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +60,40 @@ class ModelledSeries(Value):
         return f"{self.series.name}, {self.library}" if self.library else self.series.name
 
     def limits(self) -> Iterator[tuple[Growth, Model]]:
-        """Yield the slowest and the fastest growth that the expectation permits, with their fits to the values."""
+        """Yield the slowest and the fastest growth that the expectation permits, from the first value on.
+
+        What does not grow in the model of the values does not grow in theirs either, so that one which grows as it
+        should lies between them.
+        """
         if self.judgement is None:
             return
-        expectation = self.judgement.expectation
+        expectation, best = self.judgement.expectation, self.ensemble.best
+        scales, values = np.asarray(self.ensemble.scales, float), self.ensemble.values
+        constant = best.constant if best.coefficient and not best.lower else 0.0
         for growth in dict.fromkeys(deviation_limits(expectation, self.judgement.deviation)):
             if growth < ONE <= expectation:  # a limit that nothing which grows can meet
                 continue
-            fitted = fit_term(self.ensemble.scales, self.ensemble.values, growth)
-            if fitted.coefficient >= 0:  # else what was measured falls: no growth of this class is near it
-                yield growth, fitted
+            grown = growth(scales)
+            first = int(np.argmax(grown > 0))
+            if grown[first] > 0 and values[first] > constant:
+                yield growth, Model(constant, float((values[first] - constant) / grown[first]), growth)
+
+    def passed(self, farthest: float) -> tuple[Growth, float] | None:
+        """Return the limit that the model of a mismatch passes for good, and the scale from which on, up to a farthest.
+
+        None where it passes none.
+        """
+        if self.judgement is None or self.judgement.verdict != "mismatch":
+            return None
+        at = np.geomspace(self.ensemble.scales[0], farthest, _STEPS)
+        values = self.ensemble.best(at)
+        for growth, limit in self.limits():
+            is_fast = growth >= self.judgement.expectation
+            within = np.flatnonzero(values <= limit(at) if is_fast else values >= limit(at))
+            place = int(within[-1]) + 1 if within.size else 0
+            if place < at.size:
+                return growth, float(at[place])
+        return None
 
 
 @dataclass(frozen=True)

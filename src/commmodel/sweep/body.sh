@@ -1,5 +1,4 @@
 [ -e "$name.done" ] && exit 0
-rm -f "$name.failed"
 set -- @BENCH@
 if [ -e "$name.jsonl" ] && [ "$(wc -l < "$name.jsonl")" -gt 0 ]; then
     set -- --resume

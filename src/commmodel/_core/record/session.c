@@ -124,6 +124,19 @@ static void end_where_nothing_can_be_recorded(int size) {
     end_quietly(code);
 }
 
+// What rank 0 has made is not there for ranks of nodes with file systems of their own.
+static void note_folders_apart(MPI_Comm comm, int rank, int size) {
+    char about[MOST_TEXT + 32];
+    snprintf(about, sizeof about, "%s/recording.json", folder);
+    int absent = access(about, F_OK) != 0, ranks = 0;
+    if (next.Reduce(&absent, &ranks, 1, MPI_INT, MPI_SUM, 0, comm) != MPI_SUCCESS || rank != 0 || ranks == 0) return;
+    fprintf(
+        stderr,
+        "commmodel: record: %s is a folder of its own on the nodes of %d of %d ranks: name one that all nodes share, "
+        "or copy their rank-*.log into one\n",
+        folder, ranks, size);
+}
+
 static double ticks_per_second(void) {
     if (!ticks_counter) return 1e9;
     uint64_t elapsed = ticks_of(CLOCK_MONOTONIC) - start_nanoseconds;
@@ -236,6 +249,7 @@ static void begin_log(uint64_t begin, uint64_t end, int level, unsigned code, co
         return;
     PMPI_Comm_set_errhandler(private_comm, MPI_ERRORS_RETURN);
     int synchronised = synchronise(&clock) == MPI_SUCCESS;
+    note_folders_apart(private_comm, world_rank, world_size);
     mkdir(folder, 0777);
     snprintf(path, sizeof path, "%s/rank-%06d.log", folder, world_rank);
     int problem = log_create(path, &header);

@@ -74,7 +74,7 @@ def _repetitions(canvas: Canvas, row: ModelledSeries) -> int:
 
 
 def _limits(canvas: Canvas, row: ModelledSeries, at: Array, least: float) -> list[str]:
-    """Draw and label the slowest and fastest growth that the expectation permits, fitted to the values."""
+    """Draw and label the slowest and fastest growth that the expectation permits, from the first value on."""
     names = []
     for growth, model in row.limits():
         values = model(at)
@@ -137,9 +137,11 @@ def growth_plot(row: ModelledSeries, key: str) -> Plot:
     unit = "" if series.unit == "1" else series.unit
     positive = min(canvas.shown) > 0
     (look.log_axis if positive else look.linear_axis)(canvas.axes, canvas.shown, unit, series.metric)
+    passed = row.passed(float(at[-1]))
+    passing = passed and f", it passes the limit {passed[0].text(series.over)} at {series.over} = {float(f'{passed[1]:.2g}'):g}"
     expected = row.judgement and (
-        f" Expected: {row.judgement.expectation.text(series.over)}: {row.judgement.verdict}. Dotted: the limits of "
-        "what is expected, each fitted to the values; none that falls."
+        f" Expected: {row.judgement.expectation.text(series.over)}: {row.judgement.verdict}{passing or ''}. Dotted: "
+        "the limits of what is expected, from the first value on; none that falls."
     )
     thinned = f", {_MOST_REPETITIONS} of up to {most} drawn" if most > _MOST_REPETITIONS else ""
     words = (
