@@ -137,10 +137,12 @@ def growth_plot(row: ModelledSeries, key: str) -> Plot:
     unit = "" if series.unit == "1" else series.unit
     positive = min(canvas.shown) > 0
     (look.log_axis if positive else look.linear_axis)(canvas.axes, canvas.shown, unit, series.metric)
-    passed = row.passed(float(at[-1]))
-    passing = passed and f", it passes the limit {passed[0].text(series.over)} at {series.over} = {float(f'{passed[1]:.2g}'):g}"
+    passing = ""
+    if (passed := row.passed(float(at[-1]))) is not None:
+        growth, scale = passed
+        passing = f", it passes the limit {growth.text(series.over)} at {series.over} = {float(f'{scale:.2g}'):g}"
     expected = row.judgement and (
-        f" Expected: {row.judgement.expectation.text(series.over)}: {row.judgement.verdict}{passing or ''}. Dotted: "
+        f" Expected: {row.judgement.expectation.text(series.over)}: {row.judgement.verdict}{passing}. Dotted: "
         "the limits of what is expected, from the first value on; none that falls."
     )
     thinned = f", {_MOST_REPETITIONS} of up to {most} drawn" if most > _MOST_REPETITIONS else ""
