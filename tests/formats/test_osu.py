@@ -20,6 +20,7 @@ from support.suite_samples import (
 )  # fmt: skip
 
 from commmodel import formats
+from commmodel.errors import InputError
 from commmodel.fit import fit_machine
 from commmodel.results.configurations import Bandwidth, Collective, Function, PingPong
 
@@ -289,3 +290,15 @@ def test_a_start_in_no_time_is_left_out(write_file):
     assert rows(measurements) == rows(formats.load(write_file(LATENCY)))
     other = "+ ./mine\n1 41.36\n1024 43.10\n"
     assert len(list(formats.load(write_file(START + other)).records)) == 1
+
+
+@pytest.mark.parametrize("last", ["4", "4                     ", "4\n\n"])
+def test_a_row_in_which_the_log_ends_is_left_out(tmp_path, last):
+    path = tmp_path / "log"
+    path.write_text(f"# OSU MPI Latency Test v7.2\n# Size          Latency (us)\n1   1.10\n2   1.11\n{last}")
+    measurements = formats.load(path)
+    assert [record.configuration.message_size for record in measurements.records] == [1, 2]
+    assert "line 5: the log ends within this row, which is left out" in " ".join(measurements.notes)
+    path.write_text("# OSU MPI Latency Test v7.2\n# Size          Latency (us)\n1   1.10\n2\n4   1.12\n")
+    with pytest.raises(InputError, match="line 4: 1 columns, but the table's header names 2; restore the line"):
+        formats.load(path)

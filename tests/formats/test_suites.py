@@ -137,7 +137,7 @@ DAMAGES = {
     "osu: infinite": (LATENCY + "2048 inf\n", "line 8: ", "'inf'"),
     "osu: too large": (LATENCY + "2048 1e999\n", "line 8: ", "'1e999'"),
     "osu: huge number": (LATENCY + f"{'9' * 5000} 1\n", "line 8: ", "Size: '9999"),
-    "osu: too few columns": (LATENCY + "2048\n", "line 8: ", "1 columns, but the table's header names 2"),
+    "osu: too few columns": (LATENCY + "2048\n4096 1\n", "line 8: ", "1 columns, but the table's header names 2"),
     "osu: too many columns": (LATENCY + "2048 1 2\n", "line 8: ", "3 columns"),
     "osu: no column header": ("# OSU MPI Latency Test v7.4\n1 0.8\n", "line 2: ", "before the table's header"),
     "osu: other columns": ("# OSU MPI Latency Test v7.4\n# Size  Colour\n", "line 2: ", "no column of osu_latency"),
@@ -146,7 +146,7 @@ DAMAGES = {
     "osu: nothing taken": (OTHER_OSU, "", "no measurements: a table of osu_latency, osu_bw"),
     "osu: no rows": ("# OSU MPI Latency Test v7.4\n", "", "no measurements"),
     "imb: text": (IMB + "2048 1000 slow 1\n", "line 17: ", "t[usec]: 'slow'"),
-    "imb: too few columns": (IMB + "2048 1000\n", "line 17: ", "2 columns, but"),
+    "imb: too few columns": (IMB + "2048 1000\n4096 1000 1 1\n", "line 17: ", "2 columns, but"),
     "imb: other columns": (IMB.replace("t[usec]", "x"), "line 14: ", "no columns #bytes and t[usec]"),
     "imb: no column header": (
         IMB_HEAD + "# Benchmarking PingPong\n8 9 1 1\n",

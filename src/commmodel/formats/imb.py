@@ -119,6 +119,9 @@ def _row(line: TextLine, table: _BenchmarkTable, notes: list[str]) -> None:
     if not line.is_row():
         table.foreign.append(line)
         return
+    if line.is_cut_off(len(table.columns)):
+        notes.append(line.note("the log ends within this row, which is left out"))
+        return
     values = dict(zip(table.columns, words, strict=False))
     size = line.whole(values.get("bytes", ""), "#bytes") if "bytes" in table.columns else None
     if len(words) != len(table.columns):

@@ -98,6 +98,14 @@ class TextLine(OneLine):
         is_name = words[0].rstrip(":").isalpha() and len(words[0]) > 1 and not _NUMBER.fullmatch(words[0])
         return not is_name and 2 * numbers >= len(words)
 
+    def is_cut_off(self, columns: int) -> bool:
+        """Whether the line is the text's last and has fewer columns than its table: a log that was cut off.
+
+        >>> TextLine(Text(Path("log"), ("8 1.5", "16", "")), 2, "16").is_cut_off(2)
+        True
+        """
+        return len(self.content.split()) < columns and not any(self.text.lines[self.number :])
+
     def whole(self, word: str, name: str, least: int = 0) -> int:
         """Return an integer in the line; `name` is for error messages."""
         if not _WHOLE.fullmatch(word) or int(word) < least:

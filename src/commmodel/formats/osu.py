@@ -170,6 +170,9 @@ def _row(line: TextLine, table: _OSUTable, test: OSUTest, notes: list[str]) -> N
     words = line.content.split()
     if not table.columns:
         raise line.damaged(f"{shown(line.content)} stands before the table's header '# Size ...'; restore or remove it")
+    if line.is_cut_off(len(table.columns)):
+        notes.append(line.note("the log ends within this row, which is left out"))
+        return
     size = line.whole(words[0], "Size") if "Size" in table.columns else None
     if len(words) != len(table.columns):
         raise line.damaged(f"{len(words)} columns, but the table's header names {len(table.columns)}; restore the line")
