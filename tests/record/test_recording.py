@@ -16,7 +16,10 @@ import support
 from support.launching import ENVIRONMENT, error_lines, find, launch
 from support.recordings import calls, decode
 
+from commmodel import launchers
 from commmodel.bench.kernels import memory
+from commmodel.errors import InputError
+from commmodel.record import launch as become
 from commmodel.record import load
 
 pytestmark = pytest.mark.mpi
@@ -329,6 +332,13 @@ def test_a_folder_that_exists_ends_all_ranks_in_one_line(tmp_path, words):
     assert error_lines(completed, "commmodel") == [
         f"commmodel: {tmp_path} exists: choose another folder, or replace it with --force"
     ]
+
+
+def test_the_only_rank_gets_an_exception(tmp_path, monkeypatch):
+    for name in (*launchers._SIZES, *launchers._RANKS, launchers._STEP_SIZE):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(InputError, match="exists: choose another folder"):
+        become(["true"], tmp_path)
 
 
 def test_a_program_that_leaves_no_recording_is_told_once(tmp_path):

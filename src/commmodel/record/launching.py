@@ -101,11 +101,13 @@ def quiet_but_first(error: CommModelError) -> int:
 
 
 def _end_other_ranks(error: InputError) -> None:
-    """Say what is wrong on rank 0, and have launchers that do so end the other ranks, which do not know of it.
+    """Raise on rank 0 where it is the only one, or the launcher ends all ranks where one ends, as Open MPI's.
 
-    MPICH's is told in a line of its protocol, PMI-1; Open MPI's ends all ranks where one ends. Of others, such as
-    Slurm's, rank 0 has to return: it begins MPI, too, and there all ranks learn of it.
+    Else say what is wrong, and tell MPICH's launcher, in a line of its protocol, PMI-1, to end the other ranks, which
+    do not know of it. Under others, such as Slurm's, this returns: rank 0 begins MPI, too, and there all learn of it.
     """
+    if family() == "openmpi" or ranks() == 1:
+        raise error
     print(f"commmodel: {error}", file=sys.stderr, flush=True)
     descriptor = os.environ.get("PMI_FD", "")
     if family() == "mpich" and descriptor.isdecimal():
@@ -113,8 +115,6 @@ def _end_other_ranks(error: InputError) -> None:
         with suppress(OSError):
             os.write(int(descriptor), f"cmd=abort exitcode={error.exit_code}\n".encode())
             time.sleep(5)  # until the launcher ends this rank, too
-    if family() is not None or ranks() == 1:
-        os._exit(error.exit_code)
 
 
 def _executable(name: str) -> str:
