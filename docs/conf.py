@@ -29,6 +29,7 @@ extensions = [
     "sphinx_copybutton",
     "generated",
     "mathml",
+    "questions",
 ]
 exclude_patterns = ["_build"]
 nitpicky = True
@@ -88,6 +89,7 @@ doctest_global_setup = f"import os; os.chdir({str(HERE / 'examples')!r})"
 html_theme = "furo"
 html_title = f"commmodel {release}"
 html_math_renderer = "mathml"
+html_search_scorer = str(HERE / "search.js")
 html_static_path = ["_static"]
 html_css_files = ["commmodel.css"]
 html_copy_source = False

@@ -1,0 +1,111 @@
+"""The search of the documentation answers questions in words of users: the right guide comes first."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from support.paths import ROOT
+
+DOCS = ROOT / "docs"
+BUILT = DOCS / "_build" / "html"
+ASK = ROOT / "tests" / "support" / "search_docs.js"
+NEEDED = [name for name in ("sphinx", "furo", "myst_parser", "sphinx_copybutton") if not importlib.util.find_spec(name)]
+FIRST = {
+    "my halo exchange is slow": "howto/slow-halo",
+    "halo exchange slow on 64 nodes": "howto/slow-halo",
+    "why does MPI_Waitall take so long": "howto/slow-halo",
+    "pickle": "howto/slow-halo",
+    "which message size should I use": "howto/overlap",
+    "overlap communication and computation": "howto/overlap",
+    "is this node slow": "howto/slow-node",
+    "MPI_Allreduce slow": "howto/collectives",
+    "which algorithm for alltoall": "howto/collectives",
+    "job hangs under srun": "howto/cluster",
+    "one rank instead of many": "howto/troubleshooting",
+    "eager limit": "howto/choose",
+    "does my program scale": "howto/run",
+    "does my MPI library scale": "howto/guard",
+    "where does my program spend its time": "howto/record",
+    "slower after an update": "howto/compare-runs",
+    "what would a faster network buy": "howto/simulate",
+    "mpi4py slower than C": "howto/thread-level",
+    "my job was killed": "howto/resume",
+    "out of memory with many processes": "howto/memory",
+    "results differ between runs": "howto/launches",
+    "how do I install it": "howto/install",
+    "getting started": "tutorial",
+}
+"""A question -> the page that is the first result."""
+VERBS = ("predict", "optimize", "simulate", "record", "fit", "report", "collectives", "overlap")
+"""Words that are names of the API, too."""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(NEEDED), reason=f"not installed: {', '.join(NEEDED)}"),
+    pytest.mark.skipif(shutil.which("node") is None, reason="no node on PATH"),
+]
+
+
+def sources():
+    """Return the files that decide what is found."""
+    return [*DOCS.glob("*.*"), *(DOCS / "_ext").glob("*.py"), *(page for page in DOCS.rglob("*.md"))]
+
+
+def is_fresh():
+    """Return whether the built pages are newer than their sources."""
+    index = BUILT / "searchindex.js"
+    return index.exists() and all(path.stat().st_mtime <= index.stat().st_mtime for path in sources())
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Return the folder of the built pages; they are built if those of `make docs` are missing or older."""
+    if is_fresh():
+        return BUILT
+    folder = tmp_path_factory.mktemp("html")
+    path = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(DOCS), str(folder)]
+    subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, cwd=ROOT, check=True, timeout=1200)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def search(pages):
+    """Return a function that returns the results of a question, best first: page, title, kind."""
+
+    def ask(question):
+        completed = subprocess.run(
+            ["node", str(ASK), str(pages)], input=json.dumps([question]), capture_output=True, text=True, check=True
+        )
+        return [(page, title, kind) for page, title, *_, kind in json.loads(completed.stdout)[0]]
+
+    return ask
+
+
+@pytest.mark.parametrize(("question", "page"), FIRST.items(), ids=lambda value: value.replace("/", "-"))
+def test_a_question_leads_to_its_page(question, page, search):
+    assert search(question)[0][0] == page
+
+
+@pytest.mark.parametrize("word", VERBS)
+def test_guides_come_before_names_of_the_api(word, search):
+    first, *_, kind = search(word)[0]
+    assert first.startswith(("howto/", "tutorial"))
+    assert kind != "object"
+
+
+def test_a_name_with_dots_leads_to_the_api(search):
+    assert search("commmodel.predict.send")[0][1:] == ("commmodel.predict.send", "object")
+
+
+def test_unknown_words_find_nothing(search):
+    assert search("xylophone") == []
+
+
+def test_phrases_of_keywords_are_not_shown(pages):
+    text = (pages / "howto" / "record.html").read_text("utf-8")
+    assert text.count("trace MPI calls") == 1  # in the page's metadata
