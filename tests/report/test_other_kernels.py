@@ -1,5 +1,6 @@
 """What the report shows of trains, pLogP quantities and collectives, which have no row among the ping-pongs."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,10 +8,12 @@ from support.report_samples import header, shown
 
 from commmodel.fit.overlap_share import overlap_share
 from commmodel.report import measurements_table, write_html
+from commmodel.report.measurements.collective_plots import MOST_PANELS, collective_plots
 from commmodel.report.measurements.collectives import collective_tables
 from commmodel.report.measurements.endings import collective_endings
 from commmodel.report.measurements.point_to_point import path_tables
 from commmodel.report.measurements.trains import train_tables
+from commmodel.report.page import render
 from commmodel.results import Launch, Measurements, Record
 from commmodel.results.configurations import Collective, PLogPParameter, Train
 from commmodel.results.pooling import TABLED, pool
@@ -146,3 +149,47 @@ def test_terminal_and_page_show_the_same_medians(results_file, tmp_path: Path):
                 assert cell.value in printed
                 assert cell.value in page
     assert "No measurements" not in printed
+
+
+def collectives_of(*operations, counts=(2, 4, 8), sizes=(1, 1024, 1 << 20)):
+    made = [
+        record(Collective(operation, size, count), (1e-6 + 1e-9 * size) * count)
+        for operation in operations
+        for count in counts
+        for size in ((0,) if operation == "barrier" else sizes)
+    ]
+    return Measurements((Launch(header(), tuple(made)),))
+
+
+def test_each_operation_has_a_small_panel_with_a_line_for_each_number_of_processes():
+    (barrier, bcast, scan), left_out = collective_plots(collectives_of("bcast", "barrier", "scan"))
+    assert ([barrier.title, bcast.title, scan.title], left_out) == (["barrier", "bcast", "scan"], 0)
+    for plot in (bcast, scan):
+        assert plot.svg.count("<title>") == 9
+        assert all(f">P={count}<" in plot.svg for count in (2, 4, 8))
+        assert "<title>1 KiB, P = 4: 8.10 us" in plot.svg
+    assert "processes P" in barrier.svg
+    assert barrier.svg.count("<title>") == 3
+
+
+def test_without_two_sizes_or_two_numbers_of_processes_there_is_no_panel():
+    assert collective_plots(collectives_of("bcast", counts=(2,), sizes=(8,))) == ([], 0)
+
+
+def test_many_panels_are_counted():
+    plots, left_out = collective_plots(
+        Measurements((Launch(header(), tuple(
+            record(Collective("bcast", size, 2, algorithm=f"a{number}"), 1e-6)
+            for number in range(MOST_PANELS + 3) for size in (8, 16)
+        )),))
+    )  # fmt: skip
+    assert (len(plots), left_out) == (MOST_PANELS, 3)
+
+
+def test_a_page_has_panels_first_and_long_tables_folded():
+    page = render(collectives_of("bcast", "scan", "gather", sizes=[1 << power for power in range(20)]), None, "m")
+    assert page.count('class="plots small"') == 1
+    assert page.index('class="plots small"') < page.index("<summary>bcast, p processes")
+    assert re.search(r"<details>\s*<summary>bcast, p processes", page)
+    short = render(collectives_of("bcast"), None, "m")
+    assert re.search(r"<details open>\s*<summary>bcast, p processes", short)

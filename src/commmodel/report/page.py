@@ -9,11 +9,24 @@ import os
 from commmodel.files import write_text
 from commmodel.fit.consistency import consistency
 from commmodel.machine import Machine
-from commmodel.report.kit.blocks import Bullets, CodeBlock, Facts, Figures, Folded, NameList, Plot, Section, Words
+from commmodel.report.kit.blocks import (
+    Block,
+    Bullets,
+    CodeBlock,
+    Facts,
+    Figures,
+    Folded,
+    Heading,
+    NameList,
+    Plot,
+    Section,
+    Words,
+)
 from commmodel.report.kit.pages import render_page
 from commmodel.report.machine.headlines import headlines
 from commmodel.report.machine.hybrid_plots import hybrid_plots
 from commmodel.report.machine.plots import draw
+from commmodel.report.measurements.collective_plots import HOW_TO_READ, collective_plots
 from commmodel.report.measurements.environment import command_line, environment_rows
 from commmodel.report.measurements.node_matrix_plots import matrix_plots
 from commmodel.report.measurements.point_to_point import BUFFER_WORDS
@@ -65,7 +78,13 @@ def _plots(measurements: Measurements, machine: Machine | None) -> Section:
         *draw(measurements, machine), *profile_plots(measurements), *hybrid_plots(measurements, machine),
         *matrix_plots(measurements),
     )  # fmt: skip
-    return Section("Plots", (Figures(plots),) if plots else ())
+    panels, left_out = collective_plots(measurements)
+    blocks: list[Block] = [Figures(plots)] if plots else []
+    if panels:
+        more = f" {left_out} further operations are in the tables only." if left_out else ""
+        blocks += [Heading("Collective operations"), Words(f"{HOW_TO_READ}{more}", is_hint=True)]
+        blocks.append(Figures(tuple(panels), is_small=True))
+    return Section("Plots", tuple(blocks))
 
 
 def _origin(machine: Machine) -> tuple[tuple[str, tuple[str, ...]], ...]:

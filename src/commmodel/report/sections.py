@@ -37,6 +37,8 @@ from commmodel.results import Measurements, launch_count
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
+_MOST_ROWS, _MOST_OF_TABLE = 30, 12
+"""Of a section's tables together, and of one of them, that are open on a page."""
 _MINOR = "on streams and on models that are not recommended"
 _BELOW = f"Below each median its {format_ratio(CONFIDENCE)} interval."
 _RATES = (
@@ -79,11 +81,12 @@ class MeasuredSection:
         return Group(*blocks)
 
     def on_page(self) -> Section:
-        """Return the section for a page: its tables can be folded."""
+        """Return the section for a page: its tables are folded, and closed where together they are long."""
         blocks: list[Block] = [Words(sentence) for sentence in self.sentences]
+        is_open = sum(len(hinted.table.rows) for hinted in self.tables) <= _MOST_ROWS
         for table, hint in self.tables:
-            fold = folded(table)
-            blocks.append(Folded(fold.summary, (*fold.blocks, Words(hint, is_hint=True))) if hint else fold)
+            fold = folded(table, is_open=is_open)
+            blocks.append(replace(fold, blocks=(*fold.blocks, Words(hint, is_hint=True))) if hint else fold)
         blocks += [Words(self.hint, is_hint=True)] if self.hint and self.tables else []
         blocks += [Words(self._ended(), is_hint=True)] if self.endings else []
         return Section(self.heading, tuple(blocks))
@@ -113,7 +116,11 @@ class MachineSection:
 
     def on_page(self, origin: tuple[tuple[str, tuple[str, ...]], ...]) -> Section:
         """Return the section for a page, with what is known of the machine's origin."""
-        blocks: list[Block] = [*self.tables]
+        is_long = sum(len(table.rows) for table in self.tables) > _MOST_ROWS
+        blocks: list[Block] = [
+            folded(table, is_open=False) if is_long and len(table.rows) > _MOST_OF_TABLE else table
+            for table in self.tables
+        ]
         blocks += [Heading("Remarks"), Bullets(self.remarks)] if self.remarks else []
         if self.further:
             summary = f"Further remarks, {_MINOR} ({len(self.further)})"

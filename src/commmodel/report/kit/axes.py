@@ -56,8 +56,10 @@ _STYLE = {
     "xtick.color": INK,
     "ytick.color": INK,
 }
-_MOST_TICKS = 7
+_MOST_TICKS, _FEWEST_TICKS = 7, 3
 _FEW_DECADES = 2.2
+_MOST_SIZES = 4  # as ticks of a small panel
+_SMALL = (4.2, 3.3)  # inches: three of them beside each other
 _ROOM = 1.35  # of a logarithmic axis beyond the data, as a factor
 
 
@@ -89,12 +91,16 @@ def error_colours(count: int) -> list[tuple[str, str]]:
     return [(to_hex(viridis(0.98 - 0.98 * share)), to_hex(viridis(0.12 + 0.88 * share))) for share in shares]
 
 
-def new_axes() -> tuple[Figure, Axes]:
-    """Return an empty figure, small enough for legible text on a phone, and its axes."""
-    figure = Figure(figsize=(5.5, 4.2), layout="constrained")
+def new_axes(*, is_small: bool = False) -> tuple[Figure, Axes]:
+    """Return an empty figure, small enough for legible text on a phone, and its axes; or one of many side by side."""
+    figure = Figure(figsize=_SMALL if is_small else (5.5, 4.2), layout="constrained")
     axes = figure.add_subplot()
     axes.set_axisbelow(True)
     return figure, axes
+
+
+def _is_wide(axes: Axes) -> bool:
+    return bool(axes.get_figure(root=True).get_figwidth() > _SMALL[0])  # type: ignore[union-attr]
 
 
 def _plain(text: str) -> str:
@@ -110,7 +116,7 @@ def size_axis(axes: Axes, smallest: float, largest: float, *, is_vertical: bool 
     (axes.set_ylim if is_vertical else axes.set_xlim)(smallest / _ROOM, largest * _ROOM)
     axis.set_label_text("message size S" if is_vertical else "message size")
     first, last = math.floor(math.log2(smallest)), math.ceil(math.log2(largest))
-    step = max(1, math.ceil((last - first) / _MOST_TICKS))
+    step = max(1, math.ceil((last - first) / (_MOST_TICKS if _is_wide(axes) else _MOST_SIZES)))
     powers = [2.0**power for power in range(first, last + 1, step)]
     axis.set_major_locator(FixedLocator([size for size in powers if smallest / _ROOM <= size <= largest * _ROOM]))
     axis.set_minor_locator(NullLocator())
@@ -134,12 +140,16 @@ def count_axis(axes: Axes, counts: Sequence[float], label: str) -> None:
 
 
 def _decade_ticks(begin: float, end: float) -> list[float]:
+    """Return ticks at round numbers of each decade, or between them where fewer than three of those are within."""
     decades = math.log10(end / begin)
-    mantissas = (1, 2, 5) if decades < _FEW_DECADES else (1,)
     step = max(1, math.ceil(decades / _MOST_TICKS))
     powers = range(math.floor(math.log10(begin)), math.ceil(math.log10(end)) + 1, step)
-    ticks = [mantissa * 10.0**power for power in powers for mantissa in mantissas]
-    return [tick for tick in ticks if begin <= tick <= end]
+    for mantissas in ((1,), (1, 2, 5)) if decades >= _FEW_DECADES else ((1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
+        ticks = [tick for power in powers for tick in (mantissa * 10.0**power for mantissa in mantissas)]
+        ticks = [tick for tick in ticks if begin <= tick <= end]
+        if len(ticks) >= _FEWEST_TICKS:
+            return ticks
+    return [float(tick) for tick in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(begin, end) if begin <= tick <= end]
 
 
 def log_axis(axes: Axes, values: Sequence[float], unit: str, label: str) -> None:
@@ -183,7 +193,8 @@ def limit_label(axes: Axes, text: str, place: float, row: int, colour: str) -> N
 def legend(figure: Figure, handles: Sequence[Artist], columns: int) -> None:
     """Put a legend above the axes, filled row by row."""
     by_column = [handle for column in range(columns) for handle in handles[column::columns]]  # matplotlib's order
+    length = 2.0 if figure.get_figwidth() > _SMALL[0] else 1.4
     figure.legend(
-        handles=by_column, loc="outside upper left", ncols=columns, handletextpad=0.5, columnspacing=1.3,
-        borderaxespad=0.2,
+        handles=by_column, loc="outside upper left", ncols=columns, handletextpad=0.5, columnspacing=0.65 * length,
+        handlelength=length, borderaxespad=0.2,
     )  # fmt: skip

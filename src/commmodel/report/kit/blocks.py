@@ -86,9 +86,10 @@ class Plot:
 
 @dataclass(frozen=True)
 class Figures:
-    """Plots in a grid."""
+    """Plots in a grid; with `is_small` panels, of which more stand beside each other."""
 
     plots: tuple[Plot, ...]
+    is_small: bool = False
     kind: ClassVar[str] = "figures"
 
 

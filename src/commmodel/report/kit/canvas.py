@@ -43,9 +43,9 @@ class Canvas:
         return Plot(key, title, caption, image, dict(colours))
 
 
-def new_canvas() -> Canvas:
-    """Return an empty canvas."""
-    return Canvas(*look.new_axes())
+def new_canvas(*, is_small: bool = False) -> Canvas:
+    """Return an empty canvas; a small one for a panel of many."""
+    return Canvas(*look.new_axes(is_small=is_small))
 
 
 def draw_series(

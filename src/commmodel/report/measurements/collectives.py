@@ -1,8 +1,8 @@
-"""Tables of collective operations, memory work and clocks. Main entry: `collective_tables`."""
+"""Tables of collective operations, memory work and clocks. Main entries: `collective_tables`, `collective_groups`."""
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import get_args
 
 from commmodel.fit.overlap_share import overlap_share
@@ -59,21 +59,49 @@ def _share_cell(record: Record) -> Cell:
     return Cell(starred(middle, record), detail)
 
 
-def _collective_tables(
-    operation: str, algorithm: str, start: Start, mode: CollectiveMode, records: Sequence[Record]
-) -> list[Table]:
+@dataclass(frozen=True)
+class CollectiveGroup:
+    """The records of an operation, with one algorithm, mode and synchronisation scheme."""
+
+    operation: str
+    algorithm: str
+    mode: CollectiveMode
+    start: Start
+    records: tuple[Record, ...]
+
+    @property
+    def title(self) -> str:
+        """The operation, and what is not as usual."""
+        how = [word for word in (self.mode, self.start) if word not in {"blocking", "barrier"}]
+        return ", ".join((self.operation, *filter(None, [self.algorithm]), *how))
+
+
+def collective_groups(measurements: Measurements) -> list[CollectiveGroup]:
+    """Return the collective operations of a file, by name, algorithm, mode and synchronisation scheme."""
+    operations: dict[tuple[str, str, int, Start], list[Record]] = defaultdict(list)
+    for record in measurements.records:
+        if isinstance(collective := record.configuration, Collective):
+            key = collective.operation, collective.algorithm, _MODES.index(collective.mode), collective.start
+            operations[key].append(record)
+    return [
+        CollectiveGroup(operation, algorithm, _MODES[mode], start, tuple(records))
+        for (operation, algorithm, mode, start), records in sorted(operations.items(), key=lambda item: item[0])
+    ]
+
+
+def _collective_tables(group: CollectiveGroup) -> list[Table]:
     """Return the table of an operation: times, and beside those of overlapped ones their shares of overlap."""
-    is_overlapped = mode == "overlapped"
+    is_overlapped = group.mode == "overlapped"
     cells: list[tuple[int, tuple[int, str], Cell]] = []
-    for record in records:
+    for record in group.records:
         if isinstance(collective := record.configuration, Collective):
             size, processes = collective.message_size, collective.processes
             cells.append((size, (processes, ""), record_cell(record)))
             cells += [(size, (processes, "overlap, "), _share_cell(record))] * is_overlapped
-    how = [word for word in (mode, start) if word not in {"blocking", "barrier"}]
-    chosen = "" if algorithm else ", with whatever algorithm the library took"
-    note = _OVERLAPPED if is_overlapped else f"{_STARTS[start]}{chosen}."
-    title = ", ".join((operation, *filter(None, [algorithm]), "p processes", *how))
+    how = [word for word in (group.mode, group.start) if word not in {"blocking", "barrier"}]
+    chosen = "" if group.algorithm else ", with whatever algorithm the library took"
+    note = _OVERLAPPED if is_overlapped else f"{_STARTS[group.start]}{chosen}."
+    title = ", ".join((group.operation, *filter(None, [group.algorithm]), "p processes", *how))
     return size_table(title, cells, lambda column: f"{column[1]}p = {column[0]}", note)
 
 
@@ -82,17 +110,8 @@ def collective_tables(measurements: Measurements) -> tuple[Table, ...]:
 
     Each has a row for a size, a column for a number of processes, of overlapped operations two.
     """
-    operations: dict[tuple[str, str, int, Start], list[Record]] = defaultdict(list)
-    for record in measurements.records:
-        if isinstance(collective := record.configuration, Collective):
-            key = collective.operation, collective.algorithm, _MODES.index(collective.mode), collective.start
-            operations[key].append(record)
     return (
         *_local_tables(measurements),
         *_clock_tables(measurements),
-        *(
-            table
-            for (operation, algorithm, mode, start), records in sorted(operations.items(), key=lambda item: item[0])
-            for table in _collective_tables(operation, algorithm, start, _MODES[mode], records)
-        ),
+        *(table for group in collective_groups(measurements) for table in _collective_tables(group)),
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from commmodel.choices import Statistic
 from commmodel.files import write_text
-from commmodel.report.kit.blocks import Block, Bullets, Figures, Section, Words
+from commmodel.report.kit.blocks import Block, Bullets, Figures, Section, Words, folded
 from commmodel.report.kit.pages import render_page
 from commmodel.report.kit.tables import common_notes
 from commmodel.report.scaling.checks import NO_CLASS
@@ -23,6 +23,8 @@ from commmodel.signatures import checked
 _NOTE = "note: "
 """Begins what can be read after the figures."""
 _MOST_MISMATCHES = 6
+_MOST_ROWS = 30
+"""Of all tables together, that are open."""
 
 
 def _mismatches(rows: Sequence[ModelledSeries]) -> list[str]:
@@ -51,10 +53,12 @@ def scaling_section(overview: Overview) -> Section:
     left_out = len(overview.rows) - sum(plot.key.startswith("growth") for plot in plots)
     verdicts = (*first[-1:], *_mismatches(overview.rows), *first[:-1])  # the last line counts the matches
     blocks: list[Block] = [Bullets(verdicts)] if verdicts else []
-    blocks += common_notes((*model_tables(overview.rows), *surface_tables(overview.surfaces)))
     blocks += [Figures(plots)] if plots else []
-    blocks += [Bullets(notes)] if notes else []
     blocks += [Words(f"{left_out} further series are in the tables only.", is_hint=True)] if left_out else []
+    tables = common_notes((*model_tables(overview.rows), *surface_tables(overview.surfaces)))
+    is_open = sum(len(table.rows) for table in tables) <= _MOST_ROWS
+    blocks += [table if is_open else folded(table, is_open=False) for table in tables]
+    blocks += [Bullets(notes)] if notes else []
     return Section("Scaling", tuple(blocks))
 
 
