@@ -16,6 +16,7 @@
 #   make slurm-test         the tests that need Slurm: on three nodes of one machine, as root on Linux with slurm-wlm and
 #                           munge (and libpmix-dev for Open MPI), else skipped
 #   make cluster-bench      on emulated hosts: collectives predicted and checked, overlap chosen: as root on Linux
+#   make pictures           the pictures of README, gallery and documentation, from the pages of today; needs Chromium
 #   make leaks              memory of a process that simulates ten thousand times
 #   make wheel              the wheel to install, in dist; needs no compiler
 #   make wheels             the source distribution and the wheel of a release, built twice, tried with each MPI library
@@ -65,7 +66,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test thorough openmpi openmpi-library test-one test-documented test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize slurm-test leaks fuzz mutations freeze lint docs bench cluster-bench sdist wheel wheels recipes manuals clean
+.PHONY: demo quick test thorough openmpi openmpi-library test-one test-documented test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize slurm-test leaks fuzz mutations freeze lint docs pictures bench cluster-bench sdist wheel wheels recipes manuals clean
 
 demo:
 	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
@@ -225,6 +226,10 @@ lint: .venv/.test-ready
 docs: .venv/.test-ready
 	.venv/bin/sphinx-build -E -W -n -q --keep-going -b html -d docs/_build/read docs docs/_build/html
 	.venv/bin/sphinx-build -W -q -b doctest -d docs/_build/read docs docs/_build/doctest
+
+# NAMES="report gantt" makes only these; without, it takes a minute or two.
+pictures: .venv/.test-ready
+	.venv/bin/python -m tools.pictures $(NAMES)
 
 bench: $(VENV)/.test-ready
 	$(MAKE) -C bench_c MPICC=$(BIN)/mpicc

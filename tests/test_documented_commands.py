@@ -36,6 +36,7 @@ COPIES = {
 """A file -> others with the same content, which pages read."""
 OF_PAGES = {
     "cluster.md": {"results-1.jsonl": "machine.jsonl", "results-2.jsonl": "machine.jsonl"},
+    "gallery.md": {"results.jsonl": "machine.jsonl"},
     "resume.md": {"results.jsonl": "machine.jsonl", "other.jsonl": "machine.jsonl"},
     "tutorial.md": {"results.jsonl": "machine.jsonl"},
 }
