@@ -1,7 +1,9 @@
 """What the paper says of speed-up and alltoall on graphene (Bédaride 2013, Section V), where it comes out here."""
 
 import importlib.util
+import re
 import sys
+import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
@@ -181,3 +183,26 @@ def test_the_page_has_the_speed_up_that_is_simulated(cg):
     for number in cg.processes:
         seconds = cg.seconds["hybrid"][cg.processes.index(number)]
         assert on_page[number] == f"{cg.at('hybrid', number):.1f} ({seconds:.2f})"
+
+
+def points_of_picture(name, title, model):
+    """Return what a picture of the documentation says of a panel's line: P -> value."""
+    path = ROOT / "docs" / "images" / f"{name}.svg"
+    text = ET.parse(path).find(".//{http://purl.org/dc/elements/1.1/}description").text  # noqa: S314  (our own file)
+    line = re.search(rf"^{re.escape(title)}; {re.escape(model)}: (.*)$", text, re.MULTILINE)[1]
+    return {int(p): float(value) for p, value in (point.split() for point in line.split(", "))}
+
+
+MEND = "the picture is not of today: make pictures"
+
+
+@pytest.mark.parametrize("model", ["hybrid", "fluid", "loggps"])
+def test_the_pictures_show_the_curves_of_today(benchmark, cg, lu, alltoalls, model):
+    """Those of the kernels come from other iterations, which change them by less than 1 %."""
+    for title, curve in (("CG, class B", cg), ("LU, class B", lu)):
+        line = points_of_picture("speedup", title, model)
+        at = {number: curve.at(model, number) for number in curve.processes}
+        assert {number: line[number] for number in at} == pytest.approx(at, rel=0.01), MEND
+    for size, curve in alltoalls.items():
+        line = points_of_picture("speedup-alltoall", f"alltoall of {format_size(size)}", model)
+        assert line == pytest.approx(dict(zip(curve.processes, curve.seconds[model], strict=True)), rel=1e-3), MEND

@@ -7,10 +7,11 @@ the platform, Python with everything loaded. Ours is all of it: reading the plat
 schedules both read in a binary form of their own.
 "same" is our own second run over the first: how far a ratio can be off. A peer that takes minutes runs once.
 ``--before TREE`` names a checkout of earlier code, built, which runs every row in turns with ours.
-``--growth FILE.svg`` draws the cost over P.
+``--growth FILE.svg`` draws the cost over P, and writes the numbers into FILE.csv, from which `draw_growth` draws again.
 """
 
 import argparse
+import csv
 import os
 import re
 import subprocess
@@ -340,34 +341,57 @@ def compared(row: Row, peers: Peers, repetitions: int, before: Path | None = Non
     return cells
 
 
-def draw(path: Path, peers: Peers, largest: int) -> None:
-    """Draw the processor time of exchanges over the number of processes, ours and SMPI's."""
-    import matplotlib as mpl
+GROWING = {
+    "alltoall pairwise, flat": r"alltoall pairwise, flat, P = (\d+)",
+    "irregular shifts, flat": r"irregular shifts, flat, P = (\d+)",
+    "irregular shifts, torus": r"irregular shifts, torus, P = (\d+)",
+}
+"""Work of which the cost over P is drawn -> its rows."""
+_GROWTH_HEADING = ["work", "simulator", "processes", "seconds"]
 
-    mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "commmodel"
-    import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
-    growing = {"alltoall pairwise, flat": r"alltoall pairwise, flat, P = (\d+)"}
-    growing |= {f"irregular shifts, {kind}": rf"irregular shifts, {kind}, P = (\d+)" for kind in ("flat", "torus")}
-    for number, (title, pattern) in enumerate(growing.items()):
-        points: dict[str, list[tuple[int, float]]] = {"commmodel": [], "SMPI": []}
+def measure_growth(path: Path, peers: Peers, largest: int) -> None:
+    """Write the processor time of exchanges over the number of processes, ours and SMPI's, as CSV."""
+    lines: list[tuple[str, str, int, str]] = []
+    for title, pattern in GROWING.items():
         for row in ROWS:
             match = re.match(pattern, row.name)
             if not match or int(match[1]) > largest:
                 continue
-            cost = commmodel_cost(row, peers.folder)
-            points["commmodel"].append((int(match[1]), cost.seconds))
+            costs = {"commmodel": commmodel_cost(row, peers.folder)}
             if peers.has(row):
-                points["SMPI"].append((int(match[1]), peers.cost(row).seconds))
-        for name, style in (("commmodel", "-o"), ("SMPI", "--s")):
-            if points[name]:
-                x, y = np.array(sorted(points[name])).T
-                axes.loglog(x, y, style, color=f"C{number}", label=f"{title}: {name}")
-    axes.set(xlabel="processes", ylabel="processor time in s")
-    axes.legend(fontsize="small")
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+                costs["SMPI"] = peers.cost(row)
+            lines += [(title, name, int(match[1]), f"{cost.seconds:.3g}") for name, cost in costs.items()]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([_GROWTH_HEADING, *sorted(lines)])
+
+
+def draw_growth(costs: Path, path: Path) -> None:
+    """Draw what `measure_growth` has written; an SVG file has the numbers as its description."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    text = costs.read_text("utf-8")
+    points: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for row in csv.DictReader(text.splitlines()):
+        points.setdefault((row["work"], row["simulator"]), []).append((int(row["processes"]), float(row["seconds"])))
+    numbers = sorted({number for line in points.values() for number, _ in line})
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": path.stem}):
+        figure = Figure(figsize=(7, 4.5), layout="constrained", facecolor="white")
+        axes = figure.subplots()
+        for number, title in enumerate(GROWING):
+            for name, style in (("commmodel", "-o"), ("SMPI", "--s")):
+                if line := sorted(points.get((title, name), [])):
+                    axes.loglog(*zip(*line, strict=True), style, color=f"C{number}", label=f"{title}: {name}")
+        axes.set_xticks(numbers, [str(number) for number in numbers])
+        axes.minorticks_off()
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.grid(color="0.9")
+        axes.set(xlabel="processes", ylabel="processor time in s")
+        axes.legend(fontsize="small")
+        is_svg = path.suffix == ".svg"
+        figure.savefig(path, metadata={"Date": None, "Creator": None, "Description": text} if is_svg else None)
 
 
 def main() -> None:
@@ -381,7 +405,11 @@ def main() -> None:
         "--loggopsim", type=Path, default=os.environ.get("LOGGOPSIM", "LogGOPSim"), help="folder of its programs"
     )
     parser.add_argument("--before", type=Path, help="checkout of earlier code, built, to run every row too")
-    parser.add_argument("--growth", type=Path, help="draw the cost over P into this file (SVG or PNG), no table")
+    parser.add_argument(
+        "--growth",
+        type=Path,
+        help="draw the cost over P into this file (SVG or PNG), the numbers beside it as CSV, no table",
+    )
     parser.add_argument("--largest", type=int, default=4096, help="P up to which --growth goes (4096)")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--prepare", help=argparse.SUPPRESS)
@@ -399,7 +427,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         peers = Peers(Path(name), arguments.loggopsim)
         if arguments.growth:
-            draw(arguments.growth, peers, arguments.largest)
+            costs = arguments.growth.with_suffix(".csv")
+            measure_growth(costs, peers, arguments.largest)
+            draw_growth(costs, arguments.growth)
             return
         for row in rows:
             # In another process: what this one has in memory counts for those that it begins.

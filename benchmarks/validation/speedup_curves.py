@@ -305,6 +305,12 @@ def _plot(
 
     across = min(2, len(panels))
     down = -(-len(panels) // across)
+    description = "\n".join(
+        f"{title}; {model}: "
+        + ", ".join(f"{p} {value:.4g}" for p, value in zip(panel.processes, values(panel, model), strict=True))
+        for title, panel in panels
+        for model in panel.seconds
+    )
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": path.stem, "font.size": 9}):
         figure = Figure(figsize=(4.2 * across, 3.2 * down), layout="constrained", facecolor="white")
         for axes, (title, panel) in zip(figure.subplots(down, across, squeeze=False).flat, panels, strict=False):
@@ -322,7 +328,8 @@ def _plot(
             axes.set(title=title, xlabel="processes, one on each host", ylabel=label)
             axes.grid(color="0.9")
             axes.legend(fontsize=8)
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        is_svg = path.suffix == ".svg"
+        figure.savefig(path, metadata={"Date": None, "Creator": None, "Description": description} if is_svg else None)
 
 
 def _show_curves(curves: Mapping[tuple[str, str], Curve], console: Console) -> None:
