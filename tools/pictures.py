@@ -62,7 +62,7 @@ VIEWS = {
     "recording": View(790),
     "report": View(1015),
     "gantt": View(900, "#from=0.3&to=0.45"),
-    "guard": View(925),
+    "guard": View(785),
 }
 """Picture of a page -> what it shows."""
 
