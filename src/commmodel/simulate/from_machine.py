@@ -27,7 +27,7 @@ _MOST_OF_IT = 0.5
 """Share of a message from which on it is taken for one that leaves before its receive is posted."""
 _UNEVENNESS = 0.1
 """By how much shares of TCP's flows on a link differ: ranks of emulated hosts that exchanged the same with their
-neighbours were done up to a tenth of that time apart (docs/theory/validation.md). Two hosts do not show it."""
+neighbours were done up to a tenth of that time apart (docs/theory/validation-emulated.md). Two hosts do not show it."""
 _NO_LATENCY = 1e-9
 """Factor of a mode without latency: the engine takes factors above 0 only, and this is less than 1e-12 s."""
 
