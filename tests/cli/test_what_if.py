@@ -1,12 +1,18 @@
 """commmodel simulate --scale, and on several platforms."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from commmodel.cli import main
+from commmodel.report import write_what_if
+from commmodel.report.simulation.what_if import baseline_first, prediction_table, verdicts
+from commmodel.simulate.scenario import Scale
+from commmodel.simulate.states import IDLE, STATE_NAMES
+from commmodel.simulate.what_if import PredictedRun, RankTimes
 
 HALO = ["halo", "-p", "4", "-n", "64KiB"]
 
@@ -20,9 +26,9 @@ def test_a_table_of_all_combinations(capsys):
     code, output, errors = outcome(capsys, "graphene,switch", *HALO, "--scale", "bandwidth=1:4,latency=0.5")
     assert (code, errors) == (0, "")
     rows = [line.split() for line in output.splitlines() if line.strip()[:1].isdigit()]
-    assert [row[0] for row in rows] == list("123456")
-    assert [row[3] for row in rows] == list("124124")
-    assert "64 KiB on 4 ranks: 6 predictions" in output
+    assert [row[0] for row in rows] == list("12345678")
+    assert [row[3] for row in rows] == list("11241124")  # each place first as it is
+    assert "64 KiB on 4 ranks: 8 predictions" in output
 
 
 def test_json_says_what_one_run_says(capsys):
@@ -50,8 +56,47 @@ def test_a_page(capsys, tmp_path):
     text = page.read_text()
     assert text.count("<svg") == 3
     assert "Run time over latency" in text
-    assert "graphene, hybrid, latency × 2" in text
+    assert "graphene, latency × 2" in text
+    assert text.index("As it is, on graphene (hybrid): ") < text.index("Fastest is run") < text.index("<table")
     assert outcome(capsys, "graphene,switch", *HALO, "-o", str(page))[0] == 2
+
+
+def predicted(seconds, place="switch", **factors):
+    times = dict.fromkeys(STATE_NAMES, RankTimes(0.0, 0.0, 0.0, 0.0))
+    times |= {"transfer": RankTimes(seconds, seconds, seconds, seconds), IDLE: RankTimes(0.0, 0.0, 0.0, 0.0)}
+    return PredictedRun(place, Scale(**factors), "fluid", "ring", 4, seconds, times, 1, 1, 0.1)
+
+
+def test_the_run_as_it_is_comes_first_and_the_others_are_held_against_it():
+    runs = baseline_first([predicted(1.0, bandwidth=2.0), predicted(2.0), predicted(2.001, latency=2.0)])
+    assert [run.seconds for run in runs] == [2.0, 1.0, 2.001]
+    assert [row[5].value for row in prediction_table(runs).rows] == ["as it is", "2 times faster", "the same"]
+    assert verdicts(runs) == [
+        "As it is, on switch (fluid): 2.00 s.",
+        "Fastest is run 2, bandwidth × 2: 1.00 s, 2 times faster.",
+        "bandwidth × 2: 1.00 s, 2 times faster.",
+        "latency × 2: 2.00 s, the same within 0.1 %.",
+    ]
+
+
+def test_what_is_the_same_is_not_called_better_or_no_better():
+    same = verdicts([predicted(2.0), predicted(1.999, latency=0.5)])
+    assert same[1] == "Nothing is better: the fastest of the others, run 2, latency × 0.5, is the same within 0.1 %."
+    slower = verdicts([predicted(2.0), predicted(2.5, latency=4.0), predicted(2.04, "graphene")])
+    assert slower[2:] == [
+        "switch, latency × 4: 2.50 s, no better: 1.25 times slower.", "graphene: 2.04 s, no better: 2.0 % slower."
+    ]  # fmt: skip
+
+
+def test_runs_near_each_other_have_an_axis_that_can_be_read(tmp_path):
+    runs = [predicted(2.0), *(predicted(2.0 / factor, bandwidth=factor) for factor in (1.1, 1.2))]
+    write_what_if(tmp_path / "page.html", "ring", runs)
+    page = (tmp_path / "page.html").read_text()
+    curves = page[page.index('id="what-if-bandwidth"') : page.index('id="what-if-ranks"')]
+    for tick in (">1<", ">1.1<", ">1.2<", "s<"):
+        assert tick in curves
+    assert len(re.findall(r">[0-9.]+ s<", curves)) >= 3
+    assert ">bandwidth × 1.2 (3)<" in page
 
 
 def test_a_deadlock_is_a_row(capsys, tmp_path):

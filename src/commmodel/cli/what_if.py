@@ -34,7 +34,8 @@ def options() -> Parser:
     group.add_argument(
         "--scale", metavar="FACTORS", type=typed(_scales),
         help="factors of bandwidth, latency and compute (the speed of cores), also lists and ranges, like "
-        "bandwidth=1,2,4,latency=0.5 or compute=1:8: a table of the run times of all combinations (default: none)",
+        "bandwidth=2,4,latency=0.5 or compute=1:8: a table of the run times as it is and of all combinations (default: "
+        "none)",
     )  # fmt: skip
     group.add_argument(
         "--workers", metavar="N", type=typed(_workers),
@@ -90,7 +91,8 @@ def run(arguments: argparse.Namespace, scenario: Callable[[str, Any], Any]) -> i
         if value:
             raise InputError(f"{option} is of one run: leave it out, or --scale and all platforms but one")
     places = _places(arguments.where)
-    scales = arguments.scale or (Scale(),)
+    # as it is first: what the others are held against
+    scales = (Scale(), *(scale for scale in arguments.scale or () if scale != Scale()))
     page = None if arguments.output is None else page_writer("write_what_if")
     code = 0 if page is not None or arguments.output is None else MissingPackageError.exit_code
     if page is not None:
@@ -105,9 +107,9 @@ def run(arguments: argparse.Namespace, scenario: Callable[[str, Any], Any]) -> i
         print_json(_as_json(results, output))
     else:
         from commmodel.report.kit.tables import text
-        from commmodel.report.simulation.what_if import prediction_table
+        from commmodel.report.simulation.what_if import prediction_table, verdicts
 
-        show(text(_title(results), "bold"), prediction_table(results))
+        show(text(_title(results), "bold"), prediction_table(results), *map(text, verdicts(results)))
         if output is not None:
             print(f"written to {output}")
     tell("note", dict.fromkeys(note for result in results for note in result.notes))

@@ -60,7 +60,8 @@ _MOST_TICKS, _FEWEST_TICKS = 7, 3
 _FEW_DECADES = 2.2
 _MOST_SIZES = 4  # as ticks of a small panel
 _SMALL = (4.2, 3.3)  # inches: three of them beside each other
-_ROOM = 1.35  # of a logarithmic axis beyond the data, as a factor
+_ROOM, _LEAST_ROOM = 1.35, 1.1  # of a logarithmic axis beyond the data, as a factor
+_NEAR = 0.07  # of an axis, between the middles of two labels
 
 
 def style() -> AbstractContextManager[None]:
@@ -123,17 +124,33 @@ def size_axis(axes: Axes, smallest: float, largest: float, *, is_vertical: bool 
     axis.set_major_formatter(FuncFormatter(lambda size, _: format_size(size)))
 
 
+def _room(smallest: float, largest: float) -> float:
+    """Return the room of a logarithmic axis beyond the data: less where they are near each other."""
+    return min(_ROOM, max((largest / smallest) ** 0.25, _LEAST_ROOM)) if largest > smallest else _ROOM
+
+
+def _thinned(ticks: Sequence[float], begin: float, end: float) -> list[float]:
+    """Return ascending ticks of a logarithmic axis without those whose labels would touch the one before."""
+    shown: list[float] = []
+    for tick in ticks:
+        if not shown or math.log(tick / shown[-1]) >= _NEAR * math.log(end / begin):
+            shown.append(tick)
+    return shown
+
+
 def count_axis(axes: Axes, counts: Sequence[float], label: str) -> None:
     """Make x a logarithmic axis of counts, with ticks at the drawn counts, or at powers of two where there are many."""
     smallest, largest = min(counts), max(counts)
+    room = _room(smallest, largest)
     ticks = sorted({float(count) for count in counts})
     if len(ticks) > _MOST_TICKS:
         step = max(1, math.ceil(math.log2(largest / smallest) / _MOST_TICKS))
         powers = range(math.ceil(math.log2(smallest)), math.floor(math.log2(largest)) + 1, step)
-        ticks = [2.0**power for power in powers]
+        at_powers = [2.0**power for power in powers]
+        ticks = at_powers if len(at_powers) >= _FEWEST_TICKS else ticks
     axes.set_xscale("log", base=2)
-    axes.set_xlim(smallest / _ROOM, largest * _ROOM)
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.set_xlim(smallest / room, largest * room)
+    axes.xaxis.set_major_locator(FixedLocator(_thinned(ticks, smallest / room, largest * room)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:g}"))
     axes.set_xlabel(label)
@@ -154,7 +171,8 @@ def _decade_ticks(begin: float, end: float) -> list[float]:
 
 def log_axis(axes: Axes, values: Sequence[float], unit: str, label: str) -> None:
     """Make y a logarithmic axis that holds all values, which are above 0, in a base unit."""
-    begin, end = min(values) / _ROOM, max(values) * _ROOM
+    room = _room(min(values), max(values))
+    begin, end = min(values) / room, max(values) * room
     axes.set_yscale("log")
     axes.set_ylim(begin, end)
     axes.yaxis.set_major_locator(FixedLocator(_decade_ticks(begin, end)))
@@ -163,14 +181,13 @@ def log_axis(axes: Axes, values: Sequence[float], unit: str, label: str) -> None
     axes.set_ylabel(label)
 
 
-def linear_axis(axes: Axes, values: Sequence[float], unit: str, label: str) -> None:
-    """Make y an axis from 0 that holds all values, in a base unit."""
-    axes.set_ylim(0, max(values) * 1.08)
-    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    axes.yaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: _plain(format_quantity(value, unit)) if value else "0")
-    )
-    axes.set_ylabel(label)
+def linear_axis(axes: Axes, values: Sequence[float], unit: str, label: str, *, is_vertical: bool = True) -> None:
+    """Make y, or x, an axis from 0 that holds all values, in a base unit."""
+    axis = axes.yaxis if is_vertical else axes.xaxis
+    (axes.set_ylim if is_vertical else axes.set_xlim)(0, max(values) * 1.08)
+    axis.set_major_locator(MaxNLocator(6 if is_vertical else 4, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(format_quantity(value, unit)) if value else "0"))
+    axis.set_label_text(label)
 
 
 def ratio_axis(axes: Axes, values: Sequence[float], label: str) -> None:
