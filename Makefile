@@ -229,6 +229,7 @@ docs: .venv/.test-ready
 
 # NAMES="report gantt" makes only these; without, it takes a minute or two.
 pictures: .venv/.test-ready
+	.venv/bin/python -m tools.drawings
 	.venv/bin/python -m tools.pictures $(NAMES)
 
 bench: $(VENV)/.test-ready
