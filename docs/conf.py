@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -87,7 +88,15 @@ toc_object_entries_show_parents = "hide"
 doctest_test_doctest_blocks = ""  # those of docstrings are run by pytest
 doctest_global_setup = f"import os; os.chdir({str(HERE / 'examples')!r})"
 
+REPOSITORY = (
+    tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))["project"].get("urls", {}).get("Repository")
+)
+"""The public address of the sources; pages have links to view and edit their source once pyproject.toml names it."""
+
 html_theme = "furo"
+html_theme_options = (
+    {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"} if REPOSITORY else {}
+)
 html_title = f"commmodel {release}"
 html_math_renderer = "mathml"
 html_search_scorer = str(HERE / "search.js")

@@ -5,6 +5,7 @@
 // unless the query is such a name.
 
 const guideBonus = 8; // between a word in a text (5) and one in a title (15)
+const glossary = 14; // before guides that only mention the word
 const phraseBonus = 2; // before pages that have the same words in several titles; words of a page's own title add 1
 
 let isName = false; // is the query a name with dots?
@@ -20,7 +21,8 @@ var Scorer = {
   partialTerm: 2,
   score: ([docname, , , , score, , kind]) => {
     if (kind === "object") return isName ? 3 * Scorer.title : score;
-    const isGuide = /^(howto\/(?!index$)|tutorial$)/.test(docname);
+    if (kind === "index") return glossary;
+    const isGuide = /^(howto\/(?!index$)|tutorial$|theory\/validation$)/.test(docname);
     return score + (isGuide ? guideBonus : 0) + (kind === "title" ? phraseBonus : 0);
   },
 };
@@ -36,7 +38,9 @@ const scoresOfWord = (word, index) => {
   ]) {
     if (Object.hasOwn(terms, word)) add(terms[word], exact);
     else if (word.length > 2)
-      Object.keys(terms).filter((term) => term.includes(word)).forEach((term) => add(terms[term], partial));
+      Object.keys(terms)
+        .filter((term) => term.startsWith(word) || term.includes(`_${word}`)) // allreduce finds mpi_allreduce
+        .forEach((term) => add(terms[term], partial));
   }
   return scores;
 };

@@ -10,6 +10,8 @@ import sys
 import pytest
 from support.paths import ROOT
 
+import commmodel
+
 DOCS = ROOT / "docs"
 BUILT = DOCS / "_build" / "html"
 ASK = ROOT / "tests" / "support" / "search_docs.js"
@@ -38,6 +40,9 @@ FIRST = {
     "results differ between runs": "howto/launches",
     "how do I install it": "howto/install",
     "getting started": "tutorial",
+    "accuracy": "theory/validation",
+    "what does R_N mean": "reference/glossary",
+    "how to cite": "cite",
 }
 """A question -> the page that is the first result."""
 VERBS = ("predict", "optimize", "simulate", "record", "fit", "report", "collectives", "overlap")
@@ -104,6 +109,11 @@ def test_a_name_with_dots_leads_to_the_api(search):
 
 def test_unknown_words_find_nothing(search):
     assert search("xylophone") == []
+
+
+@pytest.mark.parametrize("name", ["index", "howto/record", "reference/python/predict"])
+def test_each_page_shows_the_version(name, pages):
+    assert f'<div class="brand">commmodel {commmodel.__version__}</div>' in (pages / f"{name}.html").read_text("utf-8")
 
 
 def test_phrases_of_keywords_are_not_shown(pages):

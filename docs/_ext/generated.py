@@ -8,6 +8,7 @@
 ``algorithms``      a table of all collective algorithms, from their docstrings
 ``smpi-algorithms`` the names of SMPI's algorithms that have schedules
 ``import-rule``     the table of who may import whom, from ``tests/test_imports.py``
+``citation``        an entry for BibTeX, from ``CITATION.cff``
 """
 
 import contextlib
@@ -24,6 +25,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
+import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
@@ -56,6 +58,23 @@ def help_text(command: str) -> str:
     except HelpRequest as text:
         return str(text).rstrip()
     raise AssertionError("--help asked for nothing")
+
+
+def bibtex(citation: dict[str, Any]) -> str:
+    """Return an entry for BibTeX from the content of a ``CITATION.cff``."""
+    people = (
+        author.get("name") or f"{author['family-names']}, {author['given-names']}" for author in citation["authors"]
+    )
+    values = {
+        "author": " and ".join(f"{{{name}}}" for name in people),
+        "title": f"{{{citation['title']}}}: {citation['abstract'].rstrip('.')}",
+        "version": citation["version"],
+        "year": str(citation.get("date-released", ""))[:4],
+        "url": citation.get("repository-code") or citation.get("url"),
+        "license": citation["license"],
+    }
+    lines = [f"  {name} = {{{value}}}," for name, value in values.items() if value]
+    return "\n".join([f"@software{{{citation['title']},", *lines, "}"])
 
 
 class _Generated(SphinxDirective):
@@ -116,6 +135,18 @@ class JsonLine(_Generated):
             shown = ", ".join(json.dumps(one) for one in value[:most])
             return f"[{shown}, ...]"
         return json.dumps(value)
+
+
+class Citation(_Generated):
+    """``citation::``."""
+
+    required_arguments = 0
+
+    def run(self) -> list[nodes.Node]:
+        """Return the entry."""
+        path = Path(__file__).parents[2] / "CITATION.cff"
+        self.env.note_dependency(str(path))
+        return self.literal(bibtex(yaml.safe_load(path.read_text("utf-8"))), "bibtex")
 
 
 class Formulas(SphinxDirective):
@@ -231,6 +262,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("smpi-algorithms", SmpiAlgorithms)
     app.add_directive("import-rule", ImportRule)
     app.add_directive("names", Names)
+    app.add_directive("citation", Citation)
     app.connect("autodoc-process-signature", without_constraints)
     AttributeDoc.is_active = False  # autodoc shows attributes itself
     return {"parallel_read_safe": False, "parallel_write_safe": True}
