@@ -6,7 +6,7 @@ import signal
 import pytest
 from support.html_pages import PAGES
 from support.paths import ROOT
-from support.timelines import PING_PONG, random_timeline
+from support.timelines import TOLD_APART, random_timeline
 from tools.browser import missing, open_browser, visit
 
 from commmodel.report.simulation.gantt_page import write_gantt
@@ -153,7 +153,7 @@ def test_folds_open_and_close_with_the_keys(browser, pages):
 def charts(tmp_path_factory):
     """Return a page of one chart, and one of two."""
     folder = tmp_path_factory.mktemp("charts")
-    write_gantt(folder / "one.html", "one", [PING_PONG])
+    write_gantt(folder / "one.html", "one", [TOLD_APART])
     write_gantt(folder / "two.html", "two", [random_timeline(60, 500), random_timeline(4, 100)])
     return folder
 

@@ -174,7 +174,8 @@ def test_a_doubtful_fit_is_not_trusted() -> None:
     fit = MaxRate(parameter(1e-6, "s"), parameter(1e9, "B/s"), None, quality("too few sizes"))
     doubtful = Machine("m", (Segment("all", "same-node", max_rate=fit),))
     html = page.render(FULL, doubtful, "m")
-    assert "not the fit of all" in html
+    assert "0 of 1 segment" in html
+    assert "not all: see the remarks" in html
     assert "all (same-node): too few sizes" in html
     assert "not trusted" in shown(machine_table(doubtful))
     assert "too few sizes" in shown(machine_table(doubtful))
@@ -388,7 +389,7 @@ def test_a_stream_that_is_not_trusted_is_named() -> None:
     good = Postal(parameter(1e-6, "s"), parameter(1e-9, "s/B"), quality())
     doubtful = Machine("m", (Segment("all", "same-node", postal=good, one_way=poor),))
     (headline,) = headlines(FULL, doubtful)
-    assert headline.facts[-1].meaning == "not the fit of all (one way, streams): see the remarks"
+    assert headline.facts[-1].meaning == "not all (one way, streams): see the remarks"
     assert "1 more, on streams" in shown(machine_table(doubtful))
     assert "all (same-node; streams): too few sizes" in Balance(page.render(FULL, doubtful, "m")).text
 

@@ -29,6 +29,7 @@ from commmodel.results.conditions import LEVELS
 from commmodel.results.file import FORMAT, VERSION
 from commmodel.results.oversubscription import some_names
 from commmodel.results.records import ThreadLevel
+from commmodel.results.repeating import library_variables
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -226,6 +227,7 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str], requested: ThreadL
         launch=secrets.token_hex(8),
         versions=_versions() if comm.rank == 0 else {},  # read from folders of all that is installed
         job=batch_job() if comm.rank == 0 else {},
+        environment=library_variables(os.environ) if comm.rank == 0 else {},
     )
     return header, chosen
 

@@ -77,6 +77,7 @@ def _run(words: Sequence[str]) -> int:
     OPTIONS.clear()
     OPTIONS.update(options_of(parser))
     arguments = parser.parse_args(words)
+    arguments.words = ("commmodel", *words)
     refuse_outputs(arguments)
     verb: Callable[[argparse.Namespace], int] = arguments.verb
     return verb(arguments)

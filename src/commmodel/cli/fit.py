@@ -1,6 +1,7 @@
 """The verb ``fit``: results.jsonl -> machine.toml."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -73,7 +74,7 @@ def _run(arguments: argparse.Namespace) -> int:
         results=[Path(path).name for path in arguments.results],
         mode=arguments.mode,
     )
-    machine.dump(fitted.machine, output)
+    machine.dump(_with_command(fitted.machine, arguments.words), output)
     note(fitted.measurements)
     warn_of(fitted.machine)
     if arguments.json:
@@ -92,3 +93,10 @@ def _run(arguments: argparse.Namespace) -> int:
             print(sentence)
         print(f"written to {output}; next: commmodel report {' '.join(arguments.results)} {output}")
     return 0
+
+
+def _with_command(fitted: Any, words: Sequence[str]) -> Any:
+    """Return the machine with the command that fitted it in its origin."""
+    import msgspec
+
+    return msgspec.structs.replace(fitted, origin=msgspec.structs.replace(fitted.origin, command=tuple(words)))

@@ -83,7 +83,7 @@ def _run(arguments: argparse.Namespace) -> int:
     scaling = overview(measurements, expectations)
     measurements = pool(measurements, kinds=TABLED)
     output = output_path(arguments)
-    is_complete = wrote_page(lambda: report.write_html(output, measurements, read_machine, scaling))
+    is_complete = wrote_page(lambda: report.write_html(output, measurements, read_machine, scaling, arguments.words))
     code = 0 if is_complete or arguments.output is None else MissingPackageError.exit_code
     note(measurements, read_machine)
     if arguments.json:

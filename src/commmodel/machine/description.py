@@ -196,6 +196,8 @@ class Origin(InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """Where the messages of the streams arrived that one-way rates are from: all in one buffer, or each in its own."""
     launches: int | None = None
     """How many there were of the configuration that was measured in most: intervals of one hold for it alone."""
+    command: tuple[str, ...] = ()
+    """What fitted it, as it was typed."""
 
 
 def usual_path(paths: Iterable[str], path: str | None = None) -> str:

@@ -5,6 +5,8 @@ It puts together the sections of all products. The same input gives the same byt
 """
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
 from commmodel.files import write_text
 from commmodel.fit.consistency import consistency
@@ -12,7 +14,6 @@ from commmodel.machine import Machine
 from commmodel.report.kit.blocks import (
     Block,
     Bullets,
-    CodeBlock,
     Facts,
     Figures,
     Folded,
@@ -23,19 +24,21 @@ from commmodel.report.kit.blocks import (
     Words,
 )
 from commmodel.report.kit.pages import render_page
-from commmodel.report.machine.headlines import headlines
+from commmodel.report.machine.headlines import Headline, headlines
 from commmodel.report.machine.hybrid_plots import hybrid_plots
 from commmodel.report.machine.plots import draw
 from commmodel.report.measurements.collective_plots import HOW_TO_READ, collective_plots
-from commmodel.report.measurements.environment import command_line, environment_rows
+from commmodel.report.measurements.environment import environment_rows
 from commmodel.report.measurements.node_matrix_plots import matrix_plots
 from commmodel.report.measurements.point_to_point import BUFFER_WORDS
+from commmodel.report.measurements.repeating import repeat_section
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.scaling.page import scaling_section
 from commmodel.report.sections import machine_section, measured_sections, predicted_section
 from commmodel.results import Measurements, launch_count, library_name, pool
 from commmodel.results.conditions import remarks as condition_remarks
 from commmodel.results.conditions import touched_words
+from commmodel.results.configurations import Burst, Collective, Function, Memory, Overlap, PointToPoint
 from commmodel.results.pooling import TABLED
 from commmodel.scaling.overview import Overview, overview
 from commmodel.signatures import checked
@@ -65,12 +68,9 @@ def _warnings(measurements: Measurements, machine: Machine | None) -> Section:
     return Section("Before you trust these numbers", (Bullets(texts),) if texts else (), is_warning=True)
 
 
-def _headlines(measurements: Measurements, machine: Machine | None) -> list[Section]:
+def _headlines(measurements: Measurements, lines: Sequence[Headline]) -> list[Section]:
     of_launch = ", intervals of this launch" if launch_count(measurements) == 1 else ""
-    return [
-        Section(headline.path, (Facts(headline.facts),), f"{headline.source}{of_launch}")
-        for headline in headlines(measurements, machine)
-    ]
+    return [Section(line.path, (Facts(line.facts),), f"{line.source}{of_launch}") for line in lines]
 
 
 def _plots(measurements: Measurements, machine: Machine | None) -> Section:
@@ -113,24 +113,23 @@ def _parameters(measurements: Measurements, machine: Machine | None) -> Section:
     return machine_section(machine, consistency(measurements, machine)).on_page(_origin(machine))
 
 
-def _environment(measurements: Measurements) -> list[Section]:
+def _environment(measurements: Measurements) -> Section:
     launches, blocks = measurements.launches, []
     for number, launch in enumerate(launches, 1):
         records = len(launch.records)
         summary = f"Launch {number} of {len(launches)}, {records} record{'s' * (records != 1)}"
         blocks.append(Folded(summary, (NameList(tuple(environment_rows(launch.header))),), is_open=number == 1))
-    commands = (
-        *(command_line(launch.header) for launch in launches),
-        "",
-        "commmodel fit results.jsonl -o machine.toml",
-        "commmodel report results.jsonl machine.toml -o report.html",
-    )
-    words = Words("Bind the ranks as they were bound here (see Environment), then:")
-    return [Section("Environment", tuple(blocks)), Section("How to do it again", (words, CodeBlock(commands)))]
+    return Section("Environment", tuple(blocks))
 
 
 @checked
-def render(measurements: Measurements, machine: Machine | None, name: str, scaling: Overview | None = None) -> str:
+def render(
+    measurements: Measurements,
+    machine: Machine | None,
+    name: str,
+    scaling: Overview | None = None,
+    command: Sequence[str] = (),
+) -> str:
     """Return the report as HTML.
 
     Parameters
@@ -140,9 +139,11 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
     machine : Machine or None
         What was fitted to them. None: no parameters, and plots of the points alone.
     name : str
-        Title of the report.
+        The machine's or the hosts', for the title.
     scaling : Overview or None
         Of `commmodel.scaling.overview.overview`, with expectations. None: models alone, of what has enough scales.
+    command : sequence of str
+        Words of the command that makes the page, which says how to do it again. Empty: it does not say that.
 
     Returns
     -------
@@ -150,9 +151,11 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
         One page; it refers to nothing outside itself.
     """
     scaling = overview(measurements) if scaling is None else scaling
+    again = repeat_section(measurements, machine, command)
     measurements = pool(measurements, kinds=TABLED)
+    lines = headlines(measurements, machine)
     numbers = [
-        *_headlines(measurements, machine),
+        *_headlines(measurements, lines),
         _plots(measurements, machine),
         _parameters(measurements, machine),
         *(section.on_page() for section in measured_sections(measurements, machine)),
@@ -161,8 +164,27 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
     ]
     words = Words("There are no times, and no records of other kernels.")
     empty = [] if any(section.blocks for section in numbers) else [Section("Nothing was measured", (words,))]
-    sections = [_warnings(measurements, machine), *numbers, *empty, *_environment(measurements)]
-    return render_page(name, f"Communication of {name}", "MPI communication", sections, _subtitle(measurements))
+    sections = [_warnings(measurements, machine), *numbers, *empty, _environment(measurements), again]
+    title = f"{_subject(measurements)} on {name}"
+    answer = tuple(line.answer for line in lines if line.answer)
+    return render_page(title, title, "MPI, measured and modelled", sections, _subtitle(measurements), answer=answer)
+
+
+_SUBJECTS: dict[str, Any] = {
+    "messages": PointToPoint,
+    "collectives": Collective,
+    "memory": Memory,
+    "overlap": (Overlap, Burst),
+    "functions": Function,
+}
+"""Word of a title -> the kernels that measure it."""
+
+
+def _subject(measurements: Measurements) -> str:
+    """Return what was measured, for the title."""
+    kinds = {type(record.configuration) for record in measurements.records}
+    words = [word for word, structs in _SUBJECTS.items() if any(issubclass(kind, structs) for kind in kinds)]
+    return f"MPI {' and '.join(filter(None, (', '.join(words[:-1]), *words[-1:])))}".strip()
 
 
 def _name(measurements: Measurements, machine: Machine | None) -> str:
@@ -174,7 +196,17 @@ def _name(measurements: Measurements, machine: Machine | None) -> str:
 
 @checked
 def write_html(
-    path: str | os.PathLike[str], measurements: Measurements, machine: Machine | None, scaling: Overview | None = None
+    path: str | os.PathLike[str],
+    measurements: Measurements,
+    machine: Machine | None,
+    scaling: Overview | None = None,
+    command: Sequence[str] = (),
 ) -> None:
-    """Write the report, titled with the names of the machine or the hosts, replacing an existing file."""
-    write_text(path, render(measurements, machine, _name(measurements, machine), scaling))
+    """Write the report, titled with the names of the machine or the hosts, replacing an existing file.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Words of the command that makes the page, as of `render`.
+    """
+    write_text(path, render(measurements, machine, _name(measurements, machine), scaling, command))

@@ -3,14 +3,17 @@
 Main entries: `machine_table`, `measurements_table` and `environment_table`.
 """
 
+import shlex
+
 from rich.console import Group
 from rich.table import Table as RichTable
 
 from commmodel.machine import Machine
 from commmodel.report.kit.tables import text
-from commmodel.report.measurements.environment import command_line, environment_rows
+from commmodel.report.measurements.environment import environment_rows
 from commmodel.report.sections import MachineSection, measured_sections, parameter_section
 from commmodel.results import Header, Measurements
+from commmodel.results.repeating import command_words
 from commmodel.signatures import checked
 
 
@@ -37,7 +40,7 @@ def environment_table(header: Header) -> RichTable:
     table = RichTable(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, lines in [*environment_rows(header), ("command", (command_line(header),))]:
+    for name, lines in [*environment_rows(header), ("command", (shlex.join(command_words(header)) or "not recorded",))]:
         style = "yellow" if name == "warnings" else ""
         table.add_row(text(name), text("\n".join(lines), style))
     return table

@@ -19,6 +19,7 @@ from commmodel.files import open_input, unwritable, write_bytes
 from commmodel.results.configurations import Configuration, RandomPing, RandomPingPong
 from commmodel.results.launches import unmeasured, whole_launches, without_duplicates
 from commmodel.results.records import Header, Launch, Measurements, Record
+from commmodel.results.repeating import launcher_words
 from commmodel.results.visits import join_visits
 from commmodel.signatures import checked
 
@@ -136,12 +137,7 @@ def _unfinished(path: Path, measurements: Measurements) -> list[str]:
     notes = []
     for number, launch in enumerate(whole_launches(measurements), start=1):
         if missing := unmeasured(launch):
-            planned, ranks = launch.header.planned, max(2, len(launch.header.ranks))
-            start = (
-                f"srun --kill-on-bad-exit=1 -n {ranks}"
-                if "SLURM_JOB_ID" in launch.header.job
-                else f"mpiexec -n {ranks}"
-            )
+            planned, start = launch.header.planned, shlex.join(launcher_words(launch.header))
             notes.append(
                 f"{path}: launch {number} is partial: {planned - missing} of {planned} planned configurations: it was "
                 f"stopped, goes on, or left out what its time did not allow; to complete it: {start} "

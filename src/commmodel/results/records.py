@@ -135,6 +135,8 @@ class Header(Value, InputStruct, frozen=True, forbid_unknown_fields=True, tag_fi
     """Configurations of the plan; with fewer of them its launch was stopped, or goes on. 0: not recorded."""
     job: dict[str, str] = field(default_factory=dict)
     """Of the batch system, by its own variables, such as SLURM_JOB_ID; empty without one."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """Variables that told the MPI library and its network layer what to do, such as UCX_TLS."""
 
 
 class Record(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="record"):

@@ -54,6 +54,7 @@ def render_page(
     sections: Sequence[Section],
     subtitle: Sequence[str] = (),
     template: str = "page.html",
+    answer: Sequence[str] = (),
     **values: object,
 ) -> str:
     """Return a page as HTML without references to other files.
@@ -71,6 +72,8 @@ def render_page(
         Small, below the heading.
     template : str
         One that extends ``page.html``, with further values.
+    answer : sequence of str
+        Sentences in large type before all sections: what the page has found out.
     """
     sections = [section for section in sections if section.blocks]
     plots = [plot for section in sections for plot in _plots(section.blocks)]
@@ -83,6 +86,7 @@ def render_page(
             kind=kind,
             sections=sections,
             subtitle=subtitle,
+            answer=answer,
             css=Markup(template_text("page.css")),  # noqa: S704  (our own file)
             light=_colours(plots, dark=False),
             dark=_colours(plots, dark=True),

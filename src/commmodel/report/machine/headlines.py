@@ -31,6 +31,7 @@ _FOUND_BY = {
     "change-point": "seen in the times",
 }
 """How a limit was found, the surest way first."""
+_BY_MEASUREMENTS = " (predictions take the measured times)"
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Headline:
     path: str
     source: str
     facts: tuple[Fact, ...]
+    answer: str = ""
+    """The same in a sentence."""
 
 
 def _pair_rate(model: Model) -> tuple[str, Parameter]:
@@ -60,11 +63,14 @@ def _span(limit: Limit | None, below: Limit | None) -> str:
 
 
 def _trust(segments: tuple[Segment, ...]) -> Fact:
-    doubtful, unknown = [], []
+    doubtful: list[str] = []
+    unknown: list[str] = []
+    trusted = 0
     below: Limit | None = None
     for segment in segments:
         place = f"{segment.protocol}{_span(segment.limit, below)}"
         below = segment.limit
+        before = len(doubtful) + len(unknown)
         models: list[tuple[str, Model | LogGP | None]] = []
         if recommended_model(segment) or segment.one_way is None:
             models.append((place, model_of(segment, recommended_model(segment))))
@@ -72,7 +78,7 @@ def _trust(segments: tuple[Segment, ...]) -> Fact:
             models.append((f"{place} ({STREAMS})", segment.one_way))
         if choose_model(segment).name == MEASURED:
             models = []
-            doubtful.append(f"{place} (predictions take the measured times)")
+            doubtful.append(f"{place}{_BY_MEASUREMENTS}")
         if segment.loggp is not None and segment.loggp.quality is not None:
             models.append((f"{place} (LogGP)", segment.loggp))
         for name, model in models:
@@ -80,13 +86,15 @@ def _trust(segments: tuple[Segment, ...]) -> Fact:
                 unknown.append(name)
             elif not model.quality.trusted:
                 doubtful.append(name)
+        trusted += len(doubtful) + len(unknown) == before
+    share = f"{trusted} of {len(segments)} segment{'s' * (len(segments) > 1)}"
     if doubtful:
-        return Fact(
-            "Trust", Cell("no", style="bad"), f"not the fit of {', '.join(dict.fromkeys(doubtful))}: see the remarks"
-        )
+        places = ", ".join(dict.fromkeys(doubtful))
+        return Fact("Trusted", Cell(share, style="" if trusted else "bad"), f"not {places}: see the remarks")
     if unknown:
-        return Fact("Trust", Cell("not known"), f"no fit is recorded for {', '.join(dict.fromkeys(unknown))}")
-    return Fact("Trust", Cell("yes", style="good"), "every fit passed its checks")
+        places = ", ".join(dict.fromkeys(unknown))
+        return Fact("Trusted", Cell(share if trusted else "not known"), f"no fit is recorded for {places}")
+    return Fact("Trusted", Cell(share, style="good"), "every fit passed its checks")
 
 
 def _limits(segments: tuple[Segment, ...]) -> Fact:
@@ -152,7 +160,52 @@ def _from_model(path: str, segments: tuple[Segment, ...], points: Points | None)
         facts += _fastest(points.where(points.pairs == 1), "pair", "Measured peak, one pair")
     shared = modelled or [segment for segment in segments if segment.one_way is not None]
     facts += _shared(shared) if shared else []
-    return Headline(path, "from the model", (*facts, _limits(segments), _trust(segments)))
+    limit, trust = _limits(segments), _trust(segments)
+    changes = [segment.limit.value for segment in segments if segment.limit is not None]
+    waits = [
+        segment.limit.value
+        for segment in segments
+        if segment.limit is not None and segment.limit.found_by == "threshold"
+    ]
+    ends = (
+        f"messages above {' and '.join(map(format_size, waits))} wait for their receiver"
+        if waits
+        else f"the model changes at {' and '.join(map(format_size, changes))}"
+        if changes
+        else ""
+    )
+    answer = f"{_sentence(path, facts, ends)} Trusted: {trust.cell.value}{_but(trust)}."
+    return Headline(path, "from the model", (*facts, limit, trust), answer)
+
+
+def _but(trust: Fact) -> str:
+    """Return which segments are not trusted, in brackets; empty where all or none are."""
+    places = trust.meaning.partition(":")[0].replace(_BY_MEASUREMENTS, "")
+    return "" if trust.cell.style or not trust.cell.value[0].isdigit() else f" ({places})"
+
+
+_SAID = {
+    "Latency": "a small message takes {}",
+    "Measured peak, one pair": "one pair moved up to {}",
+    "One pair": "one pair moves {}",
+    "All pairs of a node": "all pairs of a node {}",
+    "Messages a second": "a node sends {} messages",
+}
+"""Label of a fact -> what a sentence says of it."""
+
+
+def _sentence(path: str, facts: Iterable[Fact], ends: str = "") -> str:
+    """Return a path's headline numbers as one sentence; doubtful ones are "about"."""
+    values = {fact.label: fact for fact in facts if any(letter.isdigit() for letter in fact.cell.value)}
+    if "One pair" in values:
+        values.pop("Measured peak, one pair", None)
+    parts = [
+        words.format(f"{'about ' * values[label].is_doubtful}{values[label].cell.value}")
+        for label, words in _SAID.items()
+        if label in values
+    ]
+    words = "; ".join((*parts, *((ends,) if ends else ())))
+    return f"{'' if path == 'any' else f'{path}: '}{words}." if words else ""
 
 
 def _fastest(points: Points, kind: str, label: str = "") -> list[Fact]:
@@ -199,7 +252,8 @@ def _from_measurements(
     sizes = ", ".join(dict.fromkeys(format_size(limit) for limit in limits))
     if sizes:
         facts.append(Fact("Eager limit", Cell(sizes), "larger messages wait for their receiver"))
-    return Headline(path, "as measured", tuple(facts))
+    ends = f"messages above {sizes} wait for their receiver" if sizes else ""
+    return Headline(path, "as measured", tuple(facts), _sentence(path, facts, ends))
 
 
 def headlines(measurements: Measurements, machine: Machine | None) -> list[Headline]:

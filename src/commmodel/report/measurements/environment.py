@@ -1,32 +1,14 @@
-"""Tables of a launch's environment: MPI library, hosts, clock, binding, options, warnings; and its command line.
+"""Tables of a launch's environment: MPI library, hosts, clock, binding, options, variables, warnings.
 
-Main entries: `environment_rows` and `command_line`.
+Main entry: `environment_rows`.
 """
 
-import shlex
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from commmodel.results import BenchOptions, Clock, Header, Host, Rank, library_name
 from commmodel.results.conditions import MESSAGE_BUFFERS, THREAD_LEVEL, touched_words
 from commmodel.units import format_ratio, format_size, format_time
-
-_LAUNCHERS = {"mpiexec", "mpirun", "srun"}
-
-
-def command_line(header: Header) -> str:
-    """Return the command line that repeats a launch on the same number of ranks.
-
-    >>> from commmodel.results import Library, Rank
-    >>> ranks = (Rank(0, 0), Rank(1, 0))
-    >>> command = ("python", "-m", "commmodel.bench", "--sizes", "1:4 MiB")
-    >>> command_line(Header("commmodel-results", 1, "", command, Library("MPICH"), (), ranks))
-    "mpiexec -n 2 python -m commmodel.bench --sizes '1:4 MiB'"
-    """
-    if not header.command:
-        return "not recorded"
-    launcher = () if header.command[0] in _LAUNCHERS or not header.ranks else ("mpiexec", "-n", str(len(header.ranks)))
-    return shlex.join((*launcher, *header.command))
 
 
 def _clock(clock: Clock) -> str:
@@ -144,6 +126,7 @@ def environment_rows(header: Header) -> list[tuple[str, tuple[str, ...]]]:
                 ),
             ),
         ),
+        ("variables", tuple(f"{name}={value}" for name, value in sorted(header.environment.items()))),
         ("versions", (", ".join(f"{name} {version}" for name, version in sorted(header.versions.items())),)),
         ("warnings", header.warnings),
     ]

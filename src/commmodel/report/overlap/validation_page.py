@@ -31,7 +31,7 @@ def write_validation(path: str | os.PathLike[str], name: str, validation: Valida
     )
     sections = [
         Section("What is left out", (Bullets(validation.left_out),) if validation.left_out else (), is_warning=True),
-        Section("What the model's choices cost", (*map(Words, verdicts(validation)), *cost_tables(validation))),
+        Section("What the model's choices cost", tuple(cost_tables(validation))),
         *(
             Section(f"{group[:1].upper()}{group[1:]}", (Figures(tuple(plots)),))
             for group, plots in draw(validation)
@@ -39,5 +39,5 @@ def write_validation(path: str | os.PathLike[str], name: str, validation: Valida
         ),
         Section("All cases", (*map(folded, case_tables(validation)), Words(intervals, is_hint=True))),
     ]
-    title, kind = f"Overlap, measured and chosen: {name}", "Overlap of communication with computation"
-    write_text(path, render_page(name, title, kind, sections))
+    title, kind = f"Overlap on {name}: the model's choices and the best measured", "Overlap, measured and chosen"
+    write_text(path, render_page(title, title, kind, sections, answer=verdicts(validation)))

@@ -36,14 +36,13 @@ def write_comparison(
         f"Measured: medians, below them their {format_ratio(CONFIDENCE)} intervals. Below a model's time: all its "
         "parameters at the fast, and at the slow ends of their intervals."
     )
-    sentences, summary = Bullets(tuple(verdicts(summaries))), summary_table(summaries)
+    summary = summary_table(summaries)
     times = (folded(table, is_open=False) for table in operation_tables(comparison.rows))
     sections = [
         Section("What is not compared", (Bullets(comparison.notes),) if comparison.notes else (), is_warning=True),
         Section(
             summary.title,
             (
-                sentences,
                 summary.untitled(),
                 Words(_FACTOR, is_hint=True),
                 *mean_tables(summaries),
@@ -52,5 +51,6 @@ def write_comparison(
         Section("Plots", (Figures(plots),) if plots else ()),
         Section("All times", (*times, Words(intervals, is_hint=True))),
     ]
-    title, kind = f"Measured and predicted: {name}", "MPI communication, measured and predicted"
-    write_text(path, render_page(name, title, kind, sections))
+    operations = ", ".join(dict.fromkeys(summary.operation for summary in summaries))
+    title, kind = f"{operations or 'Nothing'} on {name}: measured and predicted", "MPI communication"
+    write_text(path, render_page(title, title, kind, sections, answer=verdicts(summaries)))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from commmodel.record import Efficiency, Profile
 from commmodel.record.profiles import SiteProfile
 from commmodel.report.kit.tables import Cell, Style, Table, left, right
+from commmodel.report.recording.objects import array_advice, object_methods
 from commmodel.units import format_rate, format_ratio, format_time
 
 _MOST_SITES = 3
@@ -78,7 +79,10 @@ def _is_for_objects(profile: Profile, site: SiteProfile) -> bool:
 
 def _call(profile: Profile, site: SiteProfile) -> str:
     """Return the call of a site, and who calls it where the program does not."""
-    return f"{site.call} of mpi4py's reduction of objects" if _is_for_objects(profile, site) else site.call
+    if _is_for_objects(profile, site):
+        return f"{site.call} of mpi4py's reduction of objects"
+    method = object_methods(profile).get((site.file, site.line), "")
+    return f"{site.call} of mpi4py's {method}" if method else site.call
 
 
 def _awaited(site: SiteProfile) -> str:
@@ -183,12 +187,14 @@ def _costly_site(profile: Profile, site: SiteProfile, total: float) -> CostlySit
             words.append(f"{format_ratio(seconds / site.seconds)} {name}: {_REASONS[name]}")
     why = "; ".join(words) + (f"; it waits for {_awaited(site)}." if site.waiting >= 0.1 * site.seconds else ".")
     largest = max(parts, key=parts.__getitem__)
+    instead = array_advice(object_methods(profile).get((site.file, site.line), ""))
+    advice = _transfer_advice(profile, site, size) if largest == "transfer" else _advice(site, largest)
     return CostlySite(
         f"{place(site)}{function}, {_call(profile, site)}",
         f"{format_ratio(site.seconds / total)} of communication: {format_time(site.seconds)} of all ranks, "
         f"{site.count} call{'s' if site.count > 1 else ''}",
         why,
-        _transfer_advice(profile, site, size) if largest == "transfer" else _advice(site, largest),
+        "; ".join(filter(None, (instead, advice) if largest == "transfer" else (advice, instead))),
     )
 
 

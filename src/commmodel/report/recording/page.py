@@ -46,14 +46,13 @@ def write_recording(
     folder : str
         The recording's, for the commands that the page suggests.
     """
-    first = (Bullets(tuple(verdict(profile, efficiency))), Facts(_facts(profile)))
     sites = tuple((site.title, (site.cost, site.why, f"To do: {site.advice}.")) for site in costly_sites(profile))
     details = tuple(folded(table, is_open=table.title == "Call sites") for table in profile_tables(profile))
     factors = (factors_table(efficiency).untitled(),) if efficiency is not None else ()
     faults = (Bullets(profile.faults),) if profile.faults else ()
     sections = [
         Section("Before you trust these numbers", faults, is_warning=True),
-        Section("Where the communication time goes", first),
+        Section("Where the communication time goes", (Facts(_facts(profile)),)),
         Section("The call sites that matter", (NameList(sites),) if sites else ()),
         Section("Parallel efficiency", factors),
         Section("Ranks and messages", (Figures(tuple(draw(profile))),)),
@@ -61,7 +60,8 @@ def write_recording(
         Section("What to do next", (CodeBlock(next_commands(folder)),)),
         Section("How to read it", tuple(Words(text, is_hint=True) for text in _HOW_TO_READ)),
     ]  # fmt: skip
-    write_text(path, render_page(name, f"Communication of {name}", "Recorded program", sections, subtitle))
+    title, answer = f"Where {name} spends its communication time", verdict(profile, efficiency)
+    write_text(path, render_page(title, title, "Recorded program", sections, subtitle, answer=answer))
 
 
 def _facts(profile: Profile) -> tuple[Fact, ...]:

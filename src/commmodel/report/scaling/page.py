@@ -19,12 +19,14 @@ from commmodel.scaling import CheckResult
 from commmodel.scaling.overview import ModelledSeries, Overview, modelled_series
 from commmodel.scaling.samples import STATISTIC
 from commmodel.signatures import checked
+from commmodel.units import counted
 
 _NOTE = "note: "
 """Begins what can be read after the figures."""
 _MOST_MISMATCHES = 6
 _MOST_ROWS = 30
 """Of all tables together, that are open."""
+_MOST_NAMES = 4
 
 
 def _mismatches(rows: Sequence[ModelledSeries]) -> list[str]:
@@ -42,16 +44,21 @@ def _mismatches(rows: Sequence[ModelledSeries]) -> list[str]:
     return [*sentences[:_MOST_MISMATCHES], *([f"And {left_out} more mismatches."] if left_out > 0 else [])]
 
 
-def scaling_section(overview: Overview) -> Section:
+def _verdicts(overview: Overview) -> tuple[str, ...]:
+    """Return how many series match, then those that do not, then the rest."""
+    first = tuple(line for line in sentences(overview) if not line.startswith(_NOTE))
+    return (*first[-1:], *_mismatches(overview.rows), *first[:-1])  # the last line counts the matches
+
+
+def scaling_section(overview: Overview, *, with_verdicts: bool = True) -> Section:
     """Return the section; without blocks where no growth was measured."""
     lines = sentences(overview)
     if not overview.rows and not lines:
         return Section("Scaling", ())
-    first = tuple(line for line in lines if not line.startswith(_NOTE))
     notes = tuple(line for line in lines if line.startswith(_NOTE))
     plots = tuple(draw(overview.rows))
     left_out = len(overview.rows) - sum(plot.key.startswith("growth") for plot in plots)
-    verdicts = (*first[-1:], *_mismatches(overview.rows), *first[:-1])  # the last line counts the matches
+    verdicts = _verdicts(overview) if with_verdicts else ()
     blocks: list[Block] = [Bullets(verdicts)] if verdicts else []
     blocks += [Figures(plots)] if plots else []
     blocks += [Words(f"{left_out} further series are in the tables only.", is_hint=True)] if left_out else []
@@ -71,7 +78,7 @@ def write_check(
     Parameters
     ----------
     name : str
-        Its title, such as that of the expectations.
+        What was checked against, such as the name of the expectations.
     checked : CheckResult
         Of `commmodel.scaling.check`.
     statistic : str
@@ -83,5 +90,9 @@ def write_check(
         Where it cannot be written.
     """
     overview = Overview(modelled_series(checked, statistic=statistic), (("", checked),))
-    sections = [scaling_section(overview)]
-    write_text(path, render_page(name, f"Scaling of {name}", "Does it grow as expected?", sections))
+    series = list(dict.fromkeys(row.series.name for row in overview.rows))
+    subject = ", ".join(series) if len(series) <= _MOST_NAMES else counted(len(series), "function")
+    title = f"Growth of {subject or 'nothing'}, checked against {name}"
+    sections = [scaling_section(overview, with_verdicts=False)]
+    kind = "Does it grow as expected?"
+    write_text(path, render_page(title, title, kind, sections, answer=_verdicts(overview)))
