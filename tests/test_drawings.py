@@ -67,6 +67,9 @@ def test_a_page_shows_each_drawing_with_words_for_those_who_do_not_see_it():
     alternatives = dict(re.findall(r"!\[([^\]]*)\]\([./]*images/drawings/(\w+)\.svg\)", pages))
     assert sorted(alternatives.values()) == NAMES
     assert [words for words in alternatives if len(words) < 60] == []
+    for words, name in alternatives.items():
+        text = (drawings.FOLDER / f"{name}.svg").read_text("utf-8")
+        assert [figure for figure in re.findall(r"[1-9][\d.]*\d", words) if figure not in text] == [], words
 
 
 def test_html_pages_have_the_drawing_itself():

@@ -17,7 +17,7 @@ NAMES = sorted(pictures.VIEWS)
 def test_a_page_says_what_its_picture_shows(name, tmp_path):
     before = pictures.read_words()[name]
     page = pictures.texts(pictures.write_page(pictures.sections()[name], tmp_path))
-    assert page[: len(before)] == before, f"the picture of {name} is not of today: {pictures.MEND}"
+    assert page[: len(before)] == before, f"the picture of {name} is not of today: {pictures.MEND} NAMES={name}"
 
 
 def test_every_picture_of_a_page_is_in_the_gallery_with_its_words():
