@@ -68,8 +68,21 @@ const pagesOfWords = (searchTerms, excludedTerms) => {
 
 Search.performTermsSearch = pagesOfWords;
 
+// Return results, worst first, with each page once: by its title, and by headings that are shown.
+const withoutRepetition = (results) => {
+  const { docnames, titles } = Search._index;
+  const seen = new Set();
+  const isNew = (result) => {
+    const [docname, , anchor, , , , kind] = result;
+    if (anchor || kind === "object" || kind === "index") return true;
+    result[1] = titles[docnames.indexOf(docname)]; // not the phrase by which it was found
+    return !seen.has(docname) && seen.add(docname);
+  };
+  return results.reverse().filter(isNew).reverse();
+};
+
 const performSearch = Search._performSearch;
 Search._performSearch = (query, ...terms) => {
   isName = /^\w+(\.\w+)+$/.test(query.trim());
-  return performSearch(query, ...terms);
+  return withoutRepetition(performSearch(query, ...terms));
 };

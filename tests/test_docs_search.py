@@ -107,6 +107,18 @@ def test_a_name_with_dots_leads_to_the_api(search):
     assert search("commmodel.predict.send")[0][1:] == ("commmodel.predict.send", "object")
 
 
+def test_a_page_is_listed_once_by_its_title(search):
+    results = [result for result in search("my halo exchange is slow") if result[0] == "howto/slow-halo"]
+    assert [title for _, title, kind in results if kind != "object"] == ["My halo exchange is slow"]
+    titles = [title for _, title, _ in search("which message size should I use")]
+    assert titles[0] == "Hide an exchange behind computation"
+    assert titles.count(titles[0]) == 1
+
+
+def test_headings_of_a_page_are_listed(search):
+    assert ("howto/simulate", "Simulate a program on a platform > What if?", "title") in search("what if")
+
+
 def test_unknown_words_find_nothing(search):
     assert search("xylophone") == []
 
@@ -118,4 +130,4 @@ def test_each_page_shows_the_version(name, pages):
 
 def test_phrases_of_keywords_are_not_shown(pages):
     text = (pages / "howto" / "record.html").read_text("utf-8")
-    assert text.count("trace MPI calls") == 1  # in the page's metadata
+    assert text.count("trace MPI calls") == 1  # in the metadata of the page

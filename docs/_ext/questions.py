@@ -18,18 +18,16 @@ def skip(_translator: HTML5Translator, _node: Question) -> None:
     raise nodes.SkipNode
 
 
-def insert(_app: Sphinx, doctree: nodes.document, _docname: str) -> None:
-    """Insert the phrases of a page's keywords below its title."""
-    section = next(iter(doctree.findall(nodes.section)), None)
+def add(_app: Sphinx, doctree: nodes.document, _docname: str) -> None:
+    """Add the phrases of a page's keywords beside its sections: so the index has no anchor for them."""
     keywords = [meta["content"] for meta in doctree.findall(nodes.meta) if meta.get("name") == "keywords"]
-    for phrase in ",".join(keywords).split(","):
-        if section is not None and phrase.strip():
-            section.insert(1, Question("", phrase.strip()))
+    phrases = [phrase.strip() for phrase in ",".join(keywords).split(",")]
+    doctree += [Question("", phrase) for phrase in phrases if phrase]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the node, and when it is inserted."""
+    """Register the node, and when phrases are added."""
     formats = ("html", "latex", "text", "man", "texinfo")
     app.add_node(Question, **dict.fromkeys(formats, (skip, None)))
-    app.connect("doctree-resolved", insert)
+    app.connect("doctree-resolved", add)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
