@@ -52,17 +52,20 @@ _IN_VIEW = """(silent) => {
 
 
 class View(NamedTuple):
-    """What of a page is in its picture: its first rows of pixels, and a part of its address after ``#``."""
+    """What of a page is in its picture: all above an element, or so many pixels."""
 
-    height: int
+    end: str = ""
+    """Selector of the element, as playwright has them; empty: `height` says where the picture ends."""
+    height: int = 900
     fragment: str = ""
+    """Of the page's address, after ``#``: which part of a timeline it shows."""
 
 
 VIEWS = {
-    "recording": View(790),
-    "report": View(1015),
-    "gantt": View(900, "#from=0.3&to=0.45"),
-    "guard": View(785),
+    "recording": View("h2:has-text('Parallel efficiency')"),
+    "report": View("figcaption"),
+    "gantt": View(fragment="#from=0.3&to=0.45"),
+    "guard": View("figcaption"),
 }
 """Picture of a page -> what it shows."""
 
@@ -146,6 +149,12 @@ def take(browser: object, name: str, page: Path) -> list[str]:
     view = VIEWS[name]
     options = {"viewport": {"width": _WIDTH, "height": view.height}, "device_scale_factor": _SCALE}
     with visit(browser, page, view.fragment, color_scheme="light", **options) as visited:
+        if view.end:
+            element = visited.page.locator(view.end).first
+            if not element.count():
+                raise ValueError(f"{name}: the page has no {view.end}, above which its picture ends: see VIEWS")
+            height = int(element.bounding_box()["y"])
+            visited.page.set_viewport_size({"width": _WIDTH, "height": height})
         visited.draw()
         picture = Image.open(io.BytesIO(visited.page.screenshot()))
         view_texts = visited.run(_IN_VIEW, sorted(_SILENT))
