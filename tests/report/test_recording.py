@@ -1,6 +1,7 @@
 """The report of a recording: verdict, tables, page, JSON."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from support.whole_html import Balance, text_of_page
 
 from commmodel import record
 from commmodel.cli import main
+from commmodel.errors import InputError
 from commmodel.report.recording.findings import costly_sites, factors_table, next_commands, verdict
 from commmodel.report.recording.page import write_recording
 from commmodel.report.recording.tables import profile_tables
@@ -192,6 +194,29 @@ def test_json_has_the_names_of_the_contract(tmp_path, capsys):
     assert content["sites"][0]["line"] == 81
     assert content["matrix"]["bytes"] == [10**6] * 3
     assert "note: no log of rank 2\n" in printed.err
+
+
+def test_folders_of_nodes_are_one_recording(tmp_path, capsys):
+    first, second, third = (tmp_path / name for name in ("first", "second", "third"))
+    whole = unbalanced(tmp_path)
+    shutil.copytree(whole, first)
+    second.mkdir()
+    third.mkdir()
+    for rank in (2, 3):
+        shutil.move(first / f"rank-{rank:06d}.log", second)
+    parts = record.load(second, first)
+    assert parts.ranks == (0, 1, 2, 3)
+    assert parts.command == record.load(whole).command
+    assert record.profile(parts) == record.profile(record.load(whole))
+    assert main(["report", str(first), str(second), "-o", str(tmp_path / "page.html")]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["report", str(whole), str(second)]) == 2
+    assert "rank 2 is in" in capsys.readouterr().err
+    larger = unbalanced(third, processes=5)
+    for rank in range(4):
+        (larger / f"rank-{rank:06d}.log").unlink()
+    with pytest.raises(InputError, match=r"is of 5 processes and .* of 4: they are of two runs"):
+        record.load(whole, larger)
 
 
 def test_a_folder_without_a_recording_is_refused(tmp_path, capsys):

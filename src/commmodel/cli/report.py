@@ -31,7 +31,7 @@ def add(verbs: Any) -> None:
         nargs="+",
         metavar="FILE",
         help="results.jsonl ... and at most one machine, by file or published name (default: fitted to them); or the "
-        "folder of a recording",
+        "folder of a recording, or those that its nodes wrote",
     )
     add_format(report)
     report.add_argument(
@@ -132,10 +132,10 @@ def _run_recording(arguments: argparse.Namespace) -> int:
     from commmodel.report.recording.findings import verdict
     from commmodel.report.recording.tables import recording_blocks
 
-    if len(arguments.files) > 1 or arguments.expectations is not None:
-        raise InputError("a recording is reported alone: name its folder, and nothing else")
-    (folder,) = arguments.files
-    recording = record.load(folder)
+    if arguments.expectations is not None or not all(map(record.is_recording, arguments.files)):
+        raise InputError("a recording is reported alone: name its folder, or those of its nodes, and nothing else")
+    folder, *further = arguments.files
+    recording = record.load(folder, *further)
     profile = record.profile(recording)
     notes = list(profile.faults)
     try:

@@ -114,25 +114,63 @@ def is_recording(path: str | os.PathLike[str]) -> bool:
 
 
 @checked
-def load(folder: str | os.PathLike[str]) -> "Recording":
+def load(folder: str | os.PathLike[str], *further: str | os.PathLike[str]) -> "Recording":
     """Return the recording in a folder; its logs are read when they are needed.
+
+    Parameters
+    ----------
+    folder : path
+    further : path
+        Folders with logs of other ranks of the same run, as nodes that share no folder write them.
 
     Raises
     ------
     InputError
-        Where it holds no recording, or one that this commmodel cannot read.
+        Where one holds no recording, or one that this commmodel cannot read, or where two hold the same rank.
     """
-    place = Path(folder)
+    places = [Path(folder), *map(Path, further)]
+    descriptions = list(filter(None, map(_description, places)))
+    problems = [] if descriptions else ["recording.json is missing: the command is not known"]
+    logs: dict[int, tuple[LogHeader, Path]] = {}
+    for place in places:
+        added, unread = _logs(place)
+        problems += unread
+        if twice := sorted(added.keys() & logs.keys()):
+            first = logs[twice[0]][1].parent
+            raise InputError(f"rank {twice[0]} is in {first} and in {place}: they are of two runs: report each alone")
+        logs |= added
+    processes = next(iter(logs.values()))[0].processes
+    for rank, (header, path) in sorted(logs.items()):
+        if header.processes != processes and len(places) > 1:
+            raise InputError(
+                f"{path.parent} is of {header.processes} processes and {places[0]} of {processes}: they are of two "
+                "runs: report each alone"
+            )
+        if header.processes != processes or rank >= processes:
+            problems.append(f"rank {rank}: of a program of {header.processes} processes, not {processes}: not read")
+            del logs[rank]
+    if processes > max(_MOST_ABSENT * len(logs), _FEW_PROCESSES):
+        names = " and ".join(map(str, places))
+        raise InputError(f"{names}: logs of {len(logs)} ranks of a program of {processes}: copy the others here, too")
+    description = descriptions[0] if descriptions else _RecordingFile("", 0)
+    return Recording(places[0], description, processes, dict(sorted(logs.items())), tuple(problems))
+
+
+def _description(place: Path) -> _RecordingFile | None:
+    """Return what `recording.json` of a folder says; None without one, as on all nodes but that of rank 0."""
     if not place.is_dir():
         raise InputError(f"{place}: no folder: name one that commmodel record has written")
-    description, faults = _RecordingFile("", 0), []
     file = place / "recording.json"
-    if file.exists():
-        content = decode_json(file, read_bytes(file), msgspec.json.Decoder(dict[str, Any]))
-        check_format(file, content, "commmodel-recording", _VERSION)
-        description = convert(file, content, _RecordingFile)
-    else:
-        faults.append("recording.json is missing: the command is not known")
+    if not file.exists():
+        return None
+    content = decode_json(file, read_bytes(file), msgspec.json.Decoder(dict[str, Any]))
+    check_format(file, content, "commmodel-recording", _VERSION)
+    description: _RecordingFile = convert(file, content, _RecordingFile)
+    return description
+
+
+def _logs(place: Path) -> tuple[dict[int, tuple[LogHeader, Path]], list[str]]:
+    """Return the logs of a folder by rank, and what cannot be read; raise where there is none."""
     logs, problems = {}, []
     for path in sorted(place.glob("rank-*.log")):
         header = _header(path)
@@ -149,14 +187,7 @@ def load(folder: str | os.PathLike[str]) -> "Recording":
         elif any(path.name != "recording.json" for path in place.glob("*.json")):
             why = ": traces in JSON are not read; of Chakra's, the binary form (.et) is replayed by commmodel simulate"
         raise InputError(f"{place}: no log of a rank that can be read{why}")
-    processes = next(iter(logs.values()))[0].processes
-    for rank, (header, _) in sorted(logs.items()):
-        if header.processes != processes or rank >= processes:
-            problems.append(f"rank {rank}: of a program of {header.processes} processes, not {processes}: not read")
-            del logs[rank]
-    if processes > max(_MOST_ABSENT * len(logs), _FEW_PROCESSES):
-        raise InputError(f"{place}: logs of {len(logs)} ranks of a program of {processes}: copy the others here, too")
-    return Recording(place, description, processes, logs, tuple(faults + problems))
+    return logs, problems
 
 
 def _header(path: Path) -> LogHeader | str:
