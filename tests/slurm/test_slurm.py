@@ -97,7 +97,7 @@ def test_a_job_that_is_warned_and_requeued_ends_and_goes_on(slurm):
     output, results = slurm.home / "stopped.out", slurm.home / "stopped.jsonl"
     for attempt in (1, 2):
         job = slurm.submit(JOB)
-        _until(lambda: results.exists() and results.read_text().count('"type":"record"') > 4 * attempt)  # noqa: B023
+        wait_until(lambda: results.exists() and results.read_text().count('"type":"record"') > 4 * attempt)  # noqa: B023
         slurm.run(f"scancel --signal=TERM {job}")
         slurm.wait(job)
         text = output.read_text()
@@ -109,14 +109,14 @@ def test_a_job_that_is_warned_and_requeued_ends_and_goes_on(slurm):
     assert "to complete it: srun --kill-on-bad-exit=1 -n 2 python -m" in slurm.run("commmodel fit stopped.jsonl").stdout
     job = slurm.submit(JOB.replace("stopped", "again"))
     results = slurm.home / "again.jsonl"
-    _until(lambda: results.exists() and results.read_text().count('"type":"record"') > 4)
+    wait_until(lambda: results.exists() and results.read_text().count('"type":"record"') > 4)
     slurm.run(f"scontrol requeue {job}; until squeue -h -t PD | grep {job}; do sleep 0.5; done", 40)
     slurm.run(f"scontrol update job={job} starttime=now")  # else in two minutes
-    _until(lambda: '"resumes":true' in results.read_text())
+    wait_until(lambda: '"resumes":true' in results.read_text())
     slurm.run(f"scancel {job}")
 
 
-def _until(is_so, seconds=60):
+def wait_until(is_so, seconds=60):
     end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end

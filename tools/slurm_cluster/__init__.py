@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import which
 
@@ -86,6 +86,8 @@ class Cluster:
     folder: Path
     """That all hosts share; ``home`` is the user's."""
     environment: dict[str, str]
+    nodes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    """The process in which all of a node's run."""
 
     @property
     def home(self) -> Path:
@@ -114,6 +116,28 @@ class Cluster:
         path.chmod(0o755)
         printed = self.run(f"sbatch --parsable {' '.join(options)} {path}").stdout
         return int(printed.strip().splitlines()[-1])
+
+    def start_node(self, node: str) -> None:
+        """Start a node, or one that has died again."""
+        space = f"--net=/run/netns/{_BRIDGE}-{node}"
+        words = [
+            "setpriv", "--pdeathsig", "KILL",
+            "nsenter", space, "unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child",
+            "bash", "-c", f'ulimit -v {_LIMIT}; exec "$@"', "bash", str(_INSIDE), str(self.folder), node,
+            "slurmd", "-D", "-N", node,
+        ]  # fmt: skip
+        with (self.folder / "log/started").open("ab") as log:
+            self.nodes[node] = subprocess.Popen(
+                words, env=self.environment, cwd="/", stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )  # fmt: skip
+
+    def kill_node(self, node: str) -> None:
+        """End all processes of a node at once, as a loss of power does."""
+        program = self.nodes.pop(node)
+        with suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
 
     def wait(self, job: int, timeout: float = 120) -> str:
         """Wait until a job has ended; return its state."""
@@ -206,6 +230,7 @@ def cluster() -> Iterator[Cluster]:
         **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
     }
     programs: list[subprocess.Popen[bytes]] = []
+    running: Cluster | None = None
 
     def start(*words: object) -> None:
         until_we_end = ["setpriv", "--pdeathsig", "KILL", *(str(word) for word in words)]
@@ -224,16 +249,15 @@ def cluster() -> Iterator[Cluster]:
                   "--log-file", munge / "log", "--seed-file", munge / "seed", "--pid-file", munge / "pid")  # fmt: skip
             _until((munge / "socket").exists, "munged")
             start(*_inside(folder, "login", "slurmctld", "-D"))
-            for node in NODES:
-                space = f"--net=/run/netns/{_BRIDGE}-{node}"
-                start("nsenter", space, "unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child",
-                      "bash", "-c", f'ulimit -v {_LIMIT}; exec "$@"', "bash", _INSIDE, folder, node,
-                      "slurmd", "-D", "-N", node)  # fmt: skip
             running = Cluster(folder, environment)
+            for node in NODES:
+                running.start_node(node)
             _until(lambda: running.run("sinfo -h -o %T").stdout.strip() == "idle", "slurmctld and slurmd")
             yield running
             running.run("scancel --user $USER; sleep 1")
     finally:
+        for node in [*running.nodes] if running else ():
+            running.kill_node(node)
         for program in reversed(programs):
             with suppress(ProcessLookupError):
                 os.killpg(program.pid, signal.SIGKILL)
