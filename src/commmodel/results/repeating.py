@@ -42,18 +42,18 @@ def launcher_words(header: Header) -> tuple[str, ...]:
     """
     ranks, hosts = max(1, len(header.ranks)), len(header.hosts)
     counts = {sum(rank.host == host for rank in header.ranks) for host in range(hosts)}
-    each = str(counts.pop()) if hosts > 1 and len(counts) == 1 else ""
+    share = str(counts.pop()) if hosts > 1 and len(counts) == 1 else ""
     is_bound = bool(header.ranks) and all(rank.bound for rank in header.ranks)
     if "SLURM_JOB_ID" in header.job:
-        spread = ("-N", str(hosts), f"--ntasks-per-node={each}") if each else ()
+        spread = ("-N", str(hosts), f"--ntasks-per-node={share}") if share else ()
         return ("srun", "--kill-on-bad-exit=1", "-n", str(ranks), *spread, *(("--cpu-bind=cores",) if is_bound else ()))
     count = ("mpiexec", "-n", str(ranks))
     if header.mpi.abi == "openmpi" or header.mpi.version.startswith("Open MPI"):
         bound = ("--bind-to", "core" if is_bound else "none") if header.ranks and header.hosts else ()
-        return (*count, *(("--map-by", f"ppr:{each}:node") if each else ()), *bound)
+        return (*count, *(("--map-by", f"ppr:{share}:node") if share else ()), *bound)
     if header.mpi.version.startswith("Intel"):
-        return (*count, *(("-ppn", each) if each else ()))  # its ranks are bound unless told otherwise
-    return (*count, *(("-ppn", each) if each else ()), *(("-bind-to", "core") if is_bound else ()))
+        return (*count, *(("-ppn", share) if share else ()))  # its ranks are bound unless told otherwise
+    return (*count, *(("-ppn", share) if share else ()), *(("-bind-to", "core") if is_bound else ()))
 
 
 def command_words(header: Header) -> tuple[str, ...]:

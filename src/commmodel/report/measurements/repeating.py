@@ -17,13 +17,13 @@ def _measuring(headers: Sequence[Header]) -> list[str]:
     for header in headers:
         if not (words := command_words(header)):
             continue
-        gone = (
+        unset = (
             [f"unset {shlex.join(missing)}"]
             if (missing := sorted(variables.keys() - header.environment.keys()))
             else []
         )
         settings = header.environment.items() - variables.items()
-        lines += [*gone, *(f"export {name}={shlex.quote(value)}" for name, value in sorted(settings))]
+        lines += [*unset, *(f"export {name}={shlex.quote(value)}" for name, value in sorted(settings))]
         lines += pasted(words)
         variables = header.environment
     return lines
@@ -39,8 +39,8 @@ def repeat_section(measurements: Measurements, machine: Machine | None, command:
     fitted = machine.origin.command if machine is not None and machine.origin is not None else ()
     blocks: list[Block] = []
     if unknown := sum(not header.command for header in headers):
-        which = "the launches" if unknown == len(headers) else f"{unknown} of {len(headers)} launches"
-        blocks.append(Words(f"The files do not tell by which commands {which} were measured."))
+        subject = "the launches" if unknown == len(headers) else f"{unknown} of {len(headers)} launches"
+        blocks.append(Words(f"The files do not tell by which commands {subject} were measured."))
     code = (*lines, *(pasted(fitted) if fitted else ()), *(pasted(command) if command else ()))
     if code:
         where = "In another folder, as existing files are not replaced; Environment lists each rank's processors."
