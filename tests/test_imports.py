@@ -15,8 +15,8 @@ from commmodel import cli
 
 BASE = {
     "arguments", "arrays", "choices", "docstrings", "documents", "errors", "files", "frames", "interruption",
-    "launchers", "lazy", "plugins", "progress", "signatures", "sites", "spellings", "statistics", "streams", "structs",
-    "units", "values",
+    "launchers", "lazy", "plugins", "progress", "shell", "signatures", "sites", "spellings", "statistics", "streams",
+    "structs", "units", "values",
 }  # fmt: skip
 """Anything may import these."""
 MAY_IMPORT = {
@@ -34,6 +34,7 @@ MAY_IMPORT = {
     "lazy": set(),
     "plugins": {"errors"},
     "progress": {"units"},
+    "shell": set(),
     "sites": set(),
     "spellings": set(),
     "streams": {"errors"},

@@ -33,6 +33,7 @@ INTERNAL = {
     "plugins",
     "progress",
     "pytest_plugin",
+    "shell",
     "signatures",
     "structs",
     "sites",

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from support.commands import joined
 from support.launching import ENVIRONMENT, error_lines, find, launch
 
 from commmodel import results
@@ -48,7 +49,7 @@ def test_a_run_without_kernels_measures_a_sensible_set(measured):
     (launched,) = results.load(output).launches
     kinds = Counter(type(record.configuration) for record in launched.records)
     assert kinds == {Threshold: 1, PingPong: 3, Ping: 6}
-    assert f"next: commmodel fit {output}" in completed.stdout
+    assert f"next: commmodel fit {output}" in joined(completed.stdout)
 
 
 @pytest.mark.mpi

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from support.commands import joined
 from support.paths import ROOT
 
 from commmodel import machine
@@ -27,7 +28,7 @@ def test_fit_writes_a_machine_and_shows_it(tmp_path, capsys):
     assert main(["fit", str(RESULTS), "-o", str(path), "--name", "my cluster"]) == 0
     printed = capsys.readouterr().out
     assert "Machine my cluster" in printed
-    assert f"next: commmodel report {RESULTS} {path}" in printed
+    assert f"next: commmodel report {RESULTS} {path}" in joined(printed)
     loaded = machine.load(path)
     assert loaded.name == "my cluster"
     assert loaded.origin.results == ("results.jsonl",)

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from support.commands import joined
 from support.launching import ENVIRONMENT, find
 
 from commmodel.cli import main
@@ -33,7 +34,7 @@ def test_the_words_after_the_dashes_are_the_benchmarks(tmp_path, capsys):
     out = capsys.readouterr().out
     folder = tmp_path / "s"
     jobs = "15 jobs on 2, 4, 8, 16, 24 processes"
-    assert out == f"{folder}: {jobs}; next: commmodel sweep run {shlex.quote(str(folder))}\n"
+    assert joined(out) == f"{folder}: {jobs}; next: commmodel sweep run {shlex.quote(str(folder))}"
     assert len(list((tmp_path / "s").glob("p*/launch*.sh"))) == 15
 
 
@@ -52,7 +53,7 @@ def test_without_words_the_benchmark_chooses_and_the_seed_is_drawn(tmp_path, cap
 def test_slurm_has_its_launcher_and_its_way_on(tmp_path, capsys):
     slurm = ["--slurm", "--time=10 --partition='my queue'", "--per-node", "32"]
     assert make(tmp_path / "s", "-p", "64", *slurm, *QUICK) == 0
-    assert f"10 jobs on 64 processes; next: bash {tmp_path}/s/submit.sh" in capsys.readouterr().out
+    assert f"10 jobs on 64 processes; next: bash {tmp_path}/s/submit.sh" in joined(capsys.readouterr().out)
     text = (tmp_path / "s" / "p0064" / "array.sh").read_text()
     assert "#SBATCH --partition='my queue'\n" in text
     assert f"\nsrun --kill-on-bad-exit=1 --cpu-bind=cores --ntasks=64 {sys.executable} -m commmodel.bench" in text
@@ -125,7 +126,7 @@ def test_failures_are_named_and_the_exit_code_tells(tmp_path, capsys):
     assert main(["sweep", "run", str(tmp_path / "s")]) == 1
     out, err = capsys.readouterr()
     assert sorted(err.splitlines()) == [f"failed: p0002/launch0{launch}: too bad" for launch in (1, 2)]
-    assert out.startswith(f"{tmp_path}/s: 0 of 2 jobs done; next: commmodel sweep run ")
+    assert joined(out).startswith(f"{tmp_path}/s: 0 of 2 jobs done; next: commmodel sweep run ")
     assert main(["sweep", "gather", str(tmp_path / "s"), "-o", str(tmp_path / "x")]) == 2
     assert "no job is done, as they have failed: 2 jobs: too bad" in capsys.readouterr().err
     assert main(["sweep", "status", str(tmp_path / "s")]) == 1
@@ -185,7 +186,7 @@ def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
     seconds.write_text("0.4s")
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=900, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"{folder}: 4 of 4 jobs done; next: commmodel sweep gather")
+    assert joined(done.stdout).startswith(f"{folder}: 4 of 4 jobs done; next: commmodel sweep gather")
     assert main(["sweep", "status", str(folder), "--json"]) == 0
     capsys.readouterr()
     output = tmp_path / "results.jsonl"

@@ -152,13 +152,13 @@ def test_terminal_and_page_show_the_same_medians(results_file, tmp_path: Path):
 
 
 def collectives_of(*operations, counts=(2, 4, 8), sizes=(1, 1024, 1 << 20)):
-    made = [
+    records = [
         record(Collective(operation, size, count), (1e-6 + 1e-9 * size) * count)
         for operation in operations
         for count in counts
         for size in ((0,) if operation == "barrier" else sizes)
     ]
-    return Measurements((Launch(header(), tuple(made)),))
+    return Measurements((Launch(header(), tuple(records)),))
 
 
 def test_each_operation_has_a_small_panel_with_a_line_for_each_number_of_processes():

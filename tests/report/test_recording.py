@@ -136,7 +136,11 @@ def test_an_efficiency_without_a_replay_says_why(tmp_path, capsys):
 
 
 def test_commands_to_type_next_name_the_folder():
-    assert all(" 'my run' " in command for command in next_commands("my run"))
+    lines = next_commands("my run")
+    assert max(map(len, lines)) <= 78
+    assert all(line.startswith("# ") for line in lines[::2])
+    assert all("'my run'" in command for command in lines[1::2])
+    assert next_commands("r")[1] == "commmodel convert r -o timeline.html"
 
 
 def test_tables_hold_calls_sites_ranks_sizes_communicators_and_pairs(tmp_path):

@@ -21,6 +21,7 @@ from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.files import unwritable, write_bytes
 from commmodel.results import load, whole_launches
 from commmodel.results.file import claim, existing
+from commmodel.shell import with_next
 from commmodel.units import format_time
 
 _PIECE = 1 << 20  # bytes that are copied at a time
@@ -103,8 +104,8 @@ def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
         summary = {"output": str(output), "launches": len(measured), "records": len(records), "seconds": seconds}
         print(msgspec.json.encode(summary).decode())
     else:
-        print(f"{output}: {len(measured)} launches, {len(records)} records in {format_time(seconds)}; "
-              f"next: commmodel fit {shlex.quote(str(output))}")  # fmt: skip
+        measured_words = f"{output}: {len(measured)} launches, {len(records)} records in {format_time(seconds)}"
+        print(with_next(measured_words, f"commmodel fit {shlex.quote(str(output))}"))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import math
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -36,6 +37,7 @@ from commmodel.results import (
 from commmodel.results.conditions import THREAD_LEVEL
 from commmodel.results.configurations import Bandwidth, Collective, Pairs, PingPong, PointToPoint, Stream
 from commmodel.results.file import existing
+from commmodel.shell import with_next
 from commmodel.statistics import summarise
 from commmodel.units import format_ratio, format_time
 
@@ -277,19 +279,20 @@ def _report(line: CommandLine, options: BenchOptions, header: Header, records: S
     if not records:
         tell(f"{line.output} is complete: nothing left to measure")
         return
-    tell(f"{line.output}: {len(records)} records in {format_time(seconds)}; next: {_next(line.output, records)}")
+    tell(with_next(f"{line.output}: {len(records)} records in {format_time(seconds)}", _next(line.output, records)))
 
 
 def _next(output: Path, records: Sequence[Record]) -> str:
     """Return the command that goes on with these records."""
+    name = shlex.quote(str(output))
     configurations = [record.configuration for record in records]
     scales = {configuration.processes for configuration in configurations if isinstance(configuration, Collective)}
     if not any(isinstance(configuration, PointToPoint | Bandwidth) for configuration in configurations):
-        return f"commmodel {'check mpi' if len(scales) >= _SCALES_OF_GROWTH else 'report'} {output}"
+        return f"commmodel {'check mpi' if len(scales) >= _SCALES_OF_GROWTH else 'report'} {name}"
     first = output.with_name("results.jsonl")
     with_messages = any(isinstance(configuration, PingPong | Pairs | Stream) for configuration in configurations)
     exists = os.path.exists("machine.toml")
     if not with_messages and first != output and first.exists():
-        return f"commmodel fit {first} {output}{' --force' if exists else ''}"
-    other = f" -o {output.with_suffix('.toml')}" if exists else ""
-    return f"commmodel fit {output}{other}"
+        return f"commmodel fit {shlex.quote(str(first))} {name}{' --force' if exists else ''}"
+    other = f" -o {shlex.quote(str(output.with_suffix('.toml')))}" if exists else ""
+    return f"commmodel fit {name}{other}"

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from commmodel.choices import WrittenFormat
 from commmodel.cli.parsers import add_format, add_output, new_verb, note, print_json, tell
 from commmodel.errors import InputError
+from commmodel.shell import command_lines
 
 
 def add(verbs: Any) -> None:
@@ -129,5 +130,9 @@ def _convert_recording(arguments: argparse.Namespace) -> int:
     _say_written(arguments, {"processes": recording.processes}, notes)
     if not arguments.json and not Path(arguments.output).suffix:
         listed = shlex.quote(f"{arguments.output}/list.txt")
-        print(f"next: commmodel simulate graphene replay {listed} --speed 1Gflop/s")
+        print(
+            "next:",
+            *command_lines(f"commmodel simulate graphene replay {listed} --speed 1Gflop/s", indent="  "),
+            sep="\n",
+        )
     return 0

@@ -1,6 +1,7 @@
 """The verb ``fit``: results.jsonl -> machine.toml."""
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -19,6 +20,7 @@ from commmodel.cli.parsers import (
     warn_of,
     whole,
 )
+from commmodel.shell import with_next
 
 
 def add(verbs: Any) -> None:
@@ -91,7 +93,7 @@ def _run(arguments: argparse.Namespace) -> int:
             )
         for sentence in overlap_verdicts(fitted.measurements, fitted.machine.overlap):
             print(sentence)
-        print(f"written to {output}; next: commmodel report {' '.join(arguments.results)} {output}")
+        print(with_next(f"written to {output}", f"commmodel report {shlex.join([*arguments.results, str(output)])}"))
     return 0
 
 

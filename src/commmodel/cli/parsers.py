@@ -533,11 +533,15 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def show(*tables: Any) -> None:
-    """Print tables through a buffer, as rich would end a closed pipe with exit code 1; into a file without padding."""
+    """Print tables through a buffer, as rich would end a closed pipe with exit code 1; into a file without padding.
+
+    As wide as the terminal, or as the variable COLUMNS says; else 120 columns.
+    """
     from rich.console import Console
 
     is_terminal = sys.stdout.isatty()
-    console = Console(width=None if is_terminal else 120)
+    is_given = is_terminal or os.environ.get("COLUMNS", "").isdigit()
+    console = Console(width=None if is_given else 120)
     with console.capture() as captured:
         console.print(*tables, sep="\n")
     text = as_typed(captured.get())

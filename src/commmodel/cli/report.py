@@ -18,6 +18,7 @@ from commmodel.cli.parsers import (
     wrote_page,
 )
 from commmodel.errors import InputError, MissingPackageError
+from commmodel.shell import with_next
 
 
 def add(verbs: Any) -> None:
@@ -99,7 +100,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if is_complete:
         files = machines or arguments.files
         ask = f"predict {shlex.quote(files[0])} send -n 64KiB" if len(files) == 1 else f"fit {shlex.join(files)}"
-        print(f"written to {output}{'' if read_machine is None else f'; next: commmodel {ask}'}")
+        words = f"written to {output}"
+        print(words if read_machine is None else with_next(words, f"commmodel {ask}"))
     return code
 
 

@@ -22,6 +22,7 @@ from commmodel.cli.parsers import (
     whole,
 )
 from commmodel.errors import InputError
+from commmodel.shell import with_next
 from commmodel.units import parse_counts
 
 _EXAMPLE = "commmodel sweep make s -p 2:64 --launches 10 -- collective --quick"
@@ -160,7 +161,7 @@ def _make(arguments: argparse.Namespace) -> int:
     else:
         following = f"commmodel sweep run {folder}" if slurm is None else f"bash {folder}/submit.sh"
         numbers = ", ".join(map(str, plan.processes))
-        print(f"{arguments.folder}: {count} jobs on {numbers} processes; next: {following}")
+        print(with_next(f"{arguments.folder}: {count} jobs on {numbers} processes", following))
     if slurm is None and arguments.launcher is None:
         _warn_of_crowding(max(plan.processes))
     return 0
@@ -195,8 +196,8 @@ def _run(arguments: argparse.Namespace) -> int:
         print_json({"folder": arguments.folder, "jobs": len(states), "done": done, "failed": failed})
     else:
         following = "gather" if done == len(states) else "run"
-        print(f"{arguments.folder}: {done} of {len(states)} jobs done; next: commmodel sweep {following} "
-              f"{shlex.quote(arguments.folder)}")  # fmt: skip
+        command = f"commmodel sweep {following} {shlex.quote(arguments.folder)}"
+        print(with_next(f"{arguments.folder}: {done} of {len(states)} jobs done", command))
     return 1 if failures else 0
 
 

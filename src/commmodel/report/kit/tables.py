@@ -9,9 +9,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple
 
 from rich import box
-from rich.console import Group
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table as RichTable
 from rich.text import Text
+
+from commmodel.report.kit.terminal_width import least_width, parts, shared
 
 Style = Literal["", "strong", "good", "bad", "uncertain", "quiet"]
 """What a cell stands for: the fastest choice, a verdict, a number that is not trusted."""
@@ -20,6 +23,8 @@ _RICH_STYLES: dict[Style, str] = {
 }  # fmt: skip
 _MOST_ALIKE = 8
 """Columns of one kind that a terminal of 100 columns has room for."""
+_EDGES = 2
+"""Columns of the terminal at the left and right of a table."""
 _MOST_APART = 7
 """Columns of a grouped table that have room for two spaces between them."""
 
@@ -122,23 +127,44 @@ class Table:
 
     kind: ClassVar[str] = "table"
 
-    def __rich__(self) -> Group:
-        """Return the table for the terminal."""
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the table for the terminal; one that is too wide goes on below, with the names of its rows."""
         shown = self._shown()
         alike = len(self.columns) - (self.alike_from or 0)
         left_out = len(self.columns) - len(shown)
         of = f" ({alike - left_out} of {alike} columns)" if left_out else ""
-        title = [text(f"{self.title}{of}", "bold")] if self.title else []
-        padding = (0, 0 if self.grouped and len(shown) > _MOST_APART else 1, 0, 0)
-        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=padding)
-        for column in (self.columns[index] for index in shown):
+        if self.title:
+            yield text(f"{self.title}{of}", "bold")
+        beside = (0 if self.grouped and len(shown) > _MOST_APART else 1) + 1
+        widths = [self._widths(index) for index in shown]
+        keys = min(self.alike_from or 1, len(shown))
+        divided = parts([least + beside for least, _ in widths], options.max_width - _EDGES + beside, keys)
+        for part in divided:
+            room = options.max_width - _EDGES - beside * (len(part) - 1)
+            least, natural = zip(*(widths[place] for place in part), strict=True)
+            yield self._part([shown[place] for place in part], shared(least, natural, room), beside - 1)
+        yield from (text(note, "dim") for note in self.notes)
+
+    def _part(self, shown: Sequence[int], widths: Sequence[int], padding: int) -> RichTable:
+        """Return some columns as a table of rich."""
+        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, padding, 0, 0))
+        for index, width in zip(shown, widths, strict=True):
+            column = self.columns[index]
             heading = "\n".join(filter(None, (column.heading, column.detail)))
-            table.add_column(text(heading), justify=column.align, overflow="fold")
+            table.add_column(text(heading), justify=column.align, overflow="fold", width=width)
         for number, row in enumerate(self.rows):
             if self.grouped and number and row[0].value:
                 table.add_section()
             table.add_row(*(_words(row[index], self.details) for index in shown))
-        return Group(*title, table, *(text(note, "dim") for note in self.notes))
+        return table
+
+    def _widths(self, index: int) -> tuple[int, int]:
+        """Return the least and the natural width of a column."""
+        column = self.columns[index]
+        heading = f"{column.heading}\n{column.detail}"
+        lines = [_words(row[index], self.details).plain for row in self.rows]
+        natural = max(cell_len(line) for words in (heading, *lines) for line in words.splitlines() or ("",))
+        return least_width(heading, lines, is_number=column.align == "right"), max(natural, 1)
 
     def _shown(self) -> list[int]:
         """Return the columns that fit the terminal's width, including the first and the last of each kind."""

@@ -28,7 +28,7 @@ HOW_TO_READ = (
 )
 
 
-class _Point(NamedTuple):
+class _PlottedTime(NamedTuple):
     """A measured time at a place of a plot."""
 
     place: int
@@ -38,7 +38,7 @@ class _Point(NamedTuple):
     words: str
 
 
-def _points(records: Sequence[Record], place: Callable[[Collective], int]) -> list[_Point]:
+def _points(records: Sequence[Record], place: Callable[[Collective], int]) -> list[_PlottedTime]:
     """Return the points that have a place on logarithmic axes, ascending."""
     points = []
     for record in records:
@@ -46,11 +46,11 @@ def _points(records: Sequence[Record], place: Callable[[Collective], int]) -> li
         if isinstance(collective, Collective) and place(collective) > 0 and summary.median > 0:
             cell = measured_cell(summary.median, summary.low, summary.high, record.unit)
             words = f"{format_size(collective.message_size)}, P = {collective.processes}: {cell}"
-            points.append(_Point(place(collective), summary.median, summary.low, summary.high, words))
+            points.append(_PlottedTime(place(collective), summary.median, summary.low, summary.high, words))
     return sorted(points)
 
 
-def _draw(canvas: Canvas, points: Sequence[_Point], key: str, style: SeriesStyle) -> None:
+def _draw(canvas: Canvas, points: Sequence[_PlottedTime], key: str, style: SeriesStyle) -> None:
     """Draw a series and the intervals of its medians."""
     draw_series(
         canvas, [point.place for point in points], [point.seconds for point in points],

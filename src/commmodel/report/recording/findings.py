@@ -11,6 +11,7 @@ from commmodel.record import Efficiency, Profile
 from commmodel.record.profiles import SiteProfile
 from commmodel.report.kit.tables import Cell, Style, Table, left, right
 from commmodel.report.recording.objects import array_advice, object_methods
+from commmodel.shell import command_lines
 from commmodel.units import format_rate, format_ratio, format_time
 
 _MOST_SITES = 3
@@ -20,6 +21,8 @@ _UNBALANCED = 0.9
 _MOSTLY = 0.5
 _LONG_START = 0.1
 _MOVES_DATA = "most of whose time moves data; the rest waits for other ranks"
+_SHORT = 78
+"""Of a command, on a terminal that indents it."""
 _SMALL = 8192
 """Bytes; what a smaller message costs is latency."""
 _REASONS = {
@@ -228,4 +231,9 @@ def next_commands(folder: str) -> tuple[str, ...]:
         f"commmodel simulate graphene replay {name} -k 1": "and a node for each of them",
     }
     width = max(map(len, commands))
-    return tuple(f"{command:{width}}  # {purpose}" for command, purpose in commands.items())
+    lines = [f"{command:{width}}  # {purpose}" for command, purpose in commands.items()]
+    if max(map(len, lines)) <= _SHORT:
+        return tuple(lines)
+    return tuple(
+        line for command, purpose in commands.items() for line in (f"# {purpose}", *command_lines(command, _SHORT))
+    )
