@@ -35,10 +35,11 @@ OTHERWISE = {
 }  # fmt: skip
 """What ranks refuse together, what says how it is spelt in a mark, and what takes NaN: arrays, texts of numbers."""
 ANSWERS = {
-    "Algorithm", "Bounds", "BrokenRule", "Call", "CheckResult", "Choice", "Choices", "CollectedSeries",
+    "Algorithm", "Bounds", "BrokenRule", "Call", "ChangePoint", "CheckResult", "Choice", "Choices", "CollectedSeries",
     "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison", "Difference", "Differences",
-    "Efficiency", "ErrorSummary", "Failure", "FitReport", "Fits", "GatherResult", "JobState", "JointVerdict",
-    "Judgement", "LibraryRules", "Matrix", "MeasuredRules", "Model", "ModelChoice", "Operation", "PhysicsDoubt",
+    "Efficiency", "ErrorSummary", "Failure", "FitReport", "Fits", "GatherResult", "History", "HistoryPoint",
+    "HistoryRun", "HistorySeries", "JobState", "JointVerdict", "Judgement",
+    "LibraryRules", "Matrix", "MeasuredRules", "Model", "ModelChoice", "Operation", "PhysicsDoubt",
     "Place", "Platform", "Prediction", "Predictions", "Profile", "RankCall", "RejectedCandidate", "ScalePrediction",
     "Schedule", "Seconds", "Sensitivity", "SideBySide", "SimulationResult", "Site", "SlowNode", "Summary",
     "SurfaceModel", "Text", "TextLine", "Timeline", "Times", "Violation",

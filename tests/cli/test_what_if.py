@@ -80,8 +80,8 @@ def test_the_run_as_it_is_comes_first_and_the_others_are_held_against_it():
 
 
 def test_what_is_the_same_is_not_called_better_or_no_better():
-    same = verdicts([predicted(2.0), predicted(1.999, latency=0.5)])
-    assert same[1] == "Nothing is better: the fastest of the others, run 2, latency × 0.5, is the same within 0.1 %."
+    alike = verdicts([predicted(2.0), predicted(1.999, latency=0.5)])
+    assert alike[1] == "Nothing is better: the fastest of the others, run 2, latency × 0.5, is the same within 0.1 %."
     slower = verdicts([predicted(2.0), predicted(2.5, latency=4.0), predicted(2.04, "graphene")])
     assert slower[2:] == [
         "switch, latency × 4: 2.50 s, no better: 1.25 times slower.", "graphene: 2.04 s, no better: 2.0 % slower."

@@ -17,7 +17,7 @@ from commmodel.report.prediction.comparison_page import write_comparison
 from commmodel.report.simulation.gantt_page import write_gantt
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Burst, Collective, PingPong, Queue
-from commmodel.scaling import check, load
+from commmodel.scaling import check, differences, history, load
 from commmodel.scaling.overview import overview
 
 _SECOND = 10**9
@@ -85,6 +85,22 @@ def _write_comparison(path: Path) -> None:
     write_comparison(path, machine.name, comparison, predict.summarise(comparison.rows))
 
 
+def _weeks() -> dict[str, Measurements]:
+    return {
+        f"week{week}.jsonl": scaling_samples.measured({"bcast": "p", "barrier": "log p"}, launches=3)
+        for week in range(4)
+    }
+
+
+def _write_differences(path: Path) -> None:
+    before, after, *_ = _weeks().values()
+    report.write_differences(path, "two weeks", differences(before, after))
+
+
+def _write_history(path: Path) -> None:
+    report.write_history(path, "a cluster", history(_weeks()))
+
+
 def _write_validation(path: Path) -> None:
     machine = overlap_samples.machine(overlap=(overlap_samples.PROFILE,))
     write_validation(path, machine.name, validate(_overlap(), machine))
@@ -130,6 +146,8 @@ PAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "results": ("report.page", _write_results),
     "check": ("report.scaling.page", _write_check),
     "comparison": ("report.prediction.comparison_page", _write_comparison),
+    "differences": ("report.scaling.difference_page", _write_differences),
+    "history": ("report.scaling.difference_page", _write_history),
     "validation": ("report.overlap.validation_page", _write_validation),
     "recording": ("report.recording.page", _write_recording),
     "what-if": ("report.simulation.what_if_page", _write_what_if),

@@ -4,7 +4,8 @@ Tables need nothing beyond commmodel's own dependencies; pages and plots need ma
 ``commmodel[report]``. Every name is loaded at its first use, so importing this package is cheap. A folder for each
 product makes tables and figures of `kit`, and knows no other product; `page` and `tables` put them together. Main
 entries: `machine_table`, `measurements_table`, `environment_table`, `render`, `write_html`, `write_check`,
-`write_comparison`, `write_gantt`, `write_recording`, `write_validation` and `write_what_if`.
+`write_comparison`, `write_differences`, `write_gantt`, `write_history`, `write_recording`, `write_validation` and
+`write_what_if`.
 """
 
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from commmodel.report.page import render, write_html
     from commmodel.report.prediction.comparison_page import write_comparison
     from commmodel.report.recording.page import write_recording
+    from commmodel.report.scaling.difference_page import write_differences, write_history
     from commmodel.report.scaling.page import write_check
     from commmodel.report.simulation.gantt_page import write_gantt
     from commmodel.report.simulation.what_if_page import write_what_if
@@ -38,5 +40,6 @@ else:
 
 __all__ = [
     "environment_table", "machine_table", "measurements_table", "render", "write_check", "write_comparison",
-    "write_gantt", "write_html", "write_recording", "write_validation", "write_what_if",
+    "write_differences", "write_gantt", "write_history", "write_html", "write_recording", "write_validation",
+    "write_what_if",
 ]  # fmt: skip

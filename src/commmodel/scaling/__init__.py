@@ -18,6 +18,7 @@ from commmodel.scaling.guidelines import BrokenRule
 from commmodel.scaling.limits import ScalePrediction, largest_scale, predict_at
 from commmodel.scaling.physics import PhysicsDoubt, physics
 from commmodel.scaling.rules import FunctionRule, Violation, parse_rule
+from commmodel.scaling.run_history import ChangePoint, History, HistoryPoint, HistoryRun, HistorySeries, history
 from commmodel.scaling.samples import STATISTICS, reduce
 from commmodel.scaling.series import Series, series_over
 from commmodel.scaling.settings import CheckSettings, model
@@ -33,10 +34,11 @@ else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
-    "STATISTICS", "BrokenRule", "CheckResult", "CheckSettings", "CollectedSeries", "Difference", "Differences",
-    "Expectation", "Expectations", "Fits", "FunctionRule", "Growth", "Guideline", "JointVerdict", "Judgement",
-    "MemoryLimit", "Model", "PhysicsDoubt", "ScalePrediction", "Series", "SlowNode", "SurfaceModel", "Verdict",
-    "Violation", "check", "check_values", "collect", "differences", "fit", "fit_surface", "fit_term", "judge",
-    "largest_scale", "load", "model", "parse_growth", "parse_rule", "physics", "predict_at", "published", "reduce",
-    "series_over", "slow_nodes",
+    "STATISTICS", "BrokenRule", "ChangePoint", "CheckResult", "CheckSettings", "CollectedSeries", "Difference",
+    "Differences", "Expectation", "Expectations", "Fits", "FunctionRule", "Growth", "Guideline", "History",
+    "HistoryPoint", "HistoryRun", "HistorySeries", "JointVerdict", "Judgement", "MemoryLimit", "Model",
+    "PhysicsDoubt", "ScalePrediction", "Series", "SlowNode", "SurfaceModel", "Verdict", "Violation", "check",
+    "check_values", "collect", "differences", "fit", "fit_surface", "fit_term", "history", "judge", "largest_scale",
+    "load", "model", "parse_growth", "parse_rule", "physics", "predict_at", "published", "reduce", "series_over",
+    "slow_nodes",
 ]  # fmt: skip

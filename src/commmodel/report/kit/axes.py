@@ -181,6 +181,18 @@ def log_axis(axes: Axes, values: Sequence[float], unit: str, label: str) -> None
     axes.set_ylabel(label)
 
 
+def factor_axis(axes: Axes, factors: Sequence[float], label: str) -> None:
+    """Make x a logarithmic axis of factors around 1 that holds all of them."""
+    begin, end = min(factors), max(factors)
+    room = _room(begin, end)
+    axes.set_xscale("log")
+    axes.set_xlim(begin / room, end * room)
+    axes.xaxis.set_major_locator(FixedLocator(_thinned(_decade_ticks(begin / room, end * room), begin, end)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda factor, _: f"{factor:g}"))
+    axes.set_xlabel(label)
+
+
 def linear_axis(axes: Axes, values: Sequence[float], unit: str, label: str, *, is_vertical: bool = True) -> None:
     """Make y, or x, an axis from 0 that holds all values, in a base unit."""
     axis = axes.yaxis if is_vertical else axes.xaxis

@@ -102,6 +102,16 @@ def together_words(differences: Differences) -> str:
     return f"All {together.configurations} times together, after / before, {how}: {ratio}: {verdict}."
 
 
+def only_words(differences: Differences) -> list[str]:
+    """Return the configurations that one of the files alone has, a line for each file."""
+    sides = (("before", differences.only_before), ("after", differences.only_after))
+    return [
+        f"Only {where}: {listed([*map(configuration_words, configurations)], _MOST_NAMED, '; ')}"
+        for where, configurations in sides
+        if configurations
+    ]
+
+
 def _short(words: str) -> str:
     return words if len(words) <= _MOST_LETTERS else f"{words[:_MOST_LETTERS]} …"
 
@@ -124,10 +134,7 @@ def difference_blocks(differences: Differences, rows: Sequence[Difference], leas
         blocks += [
             text(f"  {name}: {_short(old)} → {_short(new)}", "yellow") for name, old, new in differences.environment
         ]
-    for where, configurations in (("before", differences.only_before), ("after", differences.only_after)):
-        if configurations:
-            words = listed([*map(configuration_words, configurations)], _MOST_NAMED, "; ")
-            blocks.append(text(f"Only {where}: {words}"))
+    blocks += map(text, only_words(differences))
     blocks += [text(f"note: {remark}", "yellow") for remark in differences.remarks]
     together = together_words(differences)
     blocks += [text(words) for words in (together, few_launches_words(differences)) if words]

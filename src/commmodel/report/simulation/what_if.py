@@ -67,11 +67,11 @@ def _is_comparable(prediction: PredictedRun) -> bool:
 
 def _changes(predictions: Sequence[PredictedRun]) -> list[str]:
     """Return a sentence for each run that differs from the baseline in its platform or in one factor alone."""
-    baseline, *others = predictions
+    baseline, *changed = predictions
     lines = []
-    for run in others:
-        changed = [name for name, factor in asdict(run.scale).items() if factor != getattr(baseline.scale, name)]
-        differences = len(changed) + (place_words(run) != place_words(baseline))
+    for run in changed:
+        factors = [name for name, factor in asdict(run.scale).items() if factor != getattr(baseline.scale, name)]
+        differences = len(factors) + (place_words(run) != place_words(baseline))
         if differences == 1 and _is_comparable(run):
             is_worse = run.seconds > (1 + _ALIKE) * baseline.seconds
             beside = f"{'no better: ' if is_worse else ''}{beside_words(run.seconds, baseline.seconds)}"
@@ -87,8 +87,8 @@ def verdicts(predictions: Sequence[PredictedRun]) -> list[str]:
     predictions : sequence of PredictedRun
         With the baseline first.
     """
-    baseline, *others = predictions
-    finished = [run for run in others if _is_comparable(run)]
+    baseline, *changed = predictions
+    finished = [run for run in changed if _is_comparable(run)]
     name = "As it is" if baseline.scale == Scale() else f"Baseline, {baseline.scale}"
     time = "it ends in a deadlock" if baseline.blocked else format_time(baseline.seconds)
     sentences = [f"{name}, on {baseline.place} ({baseline.model}): {time}."]
@@ -104,7 +104,7 @@ def verdicts(predictions: Sequence[PredictedRun]) -> list[str]:
             beside = beside_words(best.seconds, baseline.seconds)
             sentences.append(f"Nothing is better: the fastest of the others, {words}, is {beside}.")
         changes = _changes(predictions) if _is_comparable(baseline) else []
-        sentences += changes if len(others) > 1 else []
+        sentences += changes if len(changed) > 1 else []
     if blocked := sum(bool(prediction.blocked) for prediction in predictions):
         sentences.append(f"{blocked} of {len(predictions)} runs end in a deadlock.")
     return sentences

@@ -30,6 +30,8 @@ from commmodel.units import format_time
 _MOST_BARS = 24
 _WIDE = 28
 """Letters of a bar's name on one line."""
+_ANSWER = 2
+"""Sentences in large type: the run as it is, and the fastest."""
 _AS_IT_IS = str(Scale())
 _STATE_COLOURS = {STATE_NAMES[state]: pair for state, pair in COLOURS.items()} | {IDLE: ("#dfe3e7", "#3a4149")}
 
@@ -101,7 +103,9 @@ def write_what_if(path: str | os.PathLike[str], name: str, predictions: Sequence
     with look.style():
         plots = [_curves(finished, factor, f"what-if-{factor}") for factor in varied]
         plots += [_bars(predictions)] if finished else []
-    sentences = (Bullets(tuple(lines)),) if (lines := verdicts(predictions)) else ()
-    blocks = (*sentences, prediction_table(predictions, "Run times"), *((Figures(tuple(plots)),) if plots else ()))
+    lines = verdicts(predictions)
+    answer, sentences = lines[:_ANSWER], tuple(lines[_ANSWER:])
+    changes = (Bullets(sentences),) if sentences else ()
+    blocks = (*changes, prediction_table(predictions, "Run times"), *((Figures(tuple(plots)),) if plots else ()))
     sections = [Section("What if", blocks)]
-    write_text(path, render_page(name, f"What if: {name}", "Predicted run times", sections))
+    write_text(path, render_page(name, f"What if: {name}", "Predicted run times", sections, answer=answer))
