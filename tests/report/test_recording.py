@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 from support.logs import end, new_logs, write
+from support.paths import ROOT
 from support.whole_html import Balance, text_of_page
 
 from commmodel import record
 from commmodel.cli import main
 from commmodel.errors import InputError
 from commmodel.report.recording.findings import costly_sites, factors_table, next_commands, verdict
+from commmodel.report.recording.guides import GUIDES
 from commmodel.report.recording.page import write_recording
 from commmodel.report.recording.tables import profile_tables
 
@@ -95,6 +97,15 @@ def test_a_reduction_of_python_objects_is_told_from_a_copy_of_a_communicator(tmp
     site, *_ = costly_sites(record.profile(record.load(write(tmp_path / "r", logs))))
     assert site.title.endswith("MPI_Comm_dup of mpi4py's reduction of objects")
     assert site.advice.startswith("mpi4py")
+
+
+def test_guides_are_pages_of_the_documentation(tmp_path):
+    for page in GUIDES:
+        text = (ROOT / "docs/howto" / f"{page.name}.md").read_text()
+        assert f"\n# {page.title}\n" in text
+    sites = costly_sites(record.profile(record.load(unbalanced(tmp_path))))
+    assert [site.guide for site in sites] == ["Is this node slow? (docs/howto/slow-node.md)"]
+    assert sites[0].lines[-1].startswith("Guide: ")
 
 
 def test_waits_for_changing_ranks_blame_nobody(tmp_path):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from commmodel.record import Efficiency, Profile
 from commmodel.record.profiles import SiteProfile
 from commmodel.report.kit.tables import Cell, Style, Table, left, right
+from commmodel.report.recording.guides import guide
 from commmodel.report.recording.objects import array_advice, object_methods
 from commmodel.shell import command_lines
 from commmodel.units import format_rate, format_ratio, format_time
@@ -65,6 +66,14 @@ class CostlySite(NamedTuple):
     cost: str
     why: str
     advice: str
+    guide: str = ""
+    """The page of the documentation that goes on, and where it is; empty where there is none."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What a reader should know of it, a paragraph each."""
+        further = (f"Guide: {self.guide}",) if self.guide else ()
+        return (self.cost, self.why, f"To do: {self.advice}.", *further)
 
 
 def _time(profile: Profile) -> float:
@@ -190,7 +199,10 @@ def _costly_site(profile: Profile, site: SiteProfile, total: float) -> CostlySit
             words.append(f"{format_ratio(seconds / site.seconds)} {name}: {_REASONS[name]}")
     why = "; ".join(words) + (f"; it waits for {_awaited(site)}." if site.waiting >= 0.1 * site.seconds else ".")
     largest = max(parts, key=parts.__getitem__)
-    instead = array_advice(object_methods(profile).get((site.file, site.line), ""))
+    method = object_methods(profile).get((site.file, site.line), "")
+    instead = array_advice(method)
+    is_waiting_for_one = largest != "transfer" and site.waits_for is not None and site.waits_for_share > _MOSTLY
+    page = guide(profile, site, method, is_waiting_for_one=is_waiting_for_one)
     advice = _transfer_advice(profile, site, size) if largest == "transfer" else _advice(site, largest)
     return CostlySite(
         f"{place(site)}{function}, {_call(profile, site)}",
@@ -198,6 +210,7 @@ def _costly_site(profile: Profile, site: SiteProfile, total: float) -> CostlySit
         f"{site.count} call{'s' if site.count > 1 else ''}",
         why,
         "; ".join(filter(None, (instead, advice) if largest == "transfer" else (advice, instead))),
+        str(page or ""),
     )
 
 

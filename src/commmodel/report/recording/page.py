@@ -46,7 +46,7 @@ def write_recording(
     folder : str
         The recording's, for the commands that the page suggests.
     """
-    sites = tuple((site.title, (site.cost, site.why, f"To do: {site.advice}.")) for site in costly_sites(profile))
+    sites = tuple((site.title, site.lines) for site in costly_sites(profile))
     details = tuple(folded(table, is_open=table.title == "Call sites") for table in profile_tables(profile))
     factors = (factors_table(efficiency).untitled(),) if efficiency is not None else ()
     faults = (Bullets(profile.faults),) if profile.faults else ()

@@ -18,7 +18,7 @@ def recording_blocks(profile: Profile, efficiency: Efficiency | None, folder: st
     blocks: list[RenderableType] = [text(sentence, "bold") for sentence in verdict(profile, efficiency)]
     for number, site in enumerate(costly_sites(profile), 1):
         blocks += [text(""), text(f"{number}. {site.title}", "bold")]
-        blocks += [Padding(text(words), (0, 0, 0, 3)) for words in (site.cost, site.why, f"To do: {site.advice}.")]
+        blocks += [Padding(text(words), (0, 0, 0, 3)) for words in site.lines]
     blocks += [text(""), factors_table(efficiency)] if efficiency is not None else []
     blocks += [text(""), text("What to do next", "bold"), *(text(f"  {line}") for line in next_commands(folder))]
     return [*blocks, text(""), *profile_tables(profile)]
