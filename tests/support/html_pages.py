@@ -17,6 +17,7 @@ from commmodel.report.prediction.comparison_page import write_comparison
 from commmodel.report.simulation.gantt_page import write_gantt
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Burst, Collective, PingPong, Queue
+from commmodel.results.file import dump
 from commmodel.scaling import check, differences, history, load
 from commmodel.scaling.overview import overview
 
@@ -101,6 +102,14 @@ def _write_history(path: Path) -> None:
     report.write_history(path, "a cluster", history(_weeks()))
 
 
+def _write_index(path: Path) -> None:
+    folder = path.parent / "files"
+    folder.mkdir()
+    dump(report_samples.FULL, folder / "results.jsonl")
+    (folder / "results.html").write_text("<!DOCTYPE html>")
+    report.write_index(path, folder)
+
+
 def _write_validation(path: Path) -> None:
     machine = overlap_samples.machine(overlap=(overlap_samples.PROFILE,))
     write_validation(path, machine.name, validate(_overlap(), machine))
@@ -147,6 +156,7 @@ PAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "check": ("report.scaling.page", _write_check),
     "comparison": ("report.prediction.comparison_page", _write_comparison),
     "differences": ("report.scaling.difference_page", _write_differences),
+    "index": ("report.index_page", _write_index),
     "history": ("report.scaling.difference_page", _write_history),
     "validation": ("report.overlap.validation_page", _write_validation),
     "recording": ("report.recording.page", _write_recording),

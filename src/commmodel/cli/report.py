@@ -39,11 +39,19 @@ def add(verbs: Any) -> None:
         "--expectations", metavar="FILE",
         help="expected growth: a .toml file, or a name from: commmodel list expectations (default: none)",
     )  # fmt: skip
-    add_output(report, "HTML page to write", default="report.html; of a recording recording.html")
+    report.add_argument(
+        "--index", action="store_true",
+        help="list the results, machines and recordings in the folder FILE, with links to the pages beside them",
+    )  # fmt: skip
+    add_output(
+        report, "HTML page to write", default="report.html; of a recording recording.html, with --index index.html"
+    )
     report.set_defaults(default_output=_default_page)
 
 
 def _default_page(arguments: argparse.Namespace) -> str:
+    if arguments.index:
+        return "index.html"
     return "recording.html" if any(map(_is_recording, arguments.files)) else "report.html"
 
 
@@ -55,6 +63,8 @@ def _is_recording(path: str) -> bool:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Print the tables and write the HTML report."""
+    if arguments.index:
+        return _run_index(arguments)
     _refuse_traces(arguments.files)
     if any(map(_is_recording, arguments.files)):
         return _run_recording(arguments)
@@ -103,6 +113,29 @@ def _run(arguments: argparse.Namespace) -> int:
         words = f"written to {output}"
         print(words if read_machine is None else with_next(words, f"commmodel {ask}"))
     return code
+
+
+def _run_index(arguments: argparse.Namespace) -> int:
+    """List the files of a folder on the terminal and on a page."""
+    from dataclasses import asdict
+
+    from commmodel import report
+
+    if len(arguments.files) > 1 or arguments.expectations is not None:
+        raise InputError("--index is of one folder: name it, and nothing else")
+    (folder,) = arguments.files
+    output = output_path(arguments)
+    rows = report.folder_index(folder)
+    is_written = wrote_page(lambda: report.write_index(output, folder, rows))
+    if arguments.json:
+        print_json({"output": output if is_written else None, "files": [asdict(row) for row in rows]})
+    else:
+        from commmodel.report.listing import index_table
+
+        show(index_table(rows))
+        if is_written:
+            print(f"written to {output}")
+    return 0 if is_written or arguments.output is None else MissingPackageError.exit_code
 
 
 def _fitted(measurements: Any) -> Any:

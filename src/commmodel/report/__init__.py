@@ -4,8 +4,8 @@ Tables need nothing beyond commmodel's own dependencies; pages and plots need ma
 ``commmodel[report]``. Every name is loaded at its first use, so importing this package is cheap. A folder for each
 product makes tables and figures of `kit`, and knows no other product; `page` and `tables` put them together. Main
 entries: `machine_table`, `measurements_table`, `environment_table`, `render`, `write_html`, `write_check`,
-`write_comparison`, `write_differences`, `write_gantt`, `write_history`, `write_recording`, `write_validation` and
-`write_what_if`.
+`write_comparison`, `write_differences`, `write_gantt`, `write_history`, `write_index`, `write_recording`,
+`write_validation` and `write_what_if`.
 """
 
 from typing import TYPE_CHECKING
@@ -15,6 +15,8 @@ from commmodel.lazy import attributes
 
 if TYPE_CHECKING:
     from commmodel.report import notebook as notebook
+    from commmodel.report.index_page import write_index
+    from commmodel.report.listing import folder_index
     from commmodel.report.overlap.validation_page import write_validation
     from commmodel.report.page import render, write_html
     from commmodel.report.prediction.comparison_page import write_comparison
@@ -39,7 +41,7 @@ else:
 
 
 __all__ = [
-    "environment_table", "machine_table", "measurements_table", "render", "write_check", "write_comparison",
-    "write_differences", "write_gantt", "write_history", "write_html", "write_recording", "write_validation",
-    "write_what_if",
+    "environment_table", "folder_index", "machine_table", "measurements_table", "render", "write_check",
+    "write_comparison", "write_differences", "write_gantt", "write_history", "write_html", "write_index",
+    "write_recording", "write_validation", "write_what_if",
 ]  # fmt: skip

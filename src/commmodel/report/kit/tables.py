@@ -16,10 +16,11 @@ from rich.text import Text
 
 from commmodel.report.kit.terminal_width import least_width, parts, shared
 
-Style = Literal["", "strong", "good", "bad", "uncertain", "quiet"]
-"""What a cell stands for: the fastest choice, a verdict, a number that is not trusted."""
+Style = Literal["", "strong", "good", "bad", "uncertain", "quiet", "sentence"]
+"""What a cell stands for: the fastest choice, a verdict, a number that is not trusted, words that may break."""
 _RICH_STYLES: dict[Style, str] = {
     "": "", "strong": "bold", "good": "green", "bad": "bold red", "uncertain": "yellow", "quiet": "bright_black",
+    "sentence": "",
 }  # fmt: skip
 _MOST_ALIKE = 8
 """Columns of one kind that a terminal of 100 columns has room for."""
@@ -37,6 +38,8 @@ class Cell(NamedTuple):
     style: Style = ""
     below: "tuple[Cell, ...]" = ()
     """Further values of the same cell."""
+    link: str = ""
+    """Address that a page leads to."""
 
     def __str__(self) -> str:
         """Return value and detail on one line."""
