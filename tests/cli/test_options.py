@@ -95,6 +95,7 @@ def test_an_earlier_spelling_sets_what_the_option_sets():
         (["fit", "r.jsonl", "--confidence", "-5%"], "--confidence"),
         (["fit", "r.jsonl", "--confidence", "2"], "200%"),
         (["predict", "ranger", "bcast", "-n", "8", "-p", "4", "--algorithm", "all", "--selector", "mpich"], "exclude"),
+        (["optimize", "m.toml", "--validate", "-o", "a.html"], "--validate: expected one argument, before -o\n"),
         (["bench", "--dry-run", "--time", "-5s"], "'-5s': a time must be finite and not negative"),
     ],
 )

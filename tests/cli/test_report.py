@@ -84,3 +84,16 @@ def test_a_folder_without_measurements_is_one_line(tmp_path, capsys):
     assert main(["report", str(empty), "-o", str(tmp_path / "page.html")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert str(empty) in line
+
+
+def test_a_page_of_another_suites_file_claims_no_host_no_command_and_no_spread(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "latency.out").write_text(LATENCY)
+    assert main(["report", "latency.out", "-o", "page.html"]) == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<title>MPI messages</title>" in page
+    assert "The files do not tell by which commands the launches were measured." in page
+    printed = capsys.readouterr().out
+    assert "found" not in printed
+    (row,) = [line for line in printed.splitlines() if line.split()[:2] == ["1", "KiB"]]
+    assert row.split()[2:] == ["1.63", "us", "628", "MB/s", "1", "complete"]

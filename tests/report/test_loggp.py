@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 from support.report_samples import header, measurements, parameter, quality, record, shown
 from support.whole_html import Balance
@@ -47,6 +48,9 @@ def test_loggp_has_a_row_for_each_segment():
         "1.50 us [1.43, 1.58]", "1.00 ns/B [0.950, 1.05]", "2.1 % max 8.3 %", "no",
     ]  # fmt: skip
     assert [str(cell) for cell in table.rows[1][:3]] == ["rendezvous same-node", "above 1 KiB", "pLogP"]
+    bounded = msgspec.structs.replace(LOGGP, bounded=True)
+    names = [loggp_table(Machine("m", (Segment("all", loggp=model),))).rows[0][2].value for model in (LOGGP, bounded)]
+    assert names == ["file", "ping-pong"]
     assert loggp_remarks(TWO_WAYS) == ["LogGP, eager (same-node): L is at 0"]
     assert "LogGP" in shown(table)
     assert loggp_table(Machine("m", (Segment("all", postal=POSTAL),))) is None

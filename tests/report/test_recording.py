@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -152,6 +153,19 @@ def test_commands_to_type_next_name_the_folder():
     assert all(line.startswith("# ") for line in lines[::2])
     assert all("'my run'" in command for command in lines[1::2])
     assert next_commands("r")[1] == "commmodel convert r -o timeline.html"
+
+
+def test_commands_to_type_next_make_one_folder_of_those_of_the_nodes(tmp_path):
+    whole = unbalanced(tmp_path)
+    first, second = tmp_path / "a b", tmp_path / "c"
+    shutil.copytree(whole, first)
+    second.mkdir()
+    shutil.copy(first / "recording.json", second)
+    shutil.move(first / "rank-000002.log", second)
+    _, gather, _, convert = next_commands("a b/", "c")[:4]
+    assert convert == "commmodel convert all -o timeline.html"
+    subprocess.run(["sh", "-c", gather], cwd=tmp_path, check=True)
+    assert record.profile(record.load(tmp_path / "all")) == record.profile(record.load(whole))
 
 
 def test_tables_hold_calls_sites_ranks_sizes_communicators_and_pairs(tmp_path):

@@ -10,6 +10,7 @@ from commmodel.report.kit.blocks import CodeBlock
 from commmodel.report.kit.commands import pasted
 from commmodel.report.measurements.repeating import repeat_section
 from commmodel.results import Header, Host, Launch, Library, Measurements, Rank
+from commmodel.results.records import UNKNOWN_LIBRARY
 from commmodel.results.repeating import launcher_words
 
 
@@ -66,6 +67,14 @@ def test_what_no_file_tells_is_not_made_up():
     section = repeat_section(Measurements((Launch(without, ()),)), None, ())
     assert code_of(section) == ""
     assert section.blocks[0].text == "The files do not tell by which commands the launches were measured."
+
+
+@pytest.mark.parametrize("library", [f"{UNKNOWN_LIBRARY} OSU output)", "Open MPI"])
+def test_the_name_of_another_suites_program_is_no_command(library):
+    foreign = Header("commmodel-results", 1, "", ("osu_latency",), Library(library), (), ())
+    section = repeat_section(Measurements((Launch(foreign, ()),)), None, ("commmodel", "report", "a.txt"))
+    assert section.blocks[0].text == "The files do not tell by which commands the launches were measured."
+    assert code_of(section) == "commmodel report a.txt"
 
 
 @pytest.mark.parametrize("width", [30, 60, 78])

@@ -108,7 +108,10 @@ class Parser(argparse.ArgumentParser):
             if problem.startswith("not allowed with argument "):
                 raise InputError(f"{option} and {problem.split()[-1]} exclude each other: leave one out")
             value = self._words[self._words.index(option) + 1 :][:1] if option in self._words else []
-            mend = f": write {option}={value[0]}" if value and problem == "expected one argument" else ""
+            mend = ""
+            if value and problem == "expected one argument":
+                is_option = value[0].partition("=")[0] in self._option_string_actions
+                mend = f", before {value[0]}" if is_option else f": write {option}={value[0]}"
             raise InputError(f"{option}: {problem}{mend}")
         message = message.removeprefix("argument ")
         raise InputError(f"{message} (see {self.prog} --help)")

@@ -185,7 +185,7 @@ def _run_recording(arguments: argparse.Namespace) -> int:
     output = output_path(arguments)
     is_written = wrote_page(
         lambda: report.write_recording(
-            output, name, profile, tuple(filter(None, subtitle)), efficiency=efficiency, folder=folder
+            output, name, profile, tuple(filter(None, subtitle)), efficiency=efficiency, folder=folder, further=further
         )
     )
     tell("note", notes)
@@ -197,7 +197,7 @@ def _run_recording(arguments: argparse.Namespace) -> int:
             **profile.to_dict(),
         })  # fmt: skip
     else:
-        show(*recording_blocks(profile, efficiency, folder))
+        show(*recording_blocks(profile, efficiency, folder, *further))
         if is_written:
             print(f"written to {output}")
     return 0 if is_written or arguments.output is None else MissingPackageError.exit_code

@@ -43,11 +43,14 @@ from commmodel.results.pooling import TABLED
 from commmodel.scaling.overview import Overview, overview
 from commmodel.signatures import checked
 
+_UNKNOWN = "unknown"
+"""Name of the host and of the machine in files of other suites."""
+
 
 def _subtitle(measurements: Measurements) -> list[str]:
     headers = [launch.header for launch in measurements.launches]
     libraries = dict.fromkeys(library_name(header) for header in headers)
-    hosts = dict.fromkeys(host.name for header in headers for host in header.hosts)
+    hosts = dict.fromkeys(host.name for header in headers for host in header.hosts if host.name != _UNKNOWN)
     dates = sorted({header.created for header in headers if header.created})
     shown = list(hosts)[:3]
     more = [f"{len(hosts) - len(shown)} more hosts"] if len(hosts) > len(shown) else []
@@ -165,7 +168,7 @@ def render(
     words = Words("There are no times, and no records of other kernels.")
     empty = [] if any(section.blocks for section in numbers) else [Section("Nothing was measured", (words,))]
     sections = [_warnings(measurements, machine), *numbers, *empty, _environment(measurements), again]
-    title = f"{_subject(measurements)} on {name}"
+    title = f"{_subject(measurements)}{f' on {name}' if name and name != _UNKNOWN else ''}"
     answer = tuple(line.answer for line in lines if line.answer)
     return render_page(title, title, "MPI, measured and modelled", sections, _subtitle(measurements), answer=answer)
 
@@ -191,7 +194,7 @@ def _name(measurements: Measurements, machine: Machine | None) -> str:
     if machine is not None:
         return machine.name
     hosts = dict.fromkeys(host.name for launch in measurements.launches for host in launch.header.hosts)
-    return ", ".join(list(hosts)[:2]) or "MPI measurements"
+    return ", ".join(list(hosts)[:2])
 
 
 @checked

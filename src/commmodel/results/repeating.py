@@ -1,6 +1,6 @@
 """How to start a launch again: the launcher, ranks a host, binding, and variables of the MPI library.
 
-Main entries: `launcher_words` and `command_words`.
+Main entries: `launcher_words`, `command_words` and `is_launched`.
 """
 
 from collections.abc import Mapping
@@ -56,6 +56,11 @@ def launcher_words(header: Header) -> tuple[str, ...]:
     return (*count, *(("-ppn", share) if share else ()), *(("-bind-to", "core") if is_bound else ()))
 
 
+def is_launched(header: Header) -> bool:
+    """Return whether the command of a launch begins with its launcher."""
+    return header.command[:1] != () and header.command[0] in _LAUNCHERS
+
+
 def command_words(header: Header) -> tuple[str, ...]:
     """Return the words of the command that repeats a launch; none where its file does not tell.
 
@@ -67,5 +72,5 @@ def command_words(header: Header) -> tuple[str, ...]:
     """
     if not header.command:
         return ()
-    is_whole = header.command[0] in _LAUNCHERS or not header.ranks
+    is_whole = is_launched(header) or not header.ranks
     return (*(() if is_whole else launcher_words(header)), *header.command)

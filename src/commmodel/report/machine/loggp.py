@@ -13,7 +13,7 @@ from commmodel.report.machine.parameters import message_words
 from commmodel.units import format_interval, format_rate, format_ratio, format_size
 
 _NAMES = ("L", "o", "g", "G")
-_FROM_TRAINS, _FROM_TABLE = "trains", "pLogP"
+_FROM_TRAINS, _FROM_TABLE, _FROM_PING_PONG = "trains", "pLogP", "ping-pong"
 
 
 def has_other_models(machine: Machine) -> bool:
@@ -48,7 +48,8 @@ def loggp_table(machine: Machine) -> Table | None:
         if segment.loggp is None:
             continue
         quality = segment.loggp.quality
-        error, trusted, origin = NOTHING, NOTHING, _FROM_TABLE if segment.path in paths else "file"
+        other = _FROM_PING_PONG if segment.loggp.bounded else "file"
+        error, trusted, origin = NOTHING, NOTHING, _FROM_TABLE if segment.path in paths else other
         if quality is not None:
             largest = f"max {format_ratio(quality.relative_error_max)}"
             error, origin = Cell(format_ratio(quality.relative_error_mean), largest), _FROM_TRAINS

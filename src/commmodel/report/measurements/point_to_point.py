@@ -71,10 +71,12 @@ def _time_row(size: int, pingpong: Record | None, send: Record | None, receive: 
         return format_size(size), "", "", "", "", _ping(send), _ping(receive), "", ""
     summary = pingpong.summary
     median = measured_cell(summary.median, summary.low, summary.high, "s")
-    spread = measured_cell(summary.median, summary.p10, summary.p90, "s").detail.strip("[]").replace(", ", " … ")
+    ends = measured_cell(summary.median, summary.p10, summary.p90, "s").detail if summary.count > 1 else ""
+    spread = ends.strip("[]").replace(", ", " … ")
+    ending = "complete" if pingpong.stop == "found" else pingpong.stop
     return (
         format_size(size), median.value, median.detail, spread, _rate(size, 1, summary.median), _ping(send),
-        _ping(receive), str(summary.count), starred(pingpong.stop, pingpong),
+        _ping(receive), str(summary.count), starred(ending, pingpong),
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 Main entries: `verdict`, `costly_sites`, `factors_table`, `next_commands`.
 """
 
+import os
 import re
 import shlex
 from typing import NamedTuple
@@ -235,10 +236,12 @@ def _transfer_advice(profile: Profile, site: SiteProfile, size: float) -> str:
     return "bandwidth counts: send less, or compute meanwhile with non-blocking calls (MPI_I...)"
 
 
-def next_commands(folder: str) -> tuple[str, ...]:
-    """Return what to type next."""
-    name = shlex.quote(folder)
-    commands = {
+def next_commands(folder: str, *further: str) -> tuple[str, ...]:
+    """Return what to type next; of several folders of one recording, first what makes one of them."""
+    name = "all" if further else shlex.quote(folder)
+    folders = " ".join(shlex.quote(os.path.join(path, ".")) for path in (folder, *further))
+    commands = {f"mkdir all && cp -R {folders} all": "one folder for the logs of all ranks"} if further else {}
+    commands |= {
         f"commmodel convert {name} -o timeline.html": "each rank over time, with its messages",
         f"commmodel simulate graphene replay {name}": "the same ranks on another machine",
         f"commmodel simulate graphene replay {name} -k 1": "and a node for each of them",

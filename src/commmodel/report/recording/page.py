@@ -1,6 +1,7 @@
 """The page of a recording: where does my program's communication time go? Main entry: `write_recording`."""
 
 import os
+from collections.abc import Sequence
 
 from commmodel.files import write_text
 from commmodel.record import Efficiency, Profile
@@ -31,6 +32,7 @@ def write_recording(
     *,
     efficiency: Efficiency | None = None,
     folder: str = "FOLDER",
+    further: Sequence[str] = (),
 ) -> None:
     """Write the page; a file that is there is replaced.
 
@@ -45,6 +47,8 @@ def write_recording(
         None: it is left out.
     folder : str
         The recording's, for the commands that the page suggests.
+    further : sequence of str
+        Folders of further nodes of the same recording.
     """
     sites = tuple((site.title, site.lines) for site in costly_sites(profile))
     details = tuple(folded(table, is_open=table.title == "Call sites") for table in profile_tables(profile))
@@ -57,7 +61,7 @@ def write_recording(
         Section("Parallel efficiency", factors),
         Section("Ranks and messages", (Figures(tuple(draw(profile))),)),
         Section("In numbers", details),
-        Section("What to do next", (CodeBlock(next_commands(folder)),)),
+        Section("What to do next", (CodeBlock(next_commands(folder, *further)),)),
         Section("How to read it", tuple(Words(text, is_hint=True) for text in _HOW_TO_READ)),
     ]  # fmt: skip
     title, answer = f"Where {name} spends its communication time", verdict(profile, efficiency)

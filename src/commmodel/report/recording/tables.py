@@ -13,14 +13,14 @@ from commmodel.units import format_ratio, format_size, format_time
 _MOST_ROWS = 20
 
 
-def recording_blocks(profile: Profile, efficiency: Efficiency | None, folder: str) -> list[RenderableType]:
+def recording_blocks(profile: Profile, efficiency: Efficiency | None, *folders: str) -> list[RenderableType]:
     """Return the verdict, the call sites that matter, the efficiency, what to type next, and all tables."""
     blocks: list[RenderableType] = [text(sentence, "bold") for sentence in verdict(profile, efficiency)]
     for number, site in enumerate(costly_sites(profile), 1):
         blocks += [text(""), text(f"{number}. {site.title}", "bold")]
         blocks += [Padding(text(words), (0, 0, 0, 3)) for words in site.lines]
     blocks += [text(""), factors_table(efficiency)] if efficiency is not None else []
-    blocks += [text(""), text("What to do next", "bold"), *(text(f"  {line}") for line in next_commands(folder))]
+    blocks += [text(""), text("What to do next", "bold"), *(text(f"  {line}") for line in next_commands(*folders))]
     return [*blocks, text(""), *profile_tables(profile)]
 
 
