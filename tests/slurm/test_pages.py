@@ -8,8 +8,7 @@ import sys
 import pytest
 from support.documented_commands import blocks
 from support.paths import ROOT
-
-from .test_slurm import MPI, wait_until
+from support.slurm import MPI, wait_until
 
 SMALLER = {
     "module load <the MPI library>\n": "",

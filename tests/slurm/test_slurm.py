@@ -1,13 +1,8 @@
 """Commands under a real Slurm whose MpiDefault is none, as an ordinary user with limited memory."""
 
-import sys
-import time
-from pathlib import Path
-
 import pytest
+from support.slurm import MPI, wait_until
 
-MPI = "pmix" if list(Path(sys.prefix, "lib").glob("libmpi.so.40*")) else "pmi2"
-"""What Slurm has to speak for the MPI library of this environment."""
 PROGRAM = "python -m mpi4py.bench ringtest"
 ALONE = "srun has started 2 ranks, each of which is alone: srun --mpi=pmi2 for MPICH, srun --mpi=pmix for Open MPI, or"
 
@@ -114,10 +109,3 @@ def test_a_job_that_is_warned_and_requeued_ends_and_goes_on(slurm):
     slurm.run(f"scontrol update job={job} starttime=now")  # else in two minutes
     wait_until(lambda: '"resumes":true' in results.read_text())
     slurm.run(f"scancel {job}")
-
-
-def wait_until(is_so, seconds=60):
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.2)
