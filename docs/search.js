@@ -68,10 +68,17 @@ const pagesOfWords = (searchTerms, excludedTerms) => {
 
 Search.performTermsSearch = pagesOfWords;
 
-// Return results, worst first, with each page once: by its title, and by headings that are shown.
+const isTerm = ([, , anchor, , , , kind]) => kind === "index" && anchor.startsWith("#term-");
+
+// Return results, worst first, with each page once: by its title, and by headings that are shown. The glossary is
+// listed by its terms, "Glossary: eager limit", and as a page only where no term is meant.
 const withoutRepetition = (results) => {
   const { docnames, titles } = Search._index;
-  const seen = new Set();
+  const seen = new Set(results.filter(isTerm).map(([docname]) => docname));
+  results.filter(isTerm).forEach((result) => {
+    const term = result[2].slice("#term-".length).replaceAll("-", " ");
+    if (!/^\d+$/.test(term)) result[1] += `: ${term}`; // a Greek letter's anchor is a number
+  });
   const isNew = (result) => {
     const [docname, , anchor, , , , kind] = result;
     if (anchor || kind === "object" || kind === "index") return true;

@@ -115,6 +115,11 @@ def test_a_page_is_listed_once_by_its_title(search):
     assert titles.count(titles[0]) == 1
 
 
+def test_a_term_of_the_glossary_is_listed_by_its_name(search):
+    results = [result for result in search("eager limit") if result[0] == "reference/glossary"]
+    assert results == [("reference/glossary", "Glossary: eager limit", "index")]
+
+
 def test_headings_of_a_page_are_listed(search):
     assert ("howto/simulate", "Simulate a program on a platform > What if?", "title") in search("what if")
 
