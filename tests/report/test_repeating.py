@@ -4,6 +4,7 @@ import re
 import shlex
 
 import pytest
+from msgspec.structs import replace
 
 from commmodel.machine import Machine, Origin, Segment
 from commmodel.report.kit.blocks import CodeBlock
@@ -57,6 +58,19 @@ def test_the_commands_name_the_files_the_variables_and_the_page():
         "mpiexec -n 2 -bind-to core python -m commmodel.bench -o a.jsonl",
         "unset MPICH_X UCX_TLS",
         "mpiexec -n 2 -bind-to core python -m commmodel.bench -o a.jsonl",
+        "commmodel fit a.jsonl -o m.toml",
+        "commmodel report a.jsonl m.toml -o r.html",
+    ]
+
+
+def test_launches_of_one_command_are_one_command_that_writes_where_the_page_reads():
+    words = ("python", "-m", "commmodel.bench", "pingpong", "--json", "-o", "/far/.a.jsonl.launch")
+    launch = Launch(replace(header(), command=words), ())
+    origin = Origin(command=("commmodel", "fit", "/far/a.jsonl", "-o", "/far/m.toml"))
+    page = ("commmodel", "report", "b c/renamed.jsonl", "b c/m2.toml", "-o", "b c/r.html")
+    section = repeat_section(Measurements((launch, launch)), Machine("m", (Segment("all"),), origin=origin), page)
+    assert code_of(section).replace(" \\\n   ", "").splitlines() == [
+        "python -m commmodel.bench pingpong --launches 2 --launcher 'mpiexec -n 2 -bind-to core' -o a.jsonl",
         "commmodel fit a.jsonl -o m.toml",
         "commmodel report a.jsonl m.toml -o r.html",
     ]
