@@ -1,6 +1,7 @@
 """The verb `report` on what a centre has: a folder of another suite's text, and nothing else."""
 
 import json
+import re
 
 import pytest
 from support.commands import joined
@@ -95,5 +96,14 @@ def test_a_page_of_another_suites_file_claims_no_host_no_command_and_no_spread(t
     assert "The files do not tell by which commands the launches were measured." in page
     printed = capsys.readouterr().out
     assert "found" not in printed
+    assert "p10" not in printed
     (row,) = [line for line in printed.splitlines() if line.split()[:2] == ["1", "KiB"]]
     assert row.split()[2:] == ["1.63", "us", "628", "MB/s", "1", "complete"]
+
+
+def test_the_plot_of_errors_agrees_with_the_table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(ROOT / "docs" / "examples" / "results.jsonl"), "-o", "page.html"]) == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    (in_plot,) = re.findall(r"at most 25 % \(as the factor less 1, as in the table: (\d+) %\)", page)
+    assert in_plot in re.findall(r"max (\d+) %", page)

@@ -326,7 +326,7 @@ def test_what_could_not_be_tested_is_named():
         (measured({"scan": "1"}), MPI, {}, "expected, but not measured over p: time of barrier"),
         (measured(processes=(2, 4)), MPI, {}, "no growth over p can be seen with 2 scales"),
         (measured(), MPI, {"metric": "memory"}, "nothing was measured of metric 'memory', but time: measure"),
-        (Measurements((launch(),)), MPI, {}, "nothing was measured: measure a function at three scales or more"),
+        (Measurements((launch(),)), MPI, {}, "no function was measured: measure a function at three scales or more"),
         (measured(), MPI, {"at": 0.5}, "at is 0.5: give a finite number from 1 up"),
         (measured(), MPI, {"deviation": {"n": parse_growth("n")}}, "deviation n: nothing is over n: write it over p"),
         (measured(), MPI, {"deviation": {"p": Growth(power=-1)}}, "it falls, but must be 1 or grow"),

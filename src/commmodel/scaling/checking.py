@@ -216,7 +216,7 @@ def _task(
     if not measured and baseline is None:
         metrics = ", ".join(dict.fromkeys(series.metric for series in all_series.values()))
         of_it = f" of metric {metric!r}, but {metrics}" if metrics else ""
-        raise InputError(f"nothing was measured{of_it}{_NEEDED}")
+        raise InputError(f"{'nothing' if metrics else 'no function'} was measured{of_it}{_NEEDED}")
     _check_deviation(deviation, parameters)
     earlier = {} if baseline is None else _all_series(baseline, parameters)
     return _CheckTask(measured, earlier, parameters, expected, guidelines, deviation, settings)

@@ -105,10 +105,13 @@ def residuals(series: PathSeries) -> Plot | None:
     look.ratio_axis(canvas.axes, canvas.shown, "(T_model − T) / T")
     limit_lines(canvas, [series])
     worst = max(abs(value) for value in canvas.shown)
+    least, most = 1 + min(canvas.shown), 1 + max(canvas.shown)
+    factor = format_ratio(max(most, 1 / least if least > 0 else most) - 1)
+    in_table = "" if factor == format_ratio(worst) else f" (as the factor less 1, as in the table: {factor})"
     words = caption(
         [series],
         len(series.hidden),
-        f"Relative error of the model, at most {format_ratio(worst)}. Above 0 the model is too slow.",
+        f"Relative error of the model, at most {format_ratio(worst)}{in_table}. Above 0 the model is too slow.",
         "Points on one side of 0 over many sizes tell of a model that is wrong there.",
     )
     missing = len(series.points) - len(canvas.shown) - measured

@@ -98,8 +98,9 @@ def _time_table(path: str, records: Sequence[Record]) -> Table | None:
         *right("size", "median"), *left("interval", "p10 … p90"),
         *right("bandwidth", "in send", "in receive", "samples"), *left("ended by"),
     )  # fmt: skip
-    calls = {5, 6}
-    shown = [place for place in range(len(headings)) if place not in calls or any(row[5] or row[6] for row in rows)]
+    ranges, calls = (2, 3), (5, 6)
+    empty = [place for pair in (ranges, calls) if not any(row[n] for row in rows for n in pair) for place in pair]
+    shown = [place for place in range(len(headings)) if place not in empty]
     cells = (
         tuple(Cell(row[place], style="uncertain" if place == 8 and row[8].endswith("*") else "") for place in shown)
         for row in rows
