@@ -1,6 +1,5 @@
 """How to do it again: the commands of a report repeat what made it."""
 
-import re
 import shlex
 
 import pytest
@@ -8,7 +7,6 @@ from msgspec.structs import replace
 
 from commmodel.machine import Machine, Origin, Segment
 from commmodel.report.kit.blocks import CodeBlock
-from commmodel.report.kit.commands import pasted
 from commmodel.report.measurements.repeating import repeat_section
 from commmodel.results import Header, Host, Launch, Library, Measurements, Rank
 from commmodel.results.records import UNKNOWN_LIBRARY
@@ -89,12 +87,3 @@ def test_the_name_of_another_suites_program_is_no_command(library):
     section = repeat_section(Measurements((Launch(foreign, ()),)), None, ("commmodel", "report", "a.txt"))
     assert section.blocks[0].text == "The files do not tell by which commands the launches were measured."
     assert code_of(section) == "commmodel report a.txt"
-
-
-@pytest.mark.parametrize("width", [30, 60, 78])
-def test_a_pasted_command_is_the_command(width):
-    words = ["python", "-m", "x", "--sizes", "1:4 MiB", "--name=it's", "-o", "a" * 50, "--force", "--", "-n", "b"]
-    lines = pasted(words, width)
-    joined = re.sub(r"\\\n", " ", "\n".join(lines))
-    assert shlex.split(joined) == words
-    assert all(len(line) <= width + 2 or len(line.split()) <= 3 for line in lines)

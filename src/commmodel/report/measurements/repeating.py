@@ -8,10 +8,10 @@ from itertools import groupby, pairwise
 
 from commmodel.machine import Machine
 from commmodel.report.kit.blocks import Block, CodeBlock, Section, Words
-from commmodel.report.kit.commands import pasted
 from commmodel.results import Header, Measurements
 from commmodel.results.records import UNKNOWN_LIBRARY
 from commmodel.results.repeating import command_words, is_launched
+from commmodel.shell import command_lines
 
 _BENCH = "commmodel.bench"
 _OUTPUTS = ("-o", "--output")
@@ -75,7 +75,7 @@ def _measuring(headers: Sequence[Header]) -> tuple[list[str], list[str]]:
         unset = [f"unset {shlex.join(missing)}"] if missing else []
         settings = environment.items() - variables.items()
         lines += [*unset, *(f"export {name}={shlex.quote(value)}" for name, value in sorted(settings))]
-        lines += pasted(command) * again
+        lines += command_lines(shlex.join(command)) * again
         names.append(_output(command, "results.jsonl"))
         variables = environment
     return lines, list(dict.fromkeys(names))
@@ -96,7 +96,7 @@ def repeat_section(measurements: Measurements, machine: Machine | None, command:
     else:
         fitted = _in_folder(fitted, names)
         command = _in_folder(command, [*names, *filter(None, [_output(fitted)])])
-    code = (*lines, *(pasted(fitted) if fitted else ()), *(pasted(command) if command else ()))
+    code = (*lines, *(line for words in (fitted, command) if words for line in command_lines(shlex.join(words))))
     if code:
         where = "In another folder, as existing files are not replaced; Environment lists each rank's processors."
         blocks += [CodeBlock(code), Words(where, is_hint=True)]
