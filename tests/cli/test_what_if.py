@@ -74,7 +74,6 @@ def test_the_run_as_it_is_comes_first_and_the_others_are_held_against_it():
     assert verdicts(runs) == [
         "As it is, on switch (fluid): 2.00 s.",
         "Fastest is run 2, bandwidth × 2: 1.00 s, 2 times faster.",
-        "bandwidth × 2: 1.00 s, 2 times faster.",
         "latency × 2: 2.00 s, the same within 0.1 %.",
     ]
 

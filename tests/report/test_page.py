@@ -35,10 +35,12 @@ from commmodel.errors import InputError
 from commmodel.machine import Limit, Machine, MaxRate, Origin, Parameter, Postal, Segment
 from commmodel.machine.rates import duplex_factor
 from commmodel.report import environment_table, machine_table, measurements_table, page
+from commmodel.report.kit.pages import render_page
 from commmodel.report.machine.headlines import headlines
 from commmodel.report.machine.parameters import further_remarks, parameter_table, remarks
+from commmodel.report.measurements.collectives import collective_answer
 from commmodel.results import Launch, Library, Measurements, Rank, Record
-from commmodel.results.configurations import Ping, PingPong, Stream, Threshold
+from commmodel.results.configurations import Collective, Ping, PingPong, Stream, Threshold
 from commmodel.units import format_rate, format_time
 
 EVIL = "<script>alert('x')</script>"
@@ -435,3 +437,18 @@ def test_all_public_names_are_there() -> None:
     assert all(callable(getattr(report, name)) for name in report.__all__)
     with pytest.raises(AttributeError, match="nothing"):
         report.nothing  # noqa: B018
+
+
+def test_an_answer_has_no_line_end_between_number_and_unit() -> None:
+    answers = ("12.8 GB/s of 4 pairs, 885 ns, 3 MiB, 25 %.",)
+    html = render_page("a", "a", "a", [], answer=answers)
+    assert "12.8\u00a0GB/s of 4 pairs, 885\u00a0ns, 3\u00a0MiB, 25\u00a0%." in html
+
+
+def test_collectives_are_answered_for_the_most_processes() -> None:
+    kinds: list[tuple[Any, int, int]] = [
+        ("bcast", 8, 4), ("bcast", 8, 8), ("bcast", 64, 8), ("barrier", 0, 8), ("bcast", 1, 2)
+    ]  # fmt: skip
+    runs = tuple(Record(Collective(*kind), "s", (1e-6 * kind[2],) * 5) for kind in kinds)
+    answer = collective_answer(Measurements((Launch(FULL.launches[0].header, runs),)))
+    assert answer == "On 8 processes bcast of 8 B takes 8.00 us, barrier takes 8.00 us."

@@ -241,6 +241,8 @@ def test_folders_of_nodes_are_one_recording(tmp_path, capsys):
     assert capsys.readouterr().err == ""
     assert main(["report", str(whole), str(second)]) == 2
     assert "rank 2 is in" in capsys.readouterr().err
+    with pytest.raises(InputError, match="named twice"):
+        record.load(whole, whole)
     larger = unbalanced(third, processes=5)
     for rank in range(4):
         (larger / f"rank-{rank:06d}.log").unlink()

@@ -49,8 +49,8 @@ class Balance(HTMLParser):
 
 
 def text_of_page(write_page: Callable[..., None], *arguments: object) -> str:
-    """Return the page that a function writes."""
+    """Return the page that a function writes, with all blanks alike."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "page.html"
         write_page(path, *arguments)
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8").replace("\u00a0", " ")

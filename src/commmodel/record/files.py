@@ -129,6 +129,8 @@ def load(folder: str | os.PathLike[str], *further: str | os.PathLike[str]) -> "R
         Where one holds no recording, or one that this commmodel cannot read, or where two hold the same rank.
     """
     places = [Path(folder), *map(Path, further)]
+    if len({place.resolve() for place in places}) < len(places):
+        raise InputError(f"{places[-1]}: named twice: name each folder of a recording once")
     descriptions = list(filter(None, map(_description, places)))
     problems = [] if descriptions else ["recording.json is missing: the command is not known"]
     logs: dict[int, tuple[LogHeader, Path]] = {}

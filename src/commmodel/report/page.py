@@ -28,6 +28,7 @@ from commmodel.report.machine.headlines import Headline, headlines
 from commmodel.report.machine.hybrid_plots import hybrid_plots
 from commmodel.report.machine.plots import draw
 from commmodel.report.measurements.collective_plots import HOW_TO_READ, collective_plots
+from commmodel.report.measurements.collectives import collective_answer
 from commmodel.report.measurements.environment import environment_rows
 from commmodel.report.measurements.node_matrix_plots import matrix_plots
 from commmodel.report.measurements.point_to_point import BUFFER_WORDS
@@ -169,7 +170,7 @@ def render(
     empty = [] if any(section.blocks for section in numbers) else [Section("Nothing was measured", (words,))]
     sections = [_warnings(measurements, machine), *numbers, *empty, _environment(measurements), again]
     title = f"{_subject(measurements)}{f' on {name}' if name and name != _UNKNOWN else ''}"
-    answer = tuple(line.answer for line in lines if line.answer)
+    answer = tuple(filter(None, (*(line.answer for line in lines), collective_answer(measurements))))
     return render_page(title, title, "MPI, measured and modelled", sections, _subtitle(measurements), answer=answer)
 
 

@@ -5,6 +5,7 @@ content policy in the page forbids scripts and everything from elsewhere. The sa
 entry: `render_page`.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
@@ -14,6 +15,9 @@ from markupsafe import Markup
 
 from commmodel.report.kit import svg
 from commmodel.report.kit.blocks import Block, Figures, Folded, Plot, Section
+
+_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTPm\u00b5un]?s|[kMGTPEi]*B(?:/s)?|%)(?!\w))")
+"""The blank between a number and its unit, where no line may end."""
 
 
 def template_text(name: str) -> str:
@@ -86,7 +90,7 @@ def render_page(
             kind=kind,
             sections=sections,
             subtitle=subtitle,
-            answer=answer,
+            answer=[_UNIT.sub("\u00a0", text) for text in answer],
             css=Markup(template_text("page.css")),  # noqa: S704  (our own file)
             light=_colours(plots, dark=False),
             dark=_colours(plots, dark=True),

@@ -1,4 +1,7 @@
-"""Tables of collective operations, memory work and clocks. Main entries: `collective_tables`, `collective_groups`."""
+"""Tables of collective operations, memory work and clocks.
+
+Main entries: `collective_tables`, `collective_groups`, `collective_answer`.
+"""
 
 import math
 from collections import defaultdict
@@ -10,8 +13,9 @@ from commmodel.report.kit.cells import record_cell, size_table, starred
 from commmodel.report.kit.tables import Cell, Table, left, plain_rows, right
 from commmodel.results import Measurements, Record
 from commmodel.results.configurations import Clocks, Collective, CollectiveMode, Local, Start
-from commmodel.units import format_time
+from commmodel.units import format_size, format_time
 
+_MOST_NAMES = 4
 _MODES: tuple[CollectiveMode, ...] = get_args(CollectiveMode)
 _OVERLAPPED = (
     "Overlapped, processes compute for d, the time of the operation alone; overlap is 2 - T / d of the time T of both, "
@@ -22,6 +26,27 @@ _STARTS: dict[Start, str] = {
     "round-time": "Time from a common start, announced for each repetition, to the end on the slowest rank",
     "fixed-window": "Time from a common start, in windows of a fixed length, to the end on the slowest rank",
 }
+
+
+def collective_answer(measurements: Measurements) -> str:
+    """Return what the smallest calls take on most processes, as a sentence; empty where none were measured."""
+    runs = [
+        (collective, record)
+        for record in measurements.records
+        if isinstance(collective := record.configuration, Collective) and collective.mode == "blocking"
+    ]
+    if not runs:
+        return ""
+    processes = max(collective.processes for collective, _ in runs)
+    first: dict[str, tuple[int, str]] = {}
+    for collective, record in runs:
+        size = collective.message_size
+        if collective.processes == processes and size <= first.get(collective.operation, (math.inf,))[0]:
+            call = f"{collective.operation} of {format_size(size)}" if size else collective.operation
+            first[collective.operation] = (size, f"{call} takes {format_time(record.summary.median)}")
+    words = [text for _, text in first.values()][:_MOST_NAMES]
+    more = f"; {len(first) - len(words)} more operations below" if len(first) > len(words) else ""
+    return f"On {processes} processes {', '.join(words)}{more}."
 
 
 def _local_tables(measurements: Measurements) -> list[Table]:

@@ -65,11 +65,16 @@ def _is_comparable(prediction: PredictedRun) -> bool:
     return not prediction.blocked and prediction.seconds > 0
 
 
-def _changes(predictions: Sequence[PredictedRun]) -> list[str]:
-    """Return a sentence for each run that differs from the baseline in its platform or in one factor alone."""
+def _changes(predictions: Sequence[PredictedRun], best: PredictedRun) -> list[str]:
+    """Return a sentence for each run that differs from the baseline in one factor or its platform.
+
+    The best run has its sentence, if it is faster.
+    """
     baseline, *changed = predictions
     lines = []
     for run in changed:
+        if run is best and run.seconds < (1 - _ALIKE) * baseline.seconds:
+            continue
         factors = [name for name, factor in asdict(run.scale).items() if factor != getattr(baseline.scale, name)]
         differences = len(factors) + (place_words(run) != place_words(baseline))
         if differences == 1 and _is_comparable(run):
@@ -103,7 +108,7 @@ def verdicts(predictions: Sequence[PredictedRun]) -> list[str]:
         else:
             beside = beside_words(best.seconds, baseline.seconds)
             sentences.append(f"Nothing is better: the fastest of the others, {words}, is {beside}.")
-        changes = _changes(predictions) if _is_comparable(baseline) else []
+        changes = _changes(predictions, best) if _is_comparable(baseline) else []
         sentences += changes if len(changed) > 1 else []
     if blocked := sum(bool(prediction.blocked) for prediction in predictions):
         sentences.append(f"{blocked} of {len(predictions)} runs end in a deadlock.")
