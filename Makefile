@@ -226,6 +226,7 @@ lint: .venv/.test-ready
 docs: .venv/.test-ready
 	.venv/bin/sphinx-build -E -W -n -q --keep-going -b html -d docs/_build/read docs docs/_build/html
 	.venv/bin/sphinx-build -W -q -b doctest -d docs/_build/read docs docs/_build/doctest
+	.venv/bin/python -m pytest -q tests/test_docs_search.py -p no:mpi-pytest --without-mpi
 
 # NAMES="report gantt" makes only these; without, it takes a minute or two.
 pictures: .venv/.test-ready

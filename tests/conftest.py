@@ -37,6 +37,7 @@ def pytest_configure(config):
     if config.option.basetemp is None:  # runs side by side would clear the common folder together
         config.option.basetemp = tempfile.mkdtemp(prefix="commmodel-tests-")
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
+    os.environ.pop("COLUMNS", None)  # of a terminal that nobody sees: tables are as wide as in a file
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job, and in all programs that it starts
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--without-mpi"):

@@ -89,6 +89,14 @@ FILES = {
     "1.trace": "1 init\n1 recv 0 0 1000000 0\n1 finalize\n",
     "osu_mbw_mr.txt": "# OSU MPI Multiple Bandwidth / Message Rate Test v7.5\n# [ pairs: 1 ] [ window size: 64 ]\n"
     "# Size MB/s Messages/s\n1 3.00 3000000.00\n1024 900.00 878906.25\n65536 5000.00 76293.95\n",
+    "pairs.csv": "from,to,message_size,seconds\n"
+    + "".join(f"n{left},n{right},8,1e-6\n" for left in range(6) for right in range(6) if left != right),
+    **dict.fromkeys(("last-year.txt", "today.txt"), LATENCIES),
+    **{
+        f"data_MPI_{name}_default.dat": "#@reproMPIcommitSHA1=2e73\n#@nprocs=4\n#@nrep=2\ntest nrep count runtime_sec\n"
+        + "".join(f"MPI_{name} {row} {size} 0.00001{row}\n" for size in (8, 1024) for row in range(2))
+        for name in ("Gather", "Allgather")
+    },
     "mine.txt": "message_size,seconds\n1,1e-6\n1024,2e-6\n",
     "test_sorting.py": "import random\nimport pytest\n\n\n"
     "@pytest.mark.scales('n log n', over='n', at=[100, 200, 400, 800, 1600], repetitions=3)\n"

@@ -16,6 +16,7 @@ ELSEWHERE = {
     r"scontrol|submit\.sh|SLURM_": "needs Slurm",
     r"--mca coll_tuned|\./a\.out": "a program of the reader's",
     r"-m mpi4py\.futures": "65 ranks of MPI, as workers: tests/simulate/test_what_if.py has two",
+    r"git clone": "the network",
     r"-m benchmarks\.|make cluster-bench": "run in the folder of the sources: tests/test_benchmarks.py",
 }
 """What is not run: a regular expression of a command -> why."""

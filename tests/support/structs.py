@@ -201,11 +201,32 @@ def of_scaling() -> list[Any]:
             scaling.load(FROZEN / "expectations-1.toml"),
             scaling.differences(growing, growing),
             scaling.collect(growing),
+            _history(),
         ),
         *(overview(growing, scaling.load("mpi")), scaling.fit_surface(*grid, grid[0] * grid[1], terms, terms)),
         *(scaling.CheckSettings(), scaling.MemoryLimit(1e9), scaling.Violation(rule, "larger", 8.0, 2.0)),
         scaling.BrokenRule(rule, "time", "p", (), "larger", 8.0, 2.0, True),
     ]
+
+
+def _history() -> scaling.History:
+    """Return what became slower in the third of four weeks."""
+
+    def week(number: int, seconds: float) -> results.Measurements:
+        library, call = results.Library("MPI"), results.configurations.Collective("bcast", 8, 4)
+        return results.Measurements(
+            tuple(
+                results.Launch(
+                    results.Header(
+                        "commmodel-results", 1, f"2026-01-{number:02}T0{launch}:00:00+00:00", (), library, (), ()
+                    ),
+                    (results.Record(call, "s", (seconds * (1 + launch / 100),) * 20),),
+                )
+                for launch in range(5)
+            )
+        )
+
+    return scaling.history({f"week{number}": week(number, 1e-6 * (1 + 2 * (number > 2))) for number in range(1, 5)})
 
 
 def of_simulate() -> list[Any]:

@@ -21,7 +21,7 @@ from commmodel.scaling.difference import Change, differences
 from commmodel.scaling.environment import changed_environment
 from commmodel.scaling.samples import reduce
 from commmodel.signatures import checked
-from commmodel.values import OneLine
+from commmodel.values import OneLine, Value
 
 FEWEST_RUNS = 3
 _ENOUGH = 5
@@ -121,7 +121,7 @@ class ChangePoint(OneLine):
 
 
 @dataclass(frozen=True)
-class History(OneLine):
+class History(Value):
     """Measurements of a machine over time.
 
     Attributes

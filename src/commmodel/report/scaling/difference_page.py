@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
+from commmodel.arguments import NotNegative
 from commmodel.files import write_text
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Block, Bullets, Figures, NameList, Plot, Section, Words, folded
@@ -73,7 +74,9 @@ def _ratio_plot(rows: Sequence[Difference], least: float) -> Plot | None:
 
 
 @checked
-def write_differences(path: str | os.PathLike[str], name: str, compared: Differences, least: float = 0.05) -> None:
+def write_differences(
+    path: str | os.PathLike[str], name: str, compared: Differences, least: NotNegative = 0.05
+) -> None:
     """Write the page of two compared files, replacing an existing file.
 
     Parameters
@@ -83,7 +86,7 @@ def write_differences(path: str | os.PathLike[str], name: str, compared: Differe
     compared : Differences
         Of `commmodel.scaling.differences`.
     least : float
-        As they were made with.
+        Not negative; changes up to this share are none, as when they were compared.
 
     Raises
     ------
