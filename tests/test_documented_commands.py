@@ -87,7 +87,7 @@ FILES = {
     "list.txt": "0.trace\n1.trace\n",
     "0.trace": "0 init\n0 send 1 0 1000000 0\n0 finalize\n",
     "1.trace": "1 init\n1 recv 0 0 1000000 0\n1 finalize\n",
-    "osu_mbw_mr.txt": "# OSU MPI Multiple Bandwidth / Message Rate Test v7.5\n# [ pairs: 1 ] [ window size: 64 ]\n"
+    "osu_mbw_mr.txt": "# OSU MPI Multiple Bandwidth / Message Rate Test v7.5\n# [ pairs: 32 ] [ window size: 64 ]\n"
     "# Size MB/s Messages/s\n1 3.00 3000000.00\n1024 900.00 878906.25\n65536 5000.00 76293.95\n",
     "pairs.csv": "from,to,message_size,seconds\n"
     + "".join(f"n{left},n{right},8,1e-6\n" for left in range(6) for right in range(6) if left != right),

