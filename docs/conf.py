@@ -53,7 +53,10 @@ nitpick_ignore_regex = [
     ),
     ("py:class", r"commmodel\.(fit\.(model_errors\.ErrorSums|consistency\.Agreement))|LinkLoad"),
     ("py:class", r"commmodel\.simulate\.scenario\.comparison\.Preparation"),
-    ("py:class", r"commmodel\.(arguments\._Array|simulate\.questions\.How|report\.(sections\.MachineSection|listing\.IndexRow))"),
+    (
+        "py:class",
+        r"commmodel\.(arguments\._Array|simulate\.questions\.How|report\.(sections\.MachineSection|listing\.IndexRow))",
+    ),
     ("py:class", r"commmodel\.(simulate\.(summary\.RunSummary|link_load\.LinkLoad)|optimize\.validation\.Validation)"),
     ("py:class", r"commmodel\.(collectives\.call\.CollectiveCall|simulate\.work\.communicators\.Definition)"),
     ("py:class", r"commmodel\.collectives\.(schedule\.Round|algorithms\.registry\.Stage)"),
