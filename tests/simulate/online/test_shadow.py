@@ -108,7 +108,7 @@ from mpi4py import MPI
 from commmodel import sampled
 for step in range(10):
     for _ in sampled(2):
-        sum(range(1000000))
+        sum(range(6000000))
     MPI.COMM_WORLD.Barrier()
 """
     done = simulate(sys.executable, script(text), processes=1, options=["--json"])
