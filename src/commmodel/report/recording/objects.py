@@ -6,6 +6,7 @@ Main entry: `object_methods`.
 import linecache
 import re
 from collections.abc import Mapping, Set
+from pathlib import Path
 
 from commmodel.record import Profile
 
@@ -28,6 +29,8 @@ _TELLING: Mapping[str, frozenset[str]] = {
 """Method -> the calls that it makes on one line; those of larger sets first, as they tell more."""
 _PLAIN = frozenset({"bcast", "send", "ssend", "isend", "reduce", "scan", "exscan"})
 """Methods whose calls those of arrays make, too: the source has to tell."""
+_LARGEST = 4 << 20
+"""Bytes of a source that is read."""
 
 
 def _method(calls: Set[str], source: str) -> str:
@@ -45,13 +48,23 @@ def _method(calls: Set[str], source: str) -> str:
     return next((name for name in (*typed, *(name for name in methods if name not in _PLAIN))), "")
 
 
+def _source(file: str, line: int) -> str:
+    """Return a line of a program that is still there; a recording may name any file, and only a plain one is opened."""
+    path = Path(file)
+    try:
+        is_source = path.is_absolute() and path.is_file() and path.stat().st_size <= _LARGEST
+    except (OSError, ValueError):
+        return ""
+    return linecache.getline(file, line) if is_source else ""
+
+
 def object_methods(profile: Profile) -> dict[tuple[str, int], str]:
     """Return the lower-case method of each line of Python that calls one."""
     calls: dict[tuple[str, int], set[str]] = {}
     for site in profile.sites:
         if site.file.endswith(".py") and site.line:
             calls.setdefault((site.file, site.line), set()).add(site.call)
-    methods = {line: _method(names, linecache.getline(*line)) for line, names in calls.items()}
+    methods = {line: _method(names, _source(*line)) for line, names in calls.items()}
     return {line: method for line, method in methods.items() if method}
 
 
