@@ -487,10 +487,11 @@ def test_a_replay_that_relies_on_buffers_is_a_deadlock_without_them(tmp_path, ca
     trace.write_text("".join(f"{rank} send {1 - rank} 7 1000 6\n{rank} recv {1 - rank} 7 1000 6\n" for rank in (0, 1)))
     words = ["simulate", "graphene", "replay", str(trace), "-p", "2"]
     assert main(words) == 0
-    assert main([*words, "--eager", "1kB"]) == 0
+    for size in ("1kB", "infinite", "machine"):
+        assert main([*words, "--buffering", size]) == 0
     capsys.readouterr()
-    for size in ("0", "999"):
-        assert main([*words, "--eager", size]) == 2
+    for size in ("0", "999", "zero"):
+        assert main([*words, "--buffering", size]) == 2
         error = capsys.readouterr().err
         assert "deadlock: 2 of 2 ranks never end" in error
         assert "rank 0 waits in MPI_Send until rank 1 receives 1000 bytes with tag 7" in error

@@ -1,6 +1,7 @@
 """The verb ``simulate``: a workload on a platform or a machine, its time and the reasons for it."""
 
 import argparse
+import math
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -31,13 +32,13 @@ from commmodel.cli.parsers import (
     parent,
     print_json,
     show,
-    size,
     tell,
     typed,
     warn_of,
     whole,
 )
 from commmodel.errors import InputError, MissingPackageError
+from commmodel.units import parse_size
 
 _DEADLOCK = 2
 _EXCHANGES = {
@@ -239,12 +240,23 @@ def _add_speed(options: Any) -> None:
     options.add_argument("--speed", metavar="RATE", type=flop_rate, help="flop/s of a core (default: the platform's)")
 
 
-def _add_eager(options: Any) -> None:
+def _add_buffering(options: Any) -> None:
     options.add_argument(
-        "--eager", metavar="SIZE", type=size,
-        help="largest message whose send ends before its receive; 0: none, so that a program that relies on buffers is "
-        "a deadlock (default: the model's)",
+        "--buffering", metavar="HOW", type=typed(_buffering), default=None,
+        help="zero: no send ends before its receive, and no rank leaves a collective before all have come, so that a "
+        "program that relies on buffers is a deadlock; infinite: every send ends; machine: those that end by the "
+        "model; or the size of the largest message whose send ends, like 4KiB (default: machine)",
     )  # fmt: skip
+
+
+def _buffering(word: str) -> float | None:
+    words = {"zero": 0.0, "infinite": math.inf, "machine": None}
+    if word in words:
+        return words[word]
+    try:
+        return parse_size(word)
+    except InputError:
+        raise InputError(f"{word}: say zero, infinite, machine, or a size like 4KiB") from None
 
 
 def _add_application(works: Any, name: str) -> None:
@@ -266,7 +278,7 @@ def _add_replay(works: Any, name: str) -> None:
         help="folder of a recording; traces of SimGrid (time-independent), liballprof, Chakra or OTF2: file that lists "
         "them, folder, or a merged trace",
     )
-    _add_eager(replay)
+    _add_buffering(replay)
     replay.add_argument(
         "--faster", metavar="FACTOR", type=number,
         help="how many times faster cores are than those of a recording or of traces in seconds (default: 1)",
@@ -284,7 +296,7 @@ def _add_run(works: Any, name: str) -> None:
         help="time of computation: measured, as long as it takes here; 0; or the folder of a recording of the same "
         "program (default: measured, or 0 where a platform file says smpi/simulate-computation:0)",
     )  # fmt: skip
-    _add_eager(running)
+    _add_buffering(running)
     running.add_argument(
         "--faster", metavar="FACTOR", type=number, default=1.0,
         help="how many times faster cores are than those of this machine or of the recording (default: 1)",
@@ -366,7 +378,7 @@ def _place(arguments: argparse.Namespace, where: str) -> Any:
 
     return scenario.place(
         where, arguments.parameters, path=arguments.path, model=arguments.model, load_machine=known_machine,
-        **_typed_options(arguments, {"eager", "message_rate"}),
+        **_typed_options(arguments, {"buffering", "message_rate"}),
     )  # fmt: skip
 
 

@@ -438,12 +438,39 @@ def test_a_program_that_relies_on_buffers_is_a_deadlock_without_them(tmp_path):
     script.write_text(RING)
     program = ["--", sys.executable, str(script)]
     assert simulate(*program, "10").returncode == 0
-    done = simulate("--eager", "0", *program, "10")
+    done = simulate("--buffering", "zero", *program, "10")
     assert done.returncode == 2
     assert "rank 2 waits in MPI_Send until rank 0 receives" in done.stderr
     assert "script.py:5" in done.stderr
-    assert simulate("--eager", "1KiB", *program, "10").returncode == 0
-    assert simulate("--eager", "1KiB", *program, "2000").returncode == 2
+    assert simulate("--buffering", "1KiB", *program, "10").returncode == 0
+    assert simulate("--buffering", "1KiB", *program, "2000").returncode == 2
+    assert simulate(*program, "1000000").returncode == 2
+    assert simulate("--buffering", "infinite", *program, "1000000").returncode == 0
+
+
+EARLY_ROOT = """
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+array = bytearray(8)
+if comm.rank == 0:
+    comm.Bcast(array)
+    comm.Send(array, 1)
+elif comm.rank == 1:
+    comm.Recv(array, 0)
+    comm.Bcast(array)
+else:
+    comm.Bcast(array)
+"""
+
+
+def test_a_root_may_leave_early_only_with_buffers(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(EARLY_ROOT)
+    assert simulate("--", sys.executable, str(script)).returncode == 0
+    done = simulate("--buffering", "zero", "--", sys.executable, str(script))
+    assert done.returncode == 2
+    assert "rank 1 waits in MPI_Recv for a message from rank 0, script.py:9" in done.stderr
+    assert "rank 0 waits in MPI_Bcast" in done.stderr
 
 
 FORGETTING = """

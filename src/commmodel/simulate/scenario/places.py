@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from commmodel import machine as machines
-from commmodel.arguments import NotNegative, Positive, finite, rank_count
+from commmodel.arguments import Positive, finite, rank_count
 from commmodel.choices import ProgramModel, ScheduleModel
 from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.settings import CollectiveSettings
@@ -53,7 +53,7 @@ class Place:
     """The model that is asked for; `default_model` holds where there is none."""
     is_smpi: bool = False
     """Whether SMPI's model holds by default."""
-    eager: float | None = None
+    buffering: float | None = None
     """Bytes of the largest message whose send ends without its receive; by default the model's."""
     computes: bool = True
     """Whether programs that run take time to compute where nothing else is said: an XML file may say no."""
@@ -108,7 +108,7 @@ def place(
     *,
     path: str | None = None,
     model: ProgramModel | ScheduleModel | None = None,
-    eager: NotNegative | None = None,
+    buffering: float | None = None,
     message_rate: Positive | None = None,
     load_machine: Callable[[str], Machine] = machines.load,
 ) -> Place:
@@ -125,9 +125,10 @@ def place(
         Path of the machine whose parameters are taken.
     model : str, optional
         Model in place of the default one.
-    eager : float, optional
-        Bytes of the largest message whose send ends before its receive, 0 for none: shows whether a program relies on
-        buffers. By default as the model says; delay models have parameter ``S``.
+    buffering : float, optional
+        Bytes of the largest message whose send ends before its receive, 0 or more: 0 for none, and then no rank leaves
+        a collective before the others have come; infinity for all. By default as the model says; delay models have
+        parameter ``S``.
     message_rate : float, optional
         Messages a second that a host sends to others at most, > 0. By default the machine's, or no limit; delay models
         have none.
@@ -149,7 +150,7 @@ def place(
     64
     """
     if isinstance(where, Place):
-        if any(setting is not None for setting in (parameters, path, model, eager, message_rate)):
+        if any(setting is not None for setting in (parameters, path, model, buffering, message_rate)):
             raise InputError("all settings are of the Place already: leave them out beside it")
         return where
     if isinstance(where, os.PathLike):
@@ -165,11 +166,11 @@ def place(
         parsed = _with_parameters(where, parameters, model, load_machine)
     if path is not None and parsed.machine is None:
         raise InputError("`path` goes with a machine, and there is none: leave it out, or name one with `parameters`")
-    if eager is not None:
-        finite("eager", eager, 0)
+    if buffering is not None and buffering != math.inf:
+        finite("buffering", buffering, 0)
     if message_rate is not None:
         finite("message_rate", message_rate, above=0)
-    return replace(parsed, path=path, model=model, eager=eager, message_rate=message_rate)
+    return replace(parsed, path=path, model=model, buffering=buffering, message_rate=message_rate)
 
 
 def _with_parameters(

@@ -267,16 +267,16 @@ def _messages(model: Any, place: Place) -> Network | DelayModel:
 def _limited(messages: Network | DelayModel, place: Place) -> Network | DelayModel:
     """Return a model with the limits that are asked for: of sends that end before their receives, and of messages."""
     if isinstance(messages, DelayModel):
-        if place.eager is not None:
+        if place.buffering is not None:
             problem = "a limit of networks' models: of loggps it is the parameter S, others have none"
-            raise refuse("eager", place.eager, problem)
+            raise refuse("buffering", place.buffering, problem)
         if place.message_rate is not None:
             raise refuse(
                 "message_rate", place.message_rate, "a limit of networks' models: name a platform, or leave it out"
             )
         return messages
-    if place.eager is not None:
-        limit = place.eager if place.eager > 0 else -1.0  # of empty messages, too
+    if place.buffering is not None:
+        limit = place.buffering if place.buffering > 0 else -1.0  # of empty messages, too
         messages = msgspec.structs.replace(messages, eager_limit=limit, detached_limit=limit, leaves_unexpected=False)
     if place.message_rate is not None:
         messages = msgspec.structs.replace(messages, message_gaps=(Overhead(math.inf, 1 / place.message_rate),))

@@ -335,10 +335,13 @@ static bool is_alone(const struct collective *collective) {
     return size_of(collective->communicator) == 1 && collective->communicator->remote == NULL;
 }
 
-// Tell the simulator.
+// Tell the simulator. Without buffers, no rank leaves before all have come.
 static void act_now(const struct collective *collective) {
     if (is_alone(collective) || !takes_part(collective)) return;
     act_on(collective->communicator, collective->call, describe_call(collective));
+    if (world->buffered_limit < 0.0 && collective->communicator->remote == NULL &&
+        collective->arguments.verb != BARRIER)
+        act_on(collective->communicator, collective->call, new_call(BARRIER, 0, 0));
 }
 
 // For data of a root, give the turn to the simulator: meanwhile roots run ahead, which saves turns.
