@@ -37,7 +37,7 @@ OTHERWISE = {
 ANSWERS = {
     "Algorithm", "Bounds", "BrokenRule", "Call", "ChangePoint", "CheckResult", "Choice", "Choices", "CollectedSeries",
     "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison", "Difference", "Differences",
-    "Efficiency", "ErrorSummary", "Failure", "FitReport", "Fits", "GatherResult", "History", "HistoryPoint",
+    "Efficiency", "ErrorSummary", "Failure", "Finding", "FitReport", "Fits", "GatherResult", "History", "HistoryPoint",
     "HistoryRun", "HistorySeries", "JobState", "JointVerdict", "Judgement",
     "LibraryRules", "Matrix", "MeasuredRules", "Model", "ModelChoice", "Operation", "PhysicsDoubt",
     "Place", "Platform", "Prediction", "Predictions", "Profile", "RankCall", "RejectedCandidate", "ScalePrediction",

@@ -83,11 +83,15 @@ class ProgramError(CommModelError):
 
 
 class RankEndedError(CommModelError):
-    """A rank of a program that runs simulated ended before its time; the exit code is the rank's."""
+    """A rank of a program that runs simulated ended before its time; the exit code is the rank's.
 
-    def __init__(self, message: str, exit_code: int) -> None:
+    `kind` says in a few words how, such as ``crash``, ``abort`` or ``wrong argument``; `findings` are the wrong uses of
+    MPI before, each a `commmodel.simulate.Finding`, of a run that was checked.
+    """
+
+    def __init__(self, message: str, exit_code: int, kind: str = "", findings: Sequence[Any] = ()) -> None:
         super().__init__(message)
-        self.exit_code = exit_code
+        self.exit_code, self.kind, self.findings = exit_code, kind, tuple(findings)
 
 
 class DeadlockError(CommModelError):

@@ -36,7 +36,17 @@ from commmodel.collectives import Problem, library
 from commmodel.machine import LogGP, Parameter
 from commmodel.optimize.validation import validate
 from commmodel.scaling.overview import overview
-from commmodel.simulate import SMPI, DelayModel, DelayParameters, goal, platform, smpi_collectives, timeline, work
+from commmodel.simulate import (
+    SMPI,
+    DelayModel,
+    DelayParameters,
+    Finding,
+    goal,
+    platform,
+    smpi_collectives,
+    timeline,
+    work,
+)
 from commmodel.simulate.scenario import Scale, place, prepare, workloads
 from commmodel.sites import Site
 
@@ -240,6 +250,7 @@ def of_simulate() -> list[Any]:
         *(platform.load("graphene"), platform.fat_tree([4, 4], [1, 2], [1, 2], 125e6, 15e-6, cores=2)),
         *(goal.from_collective(collectives.build("bcast", "binomial", Problem(8, 1024))), smpi_collectives.RankCall(8)),
         replace(platform.load("graphene"), description=None),
+        Finding("leak of a group", "never freed", (0, 2), ("MPI_Comm_group, app.py:3",), 2),
     ]
 
 

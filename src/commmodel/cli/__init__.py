@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from commmodel.cli.parsers import OPTIONS, Parser, as_typed, options_of, refuse_outputs
+from commmodel.cli.parsers import OPTIONS, Parser, as_typed, options_of, refuse_outputs, tell_findings
 from commmodel.errors import CommModelError, blamed
 from commmodel.interruption import ending
 from commmodel.progress import ProgressLine
@@ -42,6 +42,7 @@ def main(words: Sequence[str] | None = None) -> int:
         with guarded():
             return _run(words)
     except CommModelError as error:
+        tell_findings(getattr(error, "findings", ()))
         return _fail(_with_options(error), error.exit_code)
     except MemoryError as error:
         return _fail(f"there is not enough memory for what is asked{_because(error)}: ask for less")

@@ -162,6 +162,13 @@ def tell(kind: str, texts: Iterable[str]) -> None:
         print(f"{kind}: {as_typed(text)}", file=sys.stderr)
 
 
+def tell_findings(findings: Iterable[object]) -> int:
+    """Print findings on standard error; return the exit code of a negative verdict, or 0."""
+    lines = [*map(str, findings)]
+    tell("finding", lines)
+    return 1 if lines else 0
+
+
 def options_of(parser: argparse.ArgumentParser) -> dict[str, str]:
     """Return parameter -> option or operand of a parser and of its verbs."""
     options: dict[str, str] = {}

@@ -33,6 +33,7 @@ from commmodel.cli.parsers import (
     print_json,
     show,
     tell,
+    tell_findings,
     typed,
     warn_of,
     whole,
@@ -306,6 +307,11 @@ def _add_run(works: Any, name: str) -> None:
         help="processor time between two calls of MPI after which a rank is told, as no other one runs meanwhile; "
         "0: never (default: 60s)",
     )  # fmt: skip
+    running.add_argument(
+        "--check", action="store_true",
+        help="name wrong uses of MPI, such as leaks and datatypes that differ, with the lines of their calls; "
+        "where there are any, the exit code is 1",
+    )  # fmt: skip
     _add_settings(running)
 
 
@@ -331,7 +337,7 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any])
         if not record.is_recording(how):
             raise InputError(f"--compute {how}: say measured, 0, or the folder of a recording")
         compute = replace(record.computation(record.load(how)), factor=compute)
-    outlets = online.Outlets(output, _report, arguments.patience)
+    outlets = online.Outlets(output, _report, arguments.patience, arguments.check)
     return online.workload(place, command, computation=compute, outlets=outlets, **options)
 
 
@@ -430,6 +436,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print_json({**runs.as_json(), "output": arguments.output, "trace": arguments.trace, "notes": notes})
     elif not runs.blocked:
         _print(arguments, runs)
+    code = tell_findings(runs.findings) or code
     if runs.blocked:
         code = _deadlocked(runs.blocked)
     tell("note", notes)
@@ -483,7 +490,7 @@ def _print(arguments: argparse.Namespace, runs: Any) -> None:
         if path is not None:
             print(f"written to {path}")
     for summary in summaries:
-        if summary.result is not None and summary.result.unmatched_messages:
+        if summary.result is not None and summary.result.unmatched_messages and not runs.findings:
             messages = f"{summary.result.unmatched_messages} messages were never received"
             tell("note", [f"by {summary.name}, {messages}"])
 

@@ -16,6 +16,7 @@ from commmodel.cli.parsers import (
     print_json,
     show,
     tell,
+    tell_findings,
     typed,
 )
 from commmodel.errors import InputError, MissingPackageError
@@ -113,6 +114,7 @@ def run(arguments: argparse.Namespace, scenario: Callable[[str, Any], Any]) -> i
         if output is not None:
             print(f"written to {output}")
     tell("note", dict.fromkeys(note for result in results for note in result.notes))
+    code = tell_findings(dict.fromkeys(finding for result in results for finding in result.findings)) or code
     for result in results:
         for line in result.blocked[:2]:
             print(f"commmodel: {result.place}, {result.scale}: {line}", file=sys.stderr)

@@ -11,7 +11,7 @@
     flows        the hybrid, the fluid and SMPI's model: messages share links
     delays       LogP, LogGP, LogGPS: messages that only take their time; goal: schedules of LogGOPS
     from_machine network and platform of a measured machine
-    result       the result of a simulation
+    result       the result of a simulation; findings: wrong uses of MPI in it
     timeline     what each rank did when, for viewers
     scenario     a workload on a platform by a model; what_if: many of them; online: programs that run
 
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from commmodel.lazy import attributes
 from commmodel.simulate.delays import DelayModel, DelayParameters
+from commmodel.simulate.findings import Finding
 from commmodel.simulate.network import SMPI, Network, fluid
 from commmodel.simulate.operations import OPERATION, Code, Program
 from commmodel.simulate.result import SimulationResult
@@ -45,7 +46,7 @@ else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
-    "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Network", "Program", "SimulationResult",
+    "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Finding", "Network", "Program", "SimulationResult",
     "application", "collective", "command", "exchange", "fluid", "from_machine", "function", "goal", "online",
     "platform", "replay", "run", "scenario", "timeline", "traces", "what_if", "work",
 ]  # fmt: skip

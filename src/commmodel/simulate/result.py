@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from commmodel._core.common.codes import State
 from commmodel.errors import DeadlockError
 from commmodel.frames import Tabular, axes_of, of_axes
+from commmodel.simulate.findings import Finding
 from commmodel.simulate.operations import Code
 from commmodel.simulate.states import COLOURS, SIMULATED, STATE_NAMES
 from commmodel.values import Value
@@ -123,6 +124,8 @@ class SimulationResult(Tabular, Value):
     """Of a scenario: what is to be said of the result."""
     returned: tuple[Any, ...] = ()
     """Of `commmodel.simulate.function`: what each rank returned."""
+    findings: tuple[Finding, ...] = ()
+    """Of a program that ran with checks: its wrong uses of MPI."""
 
     @property
     def seconds(self) -> float:

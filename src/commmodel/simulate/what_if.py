@@ -23,6 +23,7 @@ from commmodel.errors import InputError, blame
 from commmodel.frames import Tabular, axes_of, extent, of_axes
 from commmodel.progress import ProgressLine
 from commmodel.signatures import checked, returned
+from commmodel.simulate.findings import Finding
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.scenario.places import Place, Where
 from commmodel.simulate.scenario.scale import MOST_RUNS, Scale
@@ -70,6 +71,8 @@ class PredictedRun(Tabular, OneLine):
     """Lines on a deadlock; empty where there is none."""
     notes: tuple[str, ...] = ()
     """What is to be said of the run."""
+    findings: tuple[Finding, ...] = ()
+    """Of a program that ran with checks: its wrong uses of MPI."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return a row of `PredictedRuns`."""
@@ -232,7 +235,7 @@ def _prediction(question: Question, where: Where | Place, scale: Scale) -> Predi
     return PredictedRun(
         result.where, scale, result.model, result.title, result.ends.size, result.seconds, _rank_times(result),
         result.messages, result.events, result.wall_seconds,
-        tuple(result.deadlock_lines(result.model)) if result.blocked else (), result.notes,
+        tuple(result.deadlock_lines(result.model)) if result.blocked else (), result.notes, result.findings,
     )  # fmt: skip
 
 

@@ -170,6 +170,10 @@ class Pump final : public Live {
                           [&](const online_report &report) { return report.source == source && report.tag == tag; }));
     }
 
+    const online_finding *finding(uint64_t offset) const {
+        return offset ? static_cast<const online_finding *>(online_at(world_, offset)) : nullptr;
+    }
+
     const char *text(uint64_t offset) const {
         return offset ? static_cast<const char *>(online_at(world_, offset)) : nullptr;
     }

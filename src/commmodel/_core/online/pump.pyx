@@ -55,6 +55,10 @@ cdef extern from "online/pump.hpp" nogil:
         int32_t rank
         uint64_t call_site
 
+    cdef struct online_finding:
+        uint64_t next, kind, sentence, site, other_site, times
+        unsigned char *ranks
+
     cdef struct online_world:
         double compute_factor
         online_rank *rank
@@ -64,6 +68,9 @@ cdef extern from "online/pump.hpp" nogil:
         char error[256]
         int64_t open_request_count
         online_open_request *open_requests
+        int32_t is_checked, ranks
+        uint64_t first_finding
+        char error_kind[64]
 
 cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
     cdef struct _Calls "commmodel::Pump::Calls":
@@ -84,6 +91,7 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         const char *last_call_site(int32_t rank)
         int64_t unreceived(int32_t rank, const online_message **listed, int32_t room)
         const char *text(uint64_t offset)
+        const online_finding *finding(uint64_t offset)
 
 
 cdef cpp_bool _start(void *context, int32_t rank) noexcept with gil:
@@ -225,11 +233,11 @@ cdef class Pump:
         del self._pump
 
     def state(self, int rank):
-        """Return a rank's state, its exit code where it has called MPI_Abort, and what it says."""
+        """Return a rank's state, its exit code where it has called MPI_Abort, what it says, and the kind of that."""
         cdef online_world *world = &self._pump.world()
         cdef online_rank *shared = &world.rank[rank]
         name = {ONLINE_ABORTED: "aborted", ONLINE_FINALIZED: "finalized"}.get(shared.state, "running")
-        return name, shared.exit_code, world.error.decode("utf-8", "replace")
+        return name, shared.exit_code, world.error.decode("utf-8", "replace"), world.error_kind.decode("ascii")
 
     def memory(self, int rank):
         """Return the bytes that a rank shares with no other; of the first ranks, once they have waited or ended."""
@@ -306,6 +314,24 @@ cdef class Pump:
             (world.open_requests[i].rank, self._words(world.open_requests[i].call_site))
             for i in range(min(count, ONLINE_LISTED))
         ]
+
+    def check(self):
+        """Let wrong uses of MPI be findings."""
+        self._pump.world().is_checked = 1
+
+    def findings(self):
+        """Return the wrong uses of MPI that ranks have found: kind, sentence, ranks, times, and sites of calls."""
+        cdef online_world *world = &self._pump.world()
+        cdef const online_finding *finding = self._pump.finding(world.first_finding)
+        listed = []
+        while finding != NULL:
+            ranks = tuple(rank for rank in range(world.ranks) if finding.ranks[<int>rank // 8] >> <int>rank % 8 & 1)
+            sites = [self._words(finding.site), self._words(finding.other_site)]
+            kind = self._pump.text(finding.kind).decode("ascii")
+            sentence = self._pump.text(finding.sentence).decode("utf-8", "replace")
+            listed.append((kind, sentence, ranks, finding.times, [words for words in sites if words]))
+            finding = self._pump.finding(finding.next)
+        return listed
 
     cdef list _words(self, uint64_t site):
         cdef const char *text = self._pump.text(site)

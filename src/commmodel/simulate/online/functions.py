@@ -63,6 +63,8 @@ def explained(error: RankEndedError, folder: str) -> RankEndedError:
     if not errors:
         return error
     rank, text = errors[0].name.partition("-")[0], errors[0].read_text("utf-8").rstrip()
-    raised = RankEndedError(f"rank {rank} raised {text.rpartition(chr(10))[2]}", error.exit_code)
+    raised = RankEndedError(
+        f"rank {rank} raised {text.rpartition(chr(10))[2]}", error.exit_code, "exception", error.findings
+    )
     raised.add_note(f"On rank {rank}:\n{text}")
     return raised

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from commmodel._core.online.pump import Pump
 from commmodel.docstrings import with_attributes
+from commmodel.simulate.findings import Finding
 from commmodel.simulate.online.collectives import Collectives
 from commmodel.simulate.online.computation import RecordedComputation
 from commmodel.simulate.online.memory import MemoryWatch, reserve
@@ -25,6 +26,7 @@ _HIDDEN = {"MPI_Mprobe", "MPI_Comm_dup"}
 _OF_OBJECTS = re.compile(r"\.(recv|reduce|allreduce|scan|exscan)\(")
 _MOST_NAMED = 4
 """Messages or requests in a note."""
+_UNRECEIVED = "message never received"
 
 
 @with_attributes
@@ -38,6 +40,8 @@ class Outlets:
     """Gets a line on the memory of ranks before most of them begin, and on one that computes for long."""
     patience: float = 60.0
     """Seconds of processor time between two calls of MPI, from which on that is told; 0 for never."""
+    check: bool = False
+    """Whether wrong uses of MPI become findings of the result."""
 
 
 class LiveProgram:
@@ -65,6 +69,8 @@ class LiveProgram:
         self._sites: dict[Site, str] = {}
         self.notes: list[str] = []
         """What the last run has used that is not simulated, a sentence each."""
+        self.findings: list[Finding] = []
+        """Wrong uses of MPI of the last run, where it was checked."""
         self._processor = Processor()
 
     def begin(self, hosts: Sequence[tuple[int, str]]) -> None:
@@ -73,11 +79,14 @@ class LiveProgram:
         self._memory = os.memfd_create("commmodel-online", os.MFD_CLOEXEC)
         reserve(self._memory, self._processes)
         self.notes.clear()
+        self.findings.clear()
         self._running = Processes(self._command, self._processes, self._memory, self._outlets.output)
         self._running.explained = self._explained
         self._pump = Pump(
             self._processes, self._memory, self._running, self._collectives(), self._compute_factor, hosts
         )
+        if self._outlets.check:
+            self._pump.check()
         self._running.state = self._pump.state
         self._running.watch = MemoryWatch(self._processes, self._pump.memory, self._outlets.report)
         self._running.patience = Patience(
@@ -153,7 +162,23 @@ class LiveProgram:
             self.notes.append("ranks have started threads: only what calls MPI is timed")
         if blas and self._running is not None and self._running.has_one_thread:
             self.notes.append("BLAS and OpenMP had one thread in each rank: set OMP_NUM_THREADS to have more")
-        self._note_what_is_left()
+        self._keep_findings() if self._outlets.check else self._note_what_is_left()
+
+    def _keep_findings(self) -> None:
+        """Keep what ranks have found, and messages that were never received."""
+        if self._pump is None:
+            return
+        for kind, sentence, ranks, times, sites in self._pump.findings():
+            self.findings.append(Finding(kind, sentence, ranks, tuple(map(self._call_of, sites)), times))
+        unreceived: dict[str, list[tuple[int, str]]] = {}
+        for rank in range(self._processes):
+            _, messages = self._pump.unreceived(rank)
+            for source, tag, size, words in messages:
+                sentence = f"{size} bytes with tag {tag} from rank {source} to rank {rank}"
+                unreceived.setdefault(self._call_of(words), []).append((source, sentence))
+        for site, senders in unreceived.items():
+            ranks = tuple(sorted({source for source, _ in senders}))
+            self.findings.append(Finding(_UNRECEIVED, senders[0][1], ranks, (site,), len(senders)))
 
     def _note_what_is_left(self) -> None:
         """Write down messages that were never received, and requests that were never completed."""

@@ -107,7 +107,7 @@ class Processes:
     def __init__(self, command: Sequence[str], ranks: int, memory: int, output: IO[str] | int | None = None) -> None:
         self.watch: MemoryWatch | None = None
         self.patience: Patience | None = None
-        self.state: Callable[[int], tuple[str, int, str]] | None = None
+        self.state: Callable[[int], tuple[str, int, str, str]] | None = None
         """Of a rank, as `look` gets it."""
         self.explained: Callable[[int, str], str] = lambda _, words: words
         """What ranks said as they ended -> more of it."""
@@ -171,21 +171,24 @@ class Processes:
             text = os.read(self._answers, 65536)
             if not text:
                 code = self._server.wait()
-                raise RankEndedError(f"{self._command[0]} ended with exit code {code}", _exit_code(code) or 1)
+                raise RankEndedError(
+                    f"{self._command[0]} ended with exit code {code}", _exit_code(code) or 1, "exit code"
+                )
             *lines, self._unread = (self._unread + text).split(b"\n")
             for line in lines:
                 name, ended = line.split()
                 if name != b"ready":
                     self._codes[int(name)] = int(ended)
 
-    def look(self, rank: int, state: tuple[str, int, str]) -> bool:
+    def look(self, rank: int, state: tuple[str, int, str, str]) -> bool:
         """Return whether a rank waits outside MPI; raise `RankEndedError` where any has ended before its time.
 
-        `rank` has the turn; its state is what it is, and its exit code and its words where it has called MPI_Abort.
+        `rank` has the turn; its state is what it is, and its exit code, its words and their kind where it has called
+        MPI_Abort.
         """
-        name, code, words = state
+        name, code, words, kind = state
         if name == "aborted":
-            raise RankEndedError(self.explained(rank, words), code & 0xFF or 1)
+            raise RankEndedError(self.explained(rank, words), code & 0xFF or 1, kind or "abort")
         self._poll()
         if self.watch is not None:
             self.watch.check(self._started)
@@ -194,7 +197,9 @@ class Processes:
                 raise self._ended(other, ended)
         if rank in self._over:
             raise RankEndedError(
-                f"rank {rank} ended without MPI_Finalize: does {os.path.basename(self._command[0])} call MPI?", 1
+                f"rank {rank} ended without MPI_Finalize: does {os.path.basename(self._command[0])} call MPI?",
+                1,
+                "no MPI_Finalize",
             )
         self._over.update({rank} & self._codes.keys())
         return self.patience is not None and self.patience.look(rank)
@@ -216,7 +221,8 @@ class Processes:
 
     def _ended(self, rank: int, code: int) -> RankEndedError:
         words = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        return RankEndedError(self.explained(rank, f"rank {rank} {words}"), _exit_code(code))
+        kind = "crash" if code < 0 else "exit code"
+        return RankEndedError(self.explained(rank, f"rank {rank} {words}"), _exit_code(code), kind)
 
     def _may_return(self, rank: int, code: int) -> bool:
         """Whether a rank that has ended may leave the others alone."""

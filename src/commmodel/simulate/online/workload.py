@@ -12,6 +12,7 @@ from commmodel.arguments import Count, finite, rank_count
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.signatures import checked
+from commmodel.simulate.findings import Finding
 from commmodel.simulate.online.collectives import Collectives
 from commmodel.simulate.online.computation import RecordedComputation
 from commmodel.simulate.online.live import LiveProgram, Outlets
@@ -79,6 +80,7 @@ def workload(
     if recorded is not None and recorded.processes != count:
         raise InputError(f"{recorded.source} has {recorded.processes} ranks, not {count}: record {count}, or give -p")
     notes: list[str] = []
+    findings: list[Finding] = []
     chosen = place.settings_or(settings)
     words = name or shlex.join(command)
 
@@ -87,7 +89,7 @@ def workload(
             return Collectives(count, list(speeds), chosen)
 
         live = LiveProgram(command, count, collectives, factor / faster, recorded, outlets)
-        live.notes = notes
+        live.notes, live.findings = notes, findings
         return Program(NOTHING, np.zeros(count + 1, dtype=np.int64), live, os.path.basename(command[0]))
 
     ranks = "one rank" if count == 1 else f"{count} ranks"
@@ -97,4 +99,7 @@ def workload(
 
     again = partial(workload, place, command, processes, computation=computation, outlets=outlets, name=name)
     title = f"{words} on {ranks}"
-    return Workload(count, title, program, facts, notes=lambda: notes, on_hosts=on_hosts(chosen, again), runs=True)
+    return Workload(
+        count, title, program, facts, notes=lambda: notes, findings=lambda: findings, on_hosts=on_hosts(chosen, again),
+        runs=True,
+    )  # fmt: skip

@@ -11,6 +11,7 @@ from commmodel.choices import ProgramModel, ScheduleModel, ScheduleRules
 from commmodel.errors import InputError
 from commmodel.frames import Tabular
 from commmodel.signatures import checked
+from commmodel.simulate.findings import Finding
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.scenario.places import Place
 from commmodel.simulate.scenario.preparation import Ranks, Scenario, prepare
@@ -67,6 +68,11 @@ class ScenarioRuns(Tabular, OneLine):
         return [(scenario.model, result) for scenario, result in pairs if result.blocked]
 
     @property
+    def findings(self) -> list[Finding]:
+        """Wrong uses of MPI in any of the runs."""
+        return [*dict.fromkeys(finding for result in self.results for finding in result.findings)]
+
+    @property
     def timelines(self) -> list[Timeline]:
         """Timelines of what was recorded, and the measured ones."""
         pairs = zip(self.scenarios, self.results, strict=True)
@@ -114,6 +120,7 @@ class ScenarioRuns(Tabular, OneLine):
                 for model, result in self.blocked
                 for rank in result.blocked
             ],
+            "findings": [{**msgspec.to_builtins(finding), "says": str(finding)} for finding in self.findings],
         }
 
     def _rows(self) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from commmodel.arguments import Count, Positive, choice, finite, refuse
 from commmodel.choices import FlowModel, ProgramModel, ScheduleModel, ScheduleRules
-from commmodel.errors import InputError, MissingParameterError, choice_of
+from commmodel.errors import InputError, MissingParameterError, RankEndedError, choice_of
 from commmodel.machine.rates import node_rate
 from commmodel.progress import ProgressLine
 from commmodel.signatures import checked
@@ -84,13 +84,19 @@ class Scenario(Value):
             If ranks wait for ever.
         """
         with ProgressLine(f"{self.workload.title}, by {self.model}") as line:
-            result = self._simulate(record, line.note if progress is None and line.is_shown else progress)
+            try:
+                result = self._simulate(record, line.note if progress is None and line.is_shown else progress)
+            except RankEndedError as error:
+                error.findings = tuple(self.workload.findings())
+                raise
         warnings = () if self.place.machine is None else self.place.machine.warnings
         notes = (*warnings, *self.notes, *self.workload.notes())
-        if result.unmatched_messages and not result.blocked:
+        findings = tuple(self.workload.findings())
+        if result.unmatched_messages and not result.blocked and not findings:
             notes = (*notes, f"{result.unmatched_messages} messages were never received")
         title = self.workload.title
-        return replace(result, title=title, where=self.place.name, model=self.model, notes=notes).or_deadlock(deadlock)
+        complete = replace(result, title=title, where=self.place.name, model=self.model, notes=notes, findings=findings)
+        return complete.or_deadlock(deadlock)
 
     @property
     def placement(self) -> str:

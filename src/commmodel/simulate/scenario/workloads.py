@@ -17,6 +17,7 @@ from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError
 from commmodel.signatures import checked
 from commmodel.simulate import work
+from commmodel.simulate.findings import Finding
 from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario.places import Place
 from commmodel.simulate.work.collective import chosen
@@ -54,6 +55,8 @@ class Workload(Value):
     """Host of each rank -> the workload there, where the ranks that share a host make a difference."""
     runs: bool = False
     """Whether it is a program that runs in processes of its own."""
+    findings: Callable[[], Sequence[Finding]] = tuple
+    """Returns its wrong uses of MPI once it has been simulated."""
 
 
 def _repeated(program: Program, rounds: int) -> Program:

@@ -4,6 +4,7 @@
 #include "online/collectives/collectives.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/findings.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
@@ -37,6 +38,7 @@ static void end_waits(struct shared_call *call) {
 
 static _Noreturn void refuse_difference(const struct shared_call *call) {
     world->rank[call->first].call_site = call->call_site;  // it may have gone on
+    name_error("collectives in different orders");
     abort_all(2, "rank %d calls %s where rank %d does not", my_rank, call_name, call->first);
 }
 

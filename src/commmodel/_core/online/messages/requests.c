@@ -7,6 +7,7 @@
 #include "online/objects/handles.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/findings.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
@@ -205,6 +206,8 @@ void note_open_requests(void) {
         for (int i = 0; i < request->part_count; i++) request->parts[i]->is_active = false;
     for (int index = 0; (request = next_object(REQUEST, &index)) != NULL;) {
         if (!request->is_active) continue;
+        accuse_at("request never completed", request->call_site, 0,
+                  "neither a wait nor a test completed it, and MPI_Request_free did not free it");
         if (world->open_request_count < ONLINE_LISTED)
             world->open_requests[world->open_request_count] = (struct online_open_request){my_rank, request->call_site};
         world->open_request_count++;

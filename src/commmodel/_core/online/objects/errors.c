@@ -8,6 +8,7 @@
 #include "online/runtime/allocation.h"
 #include "online/runtime/call_sites.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/findings.h"
 #include "online/runtime/turns.h"
 
 // Passed by the Fortran bindings of MPICH 5 and newer: a function with a state, and the destructor of that.
@@ -235,11 +236,24 @@ void explain_error(const char *format, ...) {
     va_end(list);
 }
 
+static const char *kind_of(int error) {
+    int class;
+    MPI_Error_class(error, &class);
+    switch (class) {
+        case MPI_ERR_TRUNCATE: return "truncated message";
+        case MPI_ERR_REQUEST: return "wrong use of a request";
+        case MPI_ERR_RMA_SYNC:
+        case MPI_ERR_RMA_CONFLICT: return "wrong synchronisation of a window";
+        default: return class <= MPI_ERR_LASTCODE ? "wrong argument" : "error of the program";
+    }
+}
+
 static _Noreturn void end_with(int error) {
     char words[MPI_MAX_ERROR_STRING];
     int length;
     MPI_Error_string(error, words, &length);
     this_rank->call_site = call_site(program_call);
+    name_error(kind_of(error));
     abort_all(error ? error : 1, "rank %d: fatal error in %s: %s%s", my_rank, program_call, words, explanation);
 }
 

@@ -24,7 +24,8 @@
 #define ONLINE_BATCH 101       // code: wait for the batch that stands at `offset`
 #define ONLINE_BESIDE 102      // code: begin all pending batches concurrently with the rank's own operations
 #define ONLINE_CLASSES 40
-#define ONLINE_LISTED 4  // of what is left at the end
+#define ONLINE_LISTED 4       // of what is left at the end
+#define ONLINE_FINDINGS 1000  // at most: further ones are not kept
 #define ONLINE_NAME 128
 #define ONLINE_KEPT (1ull << 27)  // bytes of large free blocks whose pages are kept
 #define ONLINE_MEASURED 2         // ranks whose memory use is measured: the first may hold more than the others
@@ -89,6 +90,14 @@ struct online_channel {  // messages of a source and a tag, or receives that wai
 struct online_open_request {  // that its rank has not completed before MPI_Finalize
     int32_t rank;
     uint64_t call_site;  // of the call that made it
+};
+
+struct online_finding {  // a wrong use of MPI that does not end the run
+    uint64_t next;
+    uint64_t kind, sentence;    // texts
+    uint64_t site, other_site;  // of calls; 0 where there is none
+    uint64_t times;
+    uint8_t ranks[];  // a bit each
 };
 
 struct online_report {  // a receive got the next message of a channel
@@ -171,6 +180,10 @@ struct online_world {
     struct online_open_request open_requests[ONLINE_LISTED];  // the first ones
     uint64_t windows;                                         // what ranks share of each
     int32_t has_windows;                                      // since one has been made
+    int32_t is_checked;                                       // whether wrong uses of MPI are findings
+    int32_t finding_count;
+    uint64_t first_finding, last_finding;
+    char error_kind[64];  // of the error below, where that is one of the program's use of MPI
     char error[256];
     struct online_rank rank[];
 };

@@ -1,0 +1,94 @@
+// Findings: a list in the memory that ranks share.
+#include "online/runtime/findings.h"
+
+#include <stdarg.h>
+
+#include "online/runtime/allocation.h"
+#include "online/runtime/call_sites.h"
+#include "online/runtime/calls.h"
+#include "online/runtime/turns.h"
+
+bool is_checked(void) { return is_attached() && world->is_checked; }
+
+static const char *text_at(uint64_t offset) { return offset == 0 ? "" : online_at(world, offset); }
+
+// Each rank has its own texts of sites.
+static bool is_same_site(uint64_t left, uint64_t right) {
+    return left == right || strcmp(text_at(left), text_at(right)) == 0;
+}
+
+static uint64_t share_text(const char *text) {
+    const uint64_t offset = allocate_shared(strlen(text) + 1, "a finding");
+    strcpy(online_at(world, offset), text);
+    return offset;
+}
+
+static struct online_finding *same_finding(const char *kind, uint64_t site, uint64_t other_site) {
+    struct online_finding *finding;
+    for (uint64_t at = world->first_finding; at != 0; at = finding->next) {
+        finding = online_at(world, at);
+        if (strcmp(text_at(finding->kind), kind) == 0 && is_same_site(finding->site, site) &&
+            is_same_site(finding->other_site, other_site))
+            return finding;
+    }
+    return NULL;
+}
+
+static struct online_finding *new_finding(const char *kind, uint64_t site, uint64_t other_site, const char *sentence) {
+    const uint64_t bytes = ((uint64_t)world->ranks + 7) / 8;
+    const uint64_t offset = allocate_shared(sizeof(struct online_finding) + bytes, "a finding");
+    struct online_finding *finding = online_at(world, offset);
+    memset(finding, 0, sizeof *finding + bytes);
+    finding->kind = share_text(kind);
+    finding->sentence = share_text(sentence);
+    finding->site = site;
+    finding->other_site = other_site;
+    *(world->last_finding ? &((struct online_finding *)online_at(world, world->last_finding))->next
+                          : &world->first_finding) = offset;
+    world->last_finding = offset;
+    world->finding_count++;
+    return finding;
+}
+
+static void note(int rank, const char *kind, uint64_t site, uint64_t other_site, const char *format, va_list list) {
+    if (!is_checked() || is_copy()) return;
+    const bool is_outside = !is_inside();
+    if (is_outside) come_inside();  // nobody else writes meanwhile
+    struct online_finding *finding = same_finding(kind, site, other_site);
+    if (finding == NULL && world->finding_count < ONLINE_FINDINGS) {
+        char sentence[512];
+        vsnprintf(sentence, sizeof sentence, format, list);
+        finding = new_finding(kind, site, other_site, sentence);
+    }
+    if (finding != NULL) {
+        finding->times++;
+        finding->ranks[rank / 8] |= (uint8_t)(1 << rank % 8);
+    }
+    if (is_outside) go_outside();
+}
+
+void accuse(const char *kind, const char *format, ...) {
+    if (!is_checked()) return;
+    va_list list;
+    va_start(list, format);
+    note(my_rank, kind, call_site(program_call), 0, format, list);
+    va_end(list);
+}
+
+void accuse_at(const char *kind, uint64_t site, uint64_t other_site, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    note(my_rank, kind, site, other_site, format, list);
+    va_end(list);
+}
+
+void accuse_on(int rank, const char *kind, uint64_t site, uint64_t other_site, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    note(rank, kind, site, other_site, format, list);
+    va_end(list);
+}
+
+void name_error(const char *kind) {
+    if (is_attached()) snprintf(world->error_kind, sizeof world->error_kind, "%s", kind);
+}
