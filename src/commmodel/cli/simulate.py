@@ -303,6 +303,11 @@ def _add_run(works: Any, name: str) -> None:
         help="how many times faster cores are than those of this machine or of the recording (default: 1)",
     )  # fmt: skip
     running.add_argument(
+        "--clocks", choices=("machine", "simulated"), default="machine",
+        help="what clocks other than MPI_Wtime tell the program (clock_gettime, Python's time): the time of this "
+        "machine, or simulated time (default: machine)",
+    )  # fmt: skip
+    running.add_argument(
         "--patience", metavar="TIME", type=duration, default=60.0,
         help="processor time between two calls of MPI after which a rank is told, as no other one runs meanwhile; "
         "0: never (default: 60s)",
@@ -337,7 +342,7 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any])
         if not record.is_recording(how):
             raise InputError(f"--compute {how}: say measured, 0, or the folder of a recording")
         compute = replace(record.computation(record.load(how)), factor=compute)
-    outlets = online.Outlets(output, _report, arguments.patience, arguments.check)
+    outlets = online.Outlets(output, _report, arguments.patience, arguments.check, arguments.clocks)
     return online.workload(place, command, computation=compute, outlets=outlets, **options)
 
 

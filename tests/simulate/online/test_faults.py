@@ -247,7 +247,8 @@ numpy.ones((9, 9)) @ numpy.ones((9, 9))
     )
     notes = [line for line in done.stderr.splitlines() if line.startswith("note:")]
     assert notes[:2] == [
-        "note: script.py:7 reads time.perf_counter, which is no simulated time: MPI_Wtime is",
+        "note: script.py:7 reads time.perf_counter, which is no simulated time: MPI_Wtime is; with --clocks "
+        "simulated all are",
         "note: ranks have started threads: only what calls MPI is timed",
     ]
     assert len(notes) == 3

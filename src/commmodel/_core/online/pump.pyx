@@ -66,6 +66,9 @@ cdef extern from "online/pump.hpp" nogil:
         int32_t recorded_name_count, threads, blas, begins_at_call
         char clock[256]
         char error[256]
+        int32_t has_simulated_clocks
+        int64_t real_epoch, monotonic_epoch
+        char sleep_site[256]
         int64_t open_request_count
         online_open_request *open_requests
         int32_t is_checked, ranks
@@ -272,6 +275,17 @@ cdef class Pump:
         for i in range(count):
             recorded.calls[i].seconds = seconds[i]
             recorded.calls[i].number = numbers[i]
+
+    def set_clocks(self, bint are_simulated, int64_t real, int64_t monotonic):
+        """Say whether all clocks speak simulated time, and their nanoseconds when it begins."""
+        cdef online_world *world = &self._pump.world()
+        world.has_simulated_clocks = are_simulated
+        world.real_epoch, world.monotonic_epoch = real, monotonic
+
+    def sleep(self):
+        """Return where in the program the first sleep is, where clocks are those of this machine; else empty."""
+        words = self._pump.world().sleep_site.decode("utf-8", "replace")
+        return words.split("\n") if words else []
 
     def unsimulated(self):
         """Return what ranks have used that is not simulated.

@@ -3,9 +3,10 @@
 import linecache
 import os
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from commmodel._core.online.pump import Pump
 from commmodel.docstrings import with_attributes
@@ -18,6 +19,8 @@ from commmodel.simulate.online.processes import Processes
 from commmodel.simulate.online.processor import Processor
 from commmodel.simulate.operations import Operations
 from commmodel.sites import Site, resolve
+
+Clocks = Literal["machine", "simulated"]
 
 _DIFFERENCE = re.compile(r"rank (\d+) calls \w+ where rank (\d+) does not")
 """What a rank says whose collective is not that of the ranks before it."""
@@ -42,6 +45,8 @@ class Outlets:
     """Seconds of processor time between two calls of MPI, from which on that is told; 0 for never."""
     check: bool = False
     """Whether wrong uses of MPI become findings of the result."""
+    clocks: Clocks = "machine"
+    """What clocks other than MPI_Wtime tell the program: the time of this ``machine``, or ``simulated`` time."""
 
 
 class LiveProgram:
@@ -87,6 +92,7 @@ class LiveProgram:
         )
         if self._outlets.check:
             self._pump.check()
+        self._pump.set_clocks(self._outlets.clocks == "simulated", time.time_ns(), time.monotonic_ns())
         self._running.state = self._pump.state
         self._running.watch = MemoryWatch(self._processes, self._pump.memory, self._outlets.report)
         self._running.patience = Patience(
@@ -157,7 +163,13 @@ class LiveProgram:
         clock, threads, blas = ([], False, False) if self._pump is None else self._pump.unsimulated()
         if clock:
             name, site = self._resolved(clock)
-            self.notes.append(f"{site} reads {name}, which is no simulated time: MPI_Wtime is")
+            cure = "MPI_Wtime is; with --clocks simulated all are"
+            self.notes.append(f"{site} reads {name}, which is no simulated time: {cure}")
+        if self._pump is not None and (sleep := self._pump.sleep()):
+            self.notes.append(
+                f"{self._resolved(sleep)[1] or 'a rank'} sleeps in simulated time, which takes none here: MPI_Wtime "
+                "tells it; with --clocks simulated all clocks do"
+            )
         if threads:
             self.notes.append("ranks have started threads: only what calls MPI is timed")
         if blas and self._running is not None and self._running.has_one_thread:

@@ -20,6 +20,7 @@ void enter(const char *name) {
     this_rank->call_site = site = call_site(name);
     this_rank->calls++;
     check_outside_sample(name);
+    pay_clock_lead();
     world->recorded_names != 0 ? charge_recorded(name) : charge();
 }
 
@@ -31,12 +32,23 @@ void leave(void) {
 
 bool is_in_call(void) { return depth > 0; }
 
-void begin_call(void) {
+static void begin_in_turn(void) {
     depth++;
-    take_turn();
     come_inside();
     this_rank->calls++;
+    pay_clock_lead();
     if (world->recorded_names == 0) charge();
+}
+
+void begin_call(void) {
+    take_turn();
+    begin_in_turn();
+}
+
+bool try_call(void) {
+    if (!try_turn()) return false;
+    begin_in_turn();
+    return true;
 }
 
 void end_call(void) { leave(); }

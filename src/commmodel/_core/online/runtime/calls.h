@@ -15,6 +15,7 @@ static inline int leave_with(int error) {
 // The frame of both, also of what is no call of MPI: the rank is inside, and computation is charged.
 bool is_in_call(void);  // this thread
 void begin_call(void);
+bool try_call(void);  // the same, where the thread may have the turn at once
 void end_call(void);
 _Noreturn void missing(const char *name);  // a function that is not simulated
 

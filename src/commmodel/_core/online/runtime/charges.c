@@ -9,7 +9,8 @@
 static _Thread_local double computed_until;  // processor time of the thread
 static int idle_clocks;                      // readings of the clock since the last operation
 static uint64_t idle_since_action;           // that operation
-static double idle_since;
+static double idle_since, idle_processor;
+static const double LONGEST_LOOK = 20e-6;  // s of processor time between two readings of a loop that only waits
 
 double processor_seconds(void) {
     struct timespec time;
@@ -39,8 +40,10 @@ double now(void) {
     if (is_ahead()) yield();
     if (idle_since_action != action_count) idle_clocks = 0;
     idle_since_action = action_count;
-    if (++idle_clocks == 1000) idle_since = last_turn();
-    if (idle_clocks > 1000) {  // a loop until some time has passed
+    if (++idle_clocks == 1) idle_processor = processor_seconds();
+    if (idle_clocks == 1000) idle_since = last_turn();
+    if (idle_clocks > 1000 && processor_seconds() - idle_processor < LONGEST_LOOK * idle_clocks) {
+        // A loop until some time has passed.
         add_time(SLEEP, fmax(1e-6, 1e-4 * (last_turn() - idle_since)));
         yield();
     }

@@ -11,4 +11,6 @@ void charge_seconds(double seconds);     // of this machine
 void charge_recorded(const char *call);  // the computation before a call, from a recording
 void restart_clock(void);                // computation so far is charged already
 void check_outside_sample(const char *call);
+bool is_in_sample(void);
+void pay_clock_lead(void);  // of readings.c: pass the time by which clocks are ahead of the simulation
 double now(void);

@@ -30,6 +30,8 @@ static struct sample *sample_of(uint64_t *list, const char *site) {
     return sample;
 }
 
+bool is_in_sample(void) { return current_sample != NULL; }
+
 void check_outside_sample(const char *call) {
     if (current_sample != NULL)
         abort_all(2, "rank %d calls %s in the sampled block at %s", my_rank, call, current_sample->site);

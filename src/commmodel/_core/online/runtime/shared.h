@@ -185,6 +185,10 @@ struct online_world {
     uint64_t first_finding, last_finding;
     char error_kind[64];  // of the error below, where that is one of the program's use of MPI
     char error[256];
+    int32_t has_simulated_clocks;  // clocks other than MPI_Wtime speak simulated time, too
+    int64_t real_epoch;            // ns of CLOCK_REALTIME at the beginning of simulated time
+    int64_t monotonic_epoch;       // and of CLOCK_MONOTONIC
+    char sleep_site[256];          // the first sleep of a rank, as `call_sites`; else empty
     struct online_rank rank[];
 };
 

@@ -6,9 +6,12 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <threads.h>
 
 #include "online/runtime/calls.h"
+#include "online/runtime/call_sites.h"
 #include "online/runtime/charges.h"
+#include "online/runtime/readings.h"
 #include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
 
@@ -21,12 +24,25 @@ static bool is_simulated(void) {
     return is_attached() && !is_copy() && this_rank->state == ONLINE_ALIVE && !is_in_call() && may_sleep_in_turn();
 }
 
+// Whether it passes for the clocks alone: before MPI_Init and after MPI_Finalize.
+static bool is_alone(void) { return has_simulated_clocks() && (!is_attached() || this_rank->state != ONLINE_ALIVE); }
+
+static bool passes(void) { return is_simulated() || is_alone(); }
+
+static const double LONGEST_ALONE = 1e-3;  // s, of this machine
+
 static void sleep_here(double seconds) {
     syscall(SYS_nanosleep, &(struct timespec){(time_t)seconds, (long)(1e9 * (seconds - floor(seconds)))}, NULL);
 }
 
 // A rank sleeps. Computation of a recording contains its sleep. Threads that do not call MPI need its time, too.
-static void sleep_for(double seconds) {
+void sleep_for(double seconds) {
+    note_slept(seconds);
+    if (is_alone()) {
+        pass_alone(seconds);
+        sleep_here(fmin(seconds, LONGEST_ALONE));
+        return;
+    }
     double rest = seconds;
     do {
         const double part = is_beside_others() ? fmin(rest, LONGEST_PART) : rest;
@@ -38,10 +54,13 @@ static void sleep_for(double seconds) {
     } while (rest > 1e-9);
 }
 
-static double seconds_of(const struct timespec *time) { return (double)time->tv_sec + 1e-9 * (double)time->tv_nsec; }
-
-static bool is_valid(const struct timespec *time) {
-    return time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < 1000000000;
+// A sleep that the program has called by this name.
+static void sleep_called(const char *name, double seconds) {
+    if (is_attached() && world->sleep_site[0] == 0 && !has_simulated_clocks()) {
+        const uint64_t site = call_site(name);
+        snprintf(world->sleep_site, sizeof world->sleep_site, "%s", (const char *)online_at(world, site));
+    }
+    sleep_for(seconds);
 }
 
 #define NEXT(name)                 \
@@ -50,31 +69,41 @@ static bool is_valid(const struct timespec *time) {
 
 EXPORT int nanosleep(const struct timespec *time, struct timespec *rest) {
     NEXT(nanosleep);
-    if (!is_simulated() || !is_valid(time)) return next(time, rest);
-    sleep_for(seconds_of(time));
+    if (!passes() || !is_valid(time)) return next(time, rest);
+    sleep_called("nanosleep", seconds_of(time));
     return 0;
 }
 
 EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *rest) {
     NEXT(clock_nanosleep);
     struct timespec present;
-    if (!is_simulated() || !is_valid(time) || syscall(SYS_clock_gettime, clock, &present) != 0)
+    if (!passes() || !is_valid(time) || syscall(SYS_clock_gettime, clock, &present) != 0)
         return next(clock, flags, time, rest);
-    sleep_for(fmax(0.0, seconds_of(time) - (flags & TIMER_ABSTIME ? seconds_of(&present) : 0.0)));
+    double seconds = seconds_of(time);
+    if (flags & TIMER_ABSTIME)
+        seconds = has_simulated_clocks() ? seconds_until(time, clock) : fmax(0.0, seconds - seconds_of(&present));
+    sleep_called("clock_nanosleep", seconds);
     return 0;
 }
 
 EXPORT int usleep(useconds_t microseconds) {
     NEXT(usleep);
-    if (!is_simulated()) return next(microseconds);
-    sleep_for(1e-6 * microseconds);
+    if (!passes()) return next(microseconds);
+    sleep_called("usleep", 1e-6 * microseconds);
     return 0;
 }
 
 EXPORT unsigned sleep(unsigned seconds) {
     NEXT(sleep);
-    if (!is_simulated()) return next(seconds);
-    sleep_for(seconds);
+    if (!passes()) return next(seconds);
+    sleep_called("sleep", seconds);
+    return 0;
+}
+
+EXPORT int thrd_sleep(const struct timespec *time, struct timespec *rest) {
+    NEXT(thrd_sleep);
+    if (!passes() || !is_valid(time)) return next(time, rest);
+    sleep_called("thrd_sleep", seconds_of(time));
     return 0;
 }
 
@@ -96,7 +125,7 @@ static int look_at_sets(__typeof__(select) *look, int count, fd_set *sets[3], co
 
 EXPORT int select(int count, fd_set *reads, fd_set *writes, fd_set *exceptions, struct timeval *limit) {
     NEXT(select);
-    if (limit == NULL || limit->tv_sec < 0 || limit->tv_usec < 0 || !is_simulated() ||
+    if (limit == NULL || limit->tv_sec < 0 || limit->tv_usec < 0 || !passes() ||
         (limit->tv_sec == 0 && limit->tv_usec == 0))
         return next(count, reads, writes, exceptions, limit);
     fd_set *sets[3] = {reads, writes, exceptions}, copies[3];
@@ -108,14 +137,14 @@ EXPORT int select(int count, fd_set *reads, fd_set *writes, fd_set *exceptions, 
 
 EXPORT int poll(struct pollfd *files, nfds_t count, int milliseconds) {
     NEXT(poll);
-    if (milliseconds <= 0 || !is_simulated()) return next(files, count, milliseconds);
+    if (milliseconds <= 0 || !passes()) return next(files, count, milliseconds);
     const double seconds = 1e-3 * milliseconds;
     LOOK(seconds, next(files, count, 0))
 }
 
 EXPORT int ppoll(struct pollfd *files, nfds_t count, const struct timespec *limit, const sigset_t *signals) {
     NEXT(ppoll);
-    if (limit == NULL || !is_valid(limit) || seconds_of(limit) == 0.0 || !is_simulated())
+    if (limit == NULL || !is_valid(limit) || seconds_of(limit) == 0.0 || !passes())
         return next(files, count, limit, signals);
     const double seconds = seconds_of(limit);
     const struct timespec at_once = {0, 0};
@@ -124,7 +153,33 @@ EXPORT int ppoll(struct pollfd *files, nfds_t count, const struct timespec *limi
 
 EXPORT int epoll_wait(int file, struct epoll_event *events, int count, int milliseconds) {
     NEXT(epoll_wait);
-    if (milliseconds <= 0 || !is_simulated()) return next(file, events, count, milliseconds);
+    if (milliseconds <= 0 || !passes()) return next(file, events, count, milliseconds);
     const double seconds = 1e-3 * milliseconds;
     LOOK(seconds, next(file, events, count, 0))
+}
+
+EXPORT int epoll_pwait(int file, struct epoll_event *events, int count, int milliseconds, const sigset_t *signals) {
+    NEXT(epoll_pwait);
+    if (milliseconds <= 0 || !passes()) return next(file, events, count, milliseconds, signals);
+    const double seconds = 1e-3 * milliseconds;
+    LOOK(seconds, next(file, events, count, 0, signals))
+}
+
+static int look_at_masked_sets(__typeof__(pselect) *look, int count, fd_set *sets[3], const fd_set copies[3],
+                               const sigset_t *signals) {
+    for (int i = 0; i < 3; i++)
+        if (sets[i] != NULL) *sets[i] = copies[i];
+    return look(count, sets[0], sets[1], sets[2], &(struct timespec){0, 0}, signals);
+}
+
+EXPORT int pselect(int count, fd_set *reads, fd_set *writes, fd_set *exceptions, const struct timespec *limit,
+                   const sigset_t *signals) {
+    NEXT(pselect);
+    if (limit == NULL || !is_valid(limit) || seconds_of(limit) == 0.0 || !passes())
+        return next(count, reads, writes, exceptions, limit, signals);
+    fd_set *sets[3] = {reads, writes, exceptions}, copies[3];
+    for (int i = 0; i < 3; i++)
+        if (sets[i] != NULL) copies[i] = *sets[i];
+    const double seconds = seconds_of(limit);
+    LOOK(seconds, look_at_masked_sets(next, count, sets, copies, signals))
 }

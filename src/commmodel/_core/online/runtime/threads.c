@@ -13,6 +13,7 @@
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/operations.h"
+#include "online/runtime/readings.h"
 #include "online/runtime/turns.h"
 
 enum { MOST = 256 };                      // threads that wait at once
@@ -49,6 +50,8 @@ bool is_any_waiting(void) { return waiter_count > 0; }
 
 bool may_have_threads(void) { return may_be_several; }
 
+bool has_other_threads(void) { return is_any_thread; }
+
 bool has_threads(void) { return are_several; }
 
 void note_change(void) {
@@ -60,6 +63,12 @@ void take_turn(void) {
     if (!are_several) return;
     pthread_mutex_lock(&turn);
     has_turn = true;
+}
+
+bool try_turn(void) {
+    if (!are_several) return true;
+    has_turn = pthread_mutex_trylock(&turn) == 0;
+    return has_turn;
 }
 
 bool hold_turn(void) {
@@ -142,7 +151,7 @@ static void let_others(long nanoseconds) {
     syscall(SYS_clock_gettime, CLOCK_REALTIME, &end);
     end.tv_nsec += nanoseconds;
     if (end.tv_nsec >= 1000000000) ++end.tv_sec, end.tv_nsec -= 1000000000;
-    pthread_cond_timedwait(&change, &turn, &end);
+    wait_here(&change, &turn, &end);
 }
 
 static double seconds_here(void) {

@@ -5,11 +5,13 @@
 
 void allow_threads(int level);  // of MPI_Init_thread, whose thread calls
 void note_thread(void);
-bool is_any_waiting(void);    // another thread of the rank, in MPI
-bool may_have_threads(void);  // at MPI_THREAD_MULTIPLE
-bool has_threads(void);       // that may call MPI at once
-void note_change(void);       // in the rank's operations, for which a thread may wait
-void take_turn(void);         // of the threads of a rank
+bool is_any_waiting(void);     // another thread of the rank, in MPI
+bool may_have_threads(void);   // at MPI_THREAD_MULTIPLE
+bool has_other_threads(void);  // besides its first
+bool has_threads(void);        // that may call MPI at once
+void note_change(void);        // in the rank's operations, for which a thread may wait
+void take_turn(void);          // of the threads of a rank
+bool try_turn(void);           // the same, without waiting for another thread
 void leave_turn(void);
 bool hold_turn(void);  // in a call that takes no time; whether the thread did not have it
 void release_turn(bool is_held);

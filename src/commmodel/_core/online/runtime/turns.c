@@ -11,6 +11,7 @@
 #include "online/runtime/call_sites.h"
 #include "online/runtime/charges.h"
 #include "online/runtime/notes.h"
+#include "online/runtime/readings.h"
 #include "online/runtime/threads.h"
 
 struct online_world *world;
@@ -72,6 +73,7 @@ void attach(void) {
     pthread_atfork(NULL, NULL, note_fork);
     prepare_call_sites();
     turn_time = world->now;
+    decide_clocks();
     start_clock();
 }
 
