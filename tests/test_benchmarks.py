@@ -89,6 +89,7 @@ NEEDS = {"random_agreement": "smpirun", "selector_agreement": "smpirun"}
 PARTS = {"barrier_exits", "counting_messages", "queue_exchanges", "rank_report"}
 """Programs that other benchmarks start."""
 ELSEWHERE = {
+    "bug_suites": "clones of suites of bugs",
     "corrbench": "a clone of MPI-CorrBench", "message_rate": "published measurements",
     "mpi4py_suite": "mpi4py's sources", "mpich_suite": "MPICH's sources", "osu_figures": "OSU's sources",
     "peer_platforms": "other projects' platforms", "petsc4py_suite": "petsc4py's sources",
