@@ -79,3 +79,76 @@ def test_an_error_that_ends_the_run_has_a_kind_and_the_findings_before():
 def test_a_finding_lists_ranges_of_ranks_and_how_often():
     finding = Finding("leak of a group", "never freed", (0, 1, 2, 5), ("MPI_Comm_group, a.c:3",), 9)
     assert str(finding) == "leak of a group: never freed: MPI_Comm_group, a.c:3 (ranks 0-2, 5, 9 times)"
+
+
+LEAKS = {
+    "comm.Dup()": ("leak of a communicator", "MPI_Comm_dup"),
+    "comm.Get_group()": ("leak of a group", "MPI_Comm_group"),
+    "MPI.INT.Create_contiguous(2)": ("leak of a datatype", "MPI_Type_contiguous"),
+    "MPI.Op.Create(lambda *_: None)": ("leak of an operation", "MPI_Op_create"),
+    "MPI.Win.Allocate(8, comm=comm)": ("leak of a window", "MPI_Win_allocate"),
+    "comm.Send_init(bytearray(1), dest=0)": ("leak of a request", "MPI_Send_init"),
+    "comm.Recv_init(bytearray(1), source=0).Wait()": ("request never started", "MPI_Recv_init"),
+    "comm.Irecv(bytearray(1), source=MPI.PROC_NULL).Free()": ("request never completed", "MPI_Irecv"),
+    "comm.Ibarrier().Free()": ("request never completed", "MPI_Ibarrier"),
+    "kept = comm.Isend(bytearray(1), MPI.PROC_NULL); comm.Ibarrier().Wait(); kept.Free()": (
+        "request never completed",
+        "MPI_Isend",
+    ),
+}
+
+
+@pytest.mark.parametrize("statement", LEAKS)
+def test_what_a_program_does_not_give_back_is_named_with_the_call_that_made_it(statement, tmp_path):
+    findings = findings_of(tmp_path, f"from mpi4py import MPI\ncomm = MPI.COMM_WORLD\n{statement}\n", processes=2)
+    kind, call = LEAKS[statement]
+    assert (kind, [f"{call}, script.py:3"], [0, 1]) in [
+        (finding["kind"], finding["sites"], finding["ranks"]) for finding in findings
+    ]
+
+
+CORRECT = """
+import numpy as np
+from mpi4py import MPI
+from mpi4py.util import pkl5
+comm = MPI.COMM_WORLD
+right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+x, y = np.arange(8.0), np.zeros(8)
+comm.Isend(x, dest=right).Free()  # a send may be forgotten
+comm.Recv(y, source=left)
+pair = [comm.Send_init(x, dest=right), comm.Recv_init(y, source=left)]
+MPI.Request.Waitall(pair)  # of requests that have not been started yet
+for _ in range(2):
+    MPI.Prequest.Startall(pair)
+    MPI.Request.Waitall(pair)
+for request in pair:
+    request.Free()
+comm.send([1], dest=right, tag=2)
+comm.recv(source=MPI.ANY_SOURCE, tag=2)
+comm.allreduce(comm.rank), comm.gather(comm.rank), comm.alltoall([1] * comm.size), comm.scan(1), comm.bcast("words")
+part = comm.Split(comm.rank % 2)
+part.Barrier()
+part.Free()
+vector = MPI.DOUBLE.Create_vector(2, 1, 2).Commit()
+z = np.zeros(8)
+comm.Sendrecv([x, 1, vector], dest=right, recvbuf=[z, 2, MPI.DOUBLE], source=left)
+row = np.zeros(2 * comm.size)
+comm.Allgather([x, 1, vector], [row, 2, MPI.DOUBLE])
+vector.Free()
+for handle in (comm.Get_group(), MPI.Op.Create(lambda *_: None), MPI.Win.Create(x, comm=comm), comm.Create_cart([3])):
+    handle.Free()
+comm.Reduce_scatter_block(np.ones(3 * comm.size, "i4"), np.zeros(3, "i4"))
+comm.Allgatherv(np.full(comm.rank + 1, 1.0), [np.zeros(6), [1, 2, 3]])
+comm.Sendrecv(x, dest=right, recvbuf=bytearray(64), source=left)  # bytes are of any type
+long = pkl5.Intracomm(comm)
+long.send(np.ones(9), dest=right)
+long.recv()
+comm.Ibarrier().Wait()
+grid = comm.Create_cart([comm.size], periods=[True])
+grid.neighbor_allgather(1)
+grid.Free()
+"""
+
+
+def test_a_correct_program_is_not_accused(tmp_path):
+    assert findings_of(tmp_path, CORRECT, code=0) == []

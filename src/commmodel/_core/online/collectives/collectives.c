@@ -448,7 +448,7 @@ void copy_arguments(struct collective *collective, size_t sent, size_t received)
 
 static int restart(struct request *request) {
     struct collective *collective = request->state;
-    request->is_active = true;
+    note_start(request);
     collective->start++;
     begin_pending(collective);
     return MPI_SUCCESS;

@@ -41,7 +41,7 @@ static void post(const struct arguments *arguments, struct communicator *communi
     }
     leave_call(call);
     request->part_count = in + out;
-    request->is_active = true;
+    note_start(request);
 }
 
 static int check(const struct communicator *communicator) {

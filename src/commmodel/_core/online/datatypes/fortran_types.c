@@ -46,6 +46,7 @@ static int parametrized(int combiner, int number_count, const MPI_Count numbers[
     type->contents = new_contents(combiner, number_count, numbers, 0, NULL, 0, NULL);
     type->name[0] = 0;
     type->handle = *newtype = new_handle(DATATYPE, type);
+    forgive_leak(DATATYPE, type->handle);
     list = reallocate(list, sizeof *list * (size_t)(count + 1));
     list[count++] = (struct parametrized){combiner, {numbers[0], numbers[1]}, type->handle};
     return MPI_SUCCESS;

@@ -121,7 +121,7 @@ EXPORT int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Dataty
 }
 
 static int start_partitioned_send(struct request *request) {
-    request->is_active = true;
+    note_start(request);
     request->name = NONE;
     request->ready_count = 0;
     request->ready = reallocate(request->ready, (size_t)request->partitions + 1);

@@ -31,7 +31,7 @@ static void send_now(const struct request *request, int code, int name) {
 }
 
 int start_send(struct request *request) {
-    request->is_active = true;
+    note_start(request);
     request->name = NONE;
     if (request->peer == MPI_PROC_NULL) return MPI_SUCCESS;
     request->name = next_name();
@@ -55,7 +55,7 @@ static int simulated_source(const struct request *request) {
 }
 
 int start_receive(struct request *request) {
-    request->is_active = true;
+    note_start(request);
     request->name = NONE;
     if (request->peer == MPI_PROC_NULL) return MPI_SUCCESS;
     const int source = simulated_source(request), tag = wide_tag(request->communicator, request->tag);

@@ -13,6 +13,7 @@
 #include "online/runtime/turns.h"
 
 static struct request *free_requests;  // freed ones, for the next
+static uint64_t wait_count;            // calls that wait for requests, so far
 
 struct request *new_request(const struct request_kind *kind, struct communicator *communicator) {
     struct request *request = free_requests;
@@ -27,6 +28,11 @@ struct request *new_request(const struct request_kind *kind, struct communicator
     request->call_site = current_site();
     request->handle = new_handle(REQUEST, request);
     return request;
+}
+
+void note_start(struct request *request) {
+    request->is_active = request->was_started = true;
+    request->wait_count = wait_count;
 }
 
 struct request *request_of(MPI_Request handle) { return object_of(REQUEST, handle); }
@@ -89,6 +95,7 @@ const struct request_kind empty_requests;
 static int complete(MPI_Request *handle, MPI_Status *status) {
     struct request *request = request_of(*handle);
     if (request == NULL || !request->is_active) {
+        if (request != NULL) request->was_awaited = true;
         empty_status(status);
         return MPI_SUCCESS;
     }
@@ -192,6 +199,7 @@ static void await_beside_threads(int count, const MPI_Request handles[]) {
 
 // Wait for all of some requests.
 static void await(int count, const MPI_Request handles[]) {
+    wait_count++;
     if (has_threads()) await_beside_threads(count, handles);
     bool ready = true;
     this_rank->missing = 0;
@@ -200,12 +208,36 @@ static void await(int count, const MPI_Request handles[]) {
     if (!ready) yield();
 }
 
+// A persistent request for which the program waits, but which it never starts.
+static void accuse_idle(const struct request *request) {
+    if (request->is_persistent && !request->was_started && request->was_awaited)
+        accuse_at("request never started", request->call_site, 0, "the program waits for it, but never starts it");
+}
+
+// Of an active request that the program frees. A send may be forgotten at once; one that the program kept while it waited
+// for others is what it should have waited for, too.
+static void accuse_forgotten(const struct request *request) {
+    const char *why = NULL;
+    if (request->kind->settle != NULL)
+        why = "it is a collective, which MPI_Request_free must not free before it is complete";
+    else if (request->kind->is_receive)
+        why = "MPI_Request_free frees the receive, so that nothing says when its data have come";
+    else if (request->wait_count != wait_count)
+        why = "MPI_Request_free frees it after a wait for others, so that nothing says when its buffer may be used";
+    if (why != NULL) accuse_at("request never completed", request->call_site, 0, "%s", why);
+}
+
 void note_open_requests(void) {
     struct request *request;
     for (int index = 0; (request = next_object(REQUEST, &index)) != NULL;)
         for (int i = 0; i < request->part_count; i++) request->parts[i]->is_active = false;
+    accuse_leaks();
     for (int index = 0; (request = next_object(REQUEST, &index)) != NULL;) {
-        if (!request->is_active) continue;
+        if (!request->is_active) {
+            if (request->is_persistent) accuse_at("leak of a request", request->call_site, 0, NOT_FREED);
+            accuse_idle(request);
+            continue;
+        }
         accuse_at("request never completed", request->call_site, 0,
                   "neither a wait nor a test completed it, and MPI_Request_free did not free it");
         if (world->open_request_count < ONLINE_LISTED)
@@ -239,6 +271,7 @@ static int complete_done(int count, MPI_Request handles[], const bool *done, boo
 static int complete_some(int count, MPI_Request handles[], bool waits, bool first_only, int *outcount, int indices[],
                          MPI_Status statuses[]) {
     if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
+    wait_count += waits;
     if (active_of(count, handles) == 0) {
         *outcount = MPI_UNDEFINED;
         return MPI_SUCCESS;
@@ -286,7 +319,7 @@ EXPORT int MPI_Wait(MPI_Request *handle, MPI_Status *status) {
         if (error != MPI_SUCCESS) error = fail(communicator, error);
         if (communicator != NULL) drop_communicator(communicator);
     } else {
-        empty_status(status);
+        complete(handle, status);
     }
     return leave_with(error);
 }
@@ -474,6 +507,10 @@ EXPORT int MPI_Startall(int count, MPI_Request handles[]) {
 EXPORT int MPI_Request_free(MPI_Request *handle) {
     struct request *request = request_of(*handle);
     if (request == NULL) return fail_world(MPI_ERR_REQUEST);
+    if (request->is_active)
+        accuse_forgotten(request);
+    else
+        accuse_idle(request);
     if (request->is_active && request->kind->is_receive)
         drop_handle(REQUEST, *handle);  // its message may come: it is kept for ever
     else

@@ -50,6 +50,8 @@ struct request {
     int partitions, ready_count, program_tag;  // of a partitioned message
     char *ready;                               // of each partition
     void *state;                               // of the other kinds
+    bool was_started, was_awaited;             // of a persistent request
+    uint64_t wait_count;                       // of the rank, when the request was started
     struct request *next;                      // among those that wait for a report
 };
 
@@ -61,5 +63,6 @@ int finish_request(struct request *request, MPI_Status *status);  // that is com
 bool expect_parts(struct request *request);
 int finish_parts(struct request *request, MPI_Status *status);
 void show_parts(struct request *request);
-void note_open_requests(void);  // at the end
+void note_open_requests(void);             // at the end
+void note_start(struct request *request);  // it becomes active
 int wait_for(struct request *request, MPI_Status *status);

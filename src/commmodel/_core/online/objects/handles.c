@@ -2,6 +2,7 @@
 #include "online/objects/handles.h"
 
 #include "online/runtime/allocation.h"
+#include "online/runtime/findings.h"
 #include "online/runtime/threads.h"
 
 static const int BASES[KINDS] = {
@@ -11,9 +12,12 @@ static const int BASES[KINDS] = {
     [WINDOW] = (int)0xa0000000,       [SESSION] = (int)0xb8000000,    [FILES] = (int)0xbc000000,
 };
 
+#define NO_SITE UINT64_MAX  // of what the program need not free
+
 struct table {
     void **objects;
     int size, room, *free_indices, free_count;
+    uint64_t *sites;  // where each was made, in a checked run
 };
 static struct table tables[KINDS];
 
@@ -31,6 +35,7 @@ static void widen(struct table *table) {
     void **const objects = allocate(sizeof(void *) * (size_t)room);
     if (table->room > 0) memcpy(objects, old, sizeof(void *) * (size_t)table->room);
     table->free_indices = reallocate(table->free_indices, sizeof(int) * (size_t)room);
+    if (is_checked()) table->sites = reallocate(table->sites, sizeof(uint64_t) * (size_t)room);
     table->objects = objects;
     table->room = room;
     if (!has_threads()) free(old);
@@ -47,6 +52,7 @@ int new_handle(enum kind kind, void *object) {
         index = table->size++;
     }
     table->objects[index] = object;
+    if (table->sites != NULL) table->sites[index] = site_here();
     release_turn(is_held);
     return BASES[kind] + index;
 }
@@ -74,6 +80,27 @@ void drop_handle(enum kind kind, int handle) {
     table->objects[index] = NULL;
     table->free_indices[table->free_count++] = (int)index;
     release_turn(is_held);
+}
+
+void accuse_leaks(void) {
+    static const struct {
+        enum kind kind;
+        const char *words;
+    } LEAKS[] = {
+        {COMMUNICATOR, "leak of a communicator"}, {GROUP, "leak of a group"},   {DATATYPE, "leak of a datatype"},
+        {OPERATION, "leak of an operation"},      {WINDOW, "leak of a window"},
+    };
+    for (size_t i = 0; is_checked() && i < sizeof LEAKS / sizeof LEAKS[0]; i++) {
+        const struct table *table = &tables[LEAKS[i].kind];
+        for (int j = 0; table->sites != NULL && j < table->size; j++)
+            if (table->objects[j] != NULL && table->sites[j] != NO_SITE)
+                accuse_at(LEAKS[i].words, table->sites[j], 0, NOT_FREED);
+    }
+}
+
+void forgive_leak(enum kind kind, int handle) {
+    const unsigned index = (unsigned)handle - (unsigned)BASES[kind];
+    if (tables[kind].sites != NULL && index < (unsigned)tables[kind].size) tables[kind].sites[index] = NO_SITE;
 }
 
 void *next_object(enum kind kind, int *index) {

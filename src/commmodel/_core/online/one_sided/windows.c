@@ -107,6 +107,7 @@ static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Ain
     }
     window->communicator = new_communicator(keep_group(parent->group), NULL, numbers[0], numbers[1]);
     window->communicator->handle = new_handle(COMMUNICATOR, window->communicator);
+    forgive_leak(COMMUNICATOR, window->communicator->handle);
     window->shared = shared_by(numbers[1], count);
     window->shared->references++;
     window->flavor = flavor;

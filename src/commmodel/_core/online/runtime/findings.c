@@ -10,6 +10,8 @@
 
 bool is_checked(void) { return is_attached() && world->is_checked; }
 
+uint64_t site_here(void) { return call_site(program_call); }
+
 static const char *text_at(uint64_t offset) { return offset == 0 ? "" : online_at(world, offset); }
 
 // Each rank has its own texts of sites.
@@ -71,7 +73,7 @@ void accuse(const char *kind, const char *format, ...) {
     if (!is_checked()) return;
     va_list list;
     va_start(list, format);
-    note(my_rank, kind, call_site(program_call), 0, format, list);
+    note(my_rank, kind, site_here(), 0, format, list);
     va_end(list);
 }
 

@@ -4,6 +4,7 @@
 #include "online/online.h"
 
 bool is_checked(void);
+uint64_t site_here(void);  // of the call that the program is in
 // At the call that the program is in. `kind` is short words of the glossary, the rest a sentence without rank and site.
 // Findings of the same kind at the same sites are one, with the ranks and the number of times.
 void accuse(const char *kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
