@@ -20,7 +20,8 @@ _ORDER = frozenset({"deadlock", "collectives in different orders", "message neve
 _SIGNATURE = frozenset({"type signature"})
 _WINDOW = frozenset({"wrong synchronisation of a window"})
 _ACCESS = frozenset({
-    "write to a pending send buffer", "access to a pending receive buffer", "overlapping receive buffers",
+    "write to a pending send buffer", "write to a pending receive buffer", "read of a pending receive buffer",
+    "write to a pending origin buffer", "read of a pending origin buffer", "overlapping receive buffers",
     "conflicting accesses to a window",
 })  # fmt: skip
 _DETAILS = {

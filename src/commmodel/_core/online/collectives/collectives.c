@@ -4,9 +4,11 @@
 #include "online/collectives/collectives.h"
 
 #include "online/collectives/exchange.h"
+#include "online/collectives/uses.h"
 #include "online/datatypes/reductions.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/findings.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
@@ -366,6 +368,7 @@ static int take_parts(struct collective *collective) {
 
 static int call_alone(const struct arguments *arguments) {
     struct collective *collective = new_collective(arguments, false);
+    if (is_checked()) use_collective_buffers(collective);
     start(collective);
     act_now(collective);
     const int error = take_parts(collective);
@@ -489,6 +492,8 @@ static int by_call(const void *left, const void *right) {
     return number != other ? (number < other ? -1 : 1) : first->number < second->number ? -1 : 1;
 }
 
+static void watch(struct request *request) { watch_collective(request, request->state); }
+
 static const struct request_kind collective_requests = {
     .start = restart,
     .is_done = is_done,
@@ -499,6 +504,7 @@ static const struct request_kind collective_requests = {
     .release = release,
     .settle = settle_batch,
     .order = by_call,
+    .watch = watch,
 };
 
 static struct request *new_collective_request(const struct arguments *arguments, bool is_ordered_apart) {
@@ -529,6 +535,7 @@ static int request_collective(const struct arguments *arguments, MPI_Request *ha
         copy_arguments(collective, size, arguments->verb == REDUCE_SCATTER ? (size_t)size_of(communicator) : size);
         request->is_persistent = is_persistent;
         request->is_active = !is_persistent;
+        if (!is_persistent) start_watch(request);
         if (!is_persistent) begin_pending(collective);
         *handle = request->handle;
     } else {

@@ -49,12 +49,6 @@ int call_collective(const struct arguments *arguments);
 int begin_collective(const struct arguments *arguments, MPI_Request *request);
 int prepare_collective(const struct arguments *arguments, MPI_Request *request);
 
-struct block {  // of a buffer, for or from another rank
-    char *at;
-    MPI_Count count;
-    struct datatype *type;
-};
-
 struct collective {
     struct arguments arguments;
     struct communicator *communicator;

@@ -4,6 +4,7 @@
 #include "online/collectives/collectives.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/history.h"
 #include "online/runtime/findings.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/threads.h"
@@ -21,6 +22,7 @@ struct shared_call {
     uint64_t call_site;    // of its call
     uint32_t tag;          // below FIRST_CALL_TAG
     uint64_t result;
+    uint64_t history;  // of the ranks that have come
     uint64_t parts[];
 };
 
@@ -97,6 +99,7 @@ uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_
     struct shared_call *call = online_at(world, offset);
     if (call->kind != kind) refuse_difference(call);
     call->parts[position_of(communicator, communicator->rank, false)] = part;
+    hand_to(&call->history);
     if (++call->arrival_count == call->size) end_waits(call);
     return offset;
 }
@@ -123,12 +126,14 @@ uint64_t part_of(uint64_t call, int position) {
 
 void leave_call(uint64_t offset) {
     struct shared_call *call = online_at(world, offset);
+    learn(call->history);
     if (++call->leaver_count < call->size) return;
     uint64_t *link = &world->instances[((unsigned)call->number * 31u + call->sequence) % ONLINE_BUCKETS];
     while (*link != offset) link = &((struct shared_call *)online_at(world, *link))->next;
     *link = call->next;
     for (int i = 0; i < call->size; i++) online_free(world, call->parts[i]);
     online_free(world, call->result);
+    online_free(world, call->history);
     online_free(world, offset);
 }
 

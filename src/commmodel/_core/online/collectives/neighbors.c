@@ -15,6 +15,7 @@ static struct request *message(const struct request_kind *kind, struct communica
     request->type = block.type;
     request->peer = peer;
     request->tag = tag;
+    start_watch(request);
     kind->start(request);
     return request;
 }

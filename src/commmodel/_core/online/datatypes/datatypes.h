@@ -30,6 +30,12 @@ struct datatype {
     char name[MPI_MAX_OBJECT_NAME];
 };
 
+struct block {  // of a buffer
+    char *at;
+    MPI_Count count;
+    struct datatype *type;
+};
+
 struct contents *new_contents(int combiner, MPI_Count numbers, const MPI_Count *number, MPI_Count displacements,
                               const MPI_Count *displacement, MPI_Count types, const MPI_Datatype *type);
 void free_contents(struct contents *contents);

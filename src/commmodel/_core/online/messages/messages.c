@@ -10,6 +10,7 @@
 #include "online/objects/handles.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/history.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/turns.h"
 
@@ -112,8 +113,8 @@ void post_message(struct communicator *communicator, int dest, int tag, const vo
     const MPI_Count bytes = volume(count, type);
     const uint64_t offset = allocate_shared(sizeof(struct online_message) + (uint64_t)bytes, "a message");
     struct online_message *message = online_at_filled(world, offset, (uint64_t)bytes);
-    *message =
-        (struct online_message){0, bytes, my_rank, wide_tag(communicator, tag), receipt, send_count++, current_site()};
+    *message = (struct online_message){0,       bytes,        my_rank,        wide_tag(communicator, tag),
+                                       receipt, send_count++, current_site(), hand_on()};
     pack(buffer, count, type, message->data);
     struct online_rank *receiver = &world->rank[world_rank(communicator, dest)];
     uint64_t *const link = channel_for(receiver, communicator, tag);

@@ -2,8 +2,10 @@
 // ready, so that all parts arrive at once.
 #include "online/messages/point_to_point.h"
 #include "online/messages/statuses.h"
+#include "online/messages/watches.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/findings.h"
 #include "online/runtime/turns.h"
 
 // A send and a receive that match one another, in the order in which they were made, for as long as both are there. Their
@@ -135,12 +137,35 @@ static int start_partitioned_receive(struct request *request) {
     return start_receive(request);
 }
 
+// What is ready must not change until the message is over.
+static void watch_partitions(struct request *request, int first, int last) {
+    if (!is_checked() || request->state == NULL) return;
+    const size_t room = (size_t)request->partitions;
+    if (request->partition_watches == NULL)
+        request->partition_watches = allocate_zeroed(room, sizeof *request->partition_watches);
+    const MPI_Count partition_count = request->count / request->partitions;
+    request->partition_watches[first] =
+        watch_buffer(SENT, (char *)request->buffer + first * partition_count * request->type->extent,
+                     (last - first + 1) * partition_count, request->type);
+}
+
+static int finish_partitioned_send(struct request *request, MPI_Status *status) {
+    (void)status;
+    for (int i = 0; request->partition_watches != NULL && i < request->partitions; i++)
+        end_watch(&request->partition_watches[i]);
+    return MPI_SUCCESS;
+}
+
 static void release_partitions(struct request *request) {
+    for (int i = 0; request->partition_watches != NULL && i < request->partitions; i++)
+        drop_watch(&request->partition_watches[i]);
+    free(request->partition_watches);
     free(request->ready);
     if (request->state != NULL) leave_pair(request->state);
 }
 
 static void take_early(struct request *request) {
+    end_watch(&request->watches[0]);
     if (!request->is_shown) take_data(request, MPI_STATUS_IGNORE);
     request->is_shown = true;
 }
@@ -152,7 +177,8 @@ static int finish_partitioned_receive(struct request *request, MPI_Status *statu
     return MPI_SUCCESS;
 }
 
-const struct request_kind partitioned_sends = {.start = start_partitioned_send, .release = release_partitions};
+const struct request_kind partitioned_sends = {
+    .start = start_partitioned_send, .finish = finish_partitioned_send, .release = release_partitions};
 const struct request_kind partitioned_receives = {
     .start = start_partitioned_receive,
     .expect = expect_data,
@@ -162,6 +188,7 @@ const struct request_kind partitioned_receives = {
     .cancel = cancel_receive,
     .release = release_partitions,
     .is_receive = true,
+    .watch = watch_message,
 };
 
 EXPORT int MPI_Pready_range(int first, int last, MPI_Request handle) {
@@ -172,6 +199,7 @@ EXPORT int MPI_Pready_range(int first, int last, MPI_Request handle) {
     for (int i = first; i <= last; i++)
         if (request->ready[i]) return fail(request->communicator, MPI_ERR_ARG);
     enter("MPI_Pready");
+    watch_partitions(request, first, last);
     memset(request->ready + first, 1, (size_t)(last - first + 1));
     request->ready_count += last - first + 1;
     if (request->ready_count == request->partitions) start_send(request);

@@ -4,9 +4,11 @@
 #include "online/messages/buffers.h"
 #include "online/messages/messages.h"
 #include "online/messages/statuses.h"
+#include "online/messages/watches.h"
 #include "online/objects/handles.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/history.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
@@ -82,6 +84,13 @@ static bool is_received(const struct request *request, bool is_over) {
     return is_over && (request->receipt == 0 || *(const uint64_t *)online_at(world, request->receipt) != 0);
 }
 
+// The receive has begun, and with it all that its rank did before.
+static int finish_send(struct request *request, MPI_Status *status) {
+    (void)status;
+    if (request->receipt != 0) learn_all_of(world_rank(request->communicator, request->peer));
+    return MPI_SUCCESS;
+}
+
 static void release_receipt(struct request *request) {
     if (request->receipt != 0 && *(uint64_t *)online_at(world, request->receipt)) online_free(world, request->receipt);
 }
@@ -132,6 +141,8 @@ int take_data(struct request *request, MPI_Status *status) {
         error = check_memory(request->buffer, 1 + (bytes - 1) / request->type->size, request->type);
     if (error != MPI_ERR_BUFFER) unpack(request->buffer, request->count, request->type, message->data, bytes);
     tell_bytes(request, bytes, status);
+    learn(message->history);
+    online_free(world, message->history);
     online_free(world, request->message);
     request->message = 0;
     return error;
@@ -141,10 +152,23 @@ int cancel_receive(struct request *request) {
     if (!request->is_active || request->is_cancelled) return MPI_SUCCESS;
     enter("MPI_Cancel");
     request->is_cancelled = withdraw_receive(request);
+    if (request->is_cancelled) drop_watch(&request->watches[0]);
     return leave_with(MPI_SUCCESS);
 }
 
-const struct request_kind sends = {.start = start_send, .is_done = is_received, .release = release_receipt};
+void watch_message(struct request *request) {
+    if (request->peer == MPI_PROC_NULL) return;
+    request->watches[0] =
+        watch_buffer(request->kind->is_receive ? RECEIVED : SENT, request->buffer, request->count, request->type);
+}
+
+const struct request_kind sends = {
+    .start = start_send,
+    .is_done = is_received,
+    .finish = finish_send,
+    .release = release_receipt,
+    .watch = watch_message,
+};
 const struct request_kind receives = {
     .start = start_receive,
     .expect = expect_data,
@@ -153,6 +177,7 @@ const struct request_kind receives = {
     .tell = tell_message,
     .cancel = cancel_receive,
     .is_receive = true,
+    .watch = watch_message,
 };
 
 // A message or receive with the arguments of a call; its error where one is wrong.
@@ -193,6 +218,11 @@ static int new_message(const struct request_kind *kind, const void *buffer, MPI_
 
 // ---- blocking
 
+static void learn_of_receive(const struct request *request) {
+    if (is_ahead()) yield();
+    learn_all_of(world_rank(request->communicator, request->peer));
+}
+
 // As a request, so that other threads go on meanwhile.
 static int send_beside_threads(int code, const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                                MPI_Comm comm) {
@@ -222,7 +252,11 @@ static int send(const char *name, int code, const void *buffer, MPI_Count count,
     if (error == MPI_SUCCESS && has_threads() &&
         (code == SSEND || (double)volume(count, request.type) > world->buffered_limit))
         return leave_with(send_beside_threads(code, buffer, count, datatype, dest, tag, comm));
-    if (error == MPI_SUCCESS && dest != MPI_PROC_NULL) send_now(&request, code, NONE);
+    if (error == MPI_SUCCESS && dest != MPI_PROC_NULL) {
+        use_buffer(SENT, buffer, count, request.type);
+        send_now(&request, code, NONE);
+        if (code == SSEND && has_history()) learn_of_receive(&request);
+    }
     return leave_with(error);
 }
 
@@ -241,6 +275,7 @@ EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
     int error = init_request(&request, &sends, buf, count, datatype, dest, tag, comm);
     if (error == MPI_SUCCESS) {
         request.is_buffered = true;
+        if (dest != MPI_PROC_NULL) use_buffer(SENT, buf, count, request.type);
         error = start_send(&request);
         if (error != MPI_SUCCESS) error = fail(request.communicator, error);
     }
@@ -266,7 +301,10 @@ EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int sou
     struct request request;
     int error = init_request(&request, &receives, buf, count, datatype, source, tag, comm);
     if (error == MPI_SUCCESS) {
-        if (source != MPI_PROC_NULL) receive_now(&request);
+        if (source != MPI_PROC_NULL) {
+            use_buffer(RECEIVED, buf, count, request.type);
+            receive_now(&request);
+        }
         error = finish_request(&request, status);
         if (error != MPI_SUCCESS) error = fail(request.communicator, error);
     }
@@ -285,6 +323,8 @@ static int start_exchange(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
         return error;
     }
     pair[0]->is_blocking = is_blocking;
+    start_watch(pair[0]);
+    if (sendbuf != recvbuf || strstr(program_call, "_replace") == NULL) start_watch(pair[1]);
     start_receive(pair[0]);
     start_send(pair[1]);
     return MPI_SUCCESS;
@@ -323,6 +363,7 @@ static int begin(const char *name, const struct request_kind *kind, enum mode mo
         request->is_persistent = is_persistent;
         request->is_synchronous = mode == SYNCHRONOUS;
         request->is_buffered = mode == BUFFERED;
+        if (!is_persistent) start_watch(request);
         if (!is_persistent) error = kind->start(request);
         *handle = request->handle;
         if (error != MPI_SUCCESS) {
@@ -500,6 +541,7 @@ EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Me
     struct request *request;
     int error = init_matched(buf, count, datatype, message, &request);
     if (error == MPI_SUCCESS) {
+        if (request->peer != MPI_PROC_NULL) use_buffer(RECEIVED, buf, count, request->type);
         error = wait_for(request, status);
         if (error != MPI_SUCCESS) error = fail_world(error);
     }
@@ -510,6 +552,9 @@ EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_M
     enter("MPI_Imrecv");
     struct request *request;
     const int error = init_matched(buf, count, datatype, message, &request);
-    if (error == MPI_SUCCESS) *handle = request->handle;
+    if (error == MPI_SUCCESS) {
+        start_watch(request);
+        *handle = request->handle;
+    }
     return leave_with(error);
 }

@@ -7,6 +7,7 @@ int check_message(const struct communicator *communicator, int peer, int tag, co
                   const struct datatype *type, bool receives);
 int start_send(struct request *request);
 int start_receive(struct request *request);
+void watch_message(struct request *request);
 // Of receives.
 bool expect_data(struct request *request);
 int take_data(struct request *request, MPI_Status *status);

@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "online/messages/statuses.h"
+#include "online/messages/watches.h"
 #include "online/objects/handles.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
@@ -35,10 +36,19 @@ void note_start(struct request *request) {
     request->wait_count = wait_count;
 }
 
+static void drop_watches(struct request *request) {
+    for (int i = 0; i < 2; i++) drop_watch(&request->watches[i]);
+}
+
+static void end_watches_of(struct request *request) {
+    for (int i = 0; i < 2; i++) end_watch(&request->watches[i]);
+}
+
 struct request *request_of(MPI_Request handle) { return object_of(REQUEST, handle); }
 
 void free_request(struct request *request) {
     drop_handle(REQUEST, request->handle);
+    drop_watches(request);
     if (request->communicator != NULL) drop_communicator(request->communicator);
     if (request->type != NULL) drop_datatype(request->type);
     if (request->kind->release != NULL) request->kind->release(request);
@@ -54,7 +64,12 @@ static bool begin_wait(struct request *request) {
     return request->kind->expect == NULL || request->kind->expect(request);
 }
 
+void start_watch(struct request *request) {
+    if (request->kind->watch != NULL && is_checked()) request->kind->watch(request);
+}
+
 int finish_request(struct request *request, MPI_Status *status) {
+    end_watches_of(request);
     empty_status(status);
     const int error = request->kind->finish == NULL ? MPI_SUCCESS : request->kind->finish(request, status);
     if (request->is_cancelled && status != MPI_STATUS_IGNORE) status->count_hi_and_cancelled |= 1;
@@ -81,6 +96,7 @@ int finish_parts(struct request *request, MPI_Status *status) {
 }
 
 static void show_result(struct request *request) {
+    end_watches_of(request);
     if (request->kind->show != NULL) request->kind->show(request);
 }
 
@@ -489,7 +505,9 @@ EXPORT int MPI_Start(MPI_Request *handle) {
     if (request == NULL || !request->is_persistent || request->is_active) {
         error = fail_world(MPI_ERR_REQUEST);
     } else {
+        start_watch(request);
         error = request->kind->start(request);
+        if (error != MPI_SUCCESS) drop_watches(request);
         if (error != MPI_SUCCESS) error = fail(request->communicator, error);
     }
     return leave_with(error);
@@ -511,6 +529,8 @@ EXPORT int MPI_Request_free(MPI_Request *handle) {
         accuse_forgotten(request);
     else
         accuse_idle(request);
+    drop_watches(request);
+    for (int i = 0; i < request->part_count; i++) drop_watches(request->parts[i]);
     if (request->is_active && request->kind->is_receive)
         drop_handle(REQUEST, *handle);  // its message may come: it is kept for ever
     else

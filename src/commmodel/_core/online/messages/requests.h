@@ -22,6 +22,7 @@ struct request_kind {
     void (*settle)(struct request *request);
     int (*order)(const void *left, const void *right);
     bool is_receive;
+    void (*watch)(struct request *request);  // its buffers, where it starts
 };
 extern const struct request_kind sends, receives;                          // point_to_point.c
 extern const struct request_kind partitioned_sends, partitioned_receives;  // partitioned.c
@@ -53,6 +54,8 @@ struct request {
     bool was_started, was_awaited;             // of a persistent request
     uint64_t wait_count;                       // of the rank, when the request was started
     struct request *next;                      // among those that wait for a report
+    struct watch *watches[2];                  // of its buffers, while it is active
+    struct watch **partition_watches;          // of what is ready
 };
 
 struct request *new_request(const struct request_kind *kind, struct communicator *communicator);
@@ -63,6 +66,7 @@ int finish_request(struct request *request, MPI_Status *status);  // that is com
 bool expect_parts(struct request *request);
 int finish_parts(struct request *request, MPI_Status *status);
 void show_parts(struct request *request);
-void note_open_requests(void);             // at the end
-void note_start(struct request *request);  // it becomes active
+void note_open_requests(void);              // at the end
+void note_start(struct request *request);   // it becomes active
+void start_watch(struct request *request);  // before it starts
 int wait_for(struct request *request, MPI_Status *status);

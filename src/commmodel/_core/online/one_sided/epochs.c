@@ -2,9 +2,11 @@
 //
 // Data have moved when a call returns; the end of an epoch waits for simulated time alone. Synchronisation is by empty
 // messages: a lock takes a request and an answer; a lock held by another rank is granted by its release.
-#include "online/one_sided/windows.h"
+#include "online/one_sided/conflicts.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/findings.h"
+#include "online/runtime/history.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/threads.h"
 #include "online/runtime/turns.h"
@@ -38,7 +40,8 @@ void open_transfer(struct window *window, int name, int target) {
 }
 
 // Wait for the transfers to a target, NONE for all.
-static void close_transfers(struct window *window, int target) {
+static void close_transfers(struct window *window, int target, bool is_local) {
+    complete_accesses(window, target, is_local);
     int open_count = 0;
     for (int i = 0; i < window->open_count; i++) {
         const struct open_transfer transfer = window->open[i];
@@ -58,7 +61,7 @@ EXPORT int MPI_Win_fence(int assert, MPI_Win win) {
     if (assert & ~assertions) return fail_window(window, MPI_ERR_ASSERT);
     if (has_epoch(window)) return fail_window(window, MPI_ERR_RMA_SYNC);
     enter("MPI_Win_fence");
-    close_transfers(window, NONE);
+    close_transfers(window, NONE, false);
     MPI_Barrier(window->communicator->handle);
     window->is_fenced = !(assert &MPI_MODE_NOSUCCEED);
     return leave_with(MPI_SUCCESS);
@@ -80,7 +83,7 @@ static void receive_signal(int source, int tag) {
     await_named(1, &name);
 }
 
-static void acquire(struct window *window, int target, int type) {
+static void await_lock(struct window *window, int target, int type) {
     struct member *member = &window->shared->members[target];
     if (member->first_waiter == 0 && take(member, type)) return;
     const uint64_t offset = allocate_shared(sizeof(struct waiter), "a lock");
@@ -94,9 +97,17 @@ static void acquire(struct window *window, int target, int type) {
     settle();
 }
 
+static void acquire(struct window *window, int target, int type) {
+    await_lock(window, target, type);
+    const struct member *member = &window->shared->members[target];
+    learn(type == MPI_LOCK_EXCLUSIVE ? member->any_clock : member->exclusive_clock);
+}
+
 // Release a lock and grant it to waiting ranks.
 static void release(struct window *window, int target) {
     struct member *member = &window->shared->members[target];
+    if (member->holders == ALONE) hand_to(&member->exclusive_clock);
+    hand_to(&member->any_clock);
     member->holders = member->holders == ALONE ? 0 : member->holders - 1;
     while (member->first_waiter != 0) {
         const uint64_t offset = member->first_waiter;
@@ -142,7 +153,7 @@ EXPORT int MPI_Win_unlock(int rank, MPI_Win win) {
     if (rank < 0 || rank >= size_of(window->communicator)) return fail_window(window, MPI_ERR_RANK);
     if (!window->locks[rank]) return fail_window(window, MPI_ERR_RMA_SYNC);
     enter("MPI_Win_unlock");
-    close_transfers(window, rank);
+    close_transfers(window, rank, false);
     settle();
     release(window, rank);
     window->locks[rank] = 0;
@@ -166,7 +177,7 @@ EXPORT int MPI_Win_unlock_all(MPI_Win win) {
     WINDOW_OR_FAIL(window, win);
     if (!window->is_all_locked) return fail_window(window, MPI_ERR_RMA_SYNC);
     enter("MPI_Win_unlock_all");
-    close_transfers(window, NONE);
+    close_transfers(window, NONE, false);
     settle();
     for (int target = 0; target < size_of(window->communicator); target++) release(window, target);
     window->is_all_locked = false;
@@ -177,13 +188,12 @@ EXPORT int MPI_Win_unlock_all(MPI_Win win) {
 
 static int flush(const char *name, MPI_Win win, int target) {
     WINDOW_OR_FAIL(window, win);
-    if (target == MPI_PROC_NULL) return MPI_SUCCESS;
     if (target != NONE && (target < 0 || target >= size_of(window->communicator)))
         return fail_window(window, MPI_ERR_RANK);
     if (!window->is_all_locked && !(target == NONE ? window->lock_count > 0 : window->locks[target]))
         return fail_window(window, MPI_ERR_RMA_SYNC);
     enter(name);
-    close_transfers(window, target);
+    close_transfers(window, target, strstr(name, "_local") != NULL);
     settle();
     return leave_with(MPI_SUCCESS);
 }
@@ -200,11 +210,13 @@ EXPORT int MPI_Win_flush_local_all(MPI_Win win) { return flush("MPI_Win_flush_lo
 // Memory is shared, so nothing is copied; a loop that polls for a store of another rank takes time.
 EXPORT int MPI_Win_sync(MPI_Win win) {
     WINDOW_OR_FAIL(window, win);
-    (void)window;
     enter("MPI_Win_sync");
     before_poll();
     settle();
     after_poll(false);
+    find_stores(window);
+    learn(window->shared->members[0].atomic_clock);
+    hand_to(&window->shared->members[0].atomic_clock);
     return leave_with(MPI_SUCCESS);
 }
 
@@ -223,6 +235,8 @@ EXPORT int MPI_Win_post(MPI_Group handle, int assert, MPI_Win win) {
     if (assert & ~(MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT)) return fail_window(window, MPI_ERR_ASSERT);
     if (window->exposed != NULL) return fail_window(window, MPI_ERR_RMA_SYNC);
     enter("MPI_Win_post");
+    find_stores(window);
+    hand_to(&window->shared->members[window->communicator->rank].post_clock);
     window->exposed = keep_group(group);
     window->completions = allocate(sizeof(int) * (size_t)(group->size + 1));
     for (int i = 0; i < group->size; i++) {
@@ -244,6 +258,8 @@ EXPORT int MPI_Win_start(MPI_Group handle, int assert, MPI_Win win) {
     for (int i = 0; i < group->size && !(assert &MPI_MODE_NOCHECK); i++)
         receive_signal(group->ranks[i], window_tag(window, A_POST));
     settle();
+    for (int i = 0; i < group->size; i++)
+        learn(window->shared->members[rank_in(window->communicator->group, group->ranks[i])].post_clock);
     window->accessed = keep_group(group);
     return leave_with(MPI_SUCCESS);
 }
@@ -252,7 +268,8 @@ EXPORT int MPI_Win_complete(MPI_Win win) {
     WINDOW_OR_FAIL(window, win);
     if (window->accessed == NULL) return fail_window(window, MPI_ERR_RMA_SYNC);
     enter("MPI_Win_complete");
-    close_transfers(window, NONE);
+    close_transfers(window, NONE, false);
+    hand_to(&window->shared->members[window->communicator->rank].completion_clock);
     const struct group *group = window->accessed;
     for (int i = 0; i < group->size; i++) act(ISEND, group->ranks[i], window_tag(window, A_COMPLETION), NONE, 0.0);
     drop_group(window->accessed);
@@ -263,6 +280,10 @@ EXPORT int MPI_Win_complete(MPI_Win win) {
 static void end_exposure(struct window *window) {
     await_named(window->exposed->size, window->completions);
     settle();
+    find_stores(window);
+    for (int i = 0; i < window->exposed->size; i++)
+        learn(
+            window->shared->members[rank_in(window->communicator->group, window->exposed->ranks[i])].completion_clock);
     drop_group(window->exposed);
     window->exposed = NULL;
     free(window->completions);

@@ -1,5 +1,5 @@
 // Windows: memory that a rank opens to others; how they are made, and what is told of them.
-#include "online/one_sided/windows.h"
+#include "online/one_sided/conflicts.h"
 
 #include "online/collectives/exchange.h"
 #include "online/objects/families.h"
@@ -44,8 +44,9 @@ static struct shared_window *shared_by(int number, int size) {
     return shared;
 }
 
-static void leave_shared(struct shared_window *shared) {
+static void leave_shared(struct shared_window *shared, int size) {
     if (--shared->references > 0) return;
+    forget_history(shared, size);
     const uint64_t offset = online_offset(world, shared);
     uint64_t *link = &world->windows;
     while (*link != offset) link = &((struct shared_window *)online_at(world, *link))->next;
@@ -133,6 +134,7 @@ static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Ain
         member->unit = exposures[i].unit;
     }
     free(exposures);
+    copy_window(window);
     window->handle = *win = new_handle(WINDOW, window);
     return leave_with(MPI_SUCCESS);
 }
@@ -170,6 +172,7 @@ EXPORT int MPI_Win_free(MPI_Win *win) {
     const int error = delete_attributes(*win, &window->attributes);
     if (error != MPI_SUCCESS) return fail_window(window, error);
     enter("MPI_Win_free");
+    forget_accesses(window);
     MPI_Barrier(window->communicator->handle);
     const uint64_t regions = window->shared->members[window->communicator->rank].regions;
     for (uint64_t offset = regions; offset != 0;) {
@@ -177,7 +180,7 @@ EXPORT int MPI_Win_free(MPI_Win *win) {
         online_free(world, offset);
         offset = next;
     }
-    leave_shared(window->shared);
+    leave_shared(window->shared, size_of(window->communicator));
     online_free(world, window->memory);
     drop_handle(COMMUNICATOR, window->communicator->handle);
     drop_communicator(window->communicator);

@@ -12,6 +12,14 @@ struct member {        // of a window, what its rank has exposed
     uint64_t regions;  // attached ones
     int32_t holders;   // of the lock: number of shared holders, or ALONE
     uint64_t first_waiter, last_waiter;
+    // Of a checked run (conflicts.c).
+    uint64_t records;  // accesses
+    int32_t record_count, record_limit;
+    uint64_t copy;         // of its memory, 0 where there is none
+    uint32_t looked_at;    // event of the rank after the call in which it last compared both
+    uint64_t looked_site;  // that call
+    // Clocks (history.h) of those who released the lock, released it alone, combined values, posted, and completed.
+    uint64_t any_clock, exclusive_clock, atomic_clock, post_clock, completion_clock;
 };
 
 struct shared_window {
@@ -51,6 +59,12 @@ struct window {
     int *completions;                  // requests for the ends of those that access it
     struct open_transfer *open;
     int open_count, open_room;
+    // Of a checked run (conflicts.c).
+    uint64_t record;  // of the present access
+    struct open_access *accesses;
+    int access_count, access_room;
+    struct window *next_compared;
+    bool is_looked_at;  // in the call that the program is in, or was last
 };
 
 enum window_message { A_POST, A_COMPLETION, A_LOCK, A_TRANSFER };

@@ -68,8 +68,7 @@ static void widen(void) {
     free(old);
 }
 
-uint64_t call_site(const char *call) {
-    const uint64_t site = site_of(caller());
+static uint64_t text_of(const char *call, uint64_t site) {
     if (2 * site_count >= site_mask) widen();
     struct site_text *entry = find(site, call);
     if (entry->text == 0) {
@@ -81,4 +80,14 @@ uint64_t call_site(const char *call) {
         site_count++;
     }
     return entry->text;
+}
+
+uint64_t call_site(const char *call) { return text_of(call, site_of(caller())); }
+
+uint64_t access_site(const char *access, const void *code) {
+    const uintptr_t at = (uintptr_t)code;
+    if (code == NULL || (at >= code_begin && at < code_end)) return 0;
+    const uint64_t site = site_of((const char *)code + 1);  // as of a call that returns there
+    const char *language = site == 0 ? NULL : strrchr(texts[site], '\n');
+    return language == NULL || strcmp(language, "\n2") != 0 ? 0 : text_of(access, site);
 }

@@ -22,6 +22,8 @@ void enter(const char *name) {
     check_outside_sample(name);
     pay_clock_lead();
     world->recorded_names != 0 ? charge_recorded(name) : charge();
+    if (turn_hooks.check_call != NULL) turn_hooks.check_call();
+    if (turn_hooks.check_windows != NULL) turn_hooks.check_windows();
 }
 
 void leave(void) {

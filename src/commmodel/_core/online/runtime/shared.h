@@ -78,6 +78,7 @@ struct online_message {  // that no receive has got
     uint64_t receipt;     // of a synchronous send: as of the request
     uint64_t number;      // among those of its source
     uint64_t call_site;   // of its send
+    uint64_t history;     // of its sender, 0 where nobody asks for it
     char data[];
 };
 
@@ -146,6 +147,7 @@ struct online_rank {
     struct online_operation ring[ONLINE_RING];
     uint64_t call_sites[ONLINE_RING];  // of each: texts of call, file, line, function and language, on lines
     uint64_t first_batch, last_batch;  // pending ones
+    uint64_t history;                  // a clock (history.h), 0 where there is none
 };
 
 struct online_world {

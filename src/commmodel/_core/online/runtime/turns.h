@@ -12,6 +12,9 @@ extern int my_rank;
 struct turn_hooks {
     void (*take_reports)(void);  // at each turn: receives that the simulator has matched
     void (*serve)(void);         // between turns: copy memory of this rank for another one
+    // At each call of a checked run; not set before they are needed.
+    void (*check_call)(void);
+    void (*check_windows)(void);
 };
 extern struct turn_hooks turn_hooks;
 

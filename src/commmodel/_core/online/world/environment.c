@@ -12,6 +12,7 @@
 #include "online/one_sided/windows.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/charges.h"
+#include "online/messages/watches.h"
 #include "online/runtime/notes.h"
 #include "online/runtime/threads.h"
 
@@ -86,6 +87,7 @@ EXPORT int MPI_Finalize(void) {
     if (is_any_waiting()) abort_all(1, "rank %d calls MPI_Finalize while another thread of it waits in MPI", my_rank);
     delete_attributes(MPI_COMM_SELF, &communicator_of(MPI_COMM_SELF)->attributes);
     flush_buffers();
+    end_watches();
     note_open_requests();
     is_finalized = true;
     if (my_rank == 0) look_for_blas();
