@@ -141,8 +141,8 @@ static void read_all(struct reader *reader) {
     const int peer_count = peers(collective->communicator)->size, rank = collective->communicator->rank;
     const bool is_inter = collective->communicator->remote != NULL;
     switch (arguments->verb) {
-        case BARRIER:  // with windows, ranks must really wait for each other
-            for (int i = 0; world->has_windows && i < peer_count; i++)
+        case BARRIER:  // ranks really wait for each other: they may share files
+            for (int i = 0; i < peer_count; i++)
                 if (part_from(collective, i, is_inter) == NULL) reader->is_there = false;
             break;
         case BCAST:
