@@ -15,8 +15,10 @@ wait
     in a receive that is called before its message leaves, until one does; in a send whose receive is not posted yet,
     until it is; in a deadlock, until the end. Of a recording: until another rank has come to its part of the operation
     (`commmodel.record.profiles`).
-files, start and end
-    Of a recording: in calls on files; in starting and ending MPI.
+files
+    In calls on files; of a simulation, where the storage is simulated.
+start and end
+    Of a recording: in starting and ending MPI.
 idle
     None of these, mostly after a rank's end, until the last one ends.
 
@@ -26,7 +28,7 @@ The engines tell waits from transfers while they simulate; in timelines of other
 
 from commmodel._core.common.codes import State
 
-SIMULATED = tuple(State)[: State.FILES]
+SIMULATED = tuple(State)[: State.FILES + 1]
 """States of simulated ranks."""
 STATE_NAMES = tuple(state.name.lower().replace("_", " ") for state in State)
 """Words of the states, in the order of their numbers."""

@@ -53,10 +53,13 @@ class Code(IntEnum):
     """Fetch `value` bytes from memory of `peer`: a request, which takes the latency, and the answer."""
     WITHDRAW = 15
     """MPI_Cancel of a receive that has got no message yet, with the peer, tag and request of its IRECV."""
+    ACCESS = 16
+    """Move `value` bytes to or from the storage in `peer` parts; only of programs that run. Its `request` is complete
+    when they are there; the rank waits where that is `UNNAMED`."""
 
 
 class State(IntEnum):
-    """States of a rank; those before FILES are the engines'."""
+    """States of a rank; those up to FILES are the engines'."""
 
     COMPUTE = 0
     SEND = 1
@@ -233,7 +236,7 @@ long double, wchar, bool, int8 to int64, uint8 to uint64, complex, aint, offset.
 
 _LISTS: dict[str, Iterable[str]] = {
     "OPERATION_CODES": Code.__members__,
-    "RANK_STATES": [f"IN_{state.name}" for state in State if state < State.FILES],
+    "RANK_STATES": [f"IN_{state.name}" for state in State if state <= State.FILES],
     "GOAL_KINDS": [f"GOAL_{name}" for name in GoalKind.__members__],
     "CALL_ROLES": Role.__members__,
     "WAITING_RULES": Rule.__members__,

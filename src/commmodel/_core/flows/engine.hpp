@@ -19,6 +19,7 @@
 #include "flows/messages.hpp"
 #include "flows/protocol.hpp"
 #include "flows/ranks.hpp"
+#include "flows/storage.hpp"
 #include "flows/strands.hpp"
 #include "program/event_queue.hpp"
 #include "program/live.hpp"
@@ -37,7 +38,8 @@ class Engine final : public Answers {
     Engine(const Routing &routing, const Protocol &protocol, const int32_t *hosts, int32_t ranks,
            const Operation *operations, const int64_t *offsets, Run &run)
         : run_(run), protocol_(protocol), costs_(protocol_), routes_(routing, protocol_),
-          sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(messages_, messages_, run.live),
+          storage_(run.live != nullptr ? run.live->storage : Storage(), routing),
+          sharing_(storage_.capacities(capacities(routing, protocol)), storage_.fatpipes(routing.fatpipe())), matching_(messages_, messages_, run.live),
           events_(Links{this}), ranks_(static_cast<size_t>(ranks)), strands_(ranks),
           alarms_(run.live != nullptr ? ranks : 0), reader_(ranks, operations, offsets, run),
           injection_(protocol.send_buffer, routing.hosts()),
@@ -169,6 +171,7 @@ class Engine final : public Answers {
             case GOING_ON: goes_on = wait(rank, IN_WAIT); break;
             case AFTER_WAITING: goes_on = wait(rank, IN_RECEIVE); break;
             case TESTED: spend(rank, IN_RECEIVE), ++process.at; break;
+            case FILING: spend(rank, IN_FILES), ++process.at; break;
             case AWOKEN: spend(rank, waiting(process)), ++process.at; break;
             case AWAITING:
             case ENDED: return;
@@ -223,6 +226,7 @@ class Engine final : public Answers {
                 progress(rank);
                 return false;
             case WITHDRAW: withdraw(rank); break;
+            case ACCESS: return access_file(rank);
             case MARK: run_.marks.push_back({rank, static_cast<int32_t>(operation.value), now_}); break;
         }
         ++process.at;
@@ -377,6 +381,7 @@ class Engine final : public Answers {
 
     void flow(int32_t index) {
         Message &message = messages_[index];
+        if (message.stage == FILED) return flow_to_storage(index);
         const Costs &costs = costs_(message.size);
         if (!(costs.wire > 0.0)) return end_data(index);
         const Route &route = routes_(hosts_[message.source], hosts_[message.destination]);
@@ -402,7 +407,10 @@ class Engine final : public Answers {
         if (protocol_.variation > 0.0) work *= varied(protocol_.variation);
         if (protocol_.unevenness > 0.0) penalty *= varied(protocol_.unevenness);
         if (protocol_.one_queue) ++sending_[hosts_[messages_[index].source]];
-        const int32_t flow = sharing_.add(route.uses, route.count, penalty, route.bound, work);
+        note_flow(sharing_.add(route.uses, route.count, penalty, route.bound, work), index);
+    }
+
+    void note_flow(int32_t flow, int32_t index) {
         if (static_cast<size_t>(flow) >= message_of_flow_.size()) message_of_flow_.resize(flow + 1);
         message_of_flow_[flow] = index;
         ++flows_;
@@ -411,6 +419,7 @@ class Engine final : public Answers {
     // All of a message has moved, or what its sender has to wait for: then the rest is a flow of its own.
     void end_flow(int32_t index) {
         Message &message = messages_[index];
+        if (message.stage == FILED) return end_file(index);
         if (protocol_.one_queue) --sending_[hosts_[message.source]];
         if (message.sender == NONE || !leaves_early(message)) return end_data(index);
         release_sender(message);
@@ -516,6 +525,9 @@ class Engine final : public Answers {
 
     // ---- live programs: live_engine.hpp
 
+    bool access_file(int32_t rank);
+    void flow_to_storage(int32_t index);
+    void end_file(int32_t index);
     void awake(int32_t rank);
     void begin_strands();
     void end_strand(int32_t number);
@@ -547,6 +559,7 @@ class Engine final : public Answers {
     Protocol protocol_;
     CostTable costs_;
     RouteTable routes_;
+    StorageLinks storage_;
     Sharing sharing_;
     Messages messages_;
     Matching<Messages, Messages> matching_;

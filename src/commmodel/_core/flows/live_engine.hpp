@@ -35,6 +35,40 @@ inline bool Engine::begin_pending() {
     return begins;
 }
 
+// Bytes go to or from a file: after the latency they are a flow.
+inline bool Engine::access_file(int32_t rank) {
+    Rank &process = ranks_[rank];
+    const Operation &operation = *process.at;
+    const int32_t index = messages_.make();
+    Message &message = messages_[index];
+    message.set(operation.value, strands_.rank(rank), strands_.rank(rank), ANY);
+    message.awaits_receive = message.arrived = false;
+    message.stage = FILED;
+    message.sender = NONE;
+    message.sends = message.receives = rank;
+    const bool waits = operation.request == UNNAMED;
+    message.receiver = waits ? BLOCKING : open(rank, operation.request, false);
+    const double there = now_ + operation.peer * storage_.latency();
+    if (waits) process.doing = FILING;
+    if (!waits) take_off(rank), ++process.at;
+    there > now_ ? events_.set(there, ~index) : come(index);
+    return !waits;
+}
+
+inline void Engine::flow_to_storage(int32_t index) {
+    const Message &message = messages_[index];
+    if (!(message.size > 0.0)) return end_file(index);
+    const Uses uses = storage_.uses(hosts_[message.source]);
+    note_flow(sharing_.add(uses.first, uses.count, 1.0, INFINITE, message.size), index);
+}
+
+inline void Engine::end_file(int32_t index) {
+    if (messages_[index].receiver != BLOCKING) land(messages_[index].receives);
+    complete(messages_[index].receives, messages_[index].receiver, 0.0);
+    messages_[index].stage = UNUSED;
+    messages_.drop(index);
+}
+
 // A receive that has got no message yet is given up.
 inline void Engine::withdraw(int32_t rank) {
     Rank &process = ranks_[rank];

@@ -8,7 +8,8 @@
 
 namespace commmodel {
 
-enum Stage : uint8_t { UNUSED, POSTED, SENT, MATCHED, STORED, FETCHED };  // the last two: of one-sided operations
+// STORED, FETCHED: of one-sided operations; FILED: of files, from and to the rank itself
+enum Stage : uint8_t { UNUSED, POSTED, SENT, MATCHED, STORED, FETCHED, FILED };
 enum Mode : uint8_t { ASYNCHRONOUS, DETACHED, SYNCHRONOUS };
 
 // Who waits for an end of a message: the index of a named request, NONE, or a value of these.

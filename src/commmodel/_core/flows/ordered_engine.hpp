@@ -8,7 +8,7 @@
 namespace commmodel {
 
 inline bool Engine::goes_in_order(const Message &message) const {
-    return protocol_.answers_in_order && message.stage != STORED && message.stage != FETCHED &&
+    return protocol_.answers_in_order && message.stage < STORED &&
            hosts_[message.source] != hosts_[message.destination];
 }
 

@@ -21,6 +21,7 @@ enum Doing : int32_t {
     GOING_ON,         // as WAITING, and ready
     AFTER_WAITING,    // in the overheads of received messages that it waited for
     TESTED,
+    FILING,    // in ACCESS
     AWAITING,  // in AWAIT, until something happens
     AWOKEN,
     ENDED

@@ -22,7 +22,8 @@
 //   messages     point-to-point messages and requests
 //   collectives  collective calls, topologies, and new communicators
 //   one_sided    windows, their epochs, and memory of other ranks
-//   world        the beginning and the end of MPI, sessions, files; what connects the rooms
+//   files        files, views of them, reading and writing
+//   world        the beginning and the end of MPI, sessions; what connects the rooms
 #pragma once
 
 #include <stdbool.h>

@@ -69,6 +69,7 @@ cdef extern from "online/pump.hpp" nogil:
         int32_t has_simulated_clocks
         int64_t real_epoch, monotonic_epoch
         char sleep_site[256]
+        int32_t has_storage, has_files
         int64_t open_request_count
         online_open_request *open_requests
         int32_t is_checked, ranks
@@ -76,6 +77,9 @@ cdef extern from "online/pump.hpp" nogil:
         char error_kind[64]
 
 cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
+    cdef struct _Storage "commmodel::Storage":
+        double bandwidth, latency, client
+
     cdef struct _Calls "commmodel::Pump::Calls":
         void *context
         cpp_bool (*start)(void *, int32_t) noexcept nogil
@@ -87,6 +91,7 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
 
     cdef cppclass _Pump "commmodel::Pump"(Live):
         _Calls calls
+        _Storage storage
         _Pump(int32_t ranks, int descriptor, uint64_t memory_size) except +
         online_world &world()
         void *allocate(uint64_t size, uint64_t &offset) except +
@@ -286,6 +291,19 @@ cdef class Pump:
         """Return where in the program the first sleep is, where clocks are those of this machine; else empty."""
         words = self._pump.world().sleep_site.decode("utf-8", "replace")
         return words.split("\n") if words else []
+
+    def store(self, double bandwidth, double latency, double client):
+        """Give the storage that files are on: bytes per second, seconds of each operation, and the most that a host has.
+
+        No bandwidth, or that of a host: it is unlimited.
+        """
+        self._pump.storage.bandwidth, self._pump.storage.latency = bandwidth, latency
+        self._pump.storage.client = client
+        self._pump.world().has_storage = True
+
+    def has_untimed_files(self):
+        """Return whether a file has been opened where the storage is not simulated."""
+        return bool(self._pump.world().has_files and not self._pump.world().has_storage)
 
     def unsimulated(self):
         """Return what ranks have used that is not simulated.

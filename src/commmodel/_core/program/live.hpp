@@ -24,8 +24,16 @@ class Answers {
     ~Answers() = default;
 };
 
+// What all ranks' files are on: its bandwidth is shared by those that use it at a time.
+struct Storage {
+    double bandwidth = 0.0;  // 0: there is none
+    double latency = 0.0;    // of each part
+    double client = 0.0;     // the most that a host has of the bandwidth; 0: all of it
+};
+
 class Live {
   public:
+    Storage storage;
     // Bits of a tag that a communicator's own tags have; above them, a tag names the communicator.
     int32_t tag_bits = 31;
     // How many strands wait to begin: operations that a rank carries out beside its own, and then completes a request.

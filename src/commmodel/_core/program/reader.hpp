@@ -76,6 +76,11 @@ class Reader {
             case GET:
                 if (run_.live == nullptr) return fail(rank, cursor, UNKNOWN_CODE, operation.code);
                 return check_message(rank, cursor, requests);
+            case ACCESS:
+                if (run_.live == nullptr) return fail(rank, cursor, UNKNOWN_CODE, operation.code);
+                if (operation.peer < 0) return fail(rank, cursor, BAD_PEER, operation.peer);
+                if (!is_amount(operation.value)) return fail(rank, cursor, BAD_VALUE, 0, operation.value);
+                return check_request(rank, cursor, requests);
             case WITHDRAW:
                 if (run_.live == nullptr) return fail(rank, cursor, UNKNOWN_CODE, operation.code);
                 return operation.request >= 0 || fail(rank, cursor, BAD_REQUEST, operation.request);
@@ -107,7 +112,12 @@ class Reader {
         if (sends ? !is_amount(operation.value) : std::isnan(operation.value)) {
             return fail(rank, cursor, BAD_VALUE, 0, operation.value);
         }
-        if (blocking) return true;
+        return blocking || check_request(rank, cursor, requests);
+    }
+
+    // Of an operation that begins one.
+    template <class Requests> bool check_request(int32_t rank, Cursor &cursor, const Requests &requests) {
+        const Operation &operation = *cursor.at;
         if (operation.request < UNNAMED) return fail(rank, cursor, BAD_REQUEST, operation.request);
         if (operation.request == UNNAMED) return true;
         if (requests.find(rank, operation.request) != NONE) {

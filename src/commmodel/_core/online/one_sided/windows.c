@@ -80,7 +80,7 @@ static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Ain
     if (size < 0) return fail(parent, MPI_ERR_SIZE);
     if (unit <= 0) return fail(parent, MPI_ERR_ARG);
     enter(call);
-    world->has_windows = 1;
+    world->is_in_order = 1;
     struct window *window = allocate_zeroed(1, sizeof *window);
     const int count = size_of(parent);
     if (flavor == MPI_WIN_FLAVOR_ALLOCATE) {

@@ -181,7 +181,7 @@ struct online_world {
     int64_t open_request_count;
     struct online_open_request open_requests[ONLINE_LISTED];  // the first ones
     uint64_t windows;                                         // what ranks share of each
-    int32_t has_windows;                                      // since one has been made
+    int32_t is_in_order;  // ranks act in the order of simulated time, since they share a window or a file
     int32_t is_checked;                                       // whether wrong uses of MPI are findings
     int32_t finding_count;
     uint64_t first_finding, last_finding;
@@ -191,6 +191,8 @@ struct online_world {
     int64_t real_epoch;            // ns of CLOCK_REALTIME at the beginning of simulated time
     int64_t monotonic_epoch;       // and of CLOCK_MONOTONIC
     char sleep_site[256];          // the first sleep of a rank, as `call_sites`; else empty
+    int32_t has_storage;  // whether the simulator knows how long files take
+    int32_t has_files;    // whether a file has been opened
     struct online_rank rank[];
 };
 

@@ -120,9 +120,9 @@ void pass_turn(void) {
     online_wake(&rank->turn);
 }
 
-// Not with windows: ranks that share memory must act in the order of simulated time.
+// Not with windows and files: ranks that share them must act in the order of simulated time.
 void make_ready(int rank) {
-    if (world->has_windows) return;
+    if (world->is_in_order) return;
     world->rank[rank].next_ready = 0;
     *(world->first_ready != 0 ? &world->rank[world->last_ready - 1].next_ready : &world->first_ready) = rank + 1;
     world->last_ready = rank + 1;
