@@ -313,11 +313,22 @@ def _add_run(works: Any, name: str) -> None:
         "0: never (default: 60s)",
     )  # fmt: skip
     running.add_argument(
+        "--storage", metavar="STORAGE", type=typed(_storage),
+        help="file system that all hosts share, like bandwidth=10GB/s,latency=100us,client=2GB/s: what all have "
+        "together, what an operation takes besides, and the most that a host has (default: files take no time)",
+    )  # fmt: skip
+    running.add_argument(
         "--check", action="store_true",
         help="name wrong uses of MPI, such as leaks and datatypes that differ, with the lines of their calls; "
         "where there are any, the exit code is 1",
     )  # fmt: skip
     _add_settings(running)
+
+
+def _storage(text: str) -> Any:
+    from commmodel.simulate.storage import parse_storage
+
+    return parse_storage(text)
 
 
 def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any]) -> Any:
@@ -389,7 +400,7 @@ def _place(arguments: argparse.Namespace, where: str) -> Any:
 
     return scenario.place(
         where, arguments.parameters, path=arguments.path, model=arguments.model, load_machine=known_machine,
-        **_typed_options(arguments, {"buffering", "message_rate"}),
+        **_typed_options(arguments, {"buffering", "message_rate", "storage"}),
     )  # fmt: skip
 
 

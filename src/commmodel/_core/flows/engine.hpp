@@ -39,9 +39,9 @@ class Engine final : public Answers {
            const Operation *operations, const int64_t *offsets, Run &run)
         : run_(run), protocol_(protocol), costs_(protocol_), routes_(routing, protocol_),
           storage_(run.live != nullptr ? run.live->storage : Storage(), routing),
-          sharing_(storage_.capacities(capacities(routing, protocol)), storage_.fatpipes(routing.fatpipe())), matching_(messages_, messages_, run.live),
-          events_(Links{this}), ranks_(static_cast<size_t>(ranks)), strands_(ranks),
-          alarms_(run.live != nullptr ? ranks : 0), reader_(ranks, operations, offsets, run),
+          sharing_(storage_.capacities(capacities(routing, protocol)), storage_.fatpipes(routing.fatpipe())),
+          matching_(messages_, messages_, run.live), events_(Links{this}), ranks_(static_cast<size_t>(ranks)),
+          strands_(ranks), alarms_(run.live != nullptr ? ranks : 0), reader_(ranks, operations, offsets, run),
           injection_(protocol.send_buffer, routing.hosts()),
           gates_(!protocol.message_gap.limit.empty(), routing.hosts()),
           sending_(protocol.one_queue ? routing.hosts() : 0), hosts_(hosts) {

@@ -18,6 +18,7 @@ from commmodel.simulate.online.patience import Patience
 from commmodel.simulate.online.processes import Processes
 from commmodel.simulate.online.processor import Processor
 from commmodel.simulate.operations import Operations
+from commmodel.simulate.storage import Storage
 from commmodel.sites import Site, resolve
 
 Clocks = Literal["machine", "simulated"]
@@ -64,10 +65,12 @@ class LiveProgram:
         compute_factor: float,
         computation: RecordedComputation | None = None,
         outlets: Outlets | None = None,
+        storage: Storage | None = None,
     ) -> None:
         self._command, self._processes, self._collectives = command, processes, collectives
         self._compute_factor, self._computation = compute_factor, computation
         self._outlets = outlets or Outlets()
+        self._storage = storage
         self._pump: Pump | None = None
         self._running: Processes | None = None
         self._memory = -1
@@ -93,6 +96,8 @@ class LiveProgram:
         if self._outlets.check:
             self._pump.check()
         self._pump.set_clocks(self._outlets.clocks == "simulated", time.time_ns(), time.monotonic_ns())
+        if self._storage is not None:
+            self._pump.store(self._storage.bandwidth, self._storage.latency, self._storage.client or 0.0)
         self._running.state = self._pump.state
         self._running.watch = MemoryWatch(self._processes, self._pump.memory, self._outlets.report)
         self._running.patience = Patience(
@@ -170,6 +175,8 @@ class LiveProgram:
                 f"{self._resolved(sleep)[1] or 'a rank'} sleeps in simulated time, which takes none here: MPI_Wtime "
                 "tells it; with --clocks simulated all clocks do"
             )
+        if self._pump is not None and self._pump.has_untimed_files():
+            self.notes.append("files take no simulated time: --storage bandwidth=10GB/s,latency=100us gives them one")
         if threads:
             self.notes.append("ranks have started threads: only what calls MPI is timed")
         if blas and self._running is not None and self._running.has_one_thread:

@@ -88,7 +88,7 @@ def workload(
         def collectives() -> Collectives:
             return Collectives(count, list(speeds), chosen)
 
-        live = LiveProgram(command, count, collectives, factor / faster, recorded, outlets)
+        live = LiveProgram(command, count, collectives, factor / faster, recorded, outlets, place.storage)
         live.notes, live.findings = notes, findings
         return Program(NOTHING, np.zeros(count + 1, dtype=np.int64), live, os.path.basename(command[0]))
 

@@ -23,6 +23,7 @@ from commmodel.simulate import platform as platforms
 from commmodel.simulate.delays import DelayParameters
 from commmodel.simulate.network import Network
 from commmodel.simulate.platform import Platform
+from commmodel.simulate.storage import Storage, parse_storage
 from commmodel.units import parse_size, parse_time
 
 Where = str | os.PathLike[str] | Platform | Machine | DelayParameters
@@ -59,6 +60,8 @@ class Place:
     """Whether programs that run take time to compute where nothing else is said: an XML file may say no."""
     message_rate: float | None = None
     """Messages a second that a host sends to others at most; by default the model's."""
+    storage: Storage | None = None
+    """Where files of programs that run are; by default they take no time."""
 
     @property
     def cores(self) -> int | None:
@@ -110,6 +113,7 @@ def place(
     model: ProgramModel | ScheduleModel | None = None,
     buffering: float | None = None,
     message_rate: Positive | None = None,
+    storage: Storage | str | None = None,
     load_machine: Callable[[str], Machine] = machines.load,
 ) -> Place:
     """Return where to simulate.
@@ -132,6 +136,8 @@ def place(
     message_rate : float, optional
         Messages a second that a host sends to others at most, > 0. By default the machine's, or no limit; delay models
         have none.
+    storage : Storage or str, optional
+        Where files of programs that run are, like ``bandwidth=10GB/s,latency=100us``; by default files take no time.
     load_machine : callable
         How a machine is read; the command line's also fits ``results.jsonl``.
 
@@ -150,7 +156,7 @@ def place(
     64
     """
     if isinstance(where, Place):
-        if any(setting is not None for setting in (parameters, path, model, buffering, message_rate)):
+        if any(setting is not None for setting in (parameters, path, model, buffering, message_rate, storage)):
             raise InputError("all settings are of the Place already: leave them out beside it")
         return where
     if isinstance(where, os.PathLike):
@@ -170,7 +176,11 @@ def place(
         finite("buffering", buffering, 0)
     if message_rate is not None:
         finite("message_rate", message_rate, above=0)
-    return replace(parsed, path=path, model=model, buffering=buffering, message_rate=message_rate)
+    if isinstance(storage, str):
+        storage = parse_storage(storage)
+    return replace(
+        parsed, path=path, model=model, buffering=buffering, message_rate=message_rate, storage=storage
+    )  # fmt: skip
 
 
 def _with_parameters(

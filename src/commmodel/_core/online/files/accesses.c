@@ -195,42 +195,42 @@ static int end_split(const char *begin, const char *end, MPI_File file, MPI_Stat
 
 #define OFFSET_OF_CALL MPI_Offset offset,
 #define ACCESS_OF(name, writes, is_collective, pointer, offset) \
-    &(struct access) { name, writes, is_collective, pointer, file, offset, (void *)buf, count, datatype }
+    &(struct access){name, writes, is_collective, pointer, file, offset, (void *)buf, count, datatype}
 
-#define FUNCTIONS(verb, Buffer, writes, infix, offset_parameter, offset, is_collective, pointer)                   \
-    EXPORT int MPI_File_##verb##infix##_c(MPI_File file, offset_parameter Buffer buf, MPI_Count count,             \
-                                          MPI_Datatype datatype, MPI_Status *status) {                             \
-        return access_now(ACCESS_OF("MPI_File_" #verb #infix, writes, is_collective, pointer, offset), status);    \
+#define FUNCTIONS(verb, Buffer, writes, infix, offset_parameter, offset, is_collective, pointer)                \
+    EXPORT int MPI_File_##verb##infix##_c(MPI_File file, offset_parameter Buffer buf, MPI_Count count,          \
+                                          MPI_Datatype datatype, MPI_Status *status) {                          \
+        return access_now(ACCESS_OF("MPI_File_" #verb #infix, writes, is_collective, pointer, offset), status); \
     }
-#define LATER_FUNCTIONS(verb, Buffer, writes, infix, offset_parameter, offset, pointer)                            \
-    EXPORT int MPI_File_i##verb##infix##_c(MPI_File file, offset_parameter Buffer buf, MPI_Count count,            \
-                                           MPI_Datatype datatype, MPI_Request *request) {                          \
-        return access_later(ACCESS_OF("MPI_File_i" #verb #infix, writes, false, pointer, offset), request);        \
+#define LATER_FUNCTIONS(verb, Buffer, writes, infix, offset_parameter, offset, pointer)                     \
+    EXPORT int MPI_File_i##verb##infix##_c(MPI_File file, offset_parameter Buffer buf, MPI_Count count,     \
+                                           MPI_Datatype datatype, MPI_Request *request) {                   \
+        return access_later(ACCESS_OF("MPI_File_i" #verb #infix, writes, false, pointer, offset), request); \
     }
-#define SPLIT_FUNCTIONS(verb, Buffer, writes, infix, offset_parameter, offset, pointer)                            \
-    EXPORT int MPI_File_##verb##infix##_begin_c(MPI_File file, offset_parameter Buffer buf, MPI_Count count,       \
-                                                MPI_Datatype datatype) {                                           \
-        return begin_split(ACCESS_OF("MPI_File_" #verb #infix "_begin", writes, true, pointer, offset));           \
-    }                                                                                                              \
-    EXPORT int MPI_File_##verb##infix##_end(MPI_File file, Buffer buf, MPI_Status *status) {                       \
-        (void)buf;                                                                                                 \
-        return end_split("MPI_File_" #verb #infix "_begin", "MPI_File_" #verb #infix "_end", file, status);        \
+#define SPLIT_FUNCTIONS(verb, Buffer, writes, infix, offset_parameter, offset, pointer)                      \
+    EXPORT int MPI_File_##verb##infix##_begin_c(MPI_File file, offset_parameter Buffer buf, MPI_Count count, \
+                                                MPI_Datatype datatype) {                                     \
+        return begin_split(ACCESS_OF("MPI_File_" #verb #infix "_begin", writes, true, pointer, offset));     \
+    }                                                                                                        \
+    EXPORT int MPI_File_##verb##infix##_end(MPI_File file, Buffer buf, MPI_Status *status) {                 \
+        (void)buf;                                                                                           \
+        return end_split("MPI_File_" #verb #infix "_begin", "MPI_File_" #verb #infix "_end", file, status);  \
     }
 #define NO_PARAMETER
-#define ALL_FUNCTIONS(verb, Buffer, writes)                                                                        \
-    FUNCTIONS(verb, Buffer, writes, _at, OFFSET_OF_CALL, offset, false, OF_CALL)                                   \
-    FUNCTIONS(verb, Buffer, writes, _at_all, OFFSET_OF_CALL, offset, true, OF_CALL)                                \
-    FUNCTIONS(verb, Buffer, writes, , NO_PARAMETER, 0, false, OF_RANK)                                             \
-    FUNCTIONS(verb, Buffer, writes, _all, NO_PARAMETER, 0, true, OF_RANK)                                          \
-    FUNCTIONS(verb, Buffer, writes, _shared, NO_PARAMETER, 0, false, OF_FILE)                                      \
-    FUNCTIONS(verb, Buffer, writes, _ordered, NO_PARAMETER, 0, true, IN_ORDER)                                     \
-    LATER_FUNCTIONS(verb, Buffer, writes, _at, OFFSET_OF_CALL, offset, OF_CALL)                                    \
-    LATER_FUNCTIONS(verb, Buffer, writes, _at_all, OFFSET_OF_CALL, offset, OF_CALL)                                \
-    LATER_FUNCTIONS(verb, Buffer, writes, , NO_PARAMETER, 0, OF_RANK)                                              \
-    LATER_FUNCTIONS(verb, Buffer, writes, _all, NO_PARAMETER, 0, OF_RANK)                                          \
-    LATER_FUNCTIONS(verb, Buffer, writes, _shared, NO_PARAMETER, 0, OF_FILE)                                       \
-    SPLIT_FUNCTIONS(verb, Buffer, writes, _at_all, OFFSET_OF_CALL, offset, OF_CALL)                                \
-    SPLIT_FUNCTIONS(verb, Buffer, writes, _all, NO_PARAMETER, 0, OF_RANK)                                          \
+#define ALL_FUNCTIONS(verb, Buffer, writes)                                         \
+    FUNCTIONS(verb, Buffer, writes, _at, OFFSET_OF_CALL, offset, false, OF_CALL)    \
+    FUNCTIONS(verb, Buffer, writes, _at_all, OFFSET_OF_CALL, offset, true, OF_CALL) \
+    FUNCTIONS(verb, Buffer, writes, , NO_PARAMETER, 0, false, OF_RANK)              \
+    FUNCTIONS(verb, Buffer, writes, _all, NO_PARAMETER, 0, true, OF_RANK)           \
+    FUNCTIONS(verb, Buffer, writes, _shared, NO_PARAMETER, 0, false, OF_FILE)       \
+    FUNCTIONS(verb, Buffer, writes, _ordered, NO_PARAMETER, 0, true, IN_ORDER)      \
+    LATER_FUNCTIONS(verb, Buffer, writes, _at, OFFSET_OF_CALL, offset, OF_CALL)     \
+    LATER_FUNCTIONS(verb, Buffer, writes, _at_all, OFFSET_OF_CALL, offset, OF_CALL) \
+    LATER_FUNCTIONS(verb, Buffer, writes, , NO_PARAMETER, 0, OF_RANK)               \
+    LATER_FUNCTIONS(verb, Buffer, writes, _all, NO_PARAMETER, 0, OF_RANK)           \
+    LATER_FUNCTIONS(verb, Buffer, writes, _shared, NO_PARAMETER, 0, OF_FILE)        \
+    SPLIT_FUNCTIONS(verb, Buffer, writes, _at_all, OFFSET_OF_CALL, offset, OF_CALL) \
+    SPLIT_FUNCTIONS(verb, Buffer, writes, _all, NO_PARAMETER, 0, OF_RANK)           \
     SPLIT_FUNCTIONS(verb, Buffer, writes, _ordered, NO_PARAMETER, 0, IN_ORDER)
 
 ALL_FUNCTIONS(read, void *, false)

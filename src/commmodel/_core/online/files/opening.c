@@ -120,8 +120,7 @@ static void forget(struct ADIOI_FileD *file) {
 // The first rank makes the file, then all open it.
 static int open_together(struct ADIOI_FileD *file, struct communicator *parent) {
     const int size = size_of(parent);
-    struct opening opening = {.mode = file->mode},
-                   *const openings = allocate(sizeof opening * (size_t)size);
+    struct opening opening = {.mode = file->mode}, *const openings = allocate(sizeof opening * (size_t)size);
     if (parent->rank == 0) {
         opening.error = open_here(file, true);
         if (file->mode & MPI_MODE_APPEND) opening.end = lseek(file->descriptor, 0, SEEK_END);

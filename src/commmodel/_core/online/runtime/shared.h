@@ -182,7 +182,7 @@ struct online_world {
     struct online_open_request open_requests[ONLINE_LISTED];  // the first ones
     uint64_t windows;                                         // what ranks share of each
     int32_t is_in_order;  // ranks act in the order of simulated time, since they share a window or a file
-    int32_t is_checked;                                       // whether wrong uses of MPI are findings
+    int32_t is_checked;   // whether wrong uses of MPI are findings
     int32_t finding_count;
     uint64_t first_finding, last_finding;
     char error_kind[64];  // of the error below, where that is one of the program's use of MPI
