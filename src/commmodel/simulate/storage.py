@@ -7,8 +7,6 @@ from commmodel.errors import InputError, choice_of
 from commmodel.units import parse_rate, parse_time
 from commmodel.values import Value
 
-__all__ = ["Storage", "parse_storage"]
-
 
 @dataclass(frozen=True)
 class Storage(Value):

@@ -139,9 +139,9 @@ def test_a_file_has_the_bytes_that_the_real_library_writes(tmp_path, processes):
     done = simulate("--compute", "0", "--", str(program), str(tmp_path / "simulated"), processes=processes)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "simulated").read_bytes() == (tmp_path / "real").read_bytes()
-    told = [next(line for line in run.stdout.splitlines() if "told" in line) for run in (real, done)]
-    assert told[0] == told[1]
-    assert told[1].endswith(" 0 told")
+    lines = [next(line for line in run.stdout.splitlines() if "told" in line) for run in (real, done)]
+    assert lines[0] == lines[1]
+    assert lines[1].endswith(" 0 told")
     assert "files take no simulated time: --storage" in done.stderr
 
 

@@ -154,8 +154,8 @@ EXPORT int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Inf
     struct communicator *const parent = communicator_of(comm);
     if (parent == NULL || parent->remote != NULL) return fail_file(NULL, MPI_ERR_COMM);
     if (filename == NULL || fh == NULL) return fail_file(NULL, MPI_ERR_ARG);
-    const int wrong = check_mode(amode);
-    if (wrong != MPI_SUCCESS) return fail_file(NULL, wrong);
+    const int refusal = check_mode(amode);
+    if (refusal != MPI_SUCCESS) return fail_file(NULL, refusal);
     enter("MPI_File_open");
     world->is_in_order = world->has_files = 1;
     come_in_order();

@@ -12,45 +12,45 @@
 
 // ---- from bytes of a view to bytes of the file
 
-struct place {  // in a view
+struct cursor {  // in a view
     MPI_Offset tile;
     MPI_Count run, repeat, inside;
 };
 
-static struct place place_of(const struct ADIOI_FileD *file, MPI_Offset bytes) {
+static struct cursor cursor_of(const struct ADIOI_FileD *file, MPI_Offset bytes) {
     const struct datatype *type = file->filetype;
-    struct place place = {bytes / type->size, 0, 0, 0};
+    struct cursor cursor = {bytes / type->size, 0, 0, 0};
     MPI_Count left = bytes % type->size;
-    while (left >= type->runs[place.run].length * type->runs[place.run].repeats) {
-        left -= type->runs[place.run].length * type->runs[place.run].repeats;
-        place.run++;
+    while (left >= type->runs[cursor.run].length * type->runs[cursor.run].repeats) {
+        left -= type->runs[cursor.run].length * type->runs[cursor.run].repeats;
+        cursor.run++;
     }
-    place.repeat = left / type->runs[place.run].length;
-    place.inside = left % type->runs[place.run].length;
-    return place;
+    cursor.repeat = left / type->runs[cursor.run].length;
+    cursor.inside = left % type->runs[cursor.run].length;
+    return cursor;
 }
 
-static MPI_Offset offset_of(const struct ADIOI_FileD *file, const struct place *place) {
-    const struct run *run = &file->filetype->runs[place->run];
-    return file->displacement + place->tile * file->filetype->extent + run->offset + place->repeat * run->stride +
-           place->inside;
+static MPI_Offset offset_of(const struct ADIOI_FileD *file, const struct cursor *cursor) {
+    const struct run *run = &file->filetype->runs[cursor->run];
+    return file->displacement + cursor->tile * file->filetype->extent + run->offset + cursor->repeat * run->stride +
+           cursor->inside;
 }
 
 // Pass contiguous bytes, at most so many; returns how many.
-static MPI_Count pass(const struct ADIOI_FileD *file, struct place *place, MPI_Count most) {
+static MPI_Count pass(const struct ADIOI_FileD *file, struct cursor *cursor, MPI_Count most) {
     const struct datatype *type = file->filetype;
-    const struct run *run = &type->runs[place->run];
-    const MPI_Count rest = run->length - place->inside;
+    const struct run *run = &type->runs[cursor->run];
+    const MPI_Count rest = run->length - cursor->inside;
     if (most < rest) {
-        place->inside += most;
+        cursor->inside += most;
         return most;
     }
-    place->inside = 0;
-    if (++place->repeat < run->repeats) return rest;
-    place->repeat = 0;
-    if (++place->run < type->run_count) return rest;
-    place->run = 0;
-    place->tile++;
+    cursor->inside = 0;
+    if (++cursor->repeat < run->repeats) return rest;
+    cursor->repeat = 0;
+    if (++cursor->run < type->run_count) return rest;
+    cursor->run = 0;
+    cursor->tile++;
     return rest;
 }
 
@@ -74,12 +74,12 @@ int move_bytes(const struct ADIOI_FileD *file, bool writes, MPI_Offset begin, ch
     *moved = *parts = 0;
     if (bytes == 0 || file->filetype->size == 0) return MPI_SUCCESS;
     const bool is_whole = is_dense(file->filetype);
-    struct place place = is_whole ? (struct place){0} : place_of(file, begin);
+    struct cursor cursor = is_whole ? (struct cursor){0} : cursor_of(file, begin);
     while (*moved < bytes) {
-        MPI_Offset first = offset_of(file, &place) + (is_whole ? begin : 0);
-        MPI_Count length = is_whole ? bytes : pass(file, &place, bytes - *moved);
-        while (*moved + length < bytes && offset_of(file, &place) == first + length)
-            length += pass(file, &place, bytes - *moved - length);
+        MPI_Offset first = offset_of(file, &cursor) + (is_whole ? begin : 0);
+        MPI_Count length = is_whole ? bytes : pass(file, &cursor, bytes - *moved);
+        while (*moved + length < bytes && offset_of(file, &cursor) == first + length)
+            length += pass(file, &cursor, bytes - *moved - length);
         const MPI_Count number = move_part(file->descriptor, writes, first, memory + *moved, length);
         if (number < 0) return error_of_system();
         ++*parts;
@@ -98,10 +98,10 @@ MPI_Offset end_in_view(const struct ADIOI_FileD *file) {
     if (is_dense(type)) {
         bytes = end - file->displacement - type->runs[0].offset;
     } else {
-        struct place place = {.tile = (end - file->displacement - type->true_lower) / type->extent - 1};
-        if (place.tile < 0) place.tile = 0;
-        bytes = place.tile * type->size;
-        for (MPI_Offset at; (at = offset_of(file, &place)) < end;) bytes += pass(file, &place, end - at);
+        struct cursor cursor = {.tile = (end - file->displacement - type->true_lower) / type->extent - 1};
+        if (cursor.tile < 0) cursor.tile = 0;
+        bytes = cursor.tile * type->size;
+        for (MPI_Offset at; (at = offset_of(file, &cursor)) < end;) bytes += pass(file, &cursor, end - at);
     }
     return bytes < 0 ? 0 : (bytes + file->etype->size - 1) / file->etype->size;
 }
@@ -166,13 +166,13 @@ EXPORT int MPI_File_set_view(MPI_File file, MPI_Offset disp, MPI_Datatype etype,
                              const char *datarep, MPI_Info info) {
     FILE_OR_FAIL(file);
     if (datarep == NULL) return fail_file(file, MPI_ERR_ARG);
-    const int wrong = check_view(file, disp, etype, filetype, datarep);
-    if (wrong != MPI_SUCCESS) return fail_file(file, wrong);
+    const int refusal = check_view(file, disp, etype, filetype, datarep);
+    if (refusal != MPI_SUCCESS) return fail_file(file, refusal);
     enter("MPI_File_set_view");
     come_in_order();
     if (disp == MPI_DISPLACEMENT_CURRENT) {
-        const struct place place = place_of(file, shared_of(file)->pointer * file->etype->size);
-        disp = offset_of(file, &place);
+        const struct cursor cursor = cursor_of(file, shared_of(file)->pointer * file->etype->size);
+        disp = offset_of(file, &cursor);
     }
     const int error = by_first_rank(file, "MPI_File_set_view", rewind_shared, datatype_of(etype)->size);
     if (error != MPI_SUCCESS) return leave_with(fail_file(file, error));
@@ -299,7 +299,7 @@ EXPORT int MPI_File_get_byte_offset(MPI_File file, MPI_Offset offset, MPI_Offset
     const MPI_Offset bytes = offset * file->etype->size;
     *disp = file->displacement;
     if (file->filetype->size == 0) return MPI_SUCCESS;
-    const struct place place = place_of(file, bytes);
-    *disp = offset_of(file, &place);
+    const struct cursor cursor = cursor_of(file, bytes);
+    *disp = offset_of(file, &cursor);
     return MPI_SUCCESS;
 }
