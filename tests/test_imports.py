@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "machine": {"models", "collectives"},
     "formats": {"results", "collectives"},
     "collectives": {"_core.common"},
-    "bench": {"_core", "results", "collectives", "fit"},
+    "bench": {"_core", "results", "collectives", "fit", "shadow"},
     "fit": {"results", "machine", "collectives"},
     "predict": {"models", "collectives", "machine", "results", "_core.delays"},
     "optimize": {"models", "machine", "results", "predict"},

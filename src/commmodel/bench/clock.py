@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from commmodel._core.clock import processor_clock as core
+from commmodel.bench import simulation
 from commmodel.results import Clock
 
 _CALIBRATION_SECONDS = 0.1
@@ -70,10 +71,13 @@ def describe(number: int) -> Clock:
 
 
 def choose() -> Clock:
-    """Return the best clock of this machine."""
+    """Return the best clock of this machine, or that of a simulation."""
+    if simulation.is_simulated():
+        return Clock(kind="simulated", frequency=1e9, frequency_source="nanoseconds", resolution=1e-9, cost=0.0)
     return describe(core.COUNTER if _counter_is_trusted() else core.CLOCK_GETTIME)
 
 
 def kind_number(clock: Clock) -> int:
     """Return the number of a clock in the loops of `_core`."""
-    return core.CLOCK_GETTIME if clock.kind == "clock_gettime" else core.COUNTER
+    numbers = {"clock_gettime": core.CLOCK_GETTIME, "simulated": core.SIMULATED}
+    return int(numbers.get(clock.kind, core.COUNTER))

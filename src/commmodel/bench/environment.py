@@ -15,7 +15,7 @@ import numpy as np
 
 from commmodel import plugins
 from commmodel._core.clock import processor_clock as core_clock
-from commmodel.bench import clock
+from commmodel.bench import clock, simulation
 from commmodel.launchers import batch_job
 from commmodel.results import (
     Clock,
@@ -129,6 +129,8 @@ def _others_while_asleep(comm: "MPI.Comm", *, watches: bool) -> float | None:
 
     Only ranks that watch their host return it; None where the system does not tell.
     """
+    if simulation.is_simulated():
+        return None
     comm.Barrier()
     end = time.monotonic() + (_WATCHES + 2) * _WATCH
     running, generator = [], np.random.default_rng()
@@ -143,7 +145,9 @@ def _others_while_asleep(comm: "MPI.Comm", *, watches: bool) -> float | None:
     return round(sum(map(int, running)) / len(running) - 1, 2)  # one is the watcher
 
 
-def _describe_host(name: str, cpus: set[int], chosen: Clock, other_processes: float | None) -> Host:
+def _describe_host(name: str, cpus: set[int], chosen: Clock, other_processes: float | None, ranks: int) -> Host:
+    if simulation.is_simulated():
+        return Host(name=name, cpus=ranks, clock=chosen)
     try:
         load: tuple[float, float, float] | None = os.getloadavg()
     except OSError:
@@ -197,15 +201,18 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str], requested: ThreadL
     name = MPI.Get_processor_name()
     on_host = comm.Split_type(MPI.COMM_TYPE_SHARED)
     chosen = on_host.bcast(clock.choose() if on_host.rank == 0 else None)
-    drift = _against_wtime(chosen)
+    drift = 0.0 if simulation.is_simulated() else _against_wtime(chosen)
     chosen = msgspec.structs.replace(chosen, against_wtime=float(np.round(on_host.bcast(drift), 9)))
     affinity = sorted(os.sched_getaffinity(0))
     cpus = set().union(*on_host.allgather(affinity))
     other_processes = _others_while_asleep(comm, watches=on_host.rank == 0)
-    host = _describe_host(name, cpus, chosen, other_processes) if on_host.rank == 0 else None
+    host = _describe_host(name, cpus, chosen, other_processes, on_host.size) if on_host.rank == 0 else None
     on_host.Free()
 
-    where = _cpu_ranges(affinity), core_clock.current_cpu(), _is_one_core(affinity), socket_of(affinity)
+    if simulation.is_simulated():  # a simulated host has cores and no sockets
+        where: tuple[str, int, bool, int | None] = "", -1, True, None
+    else:
+        where = _cpu_ranges(affinity), core_clock.current_cpu(), _is_one_core(affinity), socket_of(affinity)
     ranks = comm.gather((name, *where))
     described = comm.gather(host)
     names, index = host_indices([rank[0] for rank in ranks or ()])
@@ -228,6 +235,7 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str], requested: ThreadL
         versions=_versions() if comm.rank == 0 else {},  # read from folders of all that is installed
         job=batch_job() if comm.rank == 0 else {},
         environment=library_variables(os.environ) if comm.rank == 0 else {},
+        simulated=simulation.name(),
     )
     return header, chosen
 
@@ -260,7 +268,13 @@ def advice(header: Header) -> tuple[str, ...]:
                 f"the clock ({host.clock.kind if host.clock else ''}) and MPI_Wtime differ by "
                 f"{100 * drift:.2g} %: compare both with a wall clock before you trust these times",
             )
-    warnings = [
+    warnings = []
+    if simulation.charges_computation():
+        warnings.append(
+            "the processor time of this benchmark's own loops becomes simulated time: measure the network alone with "
+            "commmodel simulate ... run --compute 0"
+        )
+    warnings += [
         *oversubscription_warnings(header),
         *(f"{some_names(names)}: {problem}" for problem, names in hosts_of.items()),
     ]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from commmodel.bench import environment
+from commmodel.bench import environment, simulation
 from commmodel.bench.driver import Runner, check_memory
 from commmodel.bench.kernels import REGISTRY, buffer_bytes, check, left_out, refinements, sensible_kernels
 from commmodel.bench.options import CommandLine, parse_processes
@@ -128,6 +128,8 @@ class Run:
         if "pairs" in line.typed and not {*line.options.kernels, "pairs"} & {*kernels}:
             kernels = (*kernels, "pairs")
         options = msgspec.structs.replace(line.options, kernels=kernels, procs=_processes(line, self.comm.size))
+        if simulation.is_simulated() and "visits" not in line.typed:  # what would be otherwise the next time?
+            options = msgspec.structs.replace(options, visits=1)
         # Ranks that take turns on a processor hardly ever meet a common start, and IMB knows none.
         if "start" not in line.typed and (options.imb_repetitions or self.comm.bcast(is_oversubscribed(self.header))):
             options = msgspec.structs.replace(options, start="barrier")

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.bench import simulation
 from commmodel.bench.session import Session
 from commmodel.results.configurations import Batch
 from commmodel.statistics import summarise
@@ -37,6 +38,9 @@ _PATIENCE_SECONDS = 1.0  # this, if longer, for repetitions of which
 _PATIENCE_LEFT_OUT = 10  # so many do not count
 _BATCH_SECONDS = 50e-6  # the skew with which ranks leave a barrier is then about one percent
 _BATCH_MOST = 100
+_EXACT_SECONDS = 5e-6  # of a simulated repetition: its clock has nanoseconds
+_MOST_EXACT_SAMPLES = 12
+_EXACT_SHARE = 1e-3  # of the median, by which simulated repetitions may differ that are as good as equal
 ROUNDING = 11  # decimals kept, 10 ps: finer than any clock that is read
 
 
@@ -63,6 +67,9 @@ def _timed(session: Session, measure: Measure, exchanges: int) -> tuple[float, f
 def _warm_up(session: Session, measure: Measure, setting: Batch) -> tuple[int, int, float]:
     """Return the batch size, the number of exchanges, and the wall time of a repetition."""
     one_way, wall = _timed(session, measure, 1)
+    if simulation.is_simulated():
+        exact = min(_BATCH_MOST, math.ceil(_EXACT_SECONDS / max(2 * one_way, 1e-9)))
+        return exact if setting == "auto" else setting, 1, wall
     affordable = min(_WARMUP_EXCHANGES, int(_WARMUP_SHARE * session.share / wall))
     more = min(_WARMUP_MOST, max(int(_WARMUP_SECONDS / wall), session.comm.bcast(affordable)))
     if more:
@@ -77,6 +84,9 @@ def _verdict(
 ) -> Literal["interval", "time", "repetitions"] | None:
     """Return the reason to stop, or None to go on."""
     options = session.options
+    if simulation.is_simulated() and samples.size >= _FEWEST_SAMPLES:
+        is_exact = float(np.ptp(samples)) <= _EXACT_SHARE * float(np.median(samples))
+        return "interval" if is_exact else "repetitions" if samples.size >= _MOST_EXACT_SAMPLES else None
     if samples.size < min(_least(wall), options.repetitions):
         patient = elapsed < max(_PATIENCE_SHARES * session.share, _PATIENCE_SECONDS)
         return None if patient or left_out < _PATIENCE_LEFT_OUT else "time"
@@ -92,6 +102,8 @@ def _verdict(
 
 def _next_chunk(session: Session, count: int, wall: float, elapsed: float) -> int:
     """Return the next number of repetitions: at most as many as there are, within the limits."""
+    if simulation.is_simulated():
+        return max(1, min(_FEWEST_SAMPLES, session.options.repetitions - count))
     affordable = max(int((session.share - elapsed) / wall), _least(wall) - count)
     return max(1, min(max(count, _LEAST_SAMPLES), affordable, session.options.repetitions - count))
 
@@ -123,6 +135,9 @@ def sample(session: Session, measure: Measure, batch: Batch = 1) -> Sampled:
     exchanges, warmup, wall = _warm_up(session, measure, batch)
     samples = np.empty(0)
     left_out = 0
+    begun = int(
+        simulation.is_simulated()
+    )  # the first repetition of a loop has the skew of the ranks, all else is exact
     while True:
         elapsed = time.perf_counter() - started
         stop = _verdict(session, samples, left_out, wall, elapsed)
@@ -130,7 +145,7 @@ def sample(session: Session, measure: Measure, batch: Batch = 1) -> Sampled:
         chunk, stop = session.comm.bcast((chunk, stop))
         if stop:
             return Sampled(_finite(session, samples), exchanges, warmup, stop, left_out)
-        slowest = session.slowest(measure(exchanges, chunk))
+        slowest = session.slowest(measure(exchanges, chunk + begun))[begun:]
         counted = slowest[np.isfinite(slowest)]
         left_out += slowest.size - counted.size
         samples = np.concatenate([samples, counted])

@@ -35,7 +35,7 @@ class Clock(InputStruct, frozen=True, forbid_unknown_fields=True):
     """The clock that timed a host's ranks."""
 
     kind: str
-    """``tsc``, ``cntvct``, ``timebase`` or ``clock_gettime``."""
+    """``tsc``, ``cntvct``, ``timebase``, ``clock_gettime`` or ``simulated``."""
     frequency: Annotated[float, Meta(gt=0)]
     """Ticks per second."""
     frequency_source: str
@@ -137,6 +137,8 @@ class Header(Value, InputStruct, frozen=True, forbid_unknown_fields=True, tag_fi
     """Of the batch system, by its own variables, such as SLURM_JOB_ID; empty without one."""
     environment: dict[str, str] = field(default_factory=dict)
     """Variables that told the MPI library and its network layer what to do, such as UCX_TLS."""
+    simulated: str = ""
+    """Platform and model of the simulation in which the benchmark ran; empty elsewhere."""
 
 
 class Record(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="record"):

@@ -50,7 +50,8 @@ def simulated(
     if places.size and (int(places.min()) < 0 or int(places.max()) >= 2**31):
         raise InputError("hosts: numbers of hosts begin with 0")
     platform.refuse_hosts(places, compute=True)
-    program.begin([(int(host), platform.host_names[host]) for host in places.tolist()] if program.is_live else [])
+    named_hosts = [(int(host), platform.host_names[host]) for host in places.tolist()] if program.is_live else []
+    program.begin(named_hosts, f"{platform.name}, model {network.name.partition(',')[0]}")
     begin = time.perf_counter()
     record_of_run = engine.run(
         platform.routing(),

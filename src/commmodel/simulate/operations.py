@@ -86,11 +86,11 @@ class Program(Value):
         """Whether it runs while it is simulated (`commmodel.simulate.online`)."""
         return hasattr(self.refill, "begin")
 
-    def begin(self, hosts: Sequence[tuple[int, str]]) -> None:
-        """Prepare a live program for a run; `hosts` are number and name of each rank's host."""
+    def begin(self, hosts: Sequence[tuple[int, str]], simulated: str = "") -> None:
+        """Prepare a live program for a run: number and name of each rank's host, and what is simulated, for people."""
         begin = getattr(self.refill, "begin", None)
         if begin is not None:
-            begin(hosts)
+            begin(hosts, simulated)
 
     @property
     def place(self) -> Callable[[int, int], tuple[str, str]] | None:

@@ -3,6 +3,7 @@ from numpy.typing import NDArray
 
 CLOCK_GETTIME: int
 COUNTER: int
+SIMULATED: int
 COUNTER_NAME: str
 
 def current_cpu() -> int: ...

@@ -16,6 +16,7 @@ cdef extern from "clock/ticks.h" nogil:
     const char *TICKS_COUNTER_NAME
     int TICKS_CLOCK_GETTIME
     int TICKS_COUNTER
+    int TICKS_SIMULATED
     uint64_t ticks_of(clockid_t)
     uint64_t ticks_start(int)
     uint64_t ticks_stop(int)
@@ -27,6 +28,7 @@ cdef extern from "clock/processor.h" nogil:
 
 CLOCK_GETTIME = TICKS_CLOCK_GETTIME
 COUNTER = TICKS_COUNTER
+SIMULATED = TICKS_SIMULATED
 COUNTER_NAME = TICKS_COUNTER_NAME.decode()
 
 

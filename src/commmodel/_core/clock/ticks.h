@@ -9,7 +9,11 @@
 #include <stdint.h>
 #include <time.h>
 
-enum { TICKS_CLOCK_GETTIME = 0, TICKS_COUNTER = 1 };
+enum {
+    TICKS_CLOCK_GETTIME = 0,
+    TICKS_COUNTER = 1,
+    TICKS_SIMULATED = 2 /* clock_gettime in a simulation, where a rank sleeps exactly until a time */
+};
 
 static inline uint64_t ticks_of(clockid_t id) {
     struct timespec t;
@@ -63,4 +67,12 @@ static inline uint64_t ticks_start(int clock) {
 
 static inline uint64_t ticks_stop(int clock) {
     return clock == TICKS_COUNTER ? counter_stop() : ticks_of(CLOCK_MONOTONIC);
+}
+
+/* In a simulation, sleep that long: exact, and no loop that reads the clock. Returns whether there is one. */
+static inline int ticks_sleep(int clock, uint64_t ticks) {
+    struct timespec time = {(time_t)(ticks / 1000000000u), (long)(ticks % 1000000000u)};
+    if (clock != TICKS_SIMULATED) return 0;
+    nanosleep(&time, NULL);
+    return 1;
 }

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 from mpi4py cimport libmpi as mpi
 
-from commmodel._core.mpi.messages cimport Message, read_lines, ticks_start, ticks_stop, write_lines
+from commmodel._core.mpi.messages cimport Message, read_lines, ticks_sleep, ticks_start, ticks_stop, write_lines
 from commmodel._core.mpi.mpi_calls cimport (
     CHKERR, COMMMODEL_MPI_ABI, PyMPIComm_Get, check_same_library, import_mpi4py,
 )
@@ -159,6 +159,8 @@ cdef inline unsigned char missed(Shared *shared, uint64_t start) noexcept nogil:
     cdef int64_t left = ticks_until(shared, start)
     if left < 0:
         return CAME_LATE
+    if ticks_sleep(shared.kind, <uint64_t>left):
+        left = ticks_until(shared, start)
     while left > shared.patience:
         sched_yield()
         left = ticks_until(shared, start)

@@ -11,6 +11,7 @@ from commmodel._core.mpi.mpi_calls cimport CHKERR, PyMPIComm_Get
 cdef extern from "clock/ticks.h" nogil:
     uint64_t ticks_start(int)
     uint64_t ticks_stop(int)
+    int ticks_sleep(int, uint64_t)
 
 cdef extern from "mpi/touch.h" nogil:
     void write_lines(void *, Py_ssize_t)
@@ -157,6 +158,7 @@ cdef inline int probe_in_vain(uint64_t ticks, int clock, int peer, mpi.MPI_Comm 
 
 cdef inline void spin(uint64_t ticks, int clock) noexcept nogil:
     cdef uint64_t begin = ticks_start(clock)
+    ticks_sleep(clock, ticks)
     while ticks_stop(clock) - begin < ticks:
         pass
 

@@ -82,8 +82,12 @@ def _finalize(module: Any) -> None:
         module.Finalize()
 
 
-def _load() -> None:
-    """Import what most programs need, without beginning MPI."""
+_MODULES = {"commmodel.bench": ("commmodel.bench.command", "commmodel.bench.run")}
+"""What a program imports that is known not to begin MPI by that, so that ranks share it."""
+
+
+def _load(words: Sequence[str]) -> None:
+    """Import what most programs need, and the modules of this one that are known, without beginning MPI."""
     _loaded("numpy")
     mpi4py = _loaded("mpi4py")
     if mpi4py is None:
@@ -95,6 +99,8 @@ def _load() -> None:
         del sys.modules[_MPI]
         del mpi4py.MPI
         sys.meta_path.insert(0, _Beginning(module))
+    for name in _MODULES.get(words[1] if words[0] == "-m" else "", ()):
+        _loaded(name)
 
 
 _RUNNING = (__file__, runpy.__file__, "<frozen runpy>")
@@ -214,7 +220,7 @@ def _end_with_parent() -> None:
 def serve(commands: int, answers: int, memory: int, words: Sequence[str]) -> None:
     """Start a rank for each command until there are no more."""
     sys.path.pop(0)  # this script's folder
-    _load()
+    _load(words)
     gc.collect()
     gc.freeze()
     wake, waker = os.pipe()

@@ -81,14 +81,14 @@ class LiveProgram:
         """Wrong uses of MPI of the last run, where it was checked."""
         self._processor = Processor()
 
-    def begin(self, hosts: Sequence[tuple[int, str]]) -> None:
-        """Make the memory of the ranks; `hosts` are number and name of each rank's host."""
+    def begin(self, hosts: Sequence[tuple[int, str]], simulated: str = "") -> None:
+        """Make the memory of the ranks: number and name of each rank's host, and what is simulated, for people."""
         self._processor.take()
         self._memory = os.memfd_create("commmodel-online", os.MFD_CLOEXEC)
         reserve(self._memory, self._processes)
         self.notes.clear()
         self.findings.clear()
-        self._running = Processes(self._command, self._processes, self._memory, self._outlets.output)
+        self._running = Processes(self._command, self._processes, self._memory, self._outlets.output, simulated)
         self._running.explained = self._explained
         self._pump = Pump(
             self._processes, self._memory, self._running, self._collectives(), self._compute_factor, hosts

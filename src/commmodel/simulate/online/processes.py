@@ -83,7 +83,7 @@ def _python_words(command: Sequence[str]) -> tuple[list[str], list[str]] | None:
     return [*command[:place]], words
 
 
-def _environment(memory: int) -> dict[str, str]:
+def _environment(memory: int, simulated: str) -> dict[str, str]:
     """Return the environment of ranks: our library takes the place of theirs, and BLAS one thread."""
     preloaded = os.environ.get("LD_PRELOAD", "")
     chosen = str(library())
@@ -93,6 +93,7 @@ def _environment(memory: int) -> dict[str, str]:
         "MPI4PY_MPIABI": "mpich",
         "MPI4PY_LIBMPI": chosen,
         "COMMMODEL_ONLINE": f"{memory}:0",
+        "COMMMODEL_SIMULATED": simulated,
     }
 
 
@@ -100,11 +101,18 @@ class Processes:
     """The processes of all `ranks`; `memory` is the descriptor of what they share.
 
     A rank that returns a code after MPI_Finalize ends no other: the run ends with its code once all have ended.
-    Standard output goes to `output`, else where ours does. `watch` looks at the memory before each rank begins and
-    then, `patience` at the rank that has the turn.
+    Standard output goes to `output`, else where ours does; ranks are told in words what is `simulated`. `watch` looks
+    at the memory before each rank begins and then, `patience` at the rank that has the turn.
     """
 
-    def __init__(self, command: Sequence[str], ranks: int, memory: int, output: IO[str] | int | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        ranks: int,
+        memory: int,
+        output: IO[str] | int | None = None,
+        simulated: str = "",
+    ) -> None:
         self.watch: MemoryWatch | None = None
         self.patience: Patience | None = None
         self.state: Callable[[int], tuple[str, int, str, str]] | None = None
@@ -115,7 +123,7 @@ class Processes:
         """Of BLAS and OpenMP, as the environment does not say otherwise."""
         self._command = [executable(command[0]), *command[1:]]
         self._ranks, self._memory, self._output = ranks, memory, output
-        self._environment = _environment(memory)
+        self._environment = _environment(memory, simulated)
         self._codes: dict[int, int] = {}
         self._over: set[int] = set()  # had not finalized MPI when their end was seen, which is later than their state
         self._processes: dict[int, subprocess.Popen[bytes]] = {}

@@ -66,12 +66,13 @@ bool has_simulated_clocks(void) {
     return clocks == SIMULATED && !(is_attached() && is_copy());
 }
 
-// For a program that knows that it is simulated: its clocks are, whatever the run says. Whether there is a simulation.
+// For a program that knows that it is simulated: its clocks are, whatever the run says. 0 where nothing is simulated, 2
+// where computation is charged.
 EXPORT int commmodel_use_simulated_clocks(void) {
     if (!is_attached() || is_copy()) return 0;
     take_epochs(world);
     clocks = SIMULATED;
-    return 1;
+    return world->compute_factor > 0.0 ? 2 : 1;
 }
 
 bool may_read_in_turn(void) {

@@ -1,0 +1,109 @@
+"""The benchmark on a simulated machine: its clock is the simulator's, and a fit gives back what is known."""
+
+import subprocess
+import sys
+
+import pytest
+
+from commmodel import machine, results
+from commmodel.results.configurations import Collective
+
+pytestmark = [pytest.mark.mpi, pytest.mark.simulated]
+
+KNOWN = """
+format = "commmodel-machine"
+version = 1
+name = "known"
+
+[[segments]]
+protocol = "eager"
+path = "between-nodes"
+limit = {value = 16384, found_by = "threshold"}
+[segments.postal]
+alpha = {value = 1.6e-06, unit = "s"}
+beta = {value = 2.5e-10, unit = "s/B"}
+
+[[segments]]
+protocol = "rendezvous"
+path = "between-nodes"
+[segments.postal]
+alpha = {value = 4e-06, unit = "s"}
+beta = {value = 1.25e-10, unit = "s/B"}
+
+[[hybrid]]
+path = "between-nodes"
+contention = {value = 2.0, unit = "1"}
+link_latency = {value = 1.2e-06, unit = "s"}
+link_bandwidth = {value = 16e9, unit = "B/s"}
+[[hybrid.modes]]
+kind = "asynchronous"
+L = {value = 1.2e-06, unit = "s"}
+B = {value = 4e9, unit = "B/s"}
+limit = {value = 16384, found_by = "threshold"}
+o_s = {value = 3e-07, unit = "s"}
+O_s = {value = 0.0, unit = "s/B"}
+o_r = {value = 4e-07, unit = "s"}
+O_r = {value = 0.0, unit = "s/B"}
+[[hybrid.modes]]
+kind = "synchronous"
+L = {value = 4e-06, unit = "s"}
+B = {value = 8e9, unit = "B/s"}
+o_s = {value = 3e-07, unit = "s"}
+O_s = {value = 0.0, unit = "s/B"}
+o_r = {value = 0.0, unit = "s"}
+O_r = {value = 0.0, unit = "s/B"}
+
+[[hybrid]]
+path = "same-node"
+[[hybrid.modes]]
+kind = "asynchronous"
+L = {value = 5e-07, unit = "s"}
+B = {value = 8e9, unit = "B/s"}
+o_s = {value = 0.0, unit = "s"}
+O_s = {value = 0.0, unit = "s/B"}
+o_r = {value = 0.0, unit = "s"}
+O_r = {value = 0.0, unit = "s/B"}
+"""
+"""A machine whose messages take 1.6 µs and 4 GB/s up to 16 KiB, then 4 µs and 8 GB/s."""
+
+
+def measure(folder, *words, processes=4, per_node=2, options=("--compute", "0")):
+    (folder / "known.toml").write_text(KNOWN)
+    command = [sys.executable, "-m", "commmodel", "simulate", "known.toml", "run", "-p", str(processes)]
+    command += ["-k", str(per_node), *options, "--", sys.executable, "-m", "commmodel.bench", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_a_fit_of_what_is_measured_gives_the_machine_back(tmp_path):
+    measure(tmp_path, "threshold", "pingpong", "--sizes", "1:1MiB")
+    command = [sys.executable, "-m", "commmodel", "fit", "results.jsonl", "-o", "fitted.toml"]
+    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    true, fitted = machine.load(tmp_path / "known.toml"), machine.load(tmp_path / "fitted.toml")
+    segments = [segment for segment in fitted.segments if segment.path == "between-nodes"]
+    assert [segment.limit and segment.limit.value for segment in segments] == [16384, None]
+    for segment, expected in zip(segments, true.segments, strict=True):
+        assert segment.postal.alpha.value == pytest.approx(expected.postal.alpha.value, rel=0.01)
+        assert segment.postal.beta.value == pytest.approx(expected.postal.beta.value, rel=0.01)
+
+
+def test_repetitions_are_exact_and_few_and_the_header_says_what_is_simulated(tmp_path):
+    done = measure(tmp_path, "pingpong", "collective", "--collectives", "allreduce", "--sizes", "1024")
+    assert "warning" not in done.stderr
+    (launch,) = results.load(tmp_path / "results.jsonl").launches
+    assert launch.header.simulated == "known, model hybrid"
+    assert {host.clock.kind for host in launch.header.hosts} == {"simulated"}
+    assert launch.header.placement["between-nodes"] == ((0, 2), (1, 3))
+    for record in launch.records:
+        assert 3 <= len(record.samples) <= 12
+        assert max(record.samples) == pytest.approx(min(record.samples), rel=2e-3)
+    collective = next(record for record in launch.records if isinstance(record.configuration, Collective))
+    assert collective.samples[0] > 0
+    assert collective.late == 0
+
+
+def test_charged_computation_is_warned_of(tmp_path):
+    measure(tmp_path, "pingpong", "--sizes", "8", options=())
+    (launch,) = results.load(tmp_path / "results.jsonl").launches
+    assert "--compute 0" in launch.header.warnings[0]
