@@ -18,7 +18,7 @@ _CORRECT = "correct"
 _CALL = frozenset({"wrong argument"})
 _ORDER = frozenset({"deadlock", "collectives in different orders", "message never received"})
 _SIGNATURE = frozenset({"type signature"})
-_WINDOW = frozenset({"wrong synchronisation of a window"})
+_WINDOW = frozenset({"wrong synchronisation of a window", "deadlock"})
 _ACCESS = frozenset({
     "write to a pending send buffer", "write to a pending receive buffer", "read of a pending receive buffer",
     "write to a pending origin buffer", "read of a pending origin buffer", "overlapping receive buffers",

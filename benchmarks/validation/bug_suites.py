@@ -87,23 +87,33 @@ def stop(*_: object) -> None:
 
 def begin() -> None:
     """Prepare a process of the pool: what programs print is of no concern."""
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, 2)
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, 2)
     signal.signal(signal.SIGALRM, stop)
 
 
 def judge(case: Case, flags: Sequence[str], folder: Path, seconds: int) -> Verdict:
-    """Compile and simulate a program; return the verdict."""
+    """Compile and simulate a program; return the verdict.
+
+    A program that is wrong only where sends or collectives wait for others shows that without buffers.
+    """
     program = compiled(case, flags, folder)
     if program is None:
         return Verdict((), ("cannot be compiled",), "not run")
-    where = place("graphene", buffering={"zero": 0.0, "infinite": math.inf}.get(case.buffering))
+    words = [str(program), *case.arguments]
+    verdict = verdict_on(words, case.ranks, case.buffering, seconds)
+    if verdict.kinds or verdict.end or case.buffering != "machine":
+        return verdict
+    return verdict_on(words, case.ranks, "zero", seconds)
+
+
+def verdict_on(words: Sequence[str], ranks: int, buffering: str, seconds: int) -> Verdict:
+    """Simulate a program; return the verdict."""
+    where = place("graphene", buffering={"zero": 0.0, "infinite": math.inf}.get(buffering))
     outlets = Outlets(subprocess.DEVNULL, check=True)
     signal.alarm(seconds)
     try:
-        result = simulate.command(
-            [str(program), *case.arguments], case.ranks, on=where, computation=0.0, outlets=outlets, deadlock="return"
-        )
+        result = simulate.command(words, ranks, on=where, computation=0.0, outlets=outlets, deadlock="return")
     except NoEndError:
         return Verdict((), (f"no end in {seconds} s",), "no end")
     except RankEndedError as error:
@@ -186,12 +196,12 @@ def main() -> int:
             raise SystemExit(f"--include {options.include}: no program has such a name")
         programs = (options.programs or Path(temporary, "programs")).resolve()
         programs.mkdir(parents=True, exist_ok=True)
-        said = verdicts(cases, suite, programs, options)
-    outcomes = [outcome(case, verdict) for case, verdict in zip(cases, said, strict=True)]
-    for case, verdict, word in zip(cases, said, outcomes, strict=True):
+        answers = verdicts(cases, suite, programs, options)
+    outcomes = [outcome(case, verdict) for case, verdict in zip(cases, answers, strict=True)]
+    for case, verdict, word in zip(cases, answers, outcomes, strict=True):
         if options.verbose or (options.misses and word != "right"):
-            wanted = f", which is {case.detail}" if case.kinds else ", which is correct"
-            print(f"{word}: {case.name}{wanted}: {' | '.join(verdict.sentences) or 'nothing is said'}")
+            expectation = f", which is {case.detail}" if case.kinds else ", which is correct"
+            print(f"{word}: {case.name}{expectation}: {' | '.join(verdict.sentences) or 'nothing is said'}")
     Console(width=160).print(table(suite, cases, outcomes))
     return int("false alarm" in outcomes)
 

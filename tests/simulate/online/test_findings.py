@@ -152,3 +152,71 @@ grid.Free()
 
 def test_a_correct_program_is_not_accused(tmp_path):
     assert findings_of(tmp_path, CORRECT, code=0) == []
+
+
+def test_types_that_differ_between_sender_and_receiver_are_named_with_both_calls(tmp_path):
+    (finding,) = findings_of(
+        tmp_path,
+        """
+import numpy as np
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+if comm.rank == 0:
+    comm.Send(np.zeros(4, "f4"), dest=1)
+else:
+    comm.Recv(np.zeros(4, "i4"), source=0)
+""",
+        processes=2,
+    )
+    assert finding["kind"] == "type signature"
+    assert finding["sentence"] == "4 float sent, 4 int32 received"
+    assert finding["sites"] == ["MPI_Send, script.py:6", "MPI_Recv, script.py:8"]
+
+
+STRUCTS = """
+import numpy as np
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+types = [MPI.INT, MPI.DOUBLE] if comm.rank == 0 else {types}
+pair = MPI.Datatype.Create_struct([1, 1], [0, 8], types).Commit()
+data = bytearray(64)
+if comm.rank == 0:
+    comm.Send([data, {sent}, pair], dest=1)
+else:
+    comm.Recv([data, {received}, pair], source=0)
+pair.Free()
+"""
+
+
+@pytest.mark.parametrize(
+    ("types", "sent", "received", "code"),
+    [
+        ("[MPI.INT, MPI.DOUBLE]", 2, 3, 0),
+        ("[MPI.INT32_T, MPI.DOUBLE]", 2, 2, 0),
+        ("[MPI.DOUBLE, MPI.INT]", 2, 2, 1),
+        ("[MPI.INT, MPI.LONG]", 1, 2, 1),
+    ],
+)
+def test_signatures_of_structs_are_compared_element_by_element(types, sent, received, code, tmp_path):
+    findings_of(tmp_path, STRUCTS.format(types=types, sent=sent, received=received), processes=2, code=code)
+
+
+COLLECTIVE = {
+    "comm.Bcast(np.zeros(2, 'i4' if comm.rank else 'f4'))": "type signature",
+    "comm.Bcast(np.zeros(2 + comm.rank, 'i4')[: 1 + comm.rank * 2])": "type signature",
+    "comm.Allreduce(np.zeros(1, 'i4' if comm.rank else 'f4'), np.zeros(1, 'i4' if comm.rank else 'f4'))": (
+        "type signature"
+    ),
+    "comm.Allreduce(np.zeros(1), np.zeros(1), MPI.MAX if comm.rank else MPI.SUM)": "operations of a reduction",
+    "comm.Gather(np.zeros(1, 'f4'), np.zeros(2, 'i4') if comm.rank == 0 else None)": "type signature",
+    "comm.Ibcast(np.zeros(1)).Wait() if comm.rank == 0 else comm.Barrier": "collectives in different orders",
+    "comm.Ibcast(np.zeros(1)).Wait() if comm.rank == 0 else comm.Bcast(np.zeros(1), root=1)": (
+        "collectives in different orders"
+    ),
+}
+
+
+@pytest.mark.parametrize("statement", COLLECTIVE)
+def test_collectives_that_differ_between_ranks_are_named_though_nobody_waits(statement, tmp_path):
+    text = f"import numpy as np\nfrom mpi4py import MPI\ncomm = MPI.COMM_WORLD\n{statement}\n"
+    assert COLLECTIVE[statement] in [finding["kind"] for finding in findings_of(tmp_path, text, processes=2)]

@@ -6,6 +6,7 @@
 #include "online/collectives/exchange.h"
 #include "online/collectives/uses.h"
 #include "online/datatypes/reductions.h"
+#include "online/datatypes/signatures.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/findings.h"
@@ -15,13 +16,21 @@
 
 struct part {  // what a rank gives: one segment, or one for each other rank
     MPI_Count segments;
-    MPI_Count ends[];  // bytes; the data follow
+    uint64_t call_site;
+    MPI_Op op;
+    bool has_contents;
+    MPI_Count ends[];  // bytes; the contents follow in a checked run, and the data
 };
+
+static struct content *contents_of(const struct part *part) {
+    return part->has_contents ? (struct content *)(part->ends + part->segments) : NULL;
+}
 
 static const char *data_of(const struct part *part, MPI_Count segment, MPI_Count *bytes) {
     const MPI_Count begin = segment > 0 ? part->ends[segment - 1] : 0;
     *bytes = part->ends[segment] - begin;
-    return (const char *)(part->ends + part->segments) + begin;
+    const char *data = (const char *)(part->ends + part->segments);
+    return data + (part->has_contents ? sizeof(struct content) * (size_t)part->segments : 0) + begin;
 }
 
 static bool is_of_neighbors(enum verb verb) { return verb >= NEIGHBOR_ALLGATHER; }
@@ -38,13 +47,16 @@ static bool takes_part(const struct collective *collective) {
 static uint64_t part_with(int segments, const struct block *blocks) {
     MPI_Count bytes = 0;
     for (int i = 0; i < segments; i++) bytes += volume(blocks[i].count, blocks[i].type);
-    const uint64_t offset = allocate_shared(
-        sizeof(struct part) + sizeof(MPI_Count) * (uint64_t)segments + (uint64_t)bytes, "the data of a collective");
+    const bool is_with_contents = is_checked();
+    const uint64_t width = sizeof(MPI_Count) + (is_with_contents ? sizeof(struct content) : 0);
+    const uint64_t offset =
+        allocate_shared(sizeof(struct part) + width * (uint64_t)segments + (uint64_t)bytes, "the data of a collective");
     struct part *part = online_at_filled(world, offset, (uint64_t)bytes);
-    part->segments = segments;
-    char *to = (char *)(part->ends + segments);
+    *part = (struct part){segments, current_site(), MPI_OP_NULL, is_with_contents};
+    char *to = (char *)part->ends + width * (uint64_t)segments;
     MPI_Count end = 0;
     for (int i = 0; i < segments; i++) {
+        if (is_with_contents) contents_of(part)[i] = content_of(blocks[i].count, blocks[i].type);
         end += pack(blocks[i].at, blocks[i].count, blocks[i].type, to + end);
         part->ends[i] = end;
     }
@@ -115,6 +127,20 @@ struct reader {
     int error;
 };
 
+static void accuse_contents(const struct part *part, uint64_t site, struct content left, struct content right,
+                            const char *words) {
+    char first[128], second[128];
+    describe_content(left, first, sizeof first);
+    describe_content(right, second, sizeof second);
+    accuse_at("type signature", part->call_site, site, words, first, second);
+}
+
+static void compare_segment(const struct part *part, MPI_Count segment, struct block block) {
+    const struct content received = content_of(block.count, block.type);
+    if (part->segments == 0 || !part->has_contents || is_alike(contents_of(part)[segment], received, false)) return;
+    accuse_contents(part, current_site(), contents_of(part)[segment], received, "%s sent, %s received");
+}
+
 static void read_segment(struct reader *reader, int peer, MPI_Count segment, struct block block) {
     if (volume(block.count, block.type) == 0) return;
     const struct part *part = part_from(reader->collective, peer, reader->collective->communicator->remote != NULL);
@@ -124,6 +150,7 @@ static void read_segment(struct reader *reader, int peer, MPI_Count segment, str
     }
     if (!reader->copies || part->segments == 0) return;
     MPI_Count bytes;
+    compare_segment(part, part->segments == 1 ? 0 : segment, block);
     const char *data = data_of(part, part->segments == 1 ? 0 : segment, &bytes);
     const MPI_Count room = volume(block.count, block.type);
     if (bytes > room) {
@@ -314,6 +341,12 @@ static uint64_t describe_call(const struct collective *collective) {
 
 static int call_beside_threads(const struct arguments *arguments);
 
+// What all ranks have alike.
+static int kind_of(const struct arguments *arguments, const struct communicator *communicator) {
+    const int root = has_root(arguments->verb) && communicator->remote == NULL ? arguments->root : 0;
+    return (int)arguments->verb + 64 * root;
+}
+
 // Non-blocking and persistent collectives are numbered apart, as their order among blocking ones may differ between
 // ranks; persistent ones when they are made, as their starts may come in any order.
 struct collective *new_collective(const struct arguments *arguments, bool has_request) {
@@ -322,15 +355,32 @@ struct collective *new_collective(const struct arguments *arguments, bool has_re
     struct communicator *communicator = collective->communicator = communicator_of(arguments->comm);
     collective->number = has_request ? 1u << 31 | communicator->request_count++ : communicator->collectives++;
     keep_communicator(collective->communicator);
+    note_collective(communicator, kind_of(arguments, communicator), has_request);
     return collective;
+}
+
+// Whether a reduction is that of the rank that came first.
+static void compare_reduction(const struct collective *collective) {
+    const struct arguments *arguments = &collective->arguments;
+    const int position = position_of(collective->communicator, collective->communicator->rank, false);
+    struct part *part = online_at(world, part_of(collective->call, position));
+    part->op = arguments->op;
+    const struct part *first = online_at(world, first_part(collective->call));
+    if (first == part || part->segments != 1 || first->segments != 1) return;
+    if (is_built_in(arguments->op) ? first->op != part->op : is_built_in(first->op))
+        accuse_at("operations of a reduction", first->call_site, current_site(), "%s here, %s there",
+                  operation_name(first->op), operation_name(part->op));
+    if (!is_alike(contents_of(first)[0], contents_of(part)[0], false))
+        accuse_contents(first, current_site(), contents_of(first)[0], contents_of(part)[0],
+                        "%s reduced here, %s there");
 }
 
 static void start(struct collective *collective) {
     const struct arguments *arguments = &collective->arguments;
-    const int root = has_root(arguments->verb) && collective->communicator->remote == NULL ? arguments->root : 0;
-    const int kind = (int)arguments->verb + 64 * root;
+    const int kind = kind_of(arguments, collective->communicator);
     collective->call =
         join_call(collective->communicator, collective->number, collective->start, kind, pack_contribution(collective));
+    if (is_checked() && reduces(arguments->verb)) compare_reduction(collective);
 }
 
 static bool is_alone(const struct collective *collective) {

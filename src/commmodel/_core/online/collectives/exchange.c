@@ -21,7 +21,7 @@ struct shared_call {
     int32_t first;         // rank
     uint64_t call_site;    // of its call
     uint32_t tag;          // below FIRST_CALL_TAG
-    uint64_t result;
+    uint64_t result, first_part;
     uint64_t history;  // of the ranks that have come
     uint64_t parts[];
 };
@@ -92,6 +92,7 @@ uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_
         call->size = size;
         call->kind = kind;
         call->first = my_rank;
+        call->first_part = part;
         call->call_site = this_rank->call_site;
         call->tag = take_tag();
         world->instances[bucket] = offset;
@@ -123,6 +124,8 @@ void await_all_parts(uint64_t offset) {
 uint64_t part_of(uint64_t call, int position) {
     return ((struct shared_call *)online_at(world, call))->parts[position];
 }
+
+uint64_t first_part(uint64_t call) { return ((struct shared_call *)online_at(world, call))->first_part; }
 
 void leave_call(uint64_t offset) {
     struct shared_call *call = online_at(world, offset);
@@ -219,6 +222,7 @@ void gather_all(struct communicator *communicator, const char *name, const void 
                 void *contributions, int numbers[2], int count) {
     enter(name);
     const uint32_t number = communicator->collectives++;
+    note_collective(communicator, DEFINITION, false);
     const uint64_t part = allocate_shared((uint64_t)bytes + 1, "a collective's data");
     memcpy(online_at(world, part), contribution, (size_t)bytes);
     const uint64_t call = join_call(communicator, number, 0, DEFINITION, part);

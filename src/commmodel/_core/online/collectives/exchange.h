@@ -8,8 +8,12 @@
 // same kind: operation and root of a collective, or DEFINITION for the making of communicators and windows.
 #define DEFINITION (-1)
 uint64_t join_call(struct communicator *communicator, uint32_t number, uint32_t start, int kind, uint64_t part);
+// In a checked run: that the rank calls a collective, blocking or not, and at the end those that some have not called.
+void note_collective(struct communicator *communicator, int kind, bool is_pending);
+void accuse_missing_collectives(void);
 int call_tag(uint64_t call);                    // of its messages
 uint64_t part_of(uint64_t call, int position);  // 0 where it has not come yet
+uint64_t first_part(uint64_t call);             // of those that have come, the one that came first
 bool has_all_parts(uint64_t call);
 uint64_t *result_of(uint64_t call);   // place of what all get, 0 until one has worked it out
 void await_all_parts(uint64_t call);  // or the simulator's turn

@@ -56,6 +56,7 @@ int neighbor_collective(const struct arguments *arguments) {
     if (error == MPI_SUCCESS) {
         enter(arguments->name);
         struct request *request = new_request(&joint_requests, NULL);
+        note_collective(communicator, (int)arguments->verb, false);
         post(arguments, communicator, communicator->collectives++, 0, request);
         error = wait_for(request, MPI_STATUS_IGNORE);
         leave();
@@ -89,6 +90,7 @@ int request_neighbor_collective(const struct arguments *arguments, MPI_Request *
         request->state = new_collective(arguments, false);
         copy_arguments(request->state, (size_t)topology->destination_count, (size_t)topology->source_count);
     } else {
+        note_collective(communicator, (int)arguments->verb, false);
         post(arguments, communicator, communicator->collectives++, 0, request);
     }
     *handle = request->handle;

@@ -1,5 +1,6 @@
 // Datatypes that are made of others.
 #include "online/datatypes/datatypes.h"
+#include "online/datatypes/signatures.h"
 #include "online/objects/attributes.h"
 #include "online/objects/errors.h"
 #include "online/runtime/allocation.h"
@@ -88,6 +89,7 @@ static void mark_bounds(struct builder *builder, MPI_Aint lower, MPI_Aint upper)
 static void add_elements(struct builder *builder, MPI_Count count, const struct datatype *element) {
     struct datatype *type = builder->type;
     if (element->alignment > type->alignment) type->alignment = element->alignment;
+    add_signature(type, count, element);
     const MPI_Count elements = count * element->elements;
     if (elements > 0) {
         if (type->elements == 0)

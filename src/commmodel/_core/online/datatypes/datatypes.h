@@ -28,6 +28,8 @@ struct datatype {
     struct contents *contents;
     struct attribute *attributes;
     char name[MPI_MAX_OBJECT_NAME];
+    uint64_t signature;  // of a checked run; 0 where it is not known
+    MPI_Count signature_repeats;
 };
 
 struct block {  // of a buffer

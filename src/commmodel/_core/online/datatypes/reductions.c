@@ -154,6 +154,63 @@ static enum element element_of(const struct datatype *type) {
     }
 }
 
+int class_of(MPI_Datatype basic) {
+    if (basic == MPI_BYTE || basic == MPI_PACKED) return basic;
+    if (basic == MPI_CHARACTER) return INT8;
+    const struct datatype *type = datatype_of(basic);
+    const enum element element = type == NULL ? NO_ELEMENT : element_of(type);
+    return element == NO_ELEMENT ? basic : (int)element;
+}
+
+int class_of_value(const struct datatype *pair) {
+    switch (element_of(pair)) {
+        case FLOAT_PLACE: return FLOAT;
+        case DOUBLE_PLACE: return DOUBLE;
+        case LONG_PLACE: return INT64;
+        case SHORT_PLACE: return INT16;
+        case LONG_DOUBLE_PLACE: return LONG_DOUBLE;
+        default: return pair->basic;
+    }
+}
+
+const char *class_name(int class) {
+    static const char *const NAMES[] = {
+        [INT8] = "int8",
+        [INT16] = "int16",
+        [INT32] = "int32",
+        [INT64] = "int64",
+        [UINT8] = "uint8",
+        [UINT16] = "uint16",
+        [UINT32] = "uint32",
+        [UINT64] = "uint64",
+        [FLOAT] = "float",
+        [DOUBLE] = "double",
+        [LONG_DOUBLE] = "long double",
+        [FLOAT_COMPLEX] = "complex float",
+        [DOUBLE_COMPLEX] = "complex double",
+        [LONG_DOUBLE_COMPLEX] = "complex long double",
+        [BOOLEAN] = "bool",
+        [BYTES] = NULL,
+        [DOUBLE_PAIR] = NULL,
+    };
+    if (class > 0 && class <= DOUBLE_PAIR && NAMES[class] != NULL) return NAMES[class];
+    const struct datatype *type = datatype_of(class);
+    return type == NULL ? "elements" : type->name;
+}
+
+const char *operation_name(MPI_Op op) {
+    static const struct {
+        MPI_Op op;
+        const char *name;
+    } NAMES[] = {{MPI_MAX, "MPI_MAX"},   {MPI_MIN, "MPI_MIN"},       {MPI_SUM, "MPI_SUM"},
+                 {MPI_PROD, "MPI_PROD"}, {MPI_LAND, "MPI_LAND"},     {MPI_BAND, "MPI_BAND"},
+                 {MPI_LOR, "MPI_LOR"},   {MPI_BOR, "MPI_BOR"},       {MPI_LXOR, "MPI_LXOR"},
+                 {MPI_BXOR, "MPI_BXOR"}, {MPI_MINLOC, "MPI_MINLOC"}, {MPI_MAXLOC, "MPI_MAXLOC"}};
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
+        if (NAMES[i].op == op) return NAMES[i].name;
+    return "an operation of the program";
+}
+
 #define LOOP(type, expression)                                           \
     {                                                                    \
         const type *l = left;                                            \

@@ -6,6 +6,7 @@
 // it is the rank's only open receive. A channel holds messages or receives of one source and tag of a rank, never both.
 #include "online/messages/messages.h"
 
+#include "online/datatypes/signatures.h"
 #include "online/messages/requests.h"
 #include "online/objects/handles.h"
 #include "online/runtime/allocation.h"
@@ -113,8 +114,16 @@ void post_message(struct communicator *communicator, int dest, int tag, const vo
     const MPI_Count bytes = volume(count, type);
     const uint64_t offset = allocate_shared(sizeof(struct online_message) + (uint64_t)bytes, "a message");
     struct online_message *message = online_at_filled(world, offset, (uint64_t)bytes);
-    *message = (struct online_message){0,       bytes,        my_rank,        wide_tag(communicator, tag),
-                                       receipt, send_count++, current_site(), hand_on()};
+    const struct content content = content_of(count, type);
+    *message = (struct online_message){.bytes = bytes,
+                                       .source = my_rank,
+                                       .tag = wide_tag(communicator, tag),
+                                       .receipt = receipt,
+                                       .number = send_count++,
+                                       .call_site = current_site(),
+                                       .history = hand_on(),
+                                       .signature = content.signature,
+                                       .repeats = content.repeats};
     pack(buffer, count, type, message->data);
     struct online_rank *receiver = &world->rank[world_rank(communicator, dest)];
     uint64_t *const link = channel_for(receiver, communicator, tag);

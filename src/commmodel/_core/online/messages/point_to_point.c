@@ -1,6 +1,7 @@
 // Messages from one rank to another.
 #include "online/messages/point_to_point.h"
 
+#include "online/datatypes/signatures.h"
 #include "online/messages/buffers.h"
 #include "online/messages/messages.h"
 #include "online/messages/statuses.h"
@@ -8,6 +9,7 @@
 #include "online/objects/handles.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/findings.h"
 #include "online/runtime/history.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/threads.h"
@@ -120,6 +122,17 @@ void show_data(struct request *request) {
            message->bytes < room ? message->bytes : room);
 }
 
+static void compare_types(const struct request *request, const struct online_message *message) {
+    const struct content sent = {message->signature, message->repeats};
+    const struct content received = content_of(request->count, request->type);
+    if (message->bytes > volume(request->count, request->type) || is_alike(sent, received, true)) return;
+    char from[128], to[128];
+    describe_content(sent, from, sizeof from);
+    describe_content(received, to, sizeof to);
+    accuse_at("type signature", message->call_site, request->call_site ? request->call_site : current_site(),
+              "%s sent, %s received", from, to);
+}
+
 int take_data(struct request *request, MPI_Status *status) {
     if (request->is_cancelled) return MPI_SUCCESS;
     if (request->peer == MPI_PROC_NULL) {
@@ -130,6 +143,7 @@ int take_data(struct request *request, MPI_Status *status) {
     const struct online_message *message = online_at(world, request->message);
     const MPI_Count room = volume(request->count, request->type);
     const MPI_Count bytes = message->bytes < room ? message->bytes : room;
+    if (message->signature != 0) compare_types(request, message);
     int error = message->bytes > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
     if (error != MPI_SUCCESS)
         explain_error(": %lld bytes from rank %d with tag %d, room for %lld", (long long)message->bytes,

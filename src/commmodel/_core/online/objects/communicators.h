@@ -25,6 +25,7 @@ struct communicator {
     struct group *group, *remote;  // remote: of an intercommunicator
     uint32_t collectives;          // blocking calls so far
     uint32_t request_count;        // non-blocking and persistent ones
+    uint32_t step_count;           // of all of these, in a checked run
     bool defined;                  // whether the simulator knows its ranks
     bool is_of_session;            // made of a group
     struct topology *topology;

@@ -79,6 +79,8 @@ struct online_message {  // that no receive has got
     uint64_t number;      // among those of its source
     uint64_t call_site;   // of its send
     uint64_t history;     // of its sender, 0 where nobody asks for it
+    uint64_t signature;   // in a checked run, of its datatype, as often as that repeats
+    int64_t repeats;
     char data[];
 };
 
@@ -185,6 +187,8 @@ struct online_world {
     int32_t is_checked;   // whether wrong uses of MPI are findings
     int32_t finding_count;
     uint64_t first_finding, last_finding;
+    uint64_t signatures;  // list of those of datatypes
+    uint64_t steps;       // list of sequence.c
     char error_kind[64];  // of the error below, where that is one of the program's use of MPI
     char error[256];
     int32_t has_simulated_clocks;  // clocks other than MPI_Wtime speak simulated time, too

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "online/collectives/exchange.h"
 #include "online/datatypes/reductions.h"
 #include "online/messages/buffers.h"
 #include "online/messages/messages.h"
@@ -82,6 +83,12 @@ EXPORT int MPI_Finalized(int *flag) {
     return MPI_SUCCESS;
 }
 
+static bool is_last(void) {
+    for (int rank = 0; rank < world->ranks; rank++)
+        if (rank != my_rank && world->rank[rank].state != ONLINE_FINALIZED) return false;
+    return true;
+}
+
 EXPORT int MPI_Finalize(void) {
     enter("MPI_Finalize");
     if (is_any_waiting()) abort_all(1, "rank %d calls MPI_Finalize while another thread of it waits in MPI", my_rank);
@@ -89,6 +96,7 @@ EXPORT int MPI_Finalize(void) {
     flush_buffers();
     end_watches();
     note_open_requests();
+    if (is_last()) accuse_missing_collectives();
     is_finalized = true;
     if (my_rank == 0) look_for_blas();
     finish();
