@@ -34,4 +34,6 @@ class Suite:
     rows: tuple[str, ...]
     """Classes in the order of the table."""
     flags: tuple[str, ...] = ()
-    """With which programs are compiled."""
+    """With which programs are compiled; ``{folder}`` is the clone."""
+    aside: str = "$^"
+    """Regular expression of kinds of findings that are not counted, as they are none of the suite's subjects."""

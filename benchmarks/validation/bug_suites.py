@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks.validation import bug_cases_mbi
+from benchmarks.validation import bug_cases_corrbench, bug_cases_mbi, bug_cases_rmaracebench
 from benchmarks.validation.bug_cases import Case, Suite
 from rich.console import Console
 from rich.progress import track
@@ -36,7 +36,9 @@ from commmodel.errors import CommModelError, RankEndedError
 from commmodel.simulate.online import Outlets
 from commmodel.simulate.scenario import place
 
-SUITES: dict[str, Suite] = {"mbi": bug_cases_mbi.SUITE}
+SUITES: dict[str, Suite] = {
+    "mbi": bug_cases_mbi.SUITE, "corrbench": bug_cases_corrbench.SUITE, "rmaracebench": bug_cases_rmaracebench.SUITE
+}  # fmt: skip
 OUTCOMES = ("right", "missed", "other kind", "false alarm", "no end", "not run")
 TOTAL = "all"
 
@@ -51,15 +53,16 @@ class Verdict:
     """Why there is no verdict: ``no end`` or ``not run``; else empty."""
 
 
-def outcome(case: Case, verdict: Verdict) -> str:
-    """Return what a verdict is worth."""
+def outcome(case: Case, verdict: Verdict, aside: str) -> str:
+    """Return what a verdict is worth, without kinds of findings that the suite leaves aside."""
     if verdict.end:
         return verdict.end
+    kinds = {kind for kind in verdict.kinds if not re.search(aside, kind)}
     if not case.kinds:
-        return "false alarm" if verdict.kinds else "right"
-    if not verdict.kinds:
+        return "false alarm" if kinds else "right"
+    if not kinds:
         return "missed"
-    return "right" if case.kinds & set(verdict.kinds) else "other kind"
+    return "right" if case.kinds & kinds else "other kind"
 
 
 def compiled(case: Case, flags: Sequence[str], folder: Path) -> Path | None:
@@ -148,7 +151,8 @@ def sample(cases: Sequence[Case], count: int | None, seed: int) -> list[Case]:
 
 def verdicts(cases: Sequence[Case], suite: Suite, folder: Path, options: argparse.Namespace) -> list[Verdict]:
     """Return the verdicts on programs, several at once."""
-    work: Callable[[Case], Verdict] = partial(judge, flags=suite.flags, folder=folder, seconds=options.seconds)
+    flags = [flag.format(folder=options.folder.resolve()) for flag in suite.flags]
+    work: Callable[[Case], Verdict] = partial(judge, flags=flags, folder=folder, seconds=options.seconds)
     console = Console(stderr=True)
     with ProcessPoolExecutor(options.workers, initializer=begin) as pool:
         running = pool.map(work, cases)
@@ -197,7 +201,7 @@ def main() -> int:
         programs = (options.programs or Path(temporary, "programs")).resolve()
         programs.mkdir(parents=True, exist_ok=True)
         answers = verdicts(cases, suite, programs, options)
-    outcomes = [outcome(case, verdict) for case, verdict in zip(cases, answers, strict=True)]
+    outcomes = [outcome(case, verdict, suite.aside) for case, verdict in zip(cases, answers, strict=True)]
     for case, verdict, word in zip(cases, answers, outcomes, strict=True):
         if options.verbose or (options.misses and word != "right"):
             expectation = f", which is {case.detail}" if case.kinds else ", which is correct"

@@ -2,9 +2,10 @@
 
 FOLDER is a clone of MPI-CorrBench (tudasc/mpi-corrbench), whose programs misuse MPI, each in one way, but for those in
 folders called correct. Each is compiled with the mpicc beside this interpreter, which must be MPICH's, and runs on two
-ranks, simulated on graphene and under mpiexec. The table has how the runs end: without an error, with one (simulated, a
-line that says what is wrong), by a signal, or not within the time. The exit code is 1 if a program ends by a signal
-simulated but not under mpiexec, or if one that is correct and ends without an error under mpiexec does not simulated.
+ranks, simulated on graphene with ``--check`` and under mpiexec. The table has how the runs end: without an error, with
+one (simulated, a line that says what is wrong), by a signal, or not within the time. The exit code is 1 if a program
+ends by a signal simulated but not under mpiexec, if it ends with an error or a signal under mpiexec where the simulator
+says nothing, or if one that is correct and ends without an error under mpiexec does not simulated.
 """
 
 import argparse
@@ -54,7 +55,7 @@ def run(command: Sequence[object], folder: Path, seconds: float) -> Run:
         output.seek(0)
         text = output.read()
     lines = [line for line in text.splitlines() if line.strip()]
-    messages = [line for line in lines if line.startswith("commmodel: ")] or lines
+    messages = [line for line in lines if line.startswith(("commmodel: ", "finding: "))] or lines
     end = "no error" if code == 0 else "signal" if BY_SIGNAL.search(text) else "error"
     return Run(end, messages[-1][:160] if messages else "")
 
@@ -80,7 +81,7 @@ def outcomes(
     sources: Sequence[Path], base: Path, folder: Path, options: argparse.Namespace
 ) -> dict[Path, tuple[Run, Run]]:
     """Return how programs end simulated and under mpiexec; those that cannot be compiled are left out."""
-    words = ("-m", "commmodel", "simulate", "graphene", "run", "-p", RANKS, "--")
+    words = ("-m", "commmodel", "simulate", "graphene", "run", "-p", RANKS, "--check", "--")
 
     def pair(source: Path) -> tuple[Run, Run] | None:
         place = folder / source.parent.name / source.stem
@@ -97,9 +98,10 @@ def outcomes(
 
 
 def is_wrong(simulated: str, launched: str, *, is_correct: bool) -> bool:
-    """Return whether a program crashes simulated alone, or is correct and ends with an error simulated alone."""
+    """Return whether a program crashes or passes simulated alone, or is correct and has an error there alone."""
     crashes = simulated == "signal" != launched
-    return crashes or (is_correct and launched == "no error" != simulated)
+    passes = simulated == "no error" and launched in ("error", "signal")
+    return crashes or passes or (is_correct and launched == "no error" != simulated)
 
 
 def main() -> int:

@@ -270,7 +270,7 @@ void end_access(const struct access *access, bool is_written, const struct block
     struct member *member = member_of(access);
     if (access->use == ACCUMULATES && result != NULL) learn(member->atomic_clock);
     if (access->use == ACCUMULATES) hand_to(&member->atomic_clock);
-    struct open_access open = {access->window->record, access->target, access->use == GETS, {NULL, NULL}, request};
+    struct open_access open = {access->window->record, access->target, result != NULL, {NULL, NULL}, request};
     struct watch **const watches = request == NULL ? open.watches : request->watches;
     if (result != NULL) watches[0] = watch_buffers(ORIGIN_WRITTEN, 1, result);
     if (origin != NULL) watches[1] = watch_buffers(ORIGIN_READ, 1, origin);
