@@ -70,6 +70,7 @@ LONGER = {
     "benchmarks.validation.shared_memory": [
         *("--rounds", "1", "--programs", "ping_pong", "--random-sizes", "60", "--patience", "5s"),
     ],
+    "benchmarks.validation.simulated_machine": ["-p", "8", "-k", "2", "--sizes", "1:64KiB"],
     "benchmarks.validation.smpi_accuracy": [],
 }
 """Benchmark -> its options for a run of a minute: by `make thorough` alone."""
