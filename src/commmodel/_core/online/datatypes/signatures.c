@@ -142,7 +142,8 @@ struct cursor {  // in a content
 };
 
 static int64_t left_of(const struct cursor *cursor) {
-    return cursor->signature->run_count == 1 ? INT64_MAX : cursor->signature->runs[cursor->run].count - cursor->position;
+    return cursor->signature->run_count == 1 ? INT64_MAX
+                                             : cursor->signature->runs[cursor->run].count - cursor->position;
 }
 
 static void advance(struct cursor *cursor, int64_t count) {

@@ -195,8 +195,8 @@ struct online_world {
     int64_t real_epoch;            // ns of CLOCK_REALTIME at the beginning of simulated time
     int64_t monotonic_epoch;       // and of CLOCK_MONOTONIC
     char sleep_site[256];          // the first sleep of a rank, as `call_sites`; else empty
-    int32_t has_storage;  // whether the simulator knows how long files take
-    int32_t has_files;    // whether a file has been opened
+    int32_t has_storage;           // whether the simulator knows how long files take
+    int32_t has_files;             // whether a file has been opened
     struct online_rank rank[];
 };
 
