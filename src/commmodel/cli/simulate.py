@@ -318,6 +318,10 @@ def _add_run(works: Any, name: str) -> None:
         "together, what an operation takes besides, and the most that a host has (default: files take no time)",
     )  # fmt: skip
     running.add_argument(
+        "--universe", metavar="N", type=whole(1),
+        help="ranks with those that the program may spawn by MPI, placed after its own (default: those of -p)",
+    )  # fmt: skip
+    running.add_argument(
         "--check", action="store_true",
         help="name wrong uses of MPI, such as leaks and datatypes that differ, with the lines of their calls; "
         "where there are any, the exit code is 1",
@@ -354,7 +358,8 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any])
             raise InputError(f"--compute {how}: say measured, 0, or the folder of a recording")
         compute = replace(record.computation(record.load(how)), factor=compute)
     outlets = online.Outlets(output, _report, arguments.patience, arguments.check, arguments.clocks)
-    return online.workload(place, command, computation=compute, outlets=outlets, **options)
+    return online.workload(place, command, computation=compute, outlets=outlets, universe=arguments.universe,
+                           **options)  # fmt: skip
 
 
 def _report(text: str) -> None:

@@ -51,7 +51,7 @@ class Engine final : public Answers {
         run_.answers = this;
         for (int32_t rank = 0; rank < ranks; ++rank) {
             reader_.open(rank, ranks_[rank]);
-            make_ready(rank);
+            if (run.live == nullptr || run.live->is_born(rank)) make_ready(rank);
         }
     }
 
@@ -112,7 +112,9 @@ class Engine final : public Answers {
     void run_ready() {
         while (!ready_.empty() && !run_.stopped() && run_.may_go_on(now_)) {
             proceed(ready_.take(ranks_));
-            if (run_.live != nullptr && run_.live->strands > 0) begin_strands();
+            if (run_.live == nullptr) continue;
+            if (run_.live->strands > 0) begin_strands();
+            while (run_.live->births > 0) make_ready(run_.live->next_born());
         }
     }
 
@@ -544,7 +546,10 @@ class Engine final : public Answers {
 
     void finish() {
         bool deadlock = false;
-        run_.ends.resize(static_cast<size_t>(strands_.ranks()));
+        int32_t born = strands_.ranks();
+        while (run_.live != nullptr && born > 0 && !run_.live->is_born(born - 1)) --born;
+        run_.ends.resize(static_cast<size_t>(born));
+        run_.spent.resize(run_.ends.size() * STATES);
         for (size_t rank = 0; rank < run_.ends.size(); ++rank) {
             const bool ended = ranks_[rank].doing == ENDED;
             run_.ends[rank] = ended ? ranks_[rank].since : now_;

@@ -44,7 +44,7 @@ class Pump final : public Live {
         world_ = static_cast<online_world *>(memory);
         world_->magic = ONLINE_MAGIC;
         world_->size = memory_size;
-        world_->ranks = ranks;
+        world_->ranks = world_->first_ranks = ranks;
         world_->simulator = getpid();
         world_->heap = (size + 4095) / 4096 * 4096;
         world_->communicators = 1;
@@ -57,6 +57,26 @@ class Pump final : public Live {
     Calls calls;
 
     online_world &world() { return *world_; }
+
+    // Let only the first ranks begin: the others may be spawned.
+    void spare(int32_t first_ranks) {
+        world_->first_ranks = first_ranks;
+        world_->communicators = 2;  // MPI_COMM_WORLD is not all ranks
+        for (int32_t rank = first_ranks; rank < world_->ranks; ++rank) world_->rank[rank].state = ONLINE_SPARE;
+        has_begun_.resize(static_cast<size_t>(world_->ranks));
+    }
+
+    bool is_born(int32_t rank) const override { return world_->rank[rank].state != ONLINE_SPARE; }
+
+    int32_t next_born() override {
+        births = --world_->births;
+        for (int32_t rank = world_->first_ranks; rank < world_->ranks; ++rank) {
+            if (world_->rank[rank].state != ONLINE_UNBORN || has_begun_[static_cast<size_t>(rank)]) continue;
+            has_begun_[static_cast<size_t>(rank)] = true;
+            return rank;
+        }
+        throw std::runtime_error("no rank has been spawned");
+    }
 
     bool more(const Answers &answers, int32_t number, const Operation *&begin, int64_t &count) override {
         Cursor &cursor = cursors_[number];
@@ -404,6 +424,7 @@ class Pump final : public Live {
             if (!calls.look(calls.context, world_->running, &waits)) return false;
             if (waits && take_turn(world_->running) && !pass_turn()) return true;
         }
+        births = world_->births;
         bool waits;
         return world_->rank[world_->running].state != ONLINE_ABORTED ||
                calls.look(calls.context, world_->running, &waits);
@@ -429,8 +450,9 @@ class Pump final : public Live {
     std::vector<Operation> pauses_;                                                    // of ranks outside MPI
     std::deque<Queued> queue_;                                                         // strands that are to begin
     std::vector<std::unordered_map<std::string, std::vector<Operation>>> expansions_;  // of a rank's small collectives
-    std::vector<int32_t> names_;  // of each rank, the next for requests of a collective that it has called before
-    size_t remembered_ = 0;       // bytes of these
+    std::vector<int32_t> names_;   // of each rank, the next for requests of a collective that it has called before
+    size_t remembered_ = 0;        // bytes of these
+    std::vector<bool> has_begun_;  // of ranks that others spawn
 };
 
 }  // namespace commmodel

@@ -43,8 +43,12 @@ cdef extern from "online/pump.hpp" nogil:
     cdef struct online_rank:
         int32_t state, exit_code, process, host_number
         uint32_t calls
-        uint64_t recorded, memory, call_site
+        uint64_t recorded, memory, call_site, command
         char host[128]
+
+    cdef struct _Command "online_command":
+        int64_t length
+        const char *words
 
     cdef struct online_message:
         int64_t bytes
@@ -69,7 +73,7 @@ cdef extern from "online/pump.hpp" nogil:
         int32_t has_simulated_clocks
         int64_t real_epoch, monotonic_epoch
         char sleep_site[256]
-        int32_t has_storage, has_files
+        int32_t has_storage, has_files, first_ranks
         int64_t open_request_count
         online_open_request *open_requests
         int32_t is_checked, ranks
@@ -99,13 +103,14 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         const char *last_call_site(int32_t rank)
         int64_t unreceived(int32_t rank, const online_message **listed, int32_t room)
         const char *text(uint64_t offset)
+        void spare(int32_t first_ranks) except +
         const online_finding *finding(uint64_t offset)
 
 
 cdef cpp_bool _start(void *context, int32_t rank) noexcept with gil:
     pump = <Pump>context
     try:
-        pump.processes.start(rank)
+        pump.processes.start(rank, pump.command(rank))
         return True
     except BaseException as error:
         pump.raised = error
@@ -300,6 +305,20 @@ cdef class Pump:
         self._pump.storage.bandwidth, self._pump.storage.latency = bandwidth, latency
         self._pump.storage.client = client
         self._pump.world().has_storage = True
+
+    def spare(self, int first_ranks):
+        """Let only the first ranks begin: the others may be spawned."""
+        self._pump.spare(first_ranks)
+
+    def command(self, int rank):
+        """Return folder, program and arguments of a rank that another one has spawned; None of the first ones."""
+        cdef uint64_t offset = self._pump.world().rank[rank].command
+        if offset == 0:
+            return None
+        cdef const _Command *command = <const _Command *><const void *>self._pump.text(offset)
+        words = command.words[:command.length].split(b"\0")
+        words.pop()
+        return [word.decode("utf-8", "surrogateescape") for word in words]
 
     def has_untimed_files(self):
         """Return whether a file has been opened where the storage is not simulated."""

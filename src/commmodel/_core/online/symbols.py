@@ -34,8 +34,11 @@ _SAME = {
 
 
 _PREFIX = "simulated_"
-_NULLABLE = {"argc", "argv", "provided", "value", "pset_name", "array_of_errcodes", "errcodes"}
-"""Parameters that may be null pointers."""
+_NULLABLE = {
+    "argc", "argv", "provided", "value", "pset_name", "array_of_errcodes", "errcodes", "command", "array_of_commands",
+    "array_of_argv", "array_of_maxprocs", "array_of_info",
+}  # fmt: skip
+"""Parameters that may be null pointers, on some ranks."""
 _POINTERS = {("MPI_Alloc_mem", "baseptr"), ("MPI_Win_allocate", "baseptr"), ("MPI_Win_allocate_shared", "baseptr"),
              ("MPI_Comm_get_attr", "attribute_val"), ("MPI_Type_get_attr", "attribute_val"),
              ("MPI_Win_get_attr", "attribute_val")}  # fmt: skip

@@ -38,6 +38,8 @@ class Live {
     int32_t tag_bits = 31;
     // How many strands wait to begin: operations that a rank carries out beside its own, and then completes a request.
     int32_t strands = 0;
+    // How many ranks begin now that others have spawned.
+    int32_t births = 0;
 
     // The next operations of a rank, none at its end; false where the run has to stop.
     virtual bool more(const Answers &answers, int32_t rank, const Operation *&begin, int64_t &count) = 0;
@@ -45,6 +47,10 @@ class Live {
     virtual void matched(int32_t rank, int32_t request, int32_t source, int32_t tag) = 0;
     // Begin a strand, whose operations `more` gives under a number that is no rank's; its rank and its request's name.
     virtual void begin_strand(int32_t number, int32_t &rank, int32_t &request) = 0;
+    // Whether a rank has begun or begins: the others may be spawned later.
+    virtual bool is_born(int32_t rank) const = 0;
+    // The next rank that begins.
+    virtual int32_t next_born() = 0;
     // Nothing goes on any more: let ranks begin all strands that they can.
     virtual void stall() = 0;
 

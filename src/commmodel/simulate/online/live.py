@@ -66,11 +66,13 @@ class LiveProgram:
         computation: RecordedComputation | None = None,
         outlets: Outlets | None = None,
         storage: Storage | None = None,
+        universe: int | None = None,
     ) -> None:
-        self._command, self._processes, self._collectives = command, processes, collectives
+        self._command, self._collectives = command, collectives
         self._compute_factor, self._computation = compute_factor, computation
         self._outlets = outlets or Outlets()
         self._storage = storage
+        self._first_ranks, self._processes = processes, processes if universe is None else universe
         self._pump: Pump | None = None
         self._running: Processes | None = None
         self._memory = -1
@@ -88,11 +90,13 @@ class LiveProgram:
         reserve(self._memory, self._processes)
         self.notes.clear()
         self.findings.clear()
-        self._running = Processes(self._command, self._processes, self._memory, self._outlets.output, simulated)
+        self._running = Processes(self._command, self._first_ranks, self._memory, self._outlets.output, simulated)
         self._running.explained = self._explained
         self._pump = Pump(
             self._processes, self._memory, self._running, self._collectives(), self._compute_factor, hosts
         )
+        if self._first_ranks < self._processes:
+            self._pump.spare(self._first_ranks)
         if self._outlets.check:
             self._pump.check()
         self._pump.set_clocks(self._outlets.clocks == "simulated", time.time_ns(), time.monotonic_ns())
@@ -105,7 +109,7 @@ class LiveProgram:
         )
         if self._computation is not None:
             self._pump.compare(self._computation.names)
-            for rank in range(self._processes):
+            for rank in range(self._first_ranks):
                 self._pump.record(rank, *self._computation.intervals(rank))
 
     @property

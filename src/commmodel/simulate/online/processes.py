@@ -146,22 +146,32 @@ class Processes:
         os.close(writing)
 
     def _popen(
-        self, command: Sequence[str], descriptors: Sequence[int], environment: Mapping[str, str]
+        self,
+        command: Sequence[str],
+        descriptors: Sequence[int],
+        environment: Mapping[str, str],
+        folder: str | None = None,
     ) -> "subprocess.Popen[bytes]":
         try:
             return subprocess.Popen(
                 command, env=environment, pass_fds=descriptors, stdin=subprocess.DEVNULL, stdout=self._output,
                 process_group=0,  # Ctrl-C is ours alone
+                cwd=folder,
             )  # fmt: skip
         except OSError as error:
             raise InputError(f"{command[0]}: {error.strerror}") from None
 
-    def start(self, rank: int) -> None:
-        """Start the process of a rank."""
+    def start(self, rank: int, spawned: Sequence[str] | None = None) -> None:
+        """Start the process of a rank; of one that another rank spawns, folder, program and arguments are given."""
         sys.stdout.flush()
         self._started += 1
         if self.watch is not None:
             self.watch.begin(rank)
+        if spawned is not None:
+            folder, *command = spawned
+            environment = self._environment | {"COMMMODEL_ONLINE": f"{self._memory}:{rank}"}
+            self._processes[rank] = self._popen(command, [self._memory], environment, folder or None)
+            return
         if self._server is not None:
             with suppress(BrokenPipeError):  # its end is seen by `look`
                 os.write(self._commands, rank.to_bytes(4, "little"))
@@ -222,7 +232,7 @@ class Processes:
         code = self._codes[rank]
         if code and not self._may_return(rank, code):
             raise self._ended(rank, code)
-        if len(self._codes) == self._ranks:
+        if len(self._codes) == max(self._ranks, self._started):
             for other, code in sorted(self._codes.items()):
                 if code:
                     raise self._ended(other, code)

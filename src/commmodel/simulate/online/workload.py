@@ -32,6 +32,7 @@ def workload(
     computation: float | RecordedComputation = 1.0,
     settings: CollectiveSettings | None = None,
     outlets: Outlets | None = None,
+    universe: Count | None = None,
     name: str | None = None,
 ) -> Workload:
     """Return a program that runs, unchanged, while it is simulated.
@@ -50,6 +51,8 @@ def workload(
         Of collectives; by default the place's.
     outlets : Outlets, optional
         Where the program's standard output goes, and what is said of its memory.
+    universe : int, optional
+        Number of ranks with those that the program may spawn, placed on the hosts after it; by default none.
     name : str, optional
         Of the program in titles; by default its words.
 
@@ -79,6 +82,9 @@ def workload(
     count = rank_count(place.processes(processes))
     if recorded is not None and recorded.processes != count:
         raise InputError(f"{recorded.source} has {recorded.processes} ranks, not {count}: record {count}, or give -p")
+    most = count if universe is None else rank_count(universe, name="universe")
+    if most < count:
+        raise InputError(f"a universe of {most} ranks for a program of {count}: give {count} or more")
     notes: list[str] = []
     findings: list[Finding] = []
     chosen = place.settings_or(settings)
@@ -86,20 +92,21 @@ def workload(
 
     def program(speeds: Any, faster: float) -> Program:
         def collectives() -> Collectives:
-            return Collectives(count, list(speeds), chosen)
+            return Collectives(most, list(speeds), chosen)
 
-        live = LiveProgram(command, count, collectives, factor / faster, recorded, outlets, place.storage)
+        live = LiveProgram(command, count, collectives, factor / faster, recorded, outlets, place.storage, most)
         live.notes, live.findings = notes, findings
-        return Program(NOTHING, np.zeros(count + 1, dtype=np.int64), live, os.path.basename(command[0]))
+        return Program(NOTHING, np.zeros(most + 1, dtype=np.int64), live, os.path.basename(command[0]))
 
     ranks = "one rank" if count == 1 else f"{count} ranks"
     facts = {"program": words, "compute": factor, "chosen_by": chosen.name}
     if recorded is not None:
         facts["computation"] = recorded.source
 
-    again = partial(workload, place, command, processes, computation=computation, outlets=outlets, name=name)
+    again = partial(workload, place, command, processes, computation=computation, outlets=outlets, universe=universe,
+                    name=name)  # fmt: skip
     title = f"{words} on {ranks}"
     return Workload(
-        count, title, program, facts, notes=lambda: notes, findings=lambda: findings, on_hosts=on_hosts(chosen, again),
+        most, title, program, facts, notes=lambda: notes, findings=lambda: findings, on_hosts=on_hosts(chosen, again),
         runs=True,
     )  # fmt: skip

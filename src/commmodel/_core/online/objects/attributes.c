@@ -185,7 +185,7 @@ static bool find_predefined(const struct communicator *communicator, int keyval,
         case MPI_IO: number = &input; break;
         case MPI_WTIME_IS_GLOBAL: number = &global; break;
         case MPI_UNIVERSE_SIZE: universe = world->ranks, number = &universe; break;
-        case MPI_APPNUM: number = &program_number; break;
+        case MPI_APPNUM: program_number = this_rank->program_number, number = &program_number; break;
         case MPI_LASTUSEDCODE: last = last_used_code(), number = &last; break;
         default: return false;
     }

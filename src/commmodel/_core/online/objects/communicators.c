@@ -42,11 +42,27 @@ void drop_communicator(struct communicator *communicator) {
     free(communicator);
 }
 
+static MPI_Comm parent = MPI_COMM_NULL;  // of a spawned rank
+
+static MPI_Comm parents_of(const struct online_family *family, struct group *all) {
+    struct group *parents = new_group(family->parent_count);
+    memcpy(parents->ranks, family->parents, sizeof(int) * (size_t)family->parent_count);
+    struct communicator *communicator =
+        new_communicator(keep_group(all), parents, family->parent_context, family->parent_number);
+    strcpy(communicator->name, "MPI_COMM_PARENT");
+    return communicator->handle = new_handle(COMMUNICATOR, communicator);
+}
+
 void make_first_communicators(void) {
-    struct group *all = new_group(world->ranks), *self = new_group(1);
-    for (int i = 0; i < world->ranks; i++) all->ranks[i] = i;
+    const struct online_family *family = this_rank->family ? online_at(world, this_rank->family) : NULL;
+    const int first = family ? family->first : 0, count = family ? family->count : world->first_ranks;
+    struct group *all = new_group(count), *self = new_group(1);
+    for (int i = 0; i < count; i++) all->ranks[i] = first + i;
     self->ranks[0] = my_rank;
-    struct communicator *pair[] = {new_communicator(all, NULL, 0, 0), new_communicator(self, NULL, 1, -1 - my_rank)};
+    const int number = family ? family->world_number : world->first_ranks < world->ranks;  // 0 is of all ranks
+    struct communicator *pair[] = {new_communicator(all, NULL, family ? family->world_context : 0, number),
+                                   new_communicator(self, NULL, 1, -1 - my_rank)};
+    if (family) parent = parents_of(family, all);
     pair[0]->handle = MPI_COMM_WORLD;
     pair[1]->handle = MPI_COMM_SELF;
     strcpy(pair[0]->name, "MPI_COMM_WORLD");
@@ -118,7 +134,7 @@ EXPORT int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result) {
 NAME_FUNCTIONS(Comm, MPI_Comm, MPI_COMM_NULL, communicator, communicator_of, fail_world(MPI_ERR_COMM))
 INFO_FUNCTIONS(Comm, MPI_Comm, communicator, communicator_of, fail_world(MPI_ERR_COMM), copy_hints)
 
-EXPORT int MPI_Comm_get_parent(MPI_Comm *parent) {
-    *parent = MPI_COMM_NULL;
+EXPORT int MPI_Comm_get_parent(MPI_Comm *comm) {
+    *comm = communicator_of(parent) != NULL ? parent : MPI_COMM_NULL;  // unless it has been freed
     return MPI_SUCCESS;
 }

@@ -30,7 +30,7 @@
 #define ONLINE_KEPT (1ull << 27)  // bytes of large free blocks whose pages are kept
 #define ONLINE_MEASURED 2         // ranks whose memory use is measured: the first may hold more than the others
 
-enum online_state { ONLINE_UNBORN, ONLINE_ALIVE, ONLINE_FINALIZED, ONLINE_ABORTED };
+enum online_state { ONLINE_UNBORN, ONLINE_ALIVE, ONLINE_FINALIZED, ONLINE_ABORTED, ONLINE_SPARE };  // SPARE: to spawn
 enum online_location { ONLINE_OUTSIDE, ONLINE_INSIDE, ONLINE_TAKEN, ONLINE_RETURNING };
 enum online_question { ONLINE_NOTHING, ONLINE_DONE, ONLINE_MESSAGE };
 enum online_stage { ONLINE_PENDING, ONLINE_QUEUED, ONLINE_BEGUN, ONLINE_OVER };
@@ -148,8 +148,24 @@ struct online_rank {
     int32_t host_number;
     struct online_operation ring[ONLINE_RING];
     uint64_t call_sites[ONLINE_RING];  // of each: texts of call, file, line, function and language, on lines
+    uint64_t family, command;          // of a spawned rank, else 0
+    int32_t program_number;            // MPI_APPNUM
     uint64_t first_batch, last_batch;  // pending ones
     uint64_t history;                  // a clock (history.h), 0 where there is none
+};
+
+// What spawned ranks have to know: their communicators, and what they run.
+struct online_family {
+    int32_t first, count;                   // ranks of their MPI_COMM_WORLD
+    int32_t world_context, world_number;    // of that
+    int32_t parent_context, parent_number;  // of the one with their parents
+    int32_t parent_count;
+    int32_t parents[];
+};
+
+struct online_command {
+    int64_t length;
+    char words[];  // the folder, empty for the same, the program and its arguments; a zero after each
 };
 
 struct online_world {
@@ -197,6 +213,8 @@ struct online_world {
     char sleep_site[256];          // the first sleep of a rank, as `call_sites`; else empty
     int32_t has_storage;           // whether the simulator knows how long files take
     int32_t has_files;             // whether a file has been opened
+    int32_t first_ranks;           // that begin with the simulation: MPI_COMM_WORLD of the program
+    int32_t births;                // spawned ranks that the simulator has not begun yet
     struct online_rank rank[];
 };
 

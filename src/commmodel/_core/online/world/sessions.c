@@ -1,4 +1,5 @@
 // Sessions and their process sets, beside or in place of MPI_Init.
+#include "online/objects/communicators.h"
 #include "online/objects/families.h"
 #include "online/objects/handles.h"
 #include "online/runtime/allocation.h"
@@ -93,7 +94,7 @@ EXPORT int MPI_Session_get_pset_info(MPI_Session handle, const char *name, MPI_I
     const int set = set_of(name);
     if (set == NONE) return fail_session(handle, MPI_ERR_ARG);
     char size[16];
-    snprintf(size, sizeof size, "%d", set == 0 ? world->ranks : 1);
+    snprintf(size, sizeof size, "%d", set == 0 ? size_of(communicator_of(MPI_COMM_WORLD)) : 1);
     *info = new_info();
     return MPI_Info_set(*info, "mpi_size", size);
 }
