@@ -17,7 +17,7 @@ struct program {  // that spawned ranks run
 };
 
 struct birth {  // what the root tells the others
-    int error, first, count, context, wanted;
+    int error, first, count, context, total;
 };
 
 static bool is_executable(const char *command) {
@@ -69,17 +69,17 @@ static struct birth reserve(int count, const struct program *programs) {
             explain_error(": %s: no such program", programs[i].command);
         }
         has_soft |= is_soft(programs[i].info);
-        birth.wanted += programs[i].most;
+        birth.total += programs[i].most;
     }
     if (birth.error != MPI_SUCCESS) return birth;
     while (birth.first < world->ranks && world->rank[birth.first].state != ONLINE_SPARE) birth.first++;
     const int room = world->ranks - birth.first;
-    birth.count = birth.wanted;
-    if (room < birth.wanted && has_soft && count == 1 && room > 0) birth.count = room;
+    birth.count = birth.total;
+    if (room < birth.total && has_soft && count == 1 && room > 0) birth.count = room;
     if (room < birth.count) {
         birth.error = MPI_ERR_SPAWN;
-        explain_error(": %d ranks are to be spawned, %d are left: give --universe %d", birth.wanted, room,
-                      birth.first + birth.wanted);
+        explain_error(": %d ranks are to be spawned, %d are left: give --universe %d", birth.total, room,
+                      birth.first + birth.total);
         return birth;
     }
     birth.context = new_context(birth.count);
@@ -98,7 +98,7 @@ static void begin(const struct birth *birth, const struct program *programs, con
                                      numbers[0],   numbers[1],   size_of(parents)};
     memcpy(family->parents, parents->group->ranks, group_size);
     world->contexts[numbers[0]] += birth->count;
-    int number = 0, left = birth->count == birth->wanted ? programs[0].most : birth->count;
+    int number = 0, left = birth->count == birth->total ? programs[0].most : birth->count;
     uint64_t command = command_of(&programs[0]);
     for (int i = 0; i < birth->count; i++) {
         while (left == 0) {
@@ -131,7 +131,7 @@ static int spawn(const char *name, int count, const struct program *programs, in
     free(births);
     if (birth.error == MPI_SUCCESS && numbers[0] == NONE) birth.error = MPI_ERR_OTHER;
     if (errors != MPI_ERRCODES_IGNORE)
-        for (int i = 0; i < birth.wanted; i++) errors[i] = i < birth.count ? birth.error : MPI_ERR_SPAWN;
+        for (int i = 0; i < birth.total; i++) errors[i] = i < birth.count ? birth.error : MPI_ERR_SPAWN;
     *intercomm = MPI_COMM_NULL;
     if (birth.error != MPI_SUCCESS) {
         if (numbers[0] != NONE) --world->contexts[numbers[0]];
