@@ -62,6 +62,7 @@ MAY_IMPORT = {
     "record": {"simulate", "collectives", "_core.common", "_core.recordings"},
     "scaling": {"results"},
     "pytest_plugin": {"scaling", "results"},
+    "pytest_simulation": {"simulate"},
     "sweep": {"results"},
     "tuning": {"bench", "collectives", "machine", "predict", "results"},
     "report": {
@@ -79,7 +80,7 @@ A new part needs a row here: say there where it stands. Nothing imports `cli` (b
 """
 LAZILY = {"cli"}
 """Parts that import the others inside functions only, so that a command loads what it needs and no more."""
-MPI = ("bench", "overlap", "cli.what_if", "simulate.online.function_rank", "_core.mpi")
+MPI = ("bench", "overlap", "cli.what_if", "simulate.online.function_rank", "pytest_simulation.rank", "_core.mpi")
 """What may import mpi4py; of `_core`, this folder alone."""
 
 SOURCE = Path(commmodel.__file__).parent

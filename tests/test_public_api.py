@@ -33,6 +33,7 @@ INTERNAL = {
     "plugins",
     "progress",
     "pytest_plugin",
+    "pytest_simulation",
     "shell",
     "signatures",
     "structs",

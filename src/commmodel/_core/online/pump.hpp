@@ -172,7 +172,7 @@ class Pump final : public Live {
                 const online_message *message;
                 for (uint64_t item = channel->first; item != 0; item = message->next) {
                     message = static_cast<const online_message *>(online_at(world_, item));
-                    if (matched-- > 0) continue;
+                    if (matched-- > 0 || message->is_accused) continue;
                     if (count < room) listed[count] = message;
                     ++count;
                 }

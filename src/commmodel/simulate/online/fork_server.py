@@ -1,8 +1,13 @@
 """Ranks of a Python program as forks of one interpreter, which has loaded numpy and mpi4py: they share its memory.
 
-Run as a script, with the descriptors of its commands and answers and the program's words: ``-m MODULE ...``,
-``-c CODE ...`` or ``SCRIPT ...``. A command is a rank to start, an answer a rank and its exit status. Imports nothing
-of commmodel, as the interpreter need not have it. Main entry: `serve`.
+Run as a script, with the descriptor of a socket, ``program`` or ``nursery``, and the program's words: ``-m MODULE``,
+``-c CODE`` or ``SCRIPT`` with its arguments. Ranks of a ``program`` run it from its beginning. A ``nursery`` runs the
+program itself, without MPI, until that calls `Server.serve` of module ``commmodel_fork_server``: ranks are its copies.
+
+A message on the socket begins a run, with the descriptors of a socket for the run and of the memory that its ranks
+share, maybe more. On the run's socket come ranks to start, and go back ranks and their exit statuses; the run ends when
+it is closed. Runs may go on side by side. Imports nothing of commmodel, as the interpreter need not have it. Main
+entries: `Server`, `ForkedRank`.
 """
 
 import atexit
@@ -16,31 +21,38 @@ import os
 import runpy
 import select
 import signal
+import socket
 import sys
 import sysconfig
 import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
 _MPI = "mpi4py.MPI"
 _PR_SET_PDEATHSIG = 1
+_MOST_DESCRIPTORS = 8
 
 
 def _loaded(name: str) -> Any:
     try:
         return importlib.import_module(name)
-    except ImportError:
+    except Exception:  # of any kind, as it is a module's own: who imports it for a purpose sees it again
         return None
 
 
 class _Beginning(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Begins MPI where a program first imports mpi4py.MPI, which has been loaded before the fork."""
+    """Begins MPI where a program first imports mpi4py.MPI, which has been loaded before the fork.
 
-    def __init__(self, module: Any) -> None:
-        self._module = module
+    A nursery puts that off until it is a rank.
+    """
+
+    def __init__(self, module: Any, *, is_nursery: bool) -> None:
+        self._module, self._is_nursery = module, is_nursery
 
     def find_spec(
         self,
@@ -57,6 +69,12 @@ class _Beginning(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return self._module
 
     def exec_module(self, module: Any) -> None:
+        """Begin MPI, or put it off."""
+        if not self._is_nursery:
+            self.begin(module)
+
+    @staticmethod
+    def begin(module: Any) -> None:
         """Initialise MPI as mpi4py's settings say."""
         if _is_set("initialize") and not module.Is_initialized():
             levels = {"multiple": 3, "serialized": 2, "funneled": 1, "single": 0}
@@ -86,8 +104,8 @@ _MODULES = {"commmodel.bench": ("commmodel.bench.command", "commmodel.bench.run"
 """What a program imports that is known not to begin MPI by that, so that ranks share it."""
 
 
-def _load(words: Sequence[str]) -> None:
-    """Import what most programs need, and the modules of this one that are known, without beginning MPI."""
+def _load(words: Sequence[str], *, is_nursery: bool) -> None:
+    """Import what most programs need, what the environment names, and what is known of this program; no MPI begins."""
     _loaded("numpy")
     mpi4py = _loaded("mpi4py")
     if mpi4py is None:
@@ -98,8 +116,9 @@ def _load(words: Sequence[str]) -> None:
     if module is not None:
         del sys.modules[_MPI]
         del mpi4py.MPI
-        sys.meta_path.insert(0, _Beginning(module))
-    for name in _MODULES.get(words[1] if words[0] == "-m" else "", ()):
+        sys.meta_path.insert(0, _Beginning(module, is_nursery=is_nursery))
+    modules = _MODULES.get(words[1] if words[0] == "-m" else "", ())
+    for name in (*modules, *os.environ.pop("COMMMODEL_PRELOAD", "").split()):
         _loaded(name)
 
 
@@ -171,9 +190,23 @@ def _run(words: Sequence[str]) -> None:
         runpy.run_path(words[0], run_name="__main__")
 
 
-def _rank(words: Sequence[str], place: str) -> None:
-    """Be a rank; does not return."""
-    os.environ["COMMMODEL_ONLINE"] = place
+def end(code: int) -> None:
+    """End this rank as an interpreter ends; does not return."""
+    try:
+        if code == 0:  # else MPI is not ended well, and the other ranks end with this one
+            atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if code == 0 and _is_in_mpi():
+            ctypes.pythonapi.Py_Exit(0)
+        if code == 0:
+            ctypes.CDLL(None).commmodel_end_sessions()
+    finally:
+        os._exit(code & 0xFF)
+
+
+def _run_as_rank(words: Sequence[str]) -> None:
+    """Run the program as a rank; does not return."""
     code = 0
     _Clocks()
     try:
@@ -191,17 +224,7 @@ def _rank(words: Sequence[str], place: str) -> None:
             frames = frames.tb_next
         traceback.print_exception(type(error), error, frames)
         code = 1
-    try:
-        if code == 0:  # else MPI is not ended well, and the other ranks end with this one
-            atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        if code == 0 and _is_in_mpi():
-            ctypes.pythonapi.Py_Exit(0)
-        if code == 0:
-            ctypes.CDLL(None).commmodel_end_sessions()
-    finally:
-        os._exit(code & 0xFF)
+    end(code)
 
 
 def _is_in_mpi() -> bool:
@@ -217,46 +240,159 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def serve(commands: int, answers: int, memory: int, words: Sequence[str]) -> None:
-    """Start a rank for each command until there are no more."""
-    sys.path.pop(0)  # this script's folder
-    _load(words)
-    gc.collect()
-    gc.freeze()
-    wake, waker = os.pipe()
-    os.set_blocking(waker, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    ranks: dict[int, int] = {}
-    os.write(answers, b"ready 0\n")
-    with os.fdopen(commands, "rb", buffering=0) as source:
+@dataclass
+class ForkedRank:
+    """A rank that has just begun: what `Server.serve` returns in its process."""
+
+    number: int
+    descriptors: list[int]
+    """The run's further ones, behind those of its socket and its memory; its environment names them, too."""
+    processors: list[int]
+    """On which it runs; none: on any."""
+
+    def begin(self, memory: int) -> None:
+        """Take its place in the run."""
+        os.environ["COMMMODEL_ONLINE"] = f"{memory}:{self.number}"
+        os.environ["COMMMODEL_DESCRIPTORS"] = " ".join(map(str, self.descriptors))
+        if self.processors:
+            os.sched_setaffinity(0, self.processors)
+        random_numbers = sys.modules.get("numpy.random")
+        if random_numbers is not None:
+            random_numbers.seed()  # each rank its own, as processes that were started apart
+
+
+@dataclass
+class _RankRun:
+    """Ranks that share a memory."""
+
+    connection: socket.socket
+    memory: int
+    descriptors: list[int]
+    processors: list[int]
+    processes: dict[int, int] = field(default_factory=dict)
+    """Of ranks that have not ended: identifier -> rank."""
+
+    def next_rank(self) -> int | None:
+        """Return the rank to start; None where the run is over."""
+        try:
+            text = self.connection.recv(16)
+        except ConnectionResetError:
+            return None
+        return int(text) if text else None
+
+    def close(self) -> None:
+        """End what is left; tell it by closing the socket."""
+        for process in self.processes:
+            os.kill(process, signal.SIGKILL)
+        for process in self.processes:
+            os.waitpid(process, 0)
+        self.processes.clear()
+        self.close_descriptors()
+
+    def close_descriptors(self) -> None:
+        """Close all, in this process alone."""
+        self.connection.close()
+        for descriptor in (self.memory, *self.descriptors):
+            os.close(descriptor)
+
+
+class Server:
+    """Starts ranks of runs."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._commands = socket.socket(fileno=descriptor)
+        self._runs: dict[int, _RankRun] = {}
+        """By the descriptor of their socket."""
+
+    def serve(self) -> ForkedRank | None:
+        """Start ranks until there are no more commands: then None. Returns in each rank's process, too."""
+        gc.collect()
+        gc.freeze()
+        wake, waker = os.pipe()
+        os.set_blocking(waker, False)
+        os.set_blocking(wake, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        commands = self._commands.fileno()
+        self._commands.send(b"ready")
         while True:
-            ready, _, _ = select.select([commands, wake], [], [])
-            if commands in ready:
-                text = source.read(4)
-                if not text:
-                    break
-                rank = int.from_bytes(text, "little")
-                process = os.fork()
-                if not process:
-                    _end_with_parent()
-                    signal.set_wakeup_fd(-1)
-                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    signal.signal(signal.SIGINT, signal.SIG_DFL)
-                    for descriptor in (commands, answers, wake, waker):
-                        os.close(descriptor)
-                    _rank(words, f"{memory}:{rank}")
-                ranks[process] = rank
+            ready: list[int] = select.select([commands, wake, *self._runs], [], [])[0]
+            if commands in ready and not self._begin():
+                break
             if wake in ready:
                 os.read(wake, 4096)
-            while ranks:
-                process, status = os.waitpid(-1, os.WNOHANG)
+            self._look_for_ends()
+            for descriptor in ready:
+                run = self._runs.get(descriptor)
+                if run is None:
+                    continue
+                number = run.next_rank()
+                if number is None:
+                    self._runs.pop(descriptor).close()
+                    continue
+                process = os.fork()
                 if not process:
-                    break
-                os.write(answers, b"%d %d\n" % (ranks.pop(process), os.waitstatus_to_exitcode(status)))
-    for process in ranks:
-        os.kill(process, signal.SIGKILL)
+                    os.close(wake)
+                    os.close(waker)
+                    return self._born(run, number)
+                run.processes[process] = number
+        for run in self._runs.values():
+            run.close()
+        return None
+
+    def _begin(self) -> bool:
+        """Begin a run; return whether there was a command."""
+        try:
+            text, descriptors, _, _ = socket.recv_fds(self._commands, 4096, _MOST_DESCRIPTORS)
+        except ConnectionResetError:  # it was closed before our last word was read
+            return False
+        if not text:
+            return False
+        connection = socket.socket(fileno=descriptors[0])
+        self._runs[descriptors[0]] = _RankRun(
+            connection, descriptors[1], descriptors[2:], [*map(int, text.split()[1:])]
+        )
+        return True
+
+    def _look_for_ends(self) -> None:
+        for run in self._runs.values():
+            for process in [*run.processes]:
+                ended, status = os.waitpid(process, os.WNOHANG)
+                if ended:
+                    text = b"%d %d" % (run.processes.pop(process), os.waitstatus_to_exitcode(status))
+                    with suppress(BrokenPipeError):  # nobody waits for it any more
+                        run.connection.send(text)
+
+    def _born(self, run: _RankRun, number: int) -> ForkedRank:
+        """Make the copy of this process a rank."""
+        _end_with_parent()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        self._commands.close()
+        for other in self._runs.values():
+            other.connection.close()
+            if other is not run:
+                other.close_descriptors()
+        rank = ForkedRank(number, run.descriptors, run.processors)
+        rank.begin(run.memory)
+        return rank
+
+
+def main(descriptor: int, kind: str, words: Sequence[str]) -> None:
+    """Serve with ranks that run a program, or run it as a nursery."""
+    sys.path.pop(0)  # this script's folder
+    server = Server(descriptor)
+    _end_with_parent()
+    _load(words, is_nursery=kind == "nursery")
+    module = ModuleType("commmodel_fork_server")
+    vars(module).update(server=server, begin=_Beginning.begin, end=end)
+    sys.modules[module.__name__] = module
+    if kind == "nursery":
+        _run(words)
+    elif server.serve() is not None:
+        _run_as_rank(words)
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])

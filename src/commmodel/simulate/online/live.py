@@ -15,7 +15,7 @@ from commmodel.simulate.online.collectives import Collectives
 from commmodel.simulate.online.computation import RecordedComputation
 from commmodel.simulate.online.memory import MemoryWatch, reserve
 from commmodel.simulate.online.patience import Patience
-from commmodel.simulate.online.processes import Processes
+from commmodel.simulate.online.processes import Forks, Processes
 from commmodel.simulate.online.processor import Processor
 from commmodel.simulate.operations import Operations
 from commmodel.simulate.storage import Storage
@@ -48,6 +48,8 @@ class Outlets:
     """Whether wrong uses of MPI become findings of the result."""
     clocks: Clocks = "machine"
     """What clocks other than MPI_Wtime tell the program: the time of this ``machine``, or ``simulated`` time."""
+    forks: Forks | None = None
+    """An interpreter that has been started before, of which ranks are copies; by default one is started."""
 
 
 class LiveProgram:
@@ -90,7 +92,9 @@ class LiveProgram:
         reserve(self._memory, self._processes)
         self.notes.clear()
         self.findings.clear()
-        self._running = Processes(self._command, self._first_ranks, self._memory, self._outlets.output, simulated)
+        self._running = Processes(
+            self._command, self._first_ranks, self._memory, self._outlets.output, simulated, self._outlets.forks
+        )
         self._running.explained = self._explained
         self._pump = Pump(
             self._processes, self._memory, self._running, self._collectives(), self._compute_factor, hosts

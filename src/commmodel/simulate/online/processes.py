@@ -6,22 +6,21 @@ place of their own. Main entry: `Processes`.
 
 import os
 import re
-import select
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from commmodel.errors import InputError, MPIEnvironmentError, RankEndedError
+from commmodel.simulate.online.forks import ForkedRun, ForkServer, exit_code, open_process
 from commmodel.simulate.online.memory import MemoryWatch
 from commmodel.simulate.online.patience import Patience
 
 _LIBRARY = Path(__file__).parents[2] / "_core/online/libmpi.mpich.so"
-_FORK_SERVER = Path(__file__).with_name("fork_server.py")
 _PYTHON = re.compile(r"python[\d.]*")
 _WITHOUT_VALUE = re.compile(r"-[bBdEIOPqsSuvx]+")
 _OTHER_LIBRARIES = {b"\0libmpi.so.40\0": "Open MPI", b"\0libmpi_abi.so.": "a library of the standard MPI ABI"}
@@ -83,18 +82,24 @@ def _python_words(command: Sequence[str]) -> tuple[list[str], list[str]] | None:
     return [*command[:place]], words
 
 
-def _environment(memory: int, simulated: str) -> dict[str, str]:
+def environment(simulated: str = "") -> dict[str, str]:
     """Return the environment of ranks: our library takes the place of theirs, and BLAS one thread."""
     preloaded = os.environ.get("LD_PRELOAD", "")
     chosen = str(library())
-    environment = dict.fromkeys(_ONE_THREAD, "1") | dict(os.environ)
-    return environment | {
+    ones = dict.fromkeys(_ONE_THREAD, "1") | dict(os.environ)
+    return ones | {
         "LD_PRELOAD": f"{chosen}:{preloaded}" if preloaded else chosen,
         "MPI4PY_MPIABI": "mpich",
         "MPI4PY_LIBMPI": chosen,
-        "COMMMODEL_ONLINE": f"{memory}:0",
         "COMMMODEL_SIMULATED": simulated,
     }
+
+
+class Forks(NamedTuple):
+    """An interpreter that has been started before, of which ranks are to be forks, and what these have open."""
+
+    server: ForkServer
+    descriptors: tuple[int, ...] = ()
 
 
 class Processes:
@@ -102,7 +107,8 @@ class Processes:
 
     A rank that returns a code after MPI_Finalize ends no other: the run ends with its code once all have ended.
     Standard output goes to `output`, else where ours does; ranks are told in words what is `simulated`. `watch` looks
-    at the memory before each rank begins and then, `patience` at the rank that has the turn.
+    at the memory before each rank begins and then, `patience` at the rank that has the turn. Ranks
+    are forks of what `forks` begins, where it is given, and have its descriptors.
     """
 
     def __init__(
@@ -112,6 +118,7 @@ class Processes:
         memory: int,
         output: IO[str] | int | None = None,
         simulated: str = "",
+        forks: "Forks | None" = None,
     ) -> None:
         self.watch: MemoryWatch | None = None
         self.patience: Patience | None = None
@@ -121,45 +128,22 @@ class Processes:
         """What ranks said as they ended -> more of it."""
         self.has_one_thread: bool = all(os.environ.get(name, "1") == "1" for name in _ONE_THREAD)
         """Of BLAS and OpenMP, as the environment does not say otherwise."""
-        self._command = [executable(command[0]), *command[1:]]
+        self._command = [*command] if forks is not None else [executable(command[0]), *command[1:]]
         self._ranks, self._memory, self._output = ranks, memory, output
-        self._environment = _environment(memory, simulated)
+        self._environment = environment(simulated)
         self._codes: dict[int, int] = {}
         self._over: set[int] = set()  # had not finalized MPI when their end was seen, which is later than their state
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
-        self._python = _python_words(self._command)
-        self._server: subprocess.Popen[bytes] | None = None
-        self._commands = self._answers = -1
-        self._unread = b""
+        self._own_server: ForkServer | None = None
+        self._run: ForkedRun | None = None
         self._started = 0
-        if self._python is not None:
-            self._serve(*self._python)
-
-    def _serve(self, interpreter: Sequence[str], words: Sequence[str]) -> None:
-        """Start the interpreter of which ranks are forks."""
-        reading, self._commands = os.pipe()
-        self._answers, writing = os.pipe()
-        descriptors = (reading, writing, self._memory)
-        command = [*interpreter, str(_FORK_SERVER), *map(str, descriptors), *words]
-        self._server = self._popen(command, descriptors, self._environment)
-        os.close(reading)
-        os.close(writing)
-
-    def _popen(
-        self,
-        command: Sequence[str],
-        descriptors: Sequence[int],
-        environment: Mapping[str, str],
-        folder: str | None = None,
-    ) -> "subprocess.Popen[bytes]":
-        try:
-            return subprocess.Popen(
-                command, env=environment, pass_fds=descriptors, stdin=subprocess.DEVNULL, stdout=self._output,
-                process_group=0,  # Ctrl-C is ours alone
-                cwd=folder,
-            )  # fmt: skip
-        except OSError as error:
-            raise InputError(f"{command[0]}: {error.strerror}") from None
+        python = None if forks is not None else _python_words(self._command)
+        if python is not None:
+            self._own_server = ForkServer(*python, self._environment, outputs=(output, None))
+            forks = Forks(self._own_server)
+        if forks is not None:
+            self._server = forks.server
+            self._run = forks.server.begin(memory, forks.descriptors, os.sched_getaffinity(0))
 
     def start(self, rank: int, spawned: Sequence[str] | None = None) -> None:
         """Start the process of a rank; of one that another rank spawns, folder, program and arguments are given."""
@@ -169,34 +153,27 @@ class Processes:
             self.watch.begin(rank)
         if spawned is not None:
             folder, *command = spawned
-            environment = self._environment | {"COMMMODEL_ONLINE": f"{self._memory}:{rank}"}
-            self._processes[rank] = self._popen(command, [self._memory], environment, folder or None)
+            place = self._environment | {"COMMMODEL_ONLINE": f"{self._memory}:{rank}"}
+            self._processes[rank] = open_process(
+                command, [self._memory], place, (self._output, None), folder=folder or None
+            )
             return
-        if self._server is not None:
-            with suppress(BrokenPipeError):  # its end is seen by `look`
-                os.write(self._commands, rank.to_bytes(4, "little"))
+        if self._run is not None:
+            self._run.start(rank)  # the end of its server is seen by `look`
             return
-        environment = self._environment | {"COMMMODEL_ONLINE": f"{self._memory}:{rank}"}
-        self._processes[rank] = self._popen(self._command, [self._memory], environment)
+        place = self._environment | {"COMMMODEL_ONLINE": f"{self._memory}:{rank}"}
+        self._processes[rank] = open_process(self._command, [self._memory], place, (self._output, None))
 
     def _poll(self) -> None:
         """Take note of ranks that have ended."""
         for rank in [rank for rank, process in self._processes.items() if process.poll() is not None]:
             self._codes[rank] = self._processes.pop(rank).returncode
-        if self._server is None:
+        if self._run is None:
             return
-        while select.select([self._answers], [], [], 0)[0]:
-            text = os.read(self._answers, 65536)
-            if not text:
-                code = self._server.wait()
-                raise RankEndedError(
-                    f"{self._command[0]} ended with exit code {code}", _exit_code(code) or 1, "exit code"
-                )
-            *lines, self._unread = (self._unread + text).split(b"\n")
-            for line in lines:
-                name, ended = line.split()
-                if name != b"ready":
-                    self._codes[int(name)] = int(ended)
+        ended = self._run.ended()
+        if ended is None:
+            raise self._server.over()
+        self._codes.update(ended)
 
     def look(self, rank: int, state: tuple[str, int, str, str]) -> bool:
         """Return whether a rank waits outside MPI; raise `RankEndedError` where any has ended before its time.
@@ -227,7 +204,8 @@ class Processes:
         if rank in self._processes:
             self._codes[rank] = self._processes.pop(rank).wait()
         while rank not in self._codes:
-            select.select([self._answers], [], [], 0.1)
+            if self._run is not None:
+                self._run.wait(0.1)
             self._poll()
         code = self._codes[rank]
         if code and not self._may_return(rank, code):
@@ -240,7 +218,7 @@ class Processes:
     def _ended(self, rank: int, code: int) -> RankEndedError:
         words = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         kind = "crash" if code < 0 else "exit code"
-        return RankEndedError(self.explained(rank, f"rank {rank} {words}"), _exit_code(code), kind)
+        return RankEndedError(self.explained(rank, f"rank {rank} {words}"), exit_code(code), kind)
 
     def _may_return(self, rank: int, code: int) -> bool:
         """Whether a rank that has ended may leave the others alone."""
@@ -248,20 +226,14 @@ class Processes:
 
     def close(self) -> None:
         """End all that is left."""
-        for descriptor in (self._commands, self._answers):
-            if descriptor >= 0:
-                os.close(descriptor)
-        self._commands = self._answers = -1
-        processes = [*self._processes.values(), *([] if self._server is None else [self._server])]
-        for process in processes:
+        if self._run is not None:
+            self._run.close()
+        if self._own_server is not None:
+            self._own_server.close()
+        for process in self._processes.values():
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-        for process in processes:
+        for process in self._processes.values():
             process.wait()
         self._processes.clear()
-        self._server = None
-
-
-def _exit_code(code: int) -> int:
-    """Return the exit code of a process as a shell says it."""
-    return 128 - code if code < 0 else code
+        self._run = self._own_server = None

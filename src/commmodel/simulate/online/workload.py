@@ -78,7 +78,8 @@ def workload(
     factor = computation.factor if isinstance(computation, RecordedComputation) else computation
     finite("computation", factor, 0)
     library()
-    executable(command[0])
+    if outlets is None or outlets.forks is None:
+        executable(command[0])
     count = rank_count(place.processes(processes))
     if recorded is not None and recorded.processes != count:
         raise InputError(f"{recorded.source} has {recorded.processes} ranks, not {count}: record {count}, or give -p")

@@ -101,6 +101,7 @@ void write_memory(int rank, uint64_t mapping, uint64_t address, MPI_Count count,
 // ---- memory of the library's own: shared, so that windows of it are reached directly
 
 EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr) {
+    if (!is_attached()) check_process("MPI_Alloc_mem");
     (void)info;
     if (size < 0) return fail_world(MPI_ERR_ARG);
     const uint64_t offset = online_allocate(world, (uint64_t)size + 1);

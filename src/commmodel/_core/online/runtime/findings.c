@@ -94,3 +94,24 @@ void accuse_on(int rank, const char *kind, uint64_t site, uint64_t other_site, c
 void name_error(const char *kind) {
     if (is_attached()) snprintf(world->error_kind, sizeof world->error_kind, "%s", kind);
 }
+
+// For the program itself: a finding, counted from 0, in lines: kind, sentence, times, ranks, each a 0 or a 1, and the five
+// lines of one or two sites. Returns how many characters it has, 0 where there is none.
+EXPORT int commmodel_finding(int number, char *text, int room) {
+    if (!is_checked()) return 0;
+    uint64_t at = world->first_finding;
+    const struct online_finding *finding = NULL;
+    for (int i = 0; at != 0 && i <= number; i++, at = finding->next) {
+        finding = online_at(world, at);
+        if (i < number) continue;
+        char *ranks = allocate((size_t)world->ranks + 1);
+        for (int rank = 0; rank < world->ranks; rank++) ranks[rank] = '0' + (finding->ranks[rank / 8] >> rank % 8 & 1);
+        ranks[world->ranks] = 0;
+        const int length =
+            snprintf(text, (size_t)room, "%s\n%s\n%llu\n%s\n%s\n%s", text_at(finding->kind), text_at(finding->sentence),
+                     (unsigned long long)finding->times, ranks, text_at(finding->site), text_at(finding->other_site));
+        free(ranks);
+        return length;
+    }
+    return 0;
+}

@@ -81,6 +81,8 @@ struct online_message {  // that no receive has got
     uint64_t history;     // of its sender, 0 where nobody asks for it
     uint64_t signature;   // in a checked run, of its datatype, as often as that repeats
     int64_t repeats;
+    int32_t is_accused;   // a finding says that it was never received
+    int32_t unused;
     char data[];
 };
 

@@ -47,8 +47,18 @@ void go_outside(void) { __atomic_store_n(&this_rank->location, ONLINE_OUTSIDE, _
 
 static void note_fork(void) { is_forked = true; }
 
+static void (*early_call)(const char *call);
+
+// Whoever imports what ranks will be copies of wants to know of calls that only a rank can answer.
+EXPORT void commmodel_watch_early_calls(void (*function)(const char *call)) { early_call = function; }
+
+void note_early_call(const char *call) {
+    if (early_call != NULL && !is_rank) early_call(call);
+}
+
 void attach(void) {
     if (is_rank) return;
+    note_early_call("MPI_Init");
     const char *setting = getenv("COMMMODEL_ONLINE");
     int descriptor;
     if (setting == NULL || sscanf(setting, "%d:%d", &descriptor, &my_rank) != 2) {
@@ -78,6 +88,7 @@ void attach(void) {
 }
 
 void check_process(const char *call) {
+    note_early_call(call);
     if (!is_rank) abort_all(1, "commmodel: %s before MPI_Init", call);
     if (this_rank->state == ONLINE_FINALIZED) abort_all(1, "rank %d calls %s after MPI_Finalize", my_rank, call);
     if (is_forked) abort_all(2, "commmodel: %s in a forked process: only the rank itself may call MPI", call);

@@ -105,11 +105,13 @@ EXPORT int MPI_Finalize(void) {
 }
 
 EXPORT int MPI_Query_thread(int *provided) {
+    note_early_call("MPI_Query_thread");
     *provided = thread_level;
     return MPI_SUCCESS;
 }
 
 EXPORT int MPI_Is_thread_main(int *flag) {
+    note_early_call("MPI_Is_thread_main");
     *flag = pthread_equal(main_thread, pthread_self());
     return MPI_SUCCESS;
 }
@@ -131,6 +133,7 @@ EXPORT double MPI_Wtime(void) {
 EXPORT double MPI_Wtick(void) { return 1e-9; }
 
 EXPORT int MPI_Get_processor_name(char *name, int *length) {
+    if (!is_attached()) check_process("MPI_Get_processor_name");
     *length = snprintf(name, MPI_MAX_PROCESSOR_NAME, "%s", this_rank->host);
     return MPI_SUCCESS;
 }

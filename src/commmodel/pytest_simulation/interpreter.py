@@ -1,0 +1,84 @@
+"""The interpreter of which ranks are copies, as the controller has it. Main entry: `TestInterpreter`."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from commmodel.errors import RankEndedError
+from commmodel.pytest_simulation.messages import RANK_DEPENDENT, SPECIFICATION, read_lines
+from commmodel.simulate.online.forks import ForkServer, ServerKind
+from commmodel.simulate.online.processes import environment
+
+_NURSERY = "commmodel.pytest_simulation.nursery"
+_MOST_LINES = 30
+"""Of what it said before it ended."""
+
+
+class TestInterpreter:
+    """Runs pytest with the arguments of this one, to collect, and to have ranks."""
+
+    __test__ = False  # for pytest, it is none
+
+    def __init__(self, config: pytest.Config, folder: str) -> None:
+        inputs: dict[str, Any] = getattr(config, "workerinput", {})
+        arguments = inputs.get("commmodel_arguments", [*map(str, config.invocation_params.args)])
+        alone = ["-n0"] if config.pluginmanager.hasplugin("xdist") else []
+        self._words = ["-m", "pytest", *arguments, *alone, "-p", "no:mpi-pytest", "-p", _NURSERY]
+        self._is_debugged = bool(config.option.usepdb)
+        self._outputs = [os.dup(descriptor) for descriptor in (1, 2)]
+        """Where ranks write what is not captured."""
+        self._specification = {
+            "default": config.option.ranks,
+            "collected": os.path.join(folder, "collected"),
+            "early": os.path.join(folder, "early"),
+            "outputs": self._outputs,
+        }
+        self._errors, self._errors_file = tempfile.mkstemp(dir=folder)
+        self.early: dict[str, Any] = {}
+        """The call of MPI at an import, for which each rank collects for itself: what, where."""
+        self.server: ForkServer = self._start("nursery", "")
+
+    def _start(self, kind: ServerKind, modules: str) -> ForkServer:
+        """Start it; it imports modules first."""
+        variables = environment() | {SPECIFICATION: json.dumps(self._specification), "COMMMODEL_PRELOAD": modules}
+        flags: list[str] = vars(subprocess)["_args_from_interpreter_flags"]()
+        return ForkServer(
+            [sys.executable, *flags], self._words, variables, kind=kind, outputs=(self._errors, self._errors),
+            descriptors=self._outputs, has_terminal=self._is_debugged,
+        )  # fmt: skip
+
+    def collected(self, wait: Callable[[], str]) -> dict[str, Any]:
+        """Return what was collected.
+
+        Where imports call MPI, ranks collect for themselves: `wait` begins the first of them, and returns once that is
+        done, with words where it failed.
+        """
+        try:
+            self.server.wait()
+        except RankEndedError as error:
+            if error.exit_code != RANK_DEPENDENT:
+                raise pytest.UsageError(self._last_words(str(error))) from None
+            (self.early,) = read_lines(str(self._specification["early"]))[0]
+            self.server.close()
+            self.server = self._start("program", " ".join(self.early["modules"]))
+            if words := wait():
+                raise pytest.UsageError(self._last_words(words)) from None
+        collected: dict[str, Any] = read_lines(str(self._specification["collected"]))[0][0]
+        return collected
+
+    def _last_words(self, words: str) -> str:
+        """Return the last lines that were written, and more words."""
+        with open(self._errors_file, encoding="utf-8", errors="replace") as file:
+            return "\n".join([*file.read().splitlines()[-_MOST_LINES:], words])
+
+    def close(self) -> None:
+        """End it and all ranks."""
+        self.server.close()
+        for descriptor in (self._errors, *self._outputs):
+            os.close(descriptor)

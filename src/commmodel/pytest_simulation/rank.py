@@ -1,0 +1,163 @@
+"""A rank: runs the tests that the controller orders, and writes their reports down. Main entry: `be_rank`.
+
+Rank 0 reads the orders and passes them on. All ranks meet at the end of each test, in a communicator of their own: one
+that leaves a test too early waits there, which ends the world as a deadlock.
+"""
+
+import ctypes
+import faulthandler
+import io
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from commmodel.pytest_simulation.end_of_test import Boundary
+from commmodel.pytest_simulation.messages import DESCRIPTORS, specification, write_lines
+
+_WORDS = 3  # of an order
+_LONGEST = 1 << 16  # bytes of a finding
+
+
+class RankPlugin:
+    """Keeps reports and warnings of the test that runs; lets the first rank that fails alone into the debugger."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._debugger = config.pluginmanager.get_plugin("pdbinvoke")
+        if self._debugger is not None:
+            config.pluginmanager.unregister(self._debugger)
+        self.folder: str = ""
+        self._lines: list[dict[str, Any]] = []
+
+    def take(self) -> list[dict[str, Any]]:
+        """Return what was kept, and forget it."""
+        lines, self._lines = self._lines, []
+        return lines
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep a report."""
+        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        self._lines.append({"report": data})
+
+    def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str, location: Any) -> None:
+        """Keep a warning."""
+        if when == "runtest":
+            category = warning_message.category
+            self._lines.append({
+                "warning": str(warning_message.message), "category": category.__name__, "nodeid": nodeid,
+                "filename": warning_message.filename, "lineno": warning_message.lineno, "location": location,
+            })  # fmt: skip
+
+    def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
+        """Begin the debugger where no other rank has."""
+        if self._debugger is None:
+            return
+        with suppress(FileExistsError):
+            os.close(os.open(os.path.join(self.folder, "debugged"), os.O_CREAT | os.O_EXCL))
+            self._debugger.pytest_exception_interact(node, call, report)
+
+
+class Findings:
+    """Wrong uses of MPI, as our library tells them: those since the last test."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(None)
+        self._text = ctypes.create_string_buffer(_LONGEST)
+        self._times: dict[int, int] = {}
+
+    def new(self) -> list[list[str]]:
+        """Return what was findings since the last call: kind, sentence, times, ranks, and five words of each site."""
+        self._library.commmodel_end_part()
+        findings: list[list[str]] = []
+        number = 0
+        while self._library.commmodel_finding(number, self._text, _LONGEST) > 0:
+            words = self._text.value.decode("utf-8", "replace").split("\n")
+            before = self._times.get(number, 0)
+            self._times[number] = int(words[2])
+            if self._times[number] > before:
+                words[2] = str(self._times[number] - before)
+                findings.append(words)
+            number += 1
+        return findings
+
+
+def _restart_capture(config: pytest.Config) -> None:
+    """Capture into files of this rank's own."""
+    manager: Any = config.pluginmanager.get_plugin("capturemanager")
+    manager.stop_global_capturing()
+    if config.option.capture == "no":
+        for descriptor, output in zip((1, 2), specification()["outputs"], strict=True):
+            os.dup2(output, descriptor)
+    manager.start_global_capturing()
+
+
+def _tear_down(session: pytest.Session) -> None:
+    """Tear down what fixtures of modules and sessions have set up."""
+    with suppress(Exception):
+        session._setupstate.teardown_exact(None)
+
+
+def be_rank(session: pytest.Session, end: Any) -> None:
+    """Run tests until there are no more orders; does not return."""
+    from mpi4py import MPI
+
+    orders, answers = map(int, os.environ[DESCRIPTORS].split())
+    _restart_capture(session.config)
+    session.config.get_terminal_writer()._file = io.StringIO()  # reports go to the controller
+    plugin = RankPlugin(session.config)
+    session.config.pluginmanager.register(plugin, "commmodel-rank")
+    boundary = Boundary(MPI.COMM_WORLD)
+    number = boundary.rank
+    findings = Findings()
+    items = {item.nodeid: item for item in session.items}
+    source = os.fdopen(orders, "rb", buffering=0) if number == 0 else None
+    while True:
+        order = boundary.order(None if source is None else source.readline().decode().rstrip("\n").split("\t"))
+        if len(order) < _WORDS:
+            break
+        folder, name, following = order
+        if not plugin.folder:
+            faulthandler.enable(open(os.path.join(folder, f"fault-{number}"), "wb"), all_threads=False)  # noqa: SIM115
+        plugin.folder = folder
+        begin = MPI.Wtime()
+        if name in items:
+            item = items[name]
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=items.get(following))
+            lines = plugin.take()
+        else:
+            lines = [{"missing": f"rank {number} of {boundary.size} has not collected it"}]
+        lines.append({"seconds": MPI.Wtime() - begin})
+        file = os.path.join(plugin.folder, f"rank-{number}")
+        write_lines(file, [{"item": name, "lines": lines}])
+        boundary.meet()
+        if number == 0:
+            write_lines(file, [{"item": name, "lines": [{"findings": findings.new()}]}])
+            os.write(answers, b"done\n")
+    _tear_down(session)
+    boundary.end()
+    manager: Any = session.config.pluginmanager.get_plugin("capturemanager")
+    manager.stop_global_capturing()
+    end(0)
+    sys.exit(0)
+
+
+class LateRankPlugin:
+    """Of a rank that has collected itself."""
+
+    def __init__(self, collection: Any) -> None:
+        self._collection = collection
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Tell what was collected, if nobody has; run tests."""
+        from mpi4py import MPI
+
+        file = specification()["collected"]
+        if MPI.COMM_WORLD.rank == 0 and not os.path.exists(file):
+            self._collection.write(session, file)
+            os.write(int(os.environ[DESCRIPTORS].split()[1]), b"collected\n")
+        be_rank(session, sys.modules["commmodel_fork_server"].end)
+        return True
