@@ -308,6 +308,15 @@ def _add_run(works: Any, name: str) -> None:
         "machine, or simulated time (default: machine)",
     )  # fmt: skip
     running.add_argument(
+        "--orders", metavar="N", type=typed(_orders), default=1,
+        help="run the program in N different orders of its messages, or all that are possible, and name what differs: "
+        "what receives and probes of any source get, and which request MPI_Waitany and the like complete (default: 1)",
+    )  # fmt: skip
+    running.add_argument(
+        "--order", metavar="ORDER", type=typed(_order),
+        help="the order of messages in which to run, as a finding of --orders says it (default: as time decides)",
+    )  # fmt: skip
+    running.add_argument(
         "--patience", metavar="TIME", type=duration, default=60.0,
         help="processor time between two calls of MPI after which a rank is told, as no other one runs meanwhile; "
         "0: never (default: 60s)",
@@ -335,7 +344,17 @@ def _storage(text: str) -> Any:
     return parse_storage(text)
 
 
-def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any]) -> Any:
+def _orders(word: str) -> int | None:
+    return None if word == "all" else whole(1)(word)
+
+
+def _order(word: str) -> Any:
+    from commmodel.simulate.online.decisions import RunRecord, parse_order
+
+    return RunRecord(parse_order(word))
+
+
+def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any], outlets: Any = None) -> Any:
     """Return the workload of a program that runs; what it prints goes to standard error beside JSON."""
     from dataclasses import replace
 
@@ -349,7 +368,14 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any])
         output = subprocess.DEVNULL
     if not arguments.faster > 0:
         raise InputError("--faster 0: give a factor above 0")
-    how = arguments.compute or ("measured" if place.computes else "0")
+    is_repeated = arguments.orders != 1 or arguments.order is not None
+    if arguments.orders != 1 and arguments.order is None:
+        from commmodel.simulate.online.decisions import RunRecord
+
+        arguments.order = RunRecord()
+    how = arguments.compute or ("measured" if place.computes and not is_repeated else "0")
+    if is_repeated and how == "measured":
+        raise InputError("--compute measured: no two runs with --orders or --order would be alike: give 0 or a folder")
     compute: Any = 0.0 if how == "0" else 1.0 / arguments.faster
     if how not in ("0", "measured"):
         from commmodel import record
@@ -357,9 +383,36 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any])
         if not record.is_recording(how):
             raise InputError(f"--compute {how}: say measured, 0, or the folder of a recording")
         compute = replace(record.computation(record.load(how)), factor=compute)
-    outlets = online.Outlets(output, _report, arguments.patience, arguments.check, arguments.clocks)
+    if outlets is None:
+        outlets = online.Outlets(
+            output, _report, arguments.patience, arguments.check, arguments.clocks, record=arguments.order
+        )
     return online.workload(place, command, computation=compute, outlets=outlets, universe=arguments.universe,
                            **options)  # fmt: skip
+
+
+def _explored(arguments: argparse.Namespace, place: Any) -> Any:
+    """Run a program in other orders of its messages, where its run has left any."""
+    from commmodel.simulate import scenario
+    from commmodel.simulate.online.orders import Exploration, run_orders
+
+    def workload(outlets: Any) -> Any:
+        return _running(arguments, place, _typed_options(arguments, _WHAT) | _settings(arguments), outlets)
+
+    def prepared(work: Any) -> Any:
+        return scenario.prepare(place, work, **_typed_options(arguments, _HOW))
+
+    if not arguments.order.alternatives(arguments.order.decisions()):
+        return Exploration()
+    return run_orders(workload, prepared, arguments.orders, check=arguments.check)
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of collectives as an option of workloads, where there are any."""
+    from commmodel.collectives import CollectiveSettings
+
+    settings = _typed_options(arguments, _OF_COLLECTIVES)
+    return {"settings": CollectiveSettings(**settings)} if settings else {}
 
 
 def _report(text: str) -> None:
@@ -373,13 +426,11 @@ def _typed_options(arguments: argparse.Namespace, names: set[str]) -> dict[str, 
 
 def _workload(arguments: argparse.Namespace, place: Any) -> Any:
     """Return the workload of WHAT and its options."""
-    from commmodel.collectives import CollectiveSettings, Problem
+    from commmodel.collectives import Problem
     from commmodel.collectives.operation import SCHEDULED
     from commmodel.simulate.scenario import workloads
 
-    workload, options = arguments.what, _typed_options(arguments, _WHAT)
-    if settings := _typed_options(arguments, _OF_COLLECTIVES):
-        options["settings"] = CollectiveSettings(**settings)
+    workload, options = arguments.what, _typed_options(arguments, _WHAT) | _settings(arguments)
     if workload in SCHEDULED:
         names = ("message_size", "root", "segment_size", *CALL_OPTIONS)
         size = {name: options.pop(name) for name in names if name in options}
@@ -457,7 +508,12 @@ def _run(arguments: argparse.Namespace) -> int:
         print_json({**runs.as_json(), "output": arguments.output, "trace": arguments.trace, "notes": notes})
     elif not runs.blocked:
         _print(arguments, runs)
-    code = tell_findings(runs.findings) or code
+    findings = runs.findings
+    if workload.runs and arguments.orders != 1 and not runs.blocked:
+        exploration = _explored(arguments, place)
+        findings = [*findings, *exploration.findings]
+        notes.append(exploration.note)
+    code = tell_findings(findings) or code
     if runs.blocked:
         code = _deadlocked(runs.blocked)
     tell("note", notes)

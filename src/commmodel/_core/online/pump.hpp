@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "online/runtime/shared_heap.h"
+#include "online/unbuffered.hpp"
 #include "program/live.hpp"
 #include "program/traces.hpp"
 
@@ -120,6 +122,7 @@ class Pump final : public Live {
     }
 
     void matched(int32_t rank, int32_t request, int32_t source, int32_t tag) override {
+        if (unbuffered_) unbuffered_->matched(rank, request, source, tag);
         online_rank &shared = world_->rank[rank];
         if (shared.report_count == shared.report_room) {
             const int32_t room = shared.report_room ? 2 * shared.report_room : 16;
@@ -196,6 +199,19 @@ class Pump final : public Live {
 
     const char *text(uint64_t offset) const {
         return offset ? static_cast<const char *>(online_at(world_, offset)) : nullptr;
+    }
+
+    // Look, beside the simulation, whether ranks come as far without buffers.
+    void look_without_buffers() { unbuffered_ = std::make_unique<Unbuffered>(world_->ranks); }
+
+    const void *at(uint64_t offset) const { return online_at(world_, offset); }
+
+    // What a rank hangs in without buffers, and the request's own step where that is a wait; NULL where it does not.
+    const Unbuffered::Step *hanging_without_buffers(int32_t rank, const Unbuffered::Step **begun) const {
+        if (!unbuffered_ || world_->is_in_order || world_->threads) return nullptr;
+        const Unbuffered::Step *const step = unbuffered_->hanging(rank);
+        *begun = step != nullptr && step->code == WAIT ? unbuffered_->begun(rank, step->request) : nullptr;
+        return step;
     }
 
   private:
@@ -341,6 +357,8 @@ class Pump final : public Live {
         const online_operation &next = shared.ring[shared.tail % ONLINE_RING];
         if (next.code < ONLINE_COLLECTIVE) return give(shared, cursor, begin, count);
         cursor.text = shared.call_sites[shared.tail++ % ONLINE_RING];
+        if (unbuffered_) show_without_buffers(cursor, next);
+        if (next.code == ONLINE_CHOSEN || next.code == ONLINE_HELD) return;
         if (next.code == ONLINE_BESIDE) {
             queue_batches(cursor.rank);
         } else if (next.code == ONLINE_BATCH) {
@@ -351,6 +369,26 @@ class Pump final : public Live {
         }
     }
 
+    void show_without_buffers(const Cursor &cursor, const online_operation &next) {
+        if (next.code == ONLINE_COLLECTIVE) {
+            join_without_buffers(cursor, next, 0);
+        } else if (next.code == ONLINE_HELD) {
+            const online_batch &batch = batch_at(next.offset);
+            const auto *const first = static_cast<const online_operation *>(online_at(world_, batch.operations));
+            for (int32_t i = 0; i < batch.count; ++i)
+                if (first[i].code == ONLINE_COLLECTIVE) join_without_buffers(cursor, first[i], next.offset);
+        } else {
+            unbuffered_->add(cursor.rank,
+                             {next.code, next.peer, next.tag, next.request, 0.0, next.offset, cursor.text});
+        }
+    }
+
+    void join_without_buffers(const Cursor &cursor, const online_operation &operation, uint64_t batch) {
+        const auto *const call = static_cast<const online_call *>(online_at(world_, operation.offset));
+        if (call->operation == ONLINE_DEFINITION) return;
+        unbuffered_->join(cursor.rank, operation.tag, call->participants, batch, cursor.text);
+    }
+
     // Operations up to the next of another kind, or the end of the ring's memory.
     void give(online_rank &shared, Cursor &cursor, const Operation *&begin, int64_t &count) {
         static_assert(sizeof(online_operation) == sizeof(Operation));
@@ -359,6 +397,11 @@ class Pump final : public Live {
         uint32_t number = 0;
         while (shared.tail + number != shared.head && first + number != last && first[number].code < ONLINE_COLLECTIVE)
             ++number;
+        for (uint32_t i = 0; unbuffered_ && i < number; ++i) {
+            const online_operation &operation = first[i];
+            unbuffered_->add(cursor.rank, {operation.code, operation.peer, operation.tag, operation.request,
+                                           operation.value, 0, shared.call_sites[(shared.tail + i) % ONLINE_RING]});
+        }
         cursor.ring_count = number;
         begin = reinterpret_cast<const Operation *>(first);
         count = number;
@@ -453,6 +496,7 @@ class Pump final : public Live {
     std::vector<int32_t> names_;   // of each rank, the next for requests of a collective that it has called before
     size_t remembered_ = 0;        // bytes of these
     std::vector<bool> has_begun_;  // of ranks that others spawn
+    std::unique_ptr<Unbuffered> unbuffered_;
 };
 
 }  // namespace commmodel

@@ -40,10 +40,29 @@ cdef extern from "online/pump.hpp" nogil:
         uint64_t count
         _Call *calls
 
+    cdef struct _List "online_list":
+        uint64_t at
+        int32_t count
+
+    cdef struct _Decision "online_decision":
+        int32_t kind, choice, prescribed, tag, posting, stamp
+        int64_t order, message
+        uint64_t site, other_site
+
+    cdef struct _Arrival "online_arrival":
+        int32_t posting, source, tag
+        int64_t number
+        uint64_t clock
+
+    cdef struct _Candidate "online_candidate":
+        int32_t decision, index, posting, is_complete
+
     cdef struct online_rank:
         int32_t state, exit_code, process, host_number
         uint32_t calls
-        uint64_t recorded, memory, call_site, command
+        uint64_t recorded, memory, call_site, command, choices
+        int32_t choice_count
+        _List decisions, arrivals, candidates
         char host[128]
 
     cdef struct _Command "online_command":
@@ -53,7 +72,7 @@ cdef extern from "online/pump.hpp" nogil:
     cdef struct online_message:
         int64_t bytes
         int32_t source, tag
-        uint64_t call_site
+        uint64_t number, call_site, clock
 
     cdef struct online_open_request:
         int32_t rank
@@ -76,7 +95,7 @@ cdef extern from "online/pump.hpp" nogil:
         int32_t has_storage, has_files, first_ranks
         int64_t open_request_count
         online_open_request *open_requests
-        int32_t is_checked, ranks
+        int32_t is_checked, notes_decisions, ranks
         uint64_t first_finding
         char error_kind[64]
 
@@ -93,6 +112,11 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
             void *, int32_t, int32_t, int32_t, const _Collective *, const Operation **, int64_t *, cpp_bool *
         ) noexcept nogil
 
+    cdef struct _Step "commmodel::Unbuffered::Step":
+        int32_t code, peer, tag, request
+        double value
+        uint64_t site
+
     cdef cppclass _Pump "commmodel::Pump"(Live):
         _Calls calls
         _Storage storage
@@ -105,6 +129,9 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         const char *text(uint64_t offset)
         void spare(int32_t first_ranks) except +
         const online_finding *finding(uint64_t offset)
+        void look_without_buffers() except +
+        const _Step *hanging_without_buffers(int32_t rank, const _Step **begun)
+        const void *at(uint64_t offset)
 
 
 cdef cpp_bool _start(void *context, int32_t rank) noexcept with gil:
@@ -383,6 +410,93 @@ cdef class Pump:
             listed.append((kind, sentence, ranks, finding.times, [words for words in sites if words]))
             finding = self._pump.finding(finding.next)
         return listed
+
+    def note_decisions(self, choices):
+        """Let ranks note what time decides; `choices` are those of each rank's first decisions, -1 for free ones."""
+        cdef online_world *world = &self._pump.world()
+        cdef int32_t *listed
+        world.notes_decisions = 1
+        for rank, prescribed in choices.items():
+            listed = <int32_t *>self._pump.allocate(4 * len(prescribed) + 4, world.rank[<int>rank].choices)
+            for i, choice in enumerate(prescribed):
+                listed[<int>i] = choice
+            world.rank[<int>rank].choice_count = len(prescribed)
+
+    def decisions(self, int rank):
+        """Return what time has decided on a rank.
+
+        Returns
+        -------
+        list of tuple
+            Decisions: kind (0 receive, 1 probe, 2 completion), choice, prescribed choice, tag, postings before, stamp,
+            order, number of the message, and two call sites, as of `call_site`.
+        list of tuple
+            Messages that have arrived, or were sent and not received: number of the receive, -1 where there is none,
+            source, tag, number, and the clock of the sender's decisions, None where it is zero.
+        list of tuple
+            Requests that another choice would have completed: decision, place, number of the receive, whether it is
+            complete already.
+        """
+        cdef online_rank *shared = &self._pump.world().rank[rank]
+        cdef const _Decision *decision = <const _Decision *>self._pump.at(shared.decisions.at)
+        cdef const _Arrival *arrival = <const _Arrival *>self._pump.at(shared.arrivals.at)
+        cdef const _Candidate *candidate = <const _Candidate *>self._pump.at(shared.candidates.at)
+        cdef int i
+        decisions = [
+            (
+                decision[i].kind, decision[i].choice, decision[i].prescribed, decision[i].tag, decision[i].posting,
+                decision[i].stamp, decision[i].order, decision[i].message, self._words(decision[i].site),
+                self._words(decision[i].other_site),
+            )
+            for i in range(shared.decisions.count)
+        ]
+        arrivals = [
+            (
+                arrival[i].posting, arrival[i].source, arrival[i].tag, arrival[i].number, self._clock(arrival[i].clock)
+            )
+            for i in range(shared.arrivals.count)
+        ]
+        candidates = [
+            (candidate[i].decision, candidate[i].index, candidate[i].posting, bool(candidate[i].is_complete))
+            for i in range(shared.candidates.count)
+        ]
+        return decisions, arrivals + self._left(rank), candidates
+
+    cdef list _left(self, int rank):
+        """Return the messages that a rank has not received, as those that have arrived."""
+        cdef const online_message *listed[1024]
+        cdef int64_t count = self._pump.unreceived(rank, listed, 1024), i
+        return [
+            (-1, listed[i].source, listed[i].tag, listed[i].number, self._clock(listed[i].clock))
+            for i in range(min(count, 1024))
+        ]
+
+    cdef object _clock(self, uint64_t offset):
+        cdef const int32_t *values = <const int32_t *>self._pump.at(offset)
+        if offset == 0:
+            return None
+        return tuple([values[rank] for rank in range(self._pump.world().ranks)])
+
+    def look_without_buffers(self):
+        """See beside the simulation whether ranks come as far where no send ends before its receive."""
+        self._pump.look_without_buffers()
+
+    def hanging_without_buffers(self, int rank):
+        """Return what a rank hangs in without buffers, and what began that where it is a wait; None where it does not.
+
+        Returns
+        -------
+        tuple, or None
+            Two times code, peer, tag, bytes and call site, as of `call_site`; the second is None but for waits.
+        """
+        cdef const _Step *begun = NULL
+        cdef const _Step *step = self._pump.hanging_without_buffers(rank, &begun)
+        if step == NULL:
+            return None
+        return self._step(step), None if begun == NULL else self._step(begun)
+
+    cdef object _step(self, const _Step *step):
+        return [step.code, step.peer, step.tag, step.value, self._words(step.site)]
 
     cdef list _words(self, uint64_t site):
         cdef const char *text = self._pump.text(site)

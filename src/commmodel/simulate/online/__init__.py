@@ -9,6 +9,8 @@
     memory       what ranks take of it
     patience     ranks that compute for long
     live         the ranks as the engine's source of operations
+    unbuffered   whether a program relies on buffers
+    decisions    what time decides in a run, and how another may decide it; orders: runs that do
     processor    one processor for all, as one runs at a time
     functions    a Python function as such a program
     workload     all of it as a workload of a scenario

@@ -13,10 +13,12 @@ from commmodel.docstrings import with_attributes
 from commmodel.simulate.findings import Finding
 from commmodel.simulate.online.collectives import Collectives
 from commmodel.simulate.online.computation import RecordedComputation
+from commmodel.simulate.online.decisions import RunRecord
 from commmodel.simulate.online.memory import MemoryWatch, reserve
 from commmodel.simulate.online.patience import Patience
 from commmodel.simulate.online.processes import Forks, Processes
 from commmodel.simulate.online.processor import Processor
+from commmodel.simulate.online.unbuffered import without_buffers
 from commmodel.simulate.operations import Operations
 from commmodel.simulate.storage import Storage
 from commmodel.sites import Site, resolve
@@ -50,6 +52,10 @@ class Outlets:
     """What clocks other than MPI_Wtime tell the program: the time of this ``machine``, or ``simulated`` time."""
     forks: Forks | None = None
     """An interpreter that has been started before, of which ranks are copies; by default one is started."""
+    errors: IO[str] | int | None = None
+    """Gets the program's standard error, as `output` its standard output."""
+    record: RunRecord | None = None
+    """Says what each run decides that time would decide, and gets what the run has decided."""
 
 
 class LiveProgram:
@@ -84,6 +90,8 @@ class LiveProgram:
         self.findings: list[Finding] = []
         """Wrong uses of MPI of the last run, where it was checked."""
         self._processor = Processor()
+        self.has_buffers = True
+        """Whether some sends end before their receives."""
 
     def begin(self, hosts: Sequence[tuple[int, str]], simulated: str = "") -> None:
         """Make the memory of the ranks: number and name of each rank's host, and what is simulated, for people."""
@@ -93,8 +101,9 @@ class LiveProgram:
         self.notes.clear()
         self.findings.clear()
         self._running = Processes(
-            self._command, self._first_ranks, self._memory, self._outlets.output, simulated, self._outlets.forks
-        )
+            self._command, self._first_ranks, self._memory, (self._outlets.output, self._outlets.errors), simulated,
+            self._outlets.forks,
+        )  # fmt: skip
         self._running.explained = self._explained
         self._pump = Pump(
             self._processes, self._memory, self._running, self._collectives(), self._compute_factor, hosts
@@ -103,6 +112,11 @@ class LiveProgram:
             self._pump.spare(self._first_ranks)
         if self._outlets.check:
             self._pump.check()
+            if self.has_buffers:
+                self._pump.look_without_buffers()
+        if self._outlets.record is not None:
+            self._outlets.record.ranks.clear()
+            self._pump.note_decisions(self._outlets.record.choices())
         self._pump.set_clocks(self._outlets.clocks == "simulated", time.time_ns(), time.monotonic_ns())
         if self._storage is not None:
             self._pump.store(self._storage.bandwidth, self._storage.latency, self._storage.client or 0.0)
@@ -197,6 +211,10 @@ class LiveProgram:
             return
         for kind, sentence, ranks, times, sites in self._pump.findings():
             self.findings.append(Finding(kind, sentence, ranks, tuple(map(self._call_of, sites)), times))
+        steps = [(rank, self._pump.hanging_without_buffers(rank)) for rank in range(self._processes)]
+        finding = without_buffers([(rank, *step) for rank, step in steps if step is not None], self._call_of)
+        if finding is not None and all(self._pump.state(rank)[0] == "finalized" for rank in range(self._processes)):
+            self.findings.append(finding)
         unreceived: dict[str, list[tuple[int, str]]] = {}
         for rank in range(self._processes):
             _, messages = self._pump.unreceived(rank)
@@ -236,6 +254,10 @@ class LiveProgram:
     def close(self) -> None:
         """End all processes and give back the memory."""
         self._note()
+        record = self._outlets.record
+        if record is not None and self._pump is not None:
+            record.ranks = [self._pump.decisions(rank) for rank in range(self._processes)]
+            record.call_of = self._call_of
         if self._running is not None:
             self._running.close()
         self._processor.leave()

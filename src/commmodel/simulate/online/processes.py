@@ -13,10 +13,10 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from commmodel.errors import InputError, MPIEnvironmentError, RankEndedError
-from commmodel.simulate.online.forks import ForkedRun, ForkServer, exit_code, open_process
+from commmodel.simulate.online.forks import ForkedRun, ForkServer, Outputs, exit_code, open_process
 from commmodel.simulate.online.memory import MemoryWatch
 from commmodel.simulate.online.patience import Patience
 
@@ -106,7 +106,7 @@ class Processes:
     """The processes of all `ranks`; `memory` is the descriptor of what they share.
 
     A rank that returns a code after MPI_Finalize ends no other: the run ends with its code once all have ended.
-    Standard output goes to `output`, else where ours does; ranks are told in words what is `simulated`. `watch` looks
+    Standard output and errors go to `outputs`; ranks are told in words what is `simulated`. `watch` looks
     at the memory before each rank begins and then, `patience` at the rank that has the turn. Ranks
     are forks of what `forks` begins, where it is given, and have its descriptors.
     """
@@ -116,7 +116,7 @@ class Processes:
         command: Sequence[str],
         ranks: int,
         memory: int,
-        output: IO[str] | int | None = None,
+        outputs: Outputs = (None, None),
         simulated: str = "",
         forks: "Forks | None" = None,
     ) -> None:
@@ -129,7 +129,7 @@ class Processes:
         self.has_one_thread: bool = all(os.environ.get(name, "1") == "1" for name in _ONE_THREAD)
         """Of BLAS and OpenMP, as the environment does not say otherwise."""
         self._command = [*command] if forks is not None else [executable(command[0]), *command[1:]]
-        self._ranks, self._memory, self._output = ranks, memory, output
+        self._ranks, self._memory, self._outputs = ranks, memory, outputs
         self._environment = environment(simulated)
         self._codes: dict[int, int] = {}
         self._over: set[int] = set()  # had not finalized MPI when their end was seen, which is later than their state
@@ -139,7 +139,7 @@ class Processes:
         self._started = 0
         python = None if forks is not None else _python_words(self._command)
         if python is not None:
-            self._own_server = ForkServer(*python, self._environment, outputs=(output, None))
+            self._own_server = ForkServer(*python, self._environment, outputs=outputs)
             forks = Forks(self._own_server)
         if forks is not None:
             self._server = forks.server
@@ -154,15 +154,13 @@ class Processes:
         if spawned is not None:
             folder, *command = spawned
             place = self._environment | {"COMMMODEL_ONLINE": f"{self._memory}:{rank}"}
-            self._processes[rank] = open_process(
-                command, [self._memory], place, (self._output, None), folder=folder or None
-            )
+            self._processes[rank] = open_process(command, [self._memory], place, self._outputs, folder=folder or None)
             return
         if self._run is not None:
             self._run.start(rank)  # the end of its server is seen by `look`
             return
         place = self._environment | {"COMMMODEL_ONLINE": f"{self._memory}:{rank}"}
-        self._processes[rank] = open_process(self._command, [self._memory], place, (self._output, None))
+        self._processes[rank] = open_process(self._command, [self._memory], place, self._outputs)
 
     def _poll(self) -> None:
         """Take note of ranks that have ended."""

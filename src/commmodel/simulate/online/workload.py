@@ -97,6 +97,7 @@ def workload(
 
         live = LiveProgram(command, count, collectives, factor / faster, recorded, outlets, place.storage, most)
         live.notes, live.findings = notes, findings
+        live.has_buffers = place.buffering != 0
         return Program(NOTHING, np.zeros(most + 1, dtype=np.int64), live, os.path.basename(command[0]))
 
     ranks = "one rank" if count == 1 else f"{count} ranks"

@@ -9,6 +9,7 @@
 #include "online/datatypes/signatures.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/decisions.h"
 #include "online/runtime/findings.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/threads.h"
@@ -116,6 +117,8 @@ static uint64_t pack_contribution(const struct collective *collective) {
 
 static const struct part *part_from(const struct collective *collective, int peer, bool remote) {
     const uint64_t offset = part_of(collective->call, position_of(collective->communicator, peer, remote));
+    if (offset != 0 && notes_decisions())
+        note_part(collective->call, position_of(collective->communicator, peer, remote));
     return offset == 0 ? NULL : online_at(world, offset);
 }
 

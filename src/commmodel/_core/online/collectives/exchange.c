@@ -4,6 +4,7 @@
 #include "online/collectives/collectives.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/decisions.h"
 #include "online/runtime/history.h"
 #include "online/runtime/findings.h"
 #include "online/runtime/operations.h"
@@ -81,7 +82,8 @@ uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_
     }
     if (offset == 0) {
         const int size = communicator->group->size + (communicator->remote ? communicator->remote->size : 0);
-        const uint64_t bytes = sizeof(struct shared_call) + sizeof(uint64_t) * (uint64_t)size;
+        const uint64_t bytes =  // with the clocks of decisions behind the parts
+            sizeof(struct shared_call) + sizeof(uint64_t) * (uint64_t)size * (notes_decisions() ? 2 : 1);
         offset = allocate_shared(bytes, "a collective");
         struct shared_call *call = online_at(world, offset);
         memset(call, 0, bytes);
@@ -99,7 +101,9 @@ uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_
     }
     struct shared_call *call = online_at(world, offset);
     if (call->kind != kind) refuse_difference(call);
-    call->parts[position_of(communicator, communicator->rank, false)] = part;
+    const int position = position_of(communicator, communicator->rank, false);
+    call->parts[position] = part;
+    if (notes_decisions()) call->parts[call->size + position] = current_clock();
     hand_to(&call->history);
     if (++call->arrival_count == call->size) end_waits(call);
     return offset;
@@ -119,6 +123,17 @@ void await_all_parts(uint64_t offset) {
     yield();
     while (*link != 0 && *link != my_rank + 1) link = &world->rank[*link - 1].next_waiting;
     if (*link != 0) *link = this_rank->next_waiting;
+}
+
+void note_parts(uint64_t offset) {
+    const struct shared_call *const call = online_at(world, offset);
+    for (int i = 0; i < call->size; i++)
+        if (call->parts[i] != 0) merge_clock(call->parts[call->size + i]);
+}
+
+void note_part(uint64_t offset, int position) {
+    const struct shared_call *const call = online_at(world, offset);
+    merge_clock(call->parts[call->size + position]);
 }
 
 uint64_t part_of(uint64_t call, int position) {
@@ -169,6 +184,8 @@ void act_on(struct communicator *communicator, uint64_t shared, uint64_t call) {
         define_communicator(definition_of(communicator));
     }
     call_at(call)->communicator = communicator->number;
+    call_at(call)->participants =
+        communicator->remote == NULL ? ((const struct shared_call *)online_at(world, shared))->size : 0;
     act_collective(call_tag(shared), call);
 }
 
@@ -232,6 +249,7 @@ void gather_all(struct communicator *communicator, const char *name, const void 
     has_threads() ? arrive_beside_threads(communicator, call, is_timed) : arrive(communicator, call, is_timed);
     for (int i = 0; i < size; i++)
         memcpy((char *)contributions + (size_t)i * (size_t)bytes, online_at(world, part_of(call, i)), (size_t)bytes);
+    if (notes_decisions()) note_parts(call);
     leave_call(call);
     leave();
 }

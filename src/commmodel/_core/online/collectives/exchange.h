@@ -11,7 +11,9 @@ uint64_t join_call(struct communicator *communicator, uint32_t number, uint32_t 
 // In a checked run: that the rank calls a collective, blocking or not, and at the end those that some have not called.
 void note_collective(struct communicator *communicator, int kind, bool is_pending);
 void accuse_missing_collectives(void);
-int call_tag(uint64_t call);                    // of its messages
+int call_tag(uint64_t call);     // of its messages
+void note_parts(uint64_t call);  // what their ranks have decided before
+void note_part(uint64_t call, int position);
 uint64_t part_of(uint64_t call, int position);  // 0 where it has not come yet
 uint64_t first_part(uint64_t call);             // of those that have come, the one that came first
 bool has_all_parts(uint64_t call);

@@ -11,6 +11,7 @@
 #include "online/objects/handles.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/decisions.h"
 #include "online/runtime/history.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/turns.h"
@@ -123,7 +124,8 @@ void post_message(struct communicator *communicator, int dest, int tag, const vo
                                        .call_site = current_site(),
                                        .history = hand_on(),
                                        .signature = content.signature,
-                                       .repeats = content.repeats};
+                                       .repeats = content.repeats,
+                                       .clock = notes_decisions() ? current_clock() : 0};
     pack(buffer, count, type, message->data);
     struct online_rank *receiver = &world->rank[world_rank(communicator, dest)];
     uint64_t *const link = channel_for(receiver, communicator, tag);
@@ -228,8 +230,10 @@ int unreceived_messages(const struct communicator *communicator) {
 }
 
 static uint64_t *channel_of(const struct request *request) {
-    return find(this_rank, world_rank(request->communicator, request->peer),
-                wide_tag(request->communicator, request->tag));
+    return find(
+        this_rank,
+        request->peer == MPI_ANY_SOURCE ? request->chosen_source : world_rank(request->communicator, request->peer),
+        wide_tag(request->communicator, request->tag));
 }
 
 static void unlink_receive(struct request *request) {

@@ -9,6 +9,7 @@
 #include "online/objects/handles.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/decisions.h"
 #include "online/runtime/findings.h"
 #include "online/runtime/history.h"
 #include "online/runtime/operations.h"
@@ -55,13 +56,34 @@ int start_send(struct request *request) {
 }
 
 static int simulated_source(const struct request *request) {
-    return request->peer == MPI_ANY_SOURCE ? NONE : world_rank(request->communicator, request->peer);
+    return request->peer == MPI_ANY_SOURCE ? request->chosen_source : world_rank(request->communicator, request->peer);
+}
+
+// Note a receive that is posted next, and what is prescribed for it.
+static void note_posting(struct request *request) {
+    if (!notes_decisions()) return;
+    request->is_noted = false;
+    request->decision = request->chosen_source = NONE;
+    request->posting = next_posting();
+    if (request->peer != MPI_ANY_SOURCE) return;
+    request->chosen_source = next_choice();
+    request->decision = new_decision(A_RECEIVE, wide_tag(request->communicator, request->tag));
+}
+
+// Note the message of a receive, which the program knows from now on.
+static void note_message(struct request *request) {
+    if (!notes_decisions() || request->message == 0 || request->is_noted) return;
+    request->is_noted = true;
+    const struct online_message *message = online_at(world, request->message);
+    note_arrival(request->posting, message);
+    if (request->decision != NONE) decide(request->decision, message->source, message);
 }
 
 int start_receive(struct request *request) {
     note_start(request);
     request->name = NONE;
     if (request->peer == MPI_PROC_NULL) return MPI_SUCCESS;
+    note_posting(request);
     const int source = simulated_source(request), tag = wide_tag(request->communicator, request->tag);
     post_receive(request, source, tag);
     act(IRECV, source, tag, request->name, -1.0);
@@ -140,6 +162,7 @@ int take_data(struct request *request, MPI_Status *status) {
         return MPI_SUCCESS;
     }
     if (!has_message(request)) abort_all(2, "internal error: rank %d completes a receive that has no message", my_rank);
+    note_message(request);
     const struct online_message *message = online_at(world, request->message);
     const MPI_Count room = volume(request->count, request->type);
     const MPI_Count bytes = message->bytes < room ? message->bytes : room;
@@ -210,7 +233,7 @@ static int init_request(struct request *request, const struct request_kind *kind
     request->count = count;
     request->peer = peer;
     request->tag = tag;
-    request->name = NONE;
+    request->name = request->decision = request->chosen_source = NONE;
     return MPI_SUCCESS;
 }
 
@@ -299,6 +322,7 @@ EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
 // Post a receive and wait for its message.
 static void receive_now(struct request *request) {
     request->is_blocking = true;
+    note_posting(request);
     const int source = simulated_source(request), tag = wide_tag(request->communicator, request->tag);
     post_receive(request, source, tag);
     act(RECV, source, tag, request->name & FIRST_REPORTED ? request->name : NONE, -1.0);
@@ -480,6 +504,9 @@ static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_
         request->tag = tag;
     }
     int from = source == MPI_ANY_SOURCE ? NONE : world_rank(communicator, source), with = wide_tag(communicator, tag);
+    const bool is_decision = notes_decisions() && source == MPI_ANY_SOURCE && (!waits || message == NULL);
+    const int pattern = with;
+    if (is_decision) from = next_choice();
     if (!waits || message == NULL || has_threads()) {
         if (!waits) before_poll();
         while (!(*flag = find(&from, &with)) && waits)
@@ -489,6 +516,7 @@ static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_
             if (request != NULL) free_request(request);
             return MPI_SUCCESS;
         }
+        if (is_decision) decide(new_decision(A_PROBE, pattern), from, message_at(first_message(from, with)));
         if (message == NULL) {
             tell_probed(communicator, from, with, status);
             return MPI_SUCCESS;
@@ -498,6 +526,7 @@ static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_
     }
     receive_now(request);  // a matched probe is the receive
     has_message(request);
+    note_message(request);
     const struct online_message *content = message_at(request->message);
     set_status(status, rank_in(peers(communicator), content->source), content->tag & LARGEST_TAG, content->bytes);
     *message = new_handle(MESSAGE, request);

@@ -8,6 +8,7 @@
 #include "online/objects/handles.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/decisions.h"
 #include "online/runtime/findings.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/threads.h"
@@ -25,7 +26,7 @@ struct request *new_request(const struct request_kind *kind, struct communicator
     memset(request, 0, sizeof *request);
     request->kind = kind;
     request->communicator = communicator;
-    request->name = NONE;
+    request->name = request->decision = request->chosen_source = NONE;
     request->call_site = current_site();
     request->handle = new_handle(REQUEST, request);
     return request;
@@ -272,6 +273,7 @@ int wait_for(struct request *request, MPI_Status *status) {
 static int complete_done(int count, MPI_Request handles[], const bool *done, bool first_only, int *outcount,
                          int indices[], MPI_Status statuses[]) {
     int number = 0, error = MPI_SUCCESS;
+    note_choice(true);
     for (int i = 0; i < count; i++) {
         if (!done[i] || (first_only && number > 0)) continue;
         begin_wait(request_of(handles[i]));
@@ -280,8 +282,31 @@ static int complete_done(int count, MPI_Request handles[], const bool *done, boo
         if (failed != MPI_SUCCESS) error = first_only ? failed : MPI_ERR_IN_STATUS;
         indices[number++] = i;
     }
+    note_choice(false);
     *outcount = number;
     return error;
+}
+
+// Note which of several requests are completed, and which another run may complete.
+static void note_completion(int count, const MPI_Request handles[], const bool *done) {
+    if (!notes_decisions() || active_of(count, handles) < 2) return;
+    int first = 0;
+    while (!done[first]) first++;
+    const int decision = new_decision(A_COMPLETION, 0);
+    for (int i = 0; i < count; i++) {
+        const struct request *const request = is_active(handles[i]) ? request_of(handles[i]) : NULL;
+        if (i != first && request != NULL && (done[i] || request->kind->is_receive))
+            note_candidate(decision, i, request->posting, done[i]);
+    }
+    decide(decision, first, NULL);
+}
+
+// Of the requests that are done, leave the one that is prescribed; returns how many are left.
+static int leave_chosen(int count, const MPI_Request handles[], bool *done, int number) {
+    const int choice = notes_decisions() && active_of(count, handles) > 1 ? next_choice() : NONE;
+    if (number == 0 || choice == NONE) return number;
+    for (int i = 0; i < count; i++) done[i] = done[i] && i == choice;
+    return choice < count && done[choice];
 }
 
 static int complete_some(int count, MPI_Request handles[], bool waits, bool first_only, int *outcount, int indices[],
@@ -294,12 +319,13 @@ static int complete_some(int count, MPI_Request handles[], bool waits, bool firs
     }
     bool *done = allocate(sizeof(bool) * (size_t)(count + 1));
     if (!waits) before_poll();
-    int number = ask(count, handles, done);
+    int number = leave_chosen(count, handles, done, ask(count, handles, done));
     while (number == 0 && waits) {
         await_change(has_others(count, handles) ? 1e-6 : 1.0 / 0.0);
-        number = ask(count, handles, done);
+        number = leave_chosen(count, handles, done, ask(count, handles, done));
     }
     if (!waits) after_poll(number > 0);
+    if (number > 0) note_completion(count, handles, done);
     const int error = complete_done(count, handles, done, first_only, outcount, indices, statuses);
     free(done);
     return error == MPI_SUCCESS ? error : fail_world(error);
@@ -388,10 +414,12 @@ EXPORT int MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status s
         free(done);
     }
     if (*flag) settle_requests(count, handles);
+    note_choice(true);
     for (int i = 0; *flag && i < count; i++) {
         if (is_active(handles[i])) begin_wait(request_of(handles[i]));
         if (complete_one_of(&handles[i], statuses, i) != MPI_SUCCESS) error = MPI_ERR_IN_STATUS;
     }
+    note_choice(false);
     if (error != MPI_SUCCESS) error = fail_world(error);
     return leave_with(error);
 }

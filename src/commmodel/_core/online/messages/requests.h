@@ -46,6 +46,9 @@ struct request {
     bool is_synchronous, is_buffered;
     int peer, tag;           // as the program gave them
     bool is_shown;           // the data have been taken before the wait
+    int decision, posting;   // number of a decision about a receive's source, else NONE; and of the receive
+    int chosen_source;       // rank of the whole program, where that is prescribed, else NONE
+    bool is_noted;           // its message is among the arrivals
     struct request **parts;  // of a joint request; the status is the first one's
     int part_count;
     int partitions, ready_count, program_tag;  // of a partitioned message

@@ -8,7 +8,8 @@
 
 uint64_t action_count;
 
-static uint64_t batch;  // that operations go into, 0: into the ring
+static uint64_t batch;       // that operations go into, 0: into the ring
+static bool chosen_by_time;  // what is waited for
 static int last_name;
 static double pause_seconds;               // after the next poll that finds nothing
 static double polled_seconds;              // by polls alone that have found nothing
@@ -50,8 +51,15 @@ static void note_action(void) {
     pause_seconds = polled_seconds = 0.0;
 }
 
+void note_choice(bool is_chosen) { chosen_by_time = is_chosen; }
+
+static void put_for_checks(int code, int request, uint64_t offset) {
+    if (world->is_checked) put_in_ring((struct online_operation){code, NONE, NONE, request, {.offset = offset}});
+}
+
 void act(int code, int peer, int tag, int request, double value) {
     note_action();
+    if (code == WAIT && chosen_by_time) put_for_checks(ONLINE_CHOSEN, request, 0);
     put(code, peer, tag, request, value);
 }
 
@@ -92,12 +100,16 @@ uint64_t end_batch(void) {
     *(this_rank->last_batch ? &((struct online_batch *)online_at(world, this_rank->last_batch))->next
                             : &this_rank->first_batch) = finished;
     this_rank->last_batch = finished;
+    put_for_checks(ONLINE_HELD, NONE, finished);
     return finished;
 }
 
 bool is_batch_over(uint64_t at) { return ((struct online_batch *)online_at(world, at))->stage == ONLINE_OVER; }
 
-void wait_for_batch(uint64_t at) { act_at(ONLINE_BATCH, NONE, NONE, at); }
+void wait_for_batch(uint64_t at) {
+    if (chosen_by_time) put_for_checks(ONLINE_CHOSEN, NONE, at);
+    act_at(ONLINE_BATCH, NONE, NONE, at);
+}
 
 void progress(void) {
     if (this_rank->first_batch != 0) put(ONLINE_BESIDE, NONE, NONE, NONE, 0.0);

@@ -17,7 +17,10 @@ void begin_batch(void);    // following operations belong to one non-blocking co
 uint64_t end_batch(void);  // its operations, 0 where there are none
 bool is_batch_over(uint64_t batch);
 void wait_for_batch(uint64_t batch);
-void progress(void);     // start pending batches beside the own operations
+void progress(void);
+void note_choice(
+    bool
+        is_chosen);  // whether what is waited for next was chosen among several, by time     // start pending batches beside the own operations
 void before_poll(void);  // before a poll (MPI_Test, MPI_Iprobe)
 void after_poll(bool is_found);
 void note_clock(void);                                   // the rank asks for the time: what it does may end with that

@@ -23,6 +23,8 @@
 #define ONLINE_COLLECTIVE 100  // code: a collective whose call stands at `offset`
 #define ONLINE_BATCH 101       // code: wait for the batch that stands at `offset`
 #define ONLINE_BESIDE 102      // code: begin all pending batches concurrently with the rank's own operations
+#define ONLINE_CHOSEN 103      // code: a request or a batch, for which others wait next, was one of several
+#define ONLINE_HELD 104        // code: a batch is pending
 #define ONLINE_CLASSES 40
 #define ONLINE_LISTED 4       // of what is left at the end
 #define ONLINE_FINDINGS 1000  // at most: further ones are not kept
@@ -56,7 +58,7 @@ struct online_call {
     int32_t in_place;
     int32_t sent_count, received_count;  // lengths of the lists to and from each rank, which follow in this order
     int32_t is_pending, is_derived;      // the rank goes on meanwhile; the datatype of a reduction is not MPI's own
-    int32_t unused;
+    int32_t participants;                // ranks that make the call; 0 between groups
     int64_t counts[];
 };
 
@@ -83,7 +85,34 @@ struct online_message {  // that no receive has got
     int64_t repeats;
     int32_t is_accused;   // a finding says that it was never received
     int32_t unused;
+    uint64_t clock;  // of its sender's decisions, where they are noted
     char data[];
+};
+
+struct online_list {
+    uint64_t at;
+    int32_t count, room;
+};
+
+struct online_decision {  // that another run may take otherwise (decisions.h)
+    int32_t kind;
+    int32_t choice, prescribed;  // a rank of the whole program, or the place of a request; NONE: none yet, free
+    int32_t tag;                 // pattern
+    int32_t posting;             // receives that the rank had posted before, and itself
+    int32_t stamp;               // of the rank's clock once it is taken
+    int64_t order;               // among all ranks' decisions, as they are taken; -1: it is not
+    int64_t message;             // number
+    uint64_t site, other_site;   // of the call, and of the send
+};
+
+struct online_arrival {  // of a message in a receive
+    int32_t posting, source, tag, unused;
+    int64_t number;
+    uint64_t clock;
+};
+
+struct online_candidate {  // a request that another choice would have completed
+    int32_t decision, index, posting, is_complete;
 };
 
 struct online_channel {  // messages of a source and a tag, or receives that wait for such
@@ -146,6 +175,10 @@ struct online_rank {
     uint64_t recorded;                 // computation
     uint64_t memory;                   // private bytes, of the first ranks
     uint64_t task;                     // copy that another rank asks for, in this rank's private memory (memory.c)
+    struct online_list decisions, arrivals, candidates;
+    uint64_t choices;  // for its first decisions
+    int32_t choice_count;
+    uint64_t clock;  // of decisions, by ranks
     char host[ONLINE_NAME];
     int32_t host_number;
     struct online_operation ring[ONLINE_RING];
@@ -201,8 +234,10 @@ struct online_world {
     int64_t open_request_count;
     struct online_open_request open_requests[ONLINE_LISTED];  // the first ones
     uint64_t windows;                                         // what ranks share of each
-    int32_t is_in_order;  // ranks act in the order of simulated time, since they share a window or a file
-    int32_t is_checked;   // whether wrong uses of MPI are findings
+    int32_t is_in_order;      // ranks act in the order of simulated time, since they share a window or a file
+    int32_t notes_decisions;  // whether ranks note what another run may decide otherwise
+    int64_t decision_count;   // that have been taken
+    int32_t is_checked;       // whether wrong uses of MPI are findings
     int32_t finding_count;
     uint64_t first_finding, last_finding;
     uint64_t signatures;  // list of those of datatypes

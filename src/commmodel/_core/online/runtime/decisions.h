@@ -1,0 +1,23 @@
+// Decisions that time takes and another run may take otherwise: which message a receive or a probe from any source gets,
+// and which of several requests a call completes. Where they are noted, each has a number among those of its rank.
+//
+// Vector clocks count the decisions of each rank that an event follows: a message was possible for a decision unless
+// its send follows that.
+#pragma once
+
+#include "online/online.h"
+#include "online/runtime/shared.h"
+
+enum decision_kind { A_RECEIVE, A_PROBE, A_COMPLETION };
+
+bool notes_decisions(void);
+int next_choice(void);  // what the next decision of this rank is to be: a rank, or the place of a request; NONE: free
+int new_decision(enum decision_kind kind, int tag);  // its number
+int next_posting(void);                              // number of a receive among those of this rank
+void decide(int decision, int choice, const struct online_message *message);
+void note_arrival(int posting, const struct online_message *message);  // a receive is complete
+// A request that another choice would have completed, at a place in the call's list: a receive, by its number, or one
+// that is complete already.
+void note_candidate(int decision, int index, int posting, bool is_complete);
+uint64_t current_clock(void);  // 0: nothing has been decided before
+void merge_clock(uint64_t clock);

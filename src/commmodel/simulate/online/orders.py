@@ -1,0 +1,229 @@
+"""Other orders in which messages may come, each run once. Main entry: `run_orders`.
+
+By partial orders (as DPOR, ISP and DAMPI do it): a run notes its decisions and, by vector clocks, what else each could
+have been; another run begins with the same decisions up to one that is changed, and with those on which that depends.
+So no two runs are equivalent: they differ in what a receive got, or in which request was completed.
+"""
+
+import heapq
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from commmodel.errors import RankEndedError
+from commmodel.simulate.findings import Finding
+from commmodel.simulate.online.decisions import COMPLETION, Choices, Decision, Place, RunRecord, order_text
+from commmodel.simulate.online.live import Outlets
+from commmodel.simulate.scenario import Scenario, Workload
+
+OUTPUT = "output depends on the order of messages"
+_MOST_FINDINGS = 20
+
+
+@dataclass
+class Outcome:
+    """What became of a run."""
+
+    record: RunRecord
+    kind: str = ""
+    """Of the error that ended it; empty where all ranks came to their end."""
+    words: str = ""
+    output: str = ""
+    """Standard output of all ranks."""
+    findings: Sequence[Finding] = ()
+
+
+@dataclass
+class Exploration:
+    """What other orders have shown."""
+
+    runs: int = 1
+    unmet: int = 0
+    """Orders that did not come about."""
+    left: int = 0
+    """Orders that are known and were not run."""
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def note(self) -> str:
+        """How many orders were run, in words."""
+        if self.runs == 1 and not self.left:
+            return "no other order of messages is possible"
+        rest = f"; at least {self.left} more are possible, and unknown" if self.left else ", which are all"
+        return f"{self.runs} orders of messages were run{rest}"
+
+
+@dataclass
+class _ChoicePoint:
+    """A decision of a run, with the choices that have been seen there."""
+
+    place: Place
+    choices: set[int]
+
+
+@dataclass
+class _ChoiceStep:
+    """A choice, behind those before it."""
+
+    before: "_ChoiceStep | None"
+    point: _ChoicePoint
+    choice: int
+
+    def path(self) -> list["_ChoiceStep"]:
+        """Return the choices from the first on."""
+        steps: list[_ChoiceStep] = []
+        step: _ChoiceStep | None = self
+        while step is not None:
+            steps.append(step)
+            step = step.before
+        return steps[::-1]
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A run that is to be done: the last step differs from the run in which it was found, and needs candidates."""
+
+    step: _ChoiceStep
+    causes: Choices
+    decision: Decision
+
+    def prescribed(self) -> Choices:
+        """Return the choices that it prescribes."""
+        return self.causes | {step.point.place: step.choice for step in self.step.path()}
+
+
+def explore(
+    first: Outcome,
+    run: Callable[[Choices], Outcome],
+    most: int | None,
+) -> Exploration:
+    """Run other orders than the first one, at most so many in all, and say what is different in them.
+
+    Runs with few changes come first.
+    """
+    exploration = Exploration()
+    queue: list[tuple[int, int, _Change]] = []
+    count = 0
+    reported: set[tuple[str, str]] = set()
+
+    def note(outcome: Outcome, path: list[_ChoiceStep], changes: int) -> None:
+        """Keep what else could have been decided."""
+        nonlocal count
+        decisions = outcome.record.decisions()
+        by_place = {decision.place: decision for decision in decisions}
+        earlier = {step.point.place for step in path}
+        for decision in decisions:
+            if decision.place not in earlier:
+                step = _ChoiceStep(
+                    path[-1] if path else None, _ChoicePoint(decision.place, {decision.choice}), decision.choice
+                )
+                path.append(step)
+        candidates = outcome.record.alternatives(decisions)
+        for step in path:
+            for choice, causes in candidates.get(step.point.place, {}).items():
+                if choice in step.point.choices:
+                    continue
+                step.point.choices.add(choice)
+                changed = _ChoiceStep(step.before, step.point, choice)
+                count += 1
+                change = _Change(changed, causes, by_place[step.point.place])
+                heapq.heappush(queue, (changes + 1, count, change))
+
+    note(first, [], 0)
+    while queue and (most is None or exploration.runs < most):
+        changes, _, change = heapq.heappop(queue)
+        prescribed = change.prescribed()
+        outcome = run(prescribed)
+        if outcome.record.unmet():
+            exploration.unmet += 1
+            continue
+        exploration.runs += 1
+        for finding in _differences(first, outcome, change, order_text(prescribed)):
+            key = finding.kind, finding.sites[0] if finding.sites else ""
+            if key not in reported and len(reported) < _MOST_FINDINGS:
+                reported.add(key)
+                exploration.findings.append(finding)
+        note(outcome, change.step.path(), changes)
+    exploration.left = len(queue)
+    return exploration
+
+
+def _differences(first: Outcome, outcome: Outcome, change: _Change, order: str) -> list[Finding]:
+    """Return what a run shows that the first one did not."""
+    decision, call_of = change.decision, outcome.record.call_of
+    cause = f"{_changed(decision, outcome)}: --order '{order}'"
+    sites = tuple(call_of(words) for words in (decision.site, decision.other_site) if words)
+    if outcome.kind != first.kind:
+        if not outcome.kind:
+            return []
+        return [Finding(outcome.kind, f"{outcome.words}, {cause}", (decision.rank,), sites)]
+    earlier = {(finding.kind, finding.sites) for finding in first.findings}
+    listed = [
+        Finding(finding.kind, f"{finding.sentence}, {cause}", finding.ranks, finding.sites, finding.times)
+        for finding in outcome.findings
+        if (finding.kind, finding.sites) not in earlier
+    ]
+    difference = _difference(first.output, outcome.output)
+    if difference and not outcome.kind:
+        listed.append(Finding(OUTPUT, f"{difference}, {cause}", (decision.rank,), sites))
+    return listed
+
+
+def _changed(decision: Decision, outcome: Outcome) -> str:
+    """Return in words what differs from the run before."""
+    call_of = outcome.record.call_of
+    other = next((entry for entry in outcome.record.decisions() if entry.place == decision.place), decision)
+    if decision.kind == COMPLETION:
+        return (
+            f"where rank {decision.rank} completes request {other.choice} of the list, not {decision.choice}, "
+            f"in {call_of(decision.site)}"
+        )
+    sender = f" ({call_of(other.other_site)})" if other.other_site else ""
+    return (
+        f"where rank {decision.rank} gets the message of rank {other.choice}{sender}, not of rank {decision.choice}, "
+        f"in {call_of(decision.site)}"
+    )
+
+
+def _difference(first: str, other: str) -> str:
+    """Return the first line that one output has and the other has not, in words; lines may come in any order."""
+    before, after = Counter(first.splitlines()), Counter(other.splitlines())
+    if before == after:
+        return ""
+    added, missing = [*(after - before)], [*(before - after)]
+    words = [f"prints {added[0]!r}"] if added else []
+    return " ".join([*words, *([f"{'instead of' if added else 'does not print'} {missing[0]!r}"] if missing else [])])
+
+
+def run_orders(
+    workload: Callable[[Outlets], Workload], prepared: Callable[[Workload], Scenario], most: int | None, *, check: bool
+) -> Exploration:
+    """Run a program once and then in other orders, at most so many in all; what it prints is kept from the terminal.
+
+    `workload` returns it with its outlets, `prepared` a scenario of that.
+    """
+
+    def run(prescribed: Choices) -> Outcome:
+        with tempfile.TemporaryFile("w+") as file:
+            record = RunRecord(prescribed)
+            outlets = Outlets(file, None, 0.0, check, errors=subprocess.DEVNULL, record=record)
+            outcome = _outcome(prepared(workload(outlets)), record)
+            file.seek(0)
+            outcome.output = file.read()
+        return outcome
+
+    return explore(run({}), run, most)
+
+
+def _outcome(scenario: Scenario, record: RunRecord) -> Outcome:
+    """Run a program and return what became of it."""
+    try:
+        result = scenario.run(deadlock="return")
+    except RankEndedError as error:
+        return Outcome(record, error.kind or "abort", str(error), findings=error.findings)
+    if result.blocked:
+        first, *lines = result.deadlock_lines(most=3)
+        return Outcome(record, "deadlock", f"{first}: {'; '.join(lines)}", findings=result.findings)
+    return Outcome(record, findings=result.findings)
