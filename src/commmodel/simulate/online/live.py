@@ -73,13 +73,13 @@ class LiveProgram:
         compute_factor: float,
         computation: RecordedComputation | None = None,
         outlets: Outlets | None = None,
-        storage: Storage | None = None,
         universe: int | None = None,
     ) -> None:
         self._command, self._collectives = command, collectives
         self._compute_factor, self._computation = compute_factor, computation
         self._outlets = outlets or Outlets()
-        self._storage = storage
+        self.storage: Storage | None = None
+        """Of its files."""
         self._first_ranks, self._processes = processes, processes if universe is None else universe
         self._pump: Pump | None = None
         self._running: Processes | None = None
@@ -118,8 +118,8 @@ class LiveProgram:
             self._outlets.record.ranks.clear()
             self._pump.note_decisions(self._outlets.record.choices())
         self._pump.set_clocks(self._outlets.clocks == "simulated", time.time_ns(), time.monotonic_ns())
-        if self._storage is not None:
-            self._pump.store(self._storage.bandwidth, self._storage.latency, self._storage.client or 0.0)
+        if self.storage is not None:
+            self._pump.store(self.storage.bandwidth, self.storage.latency, self.storage.client or 0.0)
         self._running.state = self._pump.state
         self._running.watch = MemoryWatch(self._processes, self._pump.memory, self._outlets.report)
         self._running.patience = Patience(

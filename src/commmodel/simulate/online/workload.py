@@ -95,7 +95,8 @@ def workload(
         def collectives() -> Collectives:
             return Collectives(most, list(speeds), chosen)
 
-        live = LiveProgram(command, count, collectives, factor / faster, recorded, outlets, place.storage, most)
+        live = LiveProgram(command, count, collectives, factor / faster, recorded, outlets, most)
+        live.storage = place.storage
         live.notes, live.findings = notes, findings
         live.has_buffers = place.buffering != 0
         return Program(NOTHING, np.zeros(most + 1, dtype=np.int64), live, os.path.basename(command[0]))
