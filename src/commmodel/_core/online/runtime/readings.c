@@ -45,10 +45,11 @@ static void decide_outside(void) {
     static bool is_prepared;
     if (!is_prepared) pthread_atfork(NULL, NULL, forget);
     is_prepared = true;
-    clocks = MACHINE;
     const char *setting = getenv("COMMMODEL_ONLINE");
+    if (setting == NULL) return;  // a copy of this process may get it
+    clocks = MACHINE;
     int descriptor, rank;
-    if (setting == NULL || sscanf(setting, "%d:%d", &descriptor, &rank) != 2) return;
+    if (sscanf(setting, "%d:%d", &descriptor, &rank) != 2) return;
     struct online_world head;
     int32_t state;
     const off_t offset = (off_t)(offsetof(struct online_world, rank) + (size_t)rank * sizeof(struct online_rank) +

@@ -1,0 +1,198 @@
+"""``pytest --mpi simulated``: tests on simulated ranks, each reported once."""
+
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from support.simulated_runs import SIMULABLE
+
+pytestmark = [pytest.mark.mpi, pytest.mark.simulated]
+
+BEGIN = "import os\nimport pytest\nfrom mpi4py import MPI\n\ncomm = MPI.COMM_WORLD\n\n"
+
+
+def run(folder, text, *options):
+    (folder / "test_it.py").write_text(BEGIN + text, "utf-8")
+    options = ("--mpi", "simulated", "-p", "no:cacheprovider", "-p", "no:mpi-pytest", *options)
+    command = [sys.executable, "-m", "pytest", "-p", "commmodel.pytest_simulation.plugin", *options]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False).stdout
+
+
+FAILURES = """
+def on(ranks):
+    return pytest.mark.parallel(nprocs=ranks)
+
+@on([1, 4])
+def test_sum():
+    assert comm.allreduce(comm.rank) == sum(range(comm.size))
+
+@on(4)
+def test_one_fails():
+    assert comm.rank != 3
+
+@on(4)
+def test_all_fail():
+    print("size", comm.size)
+    assert comm.size == 5
+
+@on(4)
+def test_deadlock():
+    if comm.rank == 1:
+        comm.recv(source=2)
+    comm.barrier()
+
+@on(4)
+def test_one_leaves():
+    assert comm.rank != 1, "one"
+    comm.barrier()
+
+@on(4)
+def test_crash():
+    if comm.rank == 2:
+        os.kill(os.getpid(), 11)
+    comm.barrier()
+
+@on(4)
+def test_abort():
+    if comm.rank == 2:
+        comm.Abort(3)
+    comm.barrier()
+
+@on(4)
+def test_exit():
+    if comm.rank == 2:
+        os._exit(5)
+
+@on(4)
+def test_message_that_nobody_receives():
+    if comm.rank == 0:
+        comm.send(b"x", 1, tag=3)
+
+@on(4)
+def test_afterwards():
+    assert comm.allgather(comm.rank) == [0, 1, 2, 3]
+
+def test_on_one_rank():
+    assert comm.size == 1
+"""
+
+
+def test_each_failure_is_one_red_test_and_the_next_test_goes_on(tmp_path):
+    output = run(tmp_path, FAILURES)
+    assert "== 8 failed, 4 passed in " in output
+    for line in (
+        "FAILED test_it.py::test_one_fails - rank 3 of 4: assert 3 != 3",
+        "FAILED test_it.py::test_all_fail - all 4 ranks: assert 4 == 5",
+        "FAILED test_it.py::test_deadlock - deadlock: 4 of 4 ranks never end",
+        "FAILED test_it.py::test_one_leaves - rank 1 of 4: AssertionError: one",
+        "FAILED test_it.py::test_crash - rank 2 was ended by SIGSEGV",
+        "FAILED test_it.py::test_abort - rank 2 called MPI_Abort with code 3",
+        "FAILED test_it.py::test_exit - rank 2 ended with exit code 5",
+        "ranks 0, 2, 3 of 4 wait in MPI_Barrier, test_it.py:27",
+        "rank 1 waits in recv (MPI_Mprobe) for a message from rank 2, test_it.py:26",
+        "rank 1 of 4 left the test",
+        "Captured stdout call on rank 0",
+    ):
+        assert line in output
+    assert 'test_it.py", line 37 in test_crash' in output
+    assert "message never received: 17 bytes with tag 3 from rank 0 to rank 1: MPI_Send, test_it.py:56 (rank 0)" in output
+    assert output.count("AssertionError: one") == 2  # its traceback, once for all, and the summary
+
+
+def test_passes_wrong_uses_of_mpi_where_that_is_asked_for(tmp_path):
+    text = "def test_send():\n    comm.Dup()\n    comm.send(b'', 1 - comm.rank)\n"
+    output = run(tmp_path, text, "--ranks", "2", "--no-check")
+    assert "== 1 passed in " in output
+    assert "leak" not in output
+    assert "leak of a communicator" in run(tmp_path, "def test_dup():\n    comm.Dup()\n", "--ranks", "2")
+
+
+def test_fixtures_parameters_skips_and_expected_failures(tmp_path):
+    output = run(
+        tmp_path,
+        """
+@pytest.fixture(scope="module")
+def table():
+    print("made")
+    yield comm.allgather(comm.rank)
+    comm.barrier()
+
+@pytest.mark.parallel
+@pytest.mark.parametrize("shift", [0, 1])
+def test_shift(table, shift, tmp_path):
+    assert comm.sendrecv(comm.rank, (comm.rank + shift) % 3, source=(comm.rank - shift) % 3) in table
+
+@pytest.mark.parallel(nprocs=2)
+def test_table(table):
+    assert table == [0, 1]
+
+@pytest.mark.skip(reason="no")
+def test_skipped():
+    pass
+
+@pytest.mark.parallel(nprocs=2)
+@pytest.mark.xfail(reason="known")
+def test_known():
+    assert comm.rank == 2
+""",
+    )
+    assert "== 3 passed, 1 skipped, 1 xfailed in " in output
+
+
+def test_ranks_collect_for_themselves_where_an_import_asks_for_the_rank(tmp_path):
+    text = """
+rank, size = comm.Get_rank(), comm.Get_size()
+
+@pytest.mark.parallel(nprocs=3)
+def test_rank():
+    assert comm.allgather(rank) == [0, 1, 2] and size == 3
+
+@pytest.mark.skipif(size < 2, reason="needs two")
+@pytest.mark.parametrize("root", range(size))
+def test_root(root):
+    assert comm.bcast(rank, root) == root
+"""
+    output = run(tmp_path, text, "--ranks", "2")
+    assert "mpi: each rank imports and collects for itself, as " in output
+    assert "test_it.py:8 calls MPI at its import" in output
+    assert "== 3 passed in " in output
+    assert "== 1 passed, 1 skipped in " in run(tmp_path, text)
+
+
+def test_junit_has_the_simulated_time_and_workers_have_ranks_of_their_own(tmp_path):
+    output = run(tmp_path, FAILURES, "-n", "2", "--junitxml", "report.xml", "-k", "sum or one_fails or one_rank")
+    assert "1 failed, 3 passed in " in output
+    cases = ElementTree.parse(tmp_path / "report.xml").iter("testcase")  # noqa: S314  (pytest's own)
+    properties = {case.get("name"): [entry.get("name") for entry in case.iter("property")] for case in cases}
+    assert properties["test_sum[nprocs=4]"] == ["simulated seconds"]
+
+
+def test_stops_at_the_first_failure_where_asked(tmp_path):
+    assert "== 1 failed, 2 passed in " in run(tmp_path, FAILURES, "-x", "-k", "sum or one_fails or all_fail")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--on", "nowhere"), "--on nowhere: "),
+        (("--ranks", "0"), "--ranks 0: it is at least 1"),
+        (("--ranks", "4000"), "4000"),
+    ],
+)
+def test_wrong_options_are_named(tmp_path, options, words):
+    (tmp_path / "test_it.py").write_text("def test_nothing():\n    pass\n", "utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "commmodel.pytest_simulation.plugin", "--mpi", "simulated", *options]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert words in done.stdout + done.stderr
+    assert done.returncode == 4
+
+
+def test_random_numbers_differ_between_ranks(tmp_path):
+    text = """
+import numpy
+
+def test_random():
+    assert len(set(comm.allgather(float(numpy.random.rand())))) == 4
+"""
+    assert "== 1 passed in " in run(tmp_path, text, "--ranks", "4")
