@@ -131,8 +131,8 @@ class Controller:
             self._warn(line)
         elif "findings" in line:
             findings.extend(self._new([str(finding_of(words)) for words in line["findings"]]))
-        elif rank == 0 and "call" in phases and rank in phases["call"]:
-            phases["call"][rank].user_properties.append(("simulated seconds", line["seconds"]))
+        elif rank == 0 and rank in phases.get("teardown", ()):  # of which JUnit's report has them
+            phases["teardown"][rank].user_properties.append(("simulated seconds", line["seconds"]))
 
     def _new(self, findings: Sequence[str]) -> list[str]:
         """Return findings that were not told before."""
