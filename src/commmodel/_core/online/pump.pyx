@@ -325,7 +325,7 @@ cdef class Pump:
         return words.split("\n") if words else []
 
     def store(self, double bandwidth, double latency, double client):
-        """Give the storage that files are on: bytes per second, seconds of each operation, and the most that a host has.
+        """Give the storage that files are on: bytes per second, seconds of each operation, bytes per second of a host.
 
         No bandwidth, or that of a host: it is unlimited.
         """

@@ -97,8 +97,8 @@ class Unbuffered {
         bool has_begun = false;  // the first of them
         std::unordered_map<int32_t, Request> requests;
         std::unordered_map<int32_t, std::pair<int32_t, int32_t>> reported;  // reported receive -> source and tag
-        std::unordered_map<int32_t, int32_t> unknown;                    // posted, but not reported -> name
-        std::unordered_map<uint64_t, std::vector<int32_t>> batches;      // -> tags of collectives
+        std::unordered_map<int32_t, int32_t> unknown;                       // posted, but not reported -> name
+        std::unordered_map<uint64_t, std::vector<int32_t>> batches;         // -> tags of collectives
     };
 
     static bool fits(int32_t tag, int32_t of_message) {

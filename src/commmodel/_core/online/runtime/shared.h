@@ -83,7 +83,7 @@ struct online_message {  // that no receive has got
     uint64_t history;     // of its sender, 0 where nobody asks for it
     uint64_t signature;   // in a checked run, of its datatype, as often as that repeats
     int64_t repeats;
-    int32_t is_accused;   // a finding says that it was never received
+    int32_t is_accused;  // a finding says that it was never received
     int32_t unused;
     uint64_t clock;  // of its sender's decisions, where they are noted
     char data[];

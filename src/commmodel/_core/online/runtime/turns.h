@@ -20,10 +20,10 @@ extern struct turn_hooks turn_hooks;
 
 void attach(void);
 bool is_attached(void);
-bool is_copy(void);      // of the rank, forked
-bool is_inside(void);    // a thread of the rank is in a call
+bool is_copy(void);                      // of the rank, forked
+bool is_inside(void);                    // a thread of the rank is in a call
 void note_early_call(const char *call);  // before MPI_Init
-void come_inside(void);  // into a call; waits where the simulator has taken the rank's turn meanwhile
+void come_inside(void);                  // into a call; waits where the simulator has taken the rank's turn meanwhile
 void go_outside(void);
 void check_process(const char *call);  // ends the simulation in a forked copy of the rank
 _Noreturn void abort_all(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
