@@ -1,5 +1,6 @@
 """``pytest --mpi simulated``: tests on simulated ranks, each reported once."""
 
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -15,7 +16,11 @@ def run(folder, text, *options):
     (folder / "test_it.py").write_text(BEGIN + text, "utf-8")
     options = ("--mpi", "simulated", "-p", "no:cacheprovider", "-p", "no:mpi-pytest", *options)
     command = [sys.executable, "-m", "pytest", *options]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False).stdout
+    paths = f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+        env=os.environ | {"PYTHONPATH": paths},
+    ).stdout  # fmt: skip
 
 
 FAILURES = """
@@ -158,9 +163,11 @@ def test_rank():
 def test_root(root):
     assert comm.bcast(rank, root) == root
 """
+    (tmp_path / "helper.py").write_text("from mpi4py import MPI\n", "utf-8")  # imports it before, and calls nothing
+    text = f"import helper\n{text}"
     output = run(tmp_path, text, "--ranks", "2")
     assert "mpi: each rank imports and collects for itself, as " in output
-    assert "test_it.py:8 calls MPI at its import" in output
+    assert "test_it.py:9 calls MPI at its import" in output
     assert "== 3 passed in " in output
     assert "== 1 passed, 1 skipped in " in run(tmp_path, text)
 

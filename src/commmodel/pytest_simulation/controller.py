@@ -70,8 +70,10 @@ class Controller:
         return True
 
     def _begin_first_world(self) -> str:
-        world = self._world(self._config.option.ranks)
-        return "" if world.wait() else world.ending().words
+        ranks = self._config.option.ranks
+        if self._world(ranks).wait():
+            return ""
+        return self._worlds.pop(ranks).ending().words
 
     def _world(self, ranks: int) -> World:
         if ranks not in self._worlds and self._interpreter is not None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from commmodel.pytest_simulation.end_of_test import Boundary
-from commmodel.pytest_simulation.messages import DESCRIPTORS, specification, write_lines
+from commmodel.pytest_simulation.messages import DESCRIPTORS, read_lines, specification, write_lines
 
 _WORDS = 3  # of an order
 _LONGEST = 1 << 16  # bytes of a finding
@@ -94,6 +94,16 @@ def _restart_capture(config: pytest.Config) -> None:
     manager.start_global_capturing()
 
 
+def _items_by_name(session: pytest.Session) -> dict[str, pytest.Item]:
+    """Return the tests by the names that the controller knows: those of rank 0, as others may name theirs otherwise."""
+    items = {item.nodeid: item for item in session.items}
+    (collected, *_), _ = read_lines(specification()["collected"])
+    names = [item["nodeid"] for item in collected["items"]]
+    if len(names) == len(session.items):
+        items |= dict(zip(names, session.items, strict=True))
+    return items
+
+
 def _tear_down(session: pytest.Session) -> None:
     """Tear down what fixtures of modules and sessions have set up."""
     with suppress(Exception):
@@ -112,7 +122,7 @@ def be_rank(session: pytest.Session, end: Any) -> None:
     boundary = Boundary(MPI.COMM_WORLD)
     number = boundary.rank
     findings = Findings()
-    items = {item.nodeid: item for item in session.items}
+    items = _items_by_name(session)
     source = os.fdopen(orders, "rb", buffering=0) if number == 0 else None
     while True:
         order = boundary.order(None if source is None else source.readline().decode().rstrip("\n").split("\t"))

@@ -48,11 +48,12 @@ def _loaded(name: str) -> Any:
 class _Beginning(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Begins MPI where a program first imports mpi4py.MPI, which has been loaded before the fork.
 
-    A nursery puts that off until it is a rank.
+    What imports it before the fork puts that off until it is a rank.
     """
 
-    def __init__(self, module: Any, *, is_nursery: bool) -> None:
-        self._module, self._is_nursery = module, is_nursery
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self.is_postponed: bool = True
 
     def find_spec(
         self,
@@ -70,7 +71,7 @@ class _Beginning(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: Any) -> None:
         """Begin MPI, or put it off."""
-        if not self._is_nursery:
+        if not self.is_postponed:
             self.begin(module)
 
     @staticmethod
@@ -116,10 +117,13 @@ def _load(words: Sequence[str], *, is_nursery: bool) -> None:
     if module is not None:
         del sys.modules[_MPI]
         del mpi4py.MPI
-        sys.meta_path.insert(0, _Beginning(module, is_nursery=is_nursery))
+        beginning = _Beginning(module)
+        sys.meta_path.insert(0, beginning)
     modules = _MODULES.get(words[1] if words[0] == "-m" else "", ())
     for name in (*modules, *os.environ.pop("COMMMODEL_PRELOAD", "").split()):
         _loaded(name)
+    if module is not None:
+        beginning.is_postponed = is_nursery
 
 
 _RUNNING = (__file__, runpy.__file__, "<frozen runpy>")
@@ -391,6 +395,8 @@ def main(descriptor: int, kind: str, words: Sequence[str]) -> None:
     if kind == "nursery":
         _run(words)
     elif server.serve() is not None:
+        if _MPI in sys.modules:
+            _Beginning.begin(sys.modules[_MPI])
         _run_as_rank(words)
 
 
