@@ -38,7 +38,8 @@ def test_json_says_what_one_run_says(capsys):
     assert code == 0
     assert runs[0]["seconds"] == json.loads(alone)["seconds"] > runs[1]["seconds"]
     assert runs[1]["scale"] == {"bandwidth": 2.0, "latency": 1.0, "compute": 1.0}
-    assert set(runs[0]["ranks"]) == {"compute", "send", "receive", "wait", "sleep", "transfer", "idle"}
+    states = {"compute", "send", "receive", "wait", "sleep", "transfer", "files", "idle"}
+    assert set(runs[0]["ranks"]) == states
     assert set(runs[0]["ranks"]["wait"]) == {"least", "median", "most", "mean"}
 
 

@@ -28,7 +28,7 @@ def build(name, folder):
     """Return the path of a program, compiled with the files that it tests."""
     sources = [PROGRAMS / f"test_{name}.c", *(CORE / f"online/{file}.c" for file in LINKED[name])]
     if LINKED[name]:
-        sources.append(PROGRAMS / "turns_double.c")
+        sources += [PROGRAMS / "turns_double.c", PROGRAMS / "checks_double.c"]
     flags = ["-std=gnu11", "-g", "-Wall", "-Werror", f"-I{CORE}", f"-I{PROGRAMS}"]
     done = subprocess.run(["gcc", *flags, "-o", folder / name, *sources], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

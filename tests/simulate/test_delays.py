@@ -131,7 +131,7 @@ def test_loggp_stalls_the_processor_at_its_port():
     result = run(Program.from_ranks([sender, receiver]), DelayModel(SIMPLE, "loggp"))
     gap = 2 + 8 * 0.5
     assert result.ends.tolist() == [gap + 1 + 5, gap + 1 + 8 + 4 + 1]
-    assert result.spent[0].tolist() == [5.0, gap + 1, 0, 0, 0, 0]
+    assert result.spent[0].tolist() == [5.0, gap + 1, 0, 0, 0, 0, 0]
 
 
 def test_messages_are_received_in_the_order_of_sending():
@@ -198,7 +198,7 @@ def test_test_takes_what_has_come_and_goes_on():
     receiver = rank((IRECV, 0, 0, 8, 1), (COMPUTE, -1, 0, 4.0), only(TEST, 1), (COMPUTE, -1, 0, 50.0), only(TEST, 1))
     result = run(Program.from_ranks([rank((SEND, 1, 0, 8)), receiver]), DelayModel(NICS))
     assert result.ends.tolist() == [1.0, 55.0]
-    assert result.spent[1].tolist() == [54.0, 0, 1.0, 0, 0, 0]
+    assert result.spent[1].tolist() == [54.0, 0, 1.0, 0, 0, 0, 0]
 
 
 def test_a_program_may_come_in_pieces():

@@ -151,7 +151,7 @@ def test_wildcards_and_records():
     assert [round(1e9 * entry) for entry in result.transfers["arrived"].tolist()] == [4042, 5584]
     states = [State.SEND, State.SEND, State.RECEIVE, State.RECEIVE, State.WAIT, State.TRANSFER]
     assert result.intervals["state"].tolist() == states
-    assert (1e9 * result.spent[0]).round().tolist() == [0, 0, 3084, 1500, 0, 2500]  # until the first has left: o
+    assert (1e9 * result.spent[0]).round().tolist() == [0, 0, 3084, 1500, 0, 2500, 0]  # until the first has left: o
 
 
 SOURCE = """/* a schedule

@@ -36,7 +36,7 @@ def parse_storage(text: str) -> Storage:
     """Return a storage from text.
 
     >>> parse_storage("bandwidth=10GB/s,latency=100us")
-    Storage(bandwidth=10000000000.0, latency=0.0001)
+    Storage(bandwidth=10000000000.0, latency=0.0001, client=None)
     """
     values: dict[str, float] = {}
     for part in text.split(","):
