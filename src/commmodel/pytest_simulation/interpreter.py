@@ -20,6 +20,14 @@ _MOST_LINES = 30
 """Of what it said before it ended."""
 
 
+def _terminal() -> int:
+    """Return the descriptor of the terminal."""
+    try:
+        return os.open("/dev/tty", os.O_RDWR)
+    except OSError:
+        raise pytest.UsageError("--pdb: there is no terminal") from None
+
+
 class TestInterpreter:
     """Runs pytest with the arguments of this one, to collect, and to have ranks."""
 
@@ -31,8 +39,8 @@ class TestInterpreter:
         alone = ["-n0"] if config.pluginmanager.hasplugin("xdist") else []
         self._words = ["-m", "pytest", *arguments, *alone, "-p", "no:mpi-pytest", "-p", _NURSERY]
         self._is_debugged = bool(config.option.usepdb)
-        self._outputs = [os.dup(descriptor) for descriptor in (1, 2)]
-        """Where ranks write what is not captured."""
+        self._outputs = [_terminal()] if self._is_debugged else [os.dup(descriptor) for descriptor in (1, 2)]
+        """Where ranks write what is not captured; in the debugger, what they read and write."""
         self._specification = {
             "default": config.option.ranks,
             "collected": os.path.join(folder, "collected"),

@@ -9,6 +9,7 @@ import faulthandler
 import io
 import os
 import sys
+import zlib
 from contextlib import suppress
 from typing import Any
 
@@ -55,8 +56,9 @@ class RankPlugin:
         """Begin the debugger where no other rank has."""
         if self._debugger is None:
             return
+        flag = os.path.join(self.folder, f"debugged-{zlib.crc32(node.nodeid.encode())}")
         with suppress(FileExistsError):
-            os.close(os.open(os.path.join(self.folder, "debugged"), os.O_CREAT | os.O_EXCL))
+            os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
             self._debugger.pytest_exception_interact(node, call, report)
 
 
@@ -88,9 +90,13 @@ def _restart_capture(config: pytest.Config) -> None:
     """Capture into files of this rank's own."""
     manager: Any = config.pluginmanager.get_plugin("capturemanager")
     manager.stop_global_capturing()
-    if config.option.capture == "no":
-        for descriptor, output in zip((1, 2), specification()["outputs"], strict=True):
-            os.dup2(output, descriptor)
+    outputs: list[int] = specification()["outputs"]
+    if config.option.usepdb:
+        outputs *= 3  # the terminal
+    elif config.option.capture != "no":
+        outputs = []
+    for descriptor, output in zip((2, 1, 0), reversed(outputs), strict=False):
+        os.dup2(output, descriptor)
     manager.start_global_capturing()
 
 
