@@ -24,7 +24,7 @@ class Finding:
     ranks: tuple[int, ...]
     """That have made it."""
     sites: tuple[str, ...]
-    """Of the calls: name, file and line of each."""
+    """Name, file and line of each call."""
     times: int = 1
     """How often it was made, by all ranks together."""
 

@@ -125,7 +125,7 @@ class SimulationResult(Tabular, Value):
     returned: tuple[Any, ...] = ()
     """Of `commmodel.simulate.function`: what each rank returned."""
     findings: tuple[Finding, ...] = ()
-    """Of a program that ran with checks: its wrong uses of MPI."""
+    """Wrong uses of MPI, of a program that ran with checks."""
 
     @property
     def seconds(self) -> float:

@@ -18,9 +18,9 @@ class Storage(Value):
     bandwidth: float
     """Bytes per second, of all hosts together."""
     latency: float = 0.0
-    """Seconds of an operation: to read or write a contiguous part of a file, to open, close or delete one."""
+    """Seconds of an operation, which reads or writes a contiguous part of a file, opens, closes or deletes one."""
     client: float | None = None
-    """Bytes per second that one host has at most; None: all of the bandwidth."""
+    """Bytes per second that one host has at most; None for all of the bandwidth."""
 
     def __post_init__(self) -> None:
         finite("bandwidth", self.bandwidth, above=0)

@@ -72,7 +72,7 @@ class PredictedRun(Tabular, OneLine):
     notes: tuple[str, ...] = ()
     """What is to be said of the run."""
     findings: tuple[Finding, ...] = ()
-    """Of a program that ran with checks: its wrong uses of MPI."""
+    """Wrong uses of MPI, of a program that ran with checks."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return a row of `PredictedRuns`."""

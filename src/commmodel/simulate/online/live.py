@@ -49,7 +49,7 @@ class Outlets:
     check: bool = False
     """Whether wrong uses of MPI become findings of the result."""
     clocks: Clocks = "machine"
-    """What clocks other than MPI_Wtime tell the program: the time of this ``machine``, or ``simulated`` time."""
+    """What clocks other than MPI_Wtime tell the program, the time of this ``machine`` or ``simulated`` time."""
     forks: Forks | None = None
     """An interpreter that has been started before, of which ranks are copies; by default one is started."""
     errors: IO[str] | int | None = None
