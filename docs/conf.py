@@ -52,7 +52,8 @@ nitpick_ignore_regex = [
         r"commmodel\.(collectives\.schedule\.Schedule|fit\.robust\.Fit|documents\.Struct|scaling\.collected\.Samples)",
     ),
     ("py:class", r"commmodel\.(fit\.(model_errors\.ErrorSums|consistency\.Agreement))|LinkLoad"),
-    ("py:class", r"commmodel\.simulate\.(scenario\.comparison\.Preparation|online\.(processes\.Forks|decisions\.RunRecord))"),
+    ("py:class", r"commmodel\.simulate\.scenario\.comparison\.Preparation"),
+    ("py:class", r"commmodel\.simulate\.online\.(processes\.Forks|decisions\.RunRecord)"),
     (
         "py:class",
         r"commmodel\.(arguments\._Array|simulate\.questions\.How|report\.(sections\.MachineSection|listing\.IndexRow))",
