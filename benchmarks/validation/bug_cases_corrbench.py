@@ -16,8 +16,8 @@ _CALL = frozenset({
     "truncated message", "wrong thread",
 })  # fmt: skip
 _ORDER = frozenset({
-    "deadlock", "collectives in different orders", "message never received", "request never completed",
-    "request never started", "leak of a request", "leak of a window", "leak of a datatype",
+    "deadlock", "relies on buffering", "collectives in different orders", "message never received",
+    "request never completed", "request never started", "leak of a request", "leak of a window", "leak of a datatype",
 })  # fmt: skip
 _PAIR = frozenset({"type signature", "operations of a reduction", "truncated message"})
 _MEMORY = frozenset({

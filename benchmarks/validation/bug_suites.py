@@ -96,18 +96,11 @@ def begin() -> None:
 
 
 def judge(case: Case, flags: Sequence[str], folder: Path, seconds: int) -> Verdict:
-    """Compile and simulate a program; return the verdict.
-
-    A program that is wrong only where sends or collectives wait for others shows that without buffers.
-    """
+    """Compile and simulate a program; return the verdict."""
     program = compiled(case, flags, folder)
     if program is None:
         return Verdict((), ("cannot be compiled",), "not run")
-    words = [str(program), *case.arguments]
-    verdict = verdict_on(words, case.ranks, case.buffering, seconds)
-    if verdict.kinds or verdict.end or case.buffering != "machine":
-        return verdict
-    return verdict_on(words, case.ranks, "zero", seconds)
+    return verdict_on([str(program), *case.arguments], case.ranks, case.buffering, seconds)
 
 
 def verdict_on(words: Sequence[str], ranks: int, buffering: str, seconds: int) -> Verdict:

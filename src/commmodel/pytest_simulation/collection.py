@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from commmodel.pytest_simulation.messages import write_lines
+from commmodel.pytest_simulation.messages import warning_line, write_lines
 from commmodel.pytest_simulation.parallel_mark import ranks_of
 
 
@@ -20,6 +20,7 @@ class Collection:
         self._config, self._default = config, default
         self._reports: list[Any] = []
         self._deselected: list[Any] = []
+        self._warnings: list[Any] = []
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep what could not be collected, or was skipped."""
@@ -32,10 +33,18 @@ class Collection:
         """Keep them."""
         self._deselected.extend(map(self._facts, items))
 
+    def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str, location: Any) -> None:
+        """Keep a warning of configuration or collection."""
+        if when != "runtest":
+            self._warnings.append(warning_line(warning_message, when, nodeid, location))
+
     def write(self, session: pytest.Session, file: str) -> None:
         """Append all to a file."""
         items = [*map(self._facts, session.items)]
-        write_lines(file, [{"items": items, "reports": self._reports, "deselected": self._deselected}])
+        write_lines(
+            file,
+            [{"items": items, "reports": self._reports, "deselected": self._deselected, "warnings": self._warnings}],
+        )
 
     def _facts(self, item: pytest.Item) -> dict[str, Any]:
         return {

@@ -5,6 +5,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ class Controller:
         self._seen_before: set[tuple[Any, ...]] = set()
         """Warnings and findings."""
         self._last_findings: list[str] = []
-        """Findings of no test: what worlds have left open in the end."""
+        """Of no test: what failed in the end, and what worlds have left open."""
 
     # ---- collecting
 
@@ -59,6 +60,8 @@ class Controller:
         hook.pytest_collectreport(report=pytest.CollectReport("", "passed", None, [*items, *deselected]))
         if deselected:
             hook.pytest_deselected(items=deselected)
+        for line in collected["warnings"]:
+            self._warn(line)
         session.items[:] = items
         session.testscollected = len(items)
         last: dict[int, str] = {}
@@ -132,14 +135,16 @@ class Controller:
         elif "warning" in line:
             self._warn(line)
         elif "findings" in line:
-            findings.extend(self._new([str(finding_of(words)) for words in line["findings"]]))
+            findings += [str(finding_of(words)) for words in line["findings"]]
+            self._new(findings)
         elif rank == 0 and rank in phases.get("teardown", ()):  # of which JUnit's report has them
             phases["teardown"][rank].user_properties.append(("simulated seconds", line["seconds"]))
 
     def _new(self, findings: Sequence[str]) -> list[str]:
-        """Return findings that were not told before."""
-        new = [finding for finding in findings if (finding,) not in self._seen_before]
-        self._seen_before.update((finding,) for finding in new)
+        """Return findings that were not told before, whatever ranks and however often."""
+        keys = [(finding.rpartition(" (")[0],) for finding in findings]
+        new = [finding for finding, key in zip(findings, keys, strict=True) if key not in self._seen_before]
+        self._seen_before.update(keys)
         return new
 
     def _warn(self, line: dict[str, Any]) -> None:
@@ -152,22 +157,31 @@ class Controller:
         message = warnings.WarningMessage(category(line["warning"]), category, line["filename"], line["lineno"])
         location = None if line["location"] is None else tuple(line["location"])
         self._config.hook.pytest_warning_recorded.call_historic(
-            kwargs={"warning_message": message, "nodeid": line["nodeid"], "when": "runtest", "location": location}
+            kwargs={"warning_message": message, "nodeid": line["nodeid"], "when": line["when"], "location": location}
         )
 
     # ---- ending
 
-    def pytest_sessionfinish(self) -> None:
-        """Have fixtures torn down; end all."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Have fixtures torn down; end all; the session has failed where that fails."""
+        failures: list[str] = []
         for world in self._worlds.values():
             world.order("")
-            self._last_findings += self._new(world.ending().findings)
+            ending = world.ending()
+            failures += [*chain.from_iterable(world.lines("").values())]
+            if ending.kind != "over":
+                failures += ["after the last test: " + line for line in _words(ending, world.faults()).splitlines()]
+            self._last_findings += self._new(ending.findings)
         self._worlds.clear()
+        self._last_findings = failures + self._last_findings
+        if failures and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Tell what was found after the last test."""
         if self._last_findings:
-            terminalreporter.section("findings at the end")
+            terminalreporter.section("at the end")
             for finding in self._last_findings:
                 terminalreporter.line(finding)
 

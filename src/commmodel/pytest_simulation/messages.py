@@ -35,3 +35,11 @@ def read_lines(file: str, begin: int = 0) -> tuple[list[Any], int]:
         return [], begin
     whole = text[: text.rfind(b"\n") + 1]
     return [json.loads(line) for line in whole.splitlines()], begin + len(whole)
+
+
+def warning_line(warning_message: Any, when: str, nodeid: str, location: Any) -> dict[str, Any]:
+    """Return what the hook for warnings gets, as a line."""
+    return {
+        "warning": str(warning_message.message), "category": warning_message.category.__name__, "when": when,
+        "nodeid": nodeid, "filename": warning_message.filename, "lineno": warning_message.lineno, "location": location,
+    }  # fmt: skip

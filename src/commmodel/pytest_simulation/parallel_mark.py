@@ -18,7 +18,7 @@ def _numbers(mark: pytest.Mark) -> tuple[int, ...]:
     if len(values) > 1 or len(values) < len(mark.args) + len(mark.kwargs):
         raise pytest.UsageError(f"pytest.mark.parallel{mark.args}: it takes nprocs alone, a number or a list of them")
     value = values[0] if values else DEFAULT
-    numbers = tuple(value) if isinstance(value, Iterable) else (value,)
+    numbers = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
     for number in numbers:
         if not isinstance(number, int) or number < 1:
             raise pytest.UsageError(f"pytest.mark.parallel: nprocs={number!r} is no number of ranks")

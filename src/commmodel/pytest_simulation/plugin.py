@@ -4,6 +4,7 @@ pytest loads this in every test suite of an environment that has commmodel: it i
 option is given.
 """
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,8 +35,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def _is_simulated(config: pytest.Config) -> bool:
     """Whether this process has tests run on simulated ranks; not one that is a rank, or passes tests to workers."""
-    import os
-
     if config.option.mpi is None or messages.SPECIFICATION in os.environ:
         return False
     passes_on = getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from commmodel.pytest_simulation.end_of_test import Boundary
-from commmodel.pytest_simulation.messages import DESCRIPTORS, read_lines, specification, write_lines
+from commmodel.pytest_simulation.messages import DESCRIPTORS, read_lines, specification, warning_line, write_lines
 
 _WORDS = 3  # of an order
 _LONGEST = 1 << 16  # bytes of a finding
@@ -46,11 +46,7 @@ class RankPlugin:
     def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str, location: Any) -> None:
         """Keep a warning."""
         if when == "runtest":
-            category = warning_message.category
-            self._lines.append({
-                "warning": str(warning_message.message), "category": category.__name__, "nodeid": nodeid,
-                "filename": warning_message.filename, "lineno": warning_message.lineno, "location": location,
-            })  # fmt: skip
+            self._lines.append(warning_line(warning_message, when, nodeid, location))
 
     def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
         """Begin the debugger where no other rank has."""
@@ -71,7 +67,7 @@ class Findings:
         self._times: dict[int, int] = {}
 
     def new(self) -> list[list[str]]:
-        """Return what was findings since the last call: kind, sentence, times, ranks, and five words of each site."""
+        """Return what was seen since the last call: kind, sentence, times, ranks, and five words of each site."""
         self._library.commmodel_end_part()
         findings: list[list[str]] = []
         number = 0
@@ -110,10 +106,13 @@ def _items_by_name(session: pytest.Session) -> dict[str, pytest.Item]:
     return items
 
 
-def _tear_down(session: pytest.Session) -> None:
-    """Tear down what fixtures of modules and sessions have set up."""
-    with suppress(Exception):
+def _tear_down(session: pytest.Session, rank: int) -> list[str]:
+    """Tear down what fixtures of modules and sessions still have; return what fails."""
+    try:
         session._setupstate.teardown_exact(None)
+    except Exception as error:  # of any kind, as it is the fixture's own: it is told, and the rank ends
+        return [f"rank {rank}: teardown of fixtures: {type(error).__name__}: {error}"]
+    return []
 
 
 def be_rank(session: pytest.Session, end: Any) -> None:
@@ -152,7 +151,8 @@ def be_rank(session: pytest.Session, end: Any) -> None:
         if number == 0:
             write_lines(file, [{"item": name, "lines": [{"findings": findings.new()}]}])
             os.write(answers, b"done\n")
-    _tear_down(session)
+    if plugin.folder:
+        write_lines(os.path.join(plugin.folder, f"rank-{number}"), [{"item": "", "lines": _tear_down(session, number)}])
     boundary.end()
     manager: Any = session.config.pluginmanager.get_plugin("capturemanager")
     manager.stop_global_capturing()

@@ -1,4 +1,4 @@
-"""A world: the ranks of one number, and the process that simulates them. Main entries: `World`, `WorldEnd`.
+"""A world: the ranks of one number, and the process that simulates them. Main entries: `World`, `WorldEnding`.
 
 It lives from the first test of so many ranks to the last, or until a test ends it: a deadlock, a crash, a call of
 MPI_Abort.
@@ -81,9 +81,9 @@ class World:
         _, _, self._unread = self._unread.partition(b"\n")
         return True
 
-    def lines(self, name: str) -> dict[int, list[dict[str, Any]]]:
-        """Return what each rank has written of a test since the last call."""
-        lines_of_ranks: dict[int, list[dict[str, Any]]] = {}
+    def lines(self, name: str) -> dict[int, list[Any]]:
+        """Return what each rank has written of a test since the last call; without a name, of the end."""
+        lines_of_ranks: dict[int, list[Any]] = {}
         for rank, begin in self._offsets.items():
             entries, self._offsets[rank] = read_lines(os.path.join(self._folder, f"rank-{rank}"), begin)
             for entry in entries:

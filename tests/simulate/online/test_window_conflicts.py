@@ -54,7 +54,8 @@ int main(int argc, char **argv) {
 
     if (IS("correct")) {
         if (rank > 0) MPI_Put(&value, 1, MPI_INT, 0, rank, 1, MPI_INT, window);
-        MPI_Accumulate(&value, 1, MPI_INT, 0, 3, 1, MPI_INT, MPI_SUM, window);
+        for (int i = 0; i < 2000; i++)  // more than the ring of operations holds
+            MPI_Accumulate(&value, 1, MPI_INT, 0, 3, 1, MPI_INT, MPI_SUM, window);
         if (rank == 0) base[5] = 7;
         MPI_Win_fence(0, window);
         if (rank > 0) MPI_Get(&result, 1, MPI_INT, 0, 3, 1, MPI_INT, window);

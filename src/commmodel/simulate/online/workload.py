@@ -1,5 +1,6 @@
 """A program that runs while it is simulated, as a workload. Main entry: `workload`."""
 
+import math
 import os
 import shlex
 from collections.abc import Sequence
@@ -98,7 +99,7 @@ def workload(
         live = LiveProgram(command, count, collectives, factor / faster, recorded, outlets, most)
         live.storage = place.storage
         live.notes, live.findings = notes, findings
-        live.has_buffers = place.buffering != 0
+        live.has_buffers = place.buffering is None or 0 < place.buffering < math.inf  # else nothing depends on them
         return Program(NOTHING, np.zeros(most + 1, dtype=np.int64), live, os.path.basename(command[0]))
 
     ranks = "one rank" if count == 1 else f"{count} ranks"

@@ -2,45 +2,40 @@
 // it reads, or belong to another operation that is pending.
 #include "online/collectives/uses.h"
 
+#include "online/collectives/contributions.h"
 #include "online/messages/watches.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/findings.h"
 
-static bool is_of_root(const struct collective *collective) {
-    const struct arguments *arguments = &collective->arguments;
-    return collective->communicator->remote ? arguments->root == MPI_ROOT
-                                            : arguments->root == collective->communicator->rank;
-}
-
 static bool reads(const struct collective *collective) {
     const struct arguments *arguments = &collective->arguments;
-    const bool is_root = is_of_root(collective), is_inter = collective->communicator->remote != NULL;
+    const bool is_at_root = is_root(collective), is_inter = collective->communicator->remote != NULL;
     if (is_inter && has_root(arguments->verb) && arguments->root == MPI_PROC_NULL) return false;
     switch (arguments->verb) {
         case BARRIER: return false;
-        case BCAST: return is_root;
+        case BCAST: return is_at_root;
         case SCATTER:
-        case SCATTERV: return is_root;
+        case SCATTERV: return is_at_root;
         case GATHER:
         case GATHERV:
-        case REDUCE: return arguments->sendbuf != MPI_IN_PLACE && !(is_inter && is_root);
+        case REDUCE: return arguments->sendbuf != MPI_IN_PLACE && !(is_inter && is_at_root);
         default: return arguments->sendbuf != MPI_IN_PLACE;
     }
 }
 
 static bool writes(const struct collective *collective) {
     const struct arguments *arguments = &collective->arguments;
-    const bool is_root = is_of_root(collective), is_inter = collective->communicator->remote != NULL;
+    const bool is_at_root = is_root(collective), is_inter = collective->communicator->remote != NULL;
     if (is_inter && has_root(arguments->verb) && arguments->root == MPI_PROC_NULL) return false;
     switch (arguments->verb) {
         case BARRIER: return false;
-        case BCAST: return !is_root;
+        case BCAST: return !is_at_root;
         case SCATTER:
-        case SCATTERV: return arguments->recvbuf != MPI_IN_PLACE && !(is_inter && is_root);
+        case SCATTERV: return arguments->recvbuf != MPI_IN_PLACE && !(is_inter && is_at_root);
         case GATHER:
         case GATHERV:
-        case REDUCE: return is_root;
+        case REDUCE: return is_at_root;
         default: return true;
     }
 }

@@ -8,6 +8,8 @@ int check_message(const struct communicator *communicator, int peer, int tag, co
 int start_send(struct request *request);
 int start_receive(struct request *request);
 void watch_message(struct request *request);
+void receive_now(struct request *request);   // a message that is awaited at once
+void note_message(struct request *request);  // which one it got, where other orders are asked for
 // Of receives.
 bool expect_data(struct request *request);
 int take_data(struct request *request, MPI_Status *status);

@@ -263,10 +263,9 @@ static void add_open_access(const struct access *access, struct open_access open
     window->accesses[window->access_count++] = open;
 }
 
-void end_access(const struct access *access, bool is_written, const struct block *origin, const struct block *result,
+void end_access(const struct access *access, const struct block *origin, const struct block *result,
                 struct request *request) {
     if (!has_history()) return;
-    if (is_written) update_copy(access);
     struct member *member = member_of(access);
     if (access->use == ACCUMULATES && result != NULL) learn(member->atomic_clock);
     if (access->use == ACCUMULATES) hand_to(&member->atomic_clock);

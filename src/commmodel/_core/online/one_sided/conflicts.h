@@ -18,7 +18,7 @@ struct access {  // to the target's part of a window
 struct request;
 
 void begin_access(const struct access *access, MPI_Op op);  // before its data move
-void end_access(const struct access *access, bool is_written, const struct block *origin, const struct block *result,
+void end_access(const struct access *access, const struct block *origin, const struct block *result,
                 struct request *request);  // after; request: NULL where there is none
 void watch_more(const struct access *access, int count, const struct block *read);  // of the last one
 void update_copy(const struct access *access);                                      // its target has been written

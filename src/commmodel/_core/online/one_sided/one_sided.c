@@ -99,13 +99,14 @@ static int operate(const char *call, struct access *access, MPI_Aint displacemen
         if (changes) {
             write_memory(access->rank, access->mapping, access->address, access->count, access->type,
                          combines ? target_data : origin_data);
+            update_copy(access);  // at once: where the ring of operations is full, the owner may have the turn next
         }
         free(origin_data);
         const MPI_Count small = 16;  // travels with the request
         if (changes && !(result && bytes <= small)) transfer(access, PUT, bytes, &name);
         if (result) transfer(access, GET, bytes, &name);
         if (handle != NULL) request = new_request(&one_sided_requests, NULL);
-        end_access(access, changes, changes ? origin : NULL, result, request);
+        end_access(access, changes ? origin : NULL, result, request);
         leave();
     }
     if (error != MPI_SUCCESS) return fail_window(window, error);
