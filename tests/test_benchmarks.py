@@ -91,7 +91,8 @@ PARTS = {"barrier_exits", "counting_messages", "queue_exchanges", "rank_report"}
 """Programs that other benchmarks start."""
 ELSEWHERE = {
     "bug_suites": "clones of suites of bugs",
-    "corrbench": "a clone of MPI-CorrBench", "message_rate": "published measurements",
+    "corrbench": "a clone of MPI-CorrBench", "courseware": "a clone of SMPI CourseWare",
+    "message_rate": "published measurements",
     "mpi4py_suite": "mpi4py's sources", "mpich_suite": "MPICH's sources", "osu_figures": "OSU's sources",
     "peer_platforms": "other projects' platforms", "petsc4py_suite": "petsc4py's sources",
     "proxy_applications": "clones of applications", "public_record": "public records",

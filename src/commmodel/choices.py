@@ -13,6 +13,7 @@ DelayName = Literal["loggps", "loggp", "logp"]
 FlowModel = Literal["hybrid", "fluid", "smpi"]
 """Models in which messages share links."""
 ProgramModel = Literal[FlowModel, DelayName]
+ProgramClocks = Literal["machine", "simulated"]
 ScheduleModel = Literal["loggops", DelayName]
 ScheduleRules = Literal["classic", "newer"]
 Exchange = Literal["halo", "ring", "irregular", "pairwise"]

@@ -22,6 +22,7 @@ from commmodel.report.scaling.checks import check_lines, check_tables
 from commmodel.report.tables import machine_table, measurements_table
 from commmodel.results import Measurements
 from commmodel.scaling import CheckResult, Judgement
+from commmodel.simulate import SimulationResult
 from commmodel.simulate.platform import Platform
 from commmodel.simulate.timeline import Timeline
 
@@ -67,6 +68,13 @@ def _blocks(value: Any) -> Iterator[RenderableType]:
 
 def _words(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+@_blocks.register
+def _(value: SimulationResult) -> Iterator[RenderableType]:
+    yield from _blocks.dispatch(object)(value)
+    lines = value.deadlock_lines() if value.blocked else []
+    yield from map(text, [*lines, *(f"finding: {finding}" for finding in value.findings)])
 
 
 @_blocks.register

@@ -13,10 +13,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, Unpack, cast, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, Unpack, cast, get_args
 
-from commmodel.arguments import Count, Dimensions, Positive, Whole, refuse
-from commmodel.choices import Application, Exchange, NASClass, ProgramModel, ScheduleModel
+from commmodel.arguments import Count, Dimensions, Positive, Whole, choice, refuse, whole
+from commmodel.choices import Application, Exchange, NASClass, ProgramClocks, ProgramModel, ScheduleModel
 from commmodel.collectives.library.rules import Selector
 from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.schedule import Problem
@@ -24,7 +25,7 @@ from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, RankEndedError, choice_of
 from commmodel.signatures import checked
 from commmodel.simulate.result import Deadlock, SimulationResult
-from commmodel.simulate.scenario import Place, Scale, Where, Workload, place, prepare, workloads
+from commmodel.simulate.scenario import Place, Scale, Scenario, Where, Workload, place, prepare, workloads
 from commmodel.simulate.scenario.preparation import Ranks
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from commmodel.simulate.online import Outlets, RecordedComputation
 
 _Parameters = ParamSpec("_Parameters")
+Orders = int | Literal["all"]
+"""How many orders of messages a program runs in at most."""
 Selecting = str | os.PathLike[str] | Selector | Selection | CollectiveSettings | None
 
 
@@ -47,6 +50,14 @@ class How(TypedDict, total=False):
     deadlock: Deadlock
 
 
+class ProgramHow(How, total=False):
+    """How a program or a function runs, beside what it is."""
+
+    check: bool
+    clocks: ProgramClocks
+    orders: Orders
+
+
 _SHARED = {
     "on": """on : str, path, Platform, Machine, DelayParameters or Place
     Where: what `commmodel.simulate.scenario.place` takes.""",
@@ -60,7 +71,9 @@ _SHARED = {
     What picks algorithms, or all settings of collectives; by default the place's.""",
     "how": """**how
     model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
-    `commmodel.simulate.run`.""",
+    `commmodel.simulate.run`. For programs and functions also check and clocks of `commmodel.simulate.online.Outlets`,
+    in place of those of outlets, and orders, a number or "all": in how many orders of messages they run at most; what
+    other orders show are findings of the first one's result.""",
 }
 """What docstrings of questions say alike of their parameters."""
 
@@ -299,7 +312,7 @@ def command(
     computation: "float | RecordedComputation" = 1.0,
     outlets: "Outlets | None" = None,
     selector: Selecting = None,
-    **how: Unpack[How],
+    **how: Unpack[ProgramHow],
 ) -> SimulationResult:
     """Run an MPI program, unchanged, while it is simulated.
 
@@ -323,17 +336,10 @@ def command(
     """
     from commmodel.simulate import online
 
-    where = _place(on, how)
+    where = _place(on, how, ProgramHow)
     count = where.processes(ranks, "ranks")
-    workload = online.workload(
-        where,
-        words,
-        count,
-        computation=computation,
-        settings=_settings(selector),
-        outlets=outlets,
-    )
-    return _run(where, workload, how)
+    workload = partial(online.workload, where, words, count, computation=computation, settings=_settings(selector))
+    return _run_program(where, workload, outlets, how)
 
 
 @_question
@@ -346,7 +352,7 @@ def function(
     computation: "float | RecordedComputation" = 1.0,
     outlets: "Outlets | None" = None,
     selector: Selecting = None,
-    **how: Unpack[How],
+    **how: Unpack[ProgramHow],
 ) -> SimulationResult:
     """Call a Python function on each rank while its messages are simulated.
 
@@ -378,38 +384,70 @@ def function(
     """
     from commmodel.simulate import online
 
-    where = _place(on, how)
+    where = _place(on, how, ProgramHow)
     count = where.processes(ranks, "ranks")
     with tempfile.TemporaryDirectory(prefix="commmodel-") as folder:
         online.write_call(folder, target, tuple(args), sys.path)
         words = [sys.executable, online.FUNCTION_RANK, folder]
         name = getattr(target, "__name__", type(target).__name__)
-        workload = online.workload(
-            where,
-            words,
-            count,
-            computation=computation,
-            settings=_settings(selector),
-            outlets=outlets,
-            name=name,
+        workload = partial(
+            online.workload, where, words, count, computation=computation, settings=_settings(selector), name=name
         )
         try:
-            result = _run(where, workload, {**how, "deadlock": "return"})
+            result = _run_program(
+                where, workload, outlets, {**how, "deadlock": "return"}, partial(online.read_returned, folder, count)
+            )
         except RankEndedError as error:
             raise online.explained(error, folder) from None
-        returned = online.read_returned(folder, workload.processes)
-    return replace(result, returned=returned).or_deadlock(how.get("deadlock", "raise"))
+    return result.or_deadlock(how.get("deadlock", "raise"))
 
 
-def _place(on: Where | Place, how: How) -> Place:
-    """Return the place; raise for what is none, and for a name that `How` does not have."""
+def _place(on: Where | Place, how: How, words: type[How] = How) -> Place:
+    """Return the place; raise for what is none, and for a name that is none of the words."""
     for name in how:
-        if name not in How.__annotations__:
-            raise InputError(f"unknown argument {name}: {choice_of(name, How.__annotations__)}")
+        if name not in words.__annotations__:
+            raise InputError(f"unknown argument {name}: {choice_of(name, words.__annotations__)}")
     return place(on)
+
+
+def _run_program(
+    where: Place,
+    workload: "partial[Workload]",
+    outlets: "Outlets | None",
+    how: ProgramHow,
+    returned: Callable[[], tuple[Any, ...]] = tuple,
+) -> SimulationResult:
+    """Run a program, and where that is asked for in other orders of its messages, too."""
+    from commmodel.simulate.online import Outlets
+    from commmodel.simulate.online.decisions import RunRecord
+    from commmodel.simulate.online.orders import run_orders
+
+    choice("clocks", how.get("clocks", "machine"), ProgramClocks)
+    settings: Any = {name: how[name] for name in ("check", "clocks") if name in how}
+    outlets, orders, record = replace(outlets or Outlets(), **settings), how.get("orders", 1), RunRecord()
+    most = None if orders == "all" else whole("orders", orders, least=1)
+    if most == 1:
+        return replace(_run(where, workload(outlets=outlets), how), returned=returned())
+    computation = workload.keywords["computation"]
+    if isinstance(computation, int | float) and computation:
+        raise refuse("computation", computation, "give 0, or that of a recording, or no two orders would be alike")
+    result = _run(where, workload(outlets=replace(outlets, record=record)), how)
+    result = replace(result, returned=returned())
+    if not record.alternatives(record.decisions()):
+        return result
+
+    def prepared(work: Workload) -> Scenario:
+        return prepare(where, work, **_preparing(how))
+
+    other = run_orders(lambda outlets: workload(outlets=outlets), prepared, most, check=outlets.check)
+    return replace(result, findings=(*result.findings, *other.findings), notes=(*result.notes, other.note))
+
+
+def _preparing(how: How) -> dict[str, Any]:
+    """Return what of the settings is for the preparation of a scenario."""
+    return {name: value for name, value in how.items() if name in inspect.signature(prepare).parameters}
 
 
 def _run(where: Place, workload: Workload, how: How) -> SimulationResult:
     running: Any = {name: how[name] for name in ("record", "deadlock") if name in how}
-    preparing: Any = {name: value for name, value in how.items() if name not in running}
-    return prepare(where, workload, **preparing).run(**running)
+    return prepare(where, workload, **_preparing(how)).run(**running)

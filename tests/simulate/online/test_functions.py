@@ -1,8 +1,10 @@
 """Python functions called on simulated ranks."""
 
 import functools
+import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -87,6 +89,46 @@ def test_what_cannot_be_sent_is_refused():
         run("scaled")
     with pytest.raises(InputError, match="ranks is 0: give a whole number"):
         run(scaled, ranks=0)
+
+
+def test_findings_and_clocks_are_asked_for_by_name():
+    def program(comm):
+        comm.Dup()
+        time.sleep(1)
+
+    result = run(program, ranks=2, check=True, clocks="simulated")
+    assert [finding.kind for finding in result.findings] == ["leak of a communicator"]
+    assert 1 < result.seconds < 1.01
+    with pytest.raises(InputError, match="clocks is 'sundial': choose one of machine, simulated"):
+        run(program, clocks="sundial")
+    with pytest.raises(InputError, match="unknown argument check"):
+        simulate.collective("bcast", 8, 4, on="graphene", check=True)
+
+
+def test_other_orders_of_messages_show_a_race_and_keep_the_first_one_s_answers():
+    def race(comm):
+        if comm.rank > 0:
+            return comm.send(comm.rank, 0)
+        first, second = comm.recv(), comm.recv()
+        assert first == 1
+        return first, second
+
+    result = run(race, ranks=3, orders="all")
+    assert result.returned[0] == (1, 2)
+    assert [(finding.kind, finding.ranks) for finding in result.findings] == [("exit code", (0,))]
+    assert result.notes[-1] == "2 orders of messages were run, which are all"
+    with pytest.raises(InputError, match="computation is 1: give 0"):
+        simulate.function(race, 3, on="graphene", computation=1, orders=5)
+    with pytest.raises(InputError, match="orders is 0"):
+        run(race, orders=0)
+
+
+def test_a_notebook_s_cell_is_named_as_its_reader_knows_it():
+    """Not by the temporary file that it is compiled from."""
+    call = "simulate.function(lambda comm: comm.recv(), 2, on='graphene', deadlock='return').deadlock_lines()"
+    words = [sys.executable, "-m", "IPython", "--colors=NoColor", "-c", f"from commmodel import simulate\n{call}"]
+    process = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "In[1]:2" in process.stdout
 
 
 def test_a_command_is_run():

@@ -6,6 +6,7 @@ A rank is `commmodel.simulate.online.function_rank`. Main entries: `write_call`,
 import io
 import operator
 import pickle
+import sys
 from collections import ChainMap
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +32,15 @@ class _Nameless:
 
 
 def _with_file(code: CodeType) -> tuple[Any, ...]:
-    return operator.methodcaller("replace", co_filename=code.co_filename), (_Nameless(code),)
+    return operator.methodcaller("replace", co_filename=_file_name(code.co_filename)), (_Nameless(code),)
+
+
+def _file_name(name: str) -> str:
+    """Return a file's name, or of a notebook's cell the name that its reader knows, like ``In[8]``."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    cell: tuple[str, str] | None = shell.compile.format_code_name(name) if shell else None
+    return cell[1] if cell else name
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]

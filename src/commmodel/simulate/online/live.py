@@ -6,9 +6,10 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 from commmodel._core.online.pump import Pump
+from commmodel.choices import ProgramClocks
 from commmodel.docstrings import with_attributes
 from commmodel.simulate.findings import Finding
 from commmodel.simulate.online.collectives import Collectives
@@ -22,8 +23,6 @@ from commmodel.simulate.online.unbuffered import without_buffers
 from commmodel.simulate.operations import Operations
 from commmodel.simulate.storage import Storage
 from commmodel.sites import Site, resolve
-
-Clocks = Literal["machine", "simulated"]
 
 _DIFFERENCE = re.compile(r"rank (\d+) calls \w+ where rank (\d+) does not")
 """What a rank says whose collective is not that of the ranks before it."""
@@ -48,7 +47,7 @@ class Outlets:
     """Seconds of processor time between two calls of MPI, from which on that is told; 0 for never."""
     check: bool = False
     """Whether wrong uses of MPI become findings of the result."""
-    clocks: Clocks = "machine"
+    clocks: ProgramClocks = "machine"
     """What clocks other than MPI_Wtime tell the program, the time of this ``machine`` or ``simulated`` time."""
     forks: Forks | None = None
     """An interpreter that has been started before, of which ranks are copies; by default one is started."""
