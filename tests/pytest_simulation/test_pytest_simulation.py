@@ -207,3 +207,53 @@ def test_random():
     assert len(set(comm.allgather(float(numpy.random.rand())))) == 4
 """
     assert "== 1 passed in " in run(tmp_path, text, "--ranks", "4")
+
+
+LEFT_OPEN = """
+import numpy
+
+def test_lost_request():
+    if comm.rank == 0:
+        comm.Isend(numpy.ones(100), 1)
+    elif comm.rank == 1:
+        comm.Recv(numpy.zeros(100), 0)
+
+def test_next():
+    for i in range(20):
+        numbers = numpy.full(100, i + comm.rank, dtype=float)
+        comm.Allreduce(numbers.copy(), numbers)
+
+def test_buffer_that_is_written():
+    numbers = numpy.ones(100)
+    if comm.rank == 0:
+        request = comm.Isend(numbers, 1)
+        numbers[5] = 2
+        request.Wait()
+    elif comm.rank == 1:
+        comm.Recv(numbers, 0)
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")])
+def test_a_request_that_a_test_has_lost_is_told_at_the_end_and_accuses_no_other_test(tmp_path, options):
+    output = run(tmp_path, LEFT_OPEN, "--ranks", "2", *options)
+    assert "1 failed, 2 passed in " in output
+    assert "FAILED test_it.py::test_buffer_that_is_written" in output
+    assert "write to a pending send buffer: the program writes to the send buffer of MPI_Isend" in output
+    _, _, end = output.partition("at the end")
+    assert "request never completed" in end
+    assert "MPI_Isend, test_it.py:12" in end
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")])
+def test_coverage_has_the_lines_of_all_ranks(tmp_path, options):
+    pytest.importorskip("pytest_cov")
+    (tmp_path / "work.py").write_text(
+        "def double(x):\n    if x > 2:\n        return 2 * x\n    return x + x\n", "utf-8"
+    )
+    text = "import work\n\ndef test_double():\n    assert work.double(comm.rank) == 2 * comm.rank\n"
+    output = run(tmp_path, text, "--ranks", "4", "--cov=work", *options)
+    assert "work.py       4      0   100%" in output
+    assert "Warning" not in output
+    output = run(tmp_path, text, "--ranks", "2", "--cov=work", "--cov-report=term-missing", *options)
+    assert "work.py       4      1    75%   3" in output

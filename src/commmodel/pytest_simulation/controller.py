@@ -4,16 +4,18 @@ import builtins
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from itertools import chain
 from typing import Any
 
 import pytest
 
 from commmodel.errors import CommModelError
+from commmodel.pytest_simulation import line_coverage
 from commmodel.pytest_simulation.collection import SimulatedItem, items_of
 from commmodel.pytest_simulation.findings import finding_of
 from commmodel.pytest_simulation.interpreter import TestInterpreter
+from commmodel.pytest_simulation.last_words import LastWords
 from commmodel.pytest_simulation.reports import accused, merged, world_report
 from commmodel.pytest_simulation.worlds import World, WorldEnding
 from commmodel.simulate.scenario import place
@@ -40,8 +42,7 @@ class Controller:
         """Test -> the next one of as many ranks."""
         self._seen_before: set[tuple[Any, ...]] = set()
         """Warnings and findings."""
-        self._last_findings: list[str] = []
-        """Of no test: what failed in the end, and what worlds have left open."""
+        self._last_words = LastWords()
 
     # ---- collecting
 
@@ -162,28 +163,36 @@ class Controller:
 
     # ---- ending
 
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtestloop(self) -> Generator[None, Any, Any]:
+        """Have ranks end behind the last test, before pytest-cov combines the files that they write."""
+        line_coverage.silence()
+        try:
+            return (yield)
+        finally:
+            self._end_worlds()
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Have fixtures torn down; end all; the session has failed where that fails."""
-        failures: list[str] = []
+        """End all; the session has failed where the end has."""
+        self._end_worlds()
+        self._last_words.finish(session)
+
+    def _end_worlds(self) -> None:
+        """Have fixtures torn down, ranks end."""
         for world in self._worlds.values():
             world.order("")
             ending = world.ending()
-            failures += [*chain.from_iterable(world.lines("").values())]
+            self._last_words.failures += chain.from_iterable(world.lines("").values())
             if ending.kind != "over":
-                failures += ["after the last test: " + line for line in _words(ending, world.faults()).splitlines()]
-            self._last_findings += self._new(ending.findings)
+                lines = _words(ending, world.faults()).splitlines()
+                self._last_words.failures += ["after the last test: " + line for line in lines]
+            self._last_words.findings += self._new(ending.findings)
         self._worlds.clear()
-        self._last_findings = failures + self._last_findings
-        if failures and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Tell what was found after the last test."""
-        if self._last_findings:
-            terminalreporter.section("at the end")
-            for finding in self._last_findings:
-                terminalreporter.line(finding)
+        self._last_words.show(terminalreporter)
 
     def pytest_unconfigure(self) -> None:
         """End all that is left."""

@@ -13,6 +13,7 @@ from commmodel.pytest_simulation import messages
 
 if TYPE_CHECKING:
     from commmodel.pytest_simulation.controller import Controller
+    from commmodel.pytest_simulation.last_words import WordsOfWorkers
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,12 +34,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
 
 
-def _is_simulated(config: pytest.Config) -> bool:
-    """Whether this process has tests run on simulated ranks; not one that is a rank, or passes tests to workers."""
-    if config.option.mpi is None or messages.SPECIFICATION in os.environ:
-        return False
-    passes_on = getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput")
-    return not passes_on
+def _has_workers(config: pytest.Config) -> bool:
+    """Whether this process passes tests to workers of pytest-xdist."""
+    return getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput")
 
 
 @pytest.hookimpl(trylast=True)
@@ -49,14 +47,21 @@ def pytest_configure(config: pytest.Config) -> None:
     mpi_pytest: Any = config.pluginmanager.get_plugin("mpi-pytest")
     if mpi_pytest is not None:  # would begin MPI here
         config.pluginmanager.unregister(mpi_pytest)
-    if _is_simulated(config):
-        config.pluginmanager.register(_controller(config), "commmodel-controller")
+    if messages.SPECIFICATION not in os.environ:  # this is no rank
+        plugin = _words_of_workers() if _has_workers(config) else _controller(config)
+        config.pluginmanager.register(plugin, "commmodel-controller")
 
 
 def _controller(config: pytest.Config) -> "Controller":
     from commmodel.pytest_simulation.controller import Controller
 
     return Controller(config)
+
+
+def _words_of_workers() -> "WordsOfWorkers":
+    from commmodel.pytest_simulation.last_words import WordsOfWorkers
+
+    return WordsOfWorkers()
 
 
 @pytest.hookimpl(optionalhook=True)

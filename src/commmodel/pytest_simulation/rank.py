@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from commmodel.pytest_simulation import line_coverage
 from commmodel.pytest_simulation.end_of_test import Boundary
 from commmodel.pytest_simulation.messages import DESCRIPTORS, read_lines, specification, warning_line, write_lines
 
@@ -65,6 +66,10 @@ class Findings:
         self._library = ctypes.CDLL(None)
         self._text = ctypes.create_string_buffer(_LONGEST)
         self._times: dict[int, int] = {}
+
+    def forget_buffers(self) -> None:
+        """Say nothing more of buffers of pending requests: the test may have lost them, their memory is used again."""
+        self._library.commmodel_leave_part()
 
     def new(self) -> list[list[str]]:
         """Return what was seen since the last call: kind, sentence, times, ranks, and five words of each site."""
@@ -144,6 +149,7 @@ def be_rank(session: pytest.Session, end: Any) -> None:
             lines = plugin.take()
         else:
             lines = [{"missing": f"rank {number} of {boundary.size} has not collected it"}]
+        findings.forget_buffers()
         lines.append({"seconds": MPI.Wtime() - begin})
         file = os.path.join(plugin.folder, f"rank-{number}")
         write_lines(file, [{"item": name, "lines": lines}])
@@ -153,6 +159,7 @@ def be_rank(session: pytest.Session, end: Any) -> None:
             os.write(answers, b"done\n")
     if plugin.folder:
         write_lines(os.path.join(plugin.folder, f"rank-{number}"), [{"item": "", "lines": _tear_down(session, number)}])
+    line_coverage.save()
     boundary.end()
     manager: Any = session.config.pluginmanager.get_plugin("capturemanager")
     manager.stop_global_capturing()

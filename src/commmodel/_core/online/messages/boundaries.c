@@ -1,7 +1,8 @@
 // The end of a part of a program that is judged by itself, such as a test: what it left, and what was found since the
-// last end. Called by one rank when all have ended the part.
+// last end. Each rank says when it has left the part; one of them asks for the rest when all have.
 #include <stdio.h>
 
+#include "online/messages/watches.h"
 #include "online/online.h"
 #include "online/runtime/findings.h"
 #include "online/runtime/turns.h"
@@ -27,6 +28,9 @@ static void accuse_messages_of(int receiver, const struct online_channel *channe
                   message->tag & LARGEST_TAG, message->source, receiver);
     }
 }
+
+// Buffers of requests that nobody has any more may be anything in the next part.
+EXPORT void commmodel_leave_part(void) { forget_watches(); }
 
 EXPORT void commmodel_end_part(void) {
     if (!is_checked()) return;

@@ -397,3 +397,11 @@ void end_watches(void) {
         watch->pages = NONE;
     }
 }
+
+void forget_watches(void) {
+    for (struct watch *watch = first; watch != NULL; watch = watch->next) {
+        if (watch->pages != NONE) open_pages(watch->pages);
+        watch->pages = NONE;
+        watch->is_told = true;
+    }
+}

@@ -14,6 +14,7 @@ void end_watch(struct watch **watch);   // the operation is over: before the lib
 void drop_watch(struct watch **watch);  // without a look at it
 void check_watches(void);               // at a call
 void end_watches(void);                 // at the end of the program
+void forget_watches(void);              // nothing more is said of buffers that are pending now
 
 // Of a call that ends before the program goes on.
 void use_buffers(enum use use, int count, const struct block *blocks);
