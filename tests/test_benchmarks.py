@@ -70,7 +70,9 @@ LONGER = {
     "benchmarks.validation.shared_memory": [
         *("--rounds", "1", "--programs", "ping_pong", "--random-sizes", "60", "--patience", "5s"),
     ],
-    "benchmarks.validation.simulated_machine": ["-p", "8", "-k", "2", "--sizes", "1:64KiB"],
+    "benchmarks.validation.simulated_machine": [
+        *("--ranks", "4", "-k", "2", "--sizes", "1:64KiB:*4", "--collectives", "bcast"),
+    ],
     "benchmarks.validation.smpi_accuracy": [],
 }
 """Benchmark -> its options for a run of a minute: by `make thorough` alone."""

@@ -1,109 +1,288 @@
-"""Recovery of a simulated machine's parameters by the benchmark and a fit.
+"""Recovery of simulated machines' parameters by the benchmark and a fit, and the times of collectives predicted by it.
 
-A machine file with one protocol limit is simulated, the benchmark measures it there without computation, and the
-measurements are fitted. For each parameter: truth, fitted value, error. Then what `commmodel check mpi` says of the
-growth of allreduce and broadcast.
+Two machines whose parameters are known are simulated, and the benchmark measures them without computation: nodes on one
+switch, whose parameters of the max-rate model are derived below, and a LogGP machine. Of what is fitted to few ranks,
+each parameter stands beside the truth. Then collectives are measured on many ranks, and stand beside what the fitted
+machine predicts, and `commmodel check mpi` says how they grow.
 
-    python -m benchmarks.validation.simulated_machine -p 32 -k 16
+    python -m benchmarks.validation.simulated_machine --ranks 256 -k 16
+    python -m benchmarks.validation.simulated_machine --ranks 1024 --part scale
 """
 
 import argparse
+import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
-from commmodel import machine
+from commmodel import machine, predict, results
 from commmodel.machine import Segment
+from commmodel.units import format_size
 
 LIMIT = 16384
-MODES = {"asynchronous": (1.2e-6, 4e9, 4e-7), "synchronous": (4e-6, 8e9, 0.0)}
-"""Kind of messages -> L, B and o_r of the simulated machine; a ping-pong takes L + o_r + n / B."""
-WITHIN = "same-node", (5e-7, 8e9, 0.0)
-BETWEEN = "between-nodes"
+LATENCY, LINK, FLOW = 1.2e-6, 20e9, 8e9
+"""Seconds between two nodes; B/s of a node's link each way, and the most of it that one message gets."""
+LOOPBACK_LATENCY, LOOPBACK = 0.5e-6, 10e9
+"""The same within a node, where messages share nothing."""
+SEND = 0.3e-6
+LEAST_SCALES = 3
+"""Of which growth can be told."""
 
 
-def _mode(kind: str, latency: float, bandwidth: float, receive: float, limit: int | None) -> str:
-    rows = {"L": f"{latency}, unit = 's'", "B": f"{bandwidth}, unit = 'B/s'", "o_s": "3e-07, unit = 's'",
-            "O_s": "0.0, unit = 's/B'", "o_r": f"{receive}, unit = 's'", "O_r": "0.0, unit = 's/B'"}  # fmt: skip
-    lines = ["[[hybrid.modes]]", f"kind = '{kind}'", *(f"{name} = {{value = {text}}}" for name, text in rows.items())]
-    return "\n".join([*lines, *([f"limit = {{value = {limit}, found_by = 'threshold'}}"] if limit else []), ""])
+class Mode(NamedTuple):
+    """A kind of messages."""
+
+    latency: float
+    bandwidth: float
+    """L + n / B of one message between nodes."""
+    receive: float
+    """o_r, seconds."""
+
+    @property
+    def share(self) -> float:
+        """What it gets of the links' bandwidth."""
+        return self.bandwidth / FLOW
+
+
+EAGER = Mode(LATENCY, 4e9, 0.4e-6)
+MODES = {"asynchronous": EAGER, "synchronous": Mode(4e-6, 8e9, 0.0)}
+LOGGP = {"L": 2.5e-6, "o": 1.5e-6, "g": 4e-6, "G": 0.25e-9}
+NODES = f"""
+format = "commmodel-platform"
+version = 1
+kind = "flat"
+hosts = {{hosts}}
+cores = {{cores}}
+bandwidth = {LINK}
+latency = {LATENCY / 2}
+backbone = {{{{bandwidth = {FLOW}, sharing = "fatpipe"}}}}
+loopback = {{{{bandwidth = {LOOPBACK}, latency = {LOOPBACK_LATENCY}}}}}
+"""
 
 
 def known_machine() -> str:
-    """Return the machine file."""
-    text = "format = 'commmodel-machine'\nversion = 1\nname = 'known'\n"
-    for (latency, bandwidth, receive), protocol in zip(MODES.values(), ("eager", "rendezvous"), strict=True):
-        limit = f"limit = {{value = {LIMIT}, found_by = 'threshold'}}\n" if protocol == "eager" else ""
-        text += (
-            f"[[segments]]\nprotocol = '{protocol}'\npath = '{BETWEEN}'\n{limit}[segments.postal]\n"
-            f"alpha = {{value = {latency + receive}, unit = 's'}}\nbeta = {{value = {1 / bandwidth}, unit = 's/B'}}\n"
-        )
-    links = "contention = {value = 2.0, unit = '1'}\nlink_latency = {value = 1.2e-06, unit = 's'}\n"
-    text += f"[[hybrid]]\npath = '{BETWEEN}'\n{links}link_bandwidth = {{value = 16e9, unit = 'B/s'}}\n"
-    limits = (LIMIT, None)
-    text += "".join(_mode(kind, *MODES[kind], limit) for kind, limit in zip(MODES, limits, strict=True))
-    return text + f"[[hybrid]]\npath = '{WITHIN[0]}'\n" + _mode("asynchronous", *WITHIN[1], None)
+    """Return the file of the modes of messages."""
+    text = "format = 'commmodel-machine'\nversion = 1\nname = 'known'\n[[segments]]\nprotocol = 'all'\n"
+    text += f"path = 'between-nodes'\n[[hybrid]]\npath = 'between-nodes'\nlink_latency = {{value = {LATENCY}}}\n"
+    text += f"link_bandwidth = {{value = {FLOW}, unit = 'B/s'}}\n"
+    for kind, mode in MODES.items():
+        rows = {"L": (mode.latency, "s"), "B": (mode.bandwidth, "B/s"), "o_s": (SEND, "s"), "o_r": (mode.receive, "s")}
+        lines = (f"{name} = {{value = {value}, unit = '{unit}'}}" for name, (value, unit) in rows.items())
+        limit = [f"limit = {{value = {LIMIT}, found_by = 'threshold'}}"] if kind == "asynchronous" else []
+        text += "\n".join(["[[hybrid.modes]]", f"kind = '{kind}'", *lines, *limit, ""])
+    return text
 
 
-def _commmodel(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "commmodel", *words], capture_output=True, text=True, check=False, cwd=folder
-    )
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"commmodel {' '.join(words)}: {done.stderr}")
-    return done.stdout
+def truth(path: str, mode: Mode) -> dict[str, float]:
+    """Return the parameters of the max-rate model that a mode of messages has on a path.
+
+    A message of n bytes takes the mode's share f of what its links leave it, after their latency: k that leave a node
+    at once have f min(LINK / k, FLOW) B/s each, so T = α + k n / min(f LINK, k f FLOW), which is the max-rate model
+    with R_C = f FLOW and R_N = f LINK. Its send's overhead is over before it arrives. Messages within a node have a
+    loopback link each, and no R_N.
+    """
+    if path == "between-nodes":
+        return {
+            "alpha": mode.latency + mode.receive, "R_C": mode.share * FLOW, "R_N": mode.share * LINK
+        }  # fmt: skip
+    return {"alpha": mode.latency / LATENCY * LOOPBACK_LATENCY + mode.receive, "R_C": mode.share * LOOPBACK}
 
 
-def measure(folder: Path, ranks: int, per_node: int, *words: str) -> None:
-    """Run the benchmark on the simulated machine."""
-    where = ("simulate", "known.toml", "run", "-p", str(ranks), "-k", str(per_node), "--compute", "0", "--")
-    begin = time.perf_counter()
-    _commmodel(folder, *where, sys.executable, "-m", "commmodel.bench", *words)
-    print(f"{words[0]} on {ranks} ranks, {per_node} on a host: {time.perf_counter() - begin:.0f} s", file=sys.stderr)
+def truth_of_trains(path: str, mode: Mode) -> dict[str, float]:
+    """Return LogGP's parameters of eager messages.
+
+    A sender is busy for o_s, which is o, and a lone message takes α + n / R_C = L + 2 o + n G. Messages that follow one
+    another are received one by one, so g is the larger one of both overheads, while it takes longer than their bytes.
+    """
+    alpha, rate = (truth(path, mode)[name] for name in ("alpha", "R_C"))
+    return {"L": alpha - 2 * SEND, "o": SEND, "g": max(SEND, mode.receive), "G": 1 / rate}
 
 
-def rows_of(segment: Segment, mode: tuple[float, float, float]) -> list[tuple[str, float, float]]:
+class Measurement(NamedTuple):
+    """What a run of the benchmark on a simulated machine took."""
+
+    words: str
+    processor_seconds: float
+    first_record: float
+    """Processor seconds until it was in the file."""
+    memory: str
+    """What the simulation says of it."""
+
+
+def _session_seconds(session: int) -> float:
+    """Return the processor time of all processes of a session, as far as they live."""
+    ticks = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session:
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _children_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+class Laboratory:
+    """A folder with the simulated machines, and runs of the benchmark on them."""
+
+    def __init__(self, folder: Path, per_node: int) -> None:
+        self.folder, self.per_node = folder, per_node
+        (folder / "known.toml").write_text(known_machine())
+
+    def commmodel(self, *words: str) -> str:
+        """Run a command; return what it prints."""
+        command = [sys.executable, "-m", "commmodel", *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder)
+        if done.returncode not in (0, 1):
+            raise SystemExit(f"commmodel {' '.join(words)}: {done.stderr}")
+        return done.stdout
+
+    def measure_nodes(self, output: str, ranks: int, *words: str) -> Measurement:
+        """Run the benchmark on nodes."""
+        hosts = max(2, -(-ranks // self.per_node))
+        (self.folder / "nodes.toml").write_text(NODES.format(hosts=hosts, cores=self.per_node))
+        where = ["nodes.toml", "run", "--parameters", "known.toml", "-k", str(self.per_node)]
+        return self._measure(where, output, ranks, words)
+
+    def measure_loggp(self, output: str, ranks: int, *words: str) -> Measurement:
+        """Run the benchmark on the LogGP machine."""
+        where = ",".join(f"{name}={value}" for name, value in LOGGP.items())
+        return self._measure([where, "run"], output, ranks, words)
+
+    def _measure(self, where: list[str], output: str, ranks: int, words: tuple[str, ...]) -> Measurement:
+        command = [sys.executable, "-m", "commmodel", "simulate", *where, "-p", str(ranks), "--compute", "0", "--"]
+        command += [sys.executable, "-m", "commmodel.bench", *words, "-o", output]
+        before, first, path = _children_seconds(), 0.0, self.folder / output
+        with (self.folder / "log").open("w+") as log:
+            process = subprocess.Popen(
+                command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True
+            )
+            while process.poll() is None:
+                if not first and path.exists() and path.read_bytes().count(b"\n") > 1:
+                    first = _session_seconds(process.pid)
+                time.sleep(0.1)
+            log.seek(0)
+            lines = log.read().splitlines()
+        if process.returncode:
+            raise SystemExit("\n".join(lines))
+        memory = next((line.partition(": ")[2] for line in lines if "where it first waits" in line), "")
+        done = Measurement(f"{words[0]} on {ranks} ranks", _children_seconds() - before, first, memory)
+        print(f"{done.words}: {done.processor_seconds:.0f} s of processor time", file=sys.stderr)
+        return done
+
+    def fit(self, output: str) -> machine.Machine:
+        """Return what is fitted to some results."""
+        self.commmodel("fit", output, "-o", "fitted.toml", "--force")
+        return machine.load(self.folder / "fitted.toml")
+
+
+def _print_parameters(rows: list[tuple[str, float, float]]) -> None:
+    print("| parameter | truth | fitted | difference |\n|---|---:|---:|---:|")
+    for parameter, value, fitted in rows:
+        print(f"| {parameter} | {value:.4g} | {fitted:.4g} | {100 * (fitted / value - 1):+.2f} % |")
+    print()
+
+
+def rows_of(segment: Segment) -> list[tuple[str, float, float]]:
     """Return parameter, truth and fitted value of a segment."""
-    latency, bandwidth, receive = mode
-    postal, rate = segment.postal, segment.max_rate
-    if postal is None:
-        raise SystemExit(f"no postal model of {segment}")
-    rows = [("alpha, postal", latency + receive, postal.alpha.value), ("1 / beta", bandwidth, 1 / postal.beta.value)]
-    if rate is not None:
-        rows += [("alpha, max-rate", latency + receive, rate.alpha.value), ("R_C", bandwidth, rate.R_C.value)]
-        if rate.R_N is not None:
-            rows.append(("R_N", bandwidth, rate.R_N.value))
-    return [(f"{segment.protocol}: {name}", truth, value) for name, truth, value in rows]
+    mode = EAGER if segment.limit is not None else MODES["synchronous"]
+    name = f"{segment.path}, {segment.protocol}"
+    if segment.max_rate is None:
+        raise SystemExit(f"{name}: no models")
+    expected, rate, rows = truth(segment.path, mode), segment.max_rate, []
+    if segment.limit is not None:
+        rows.append((f"{name}: limit, B", LIMIT, segment.limit.value))
+    for parameter, value in expected.items():
+        rows.append((f"{name}: {parameter}", value, getattr(rate, parameter).value))
+    if segment.loggp is not None and segment.limit is not None:
+        of_trains = truth_of_trains(segment.path, mode)
+        fitted = {key: getattr(segment.loggp, key).value for key in of_trains}
+        rows += [(f"{name}: LogGP's {key}", value, fitted[key]) for key, value in of_trains.items()]
+    return rows
+
+
+def _print_collectives(laboratory: Laboratory, fitted: machine.Machine, output: str) -> None:
+    """Print measured and predicted times of collectives, then the verdict on their growth."""
+    comparison = predict.compare(fitted, results.load(laboratory.folder / output), models=("loggp",))
+    print("| operation | p | size | algorithm | simulated | predicted | difference |")
+    print("|---|---:|---:|---|---:|---:|---:|")
+    for row in comparison.rows:
+        times = f"{1e6 * row.measured.seconds:.2f} µs | {1e6 * row.predicted['loggp'].seconds:.2f} µs"
+        difference = f"{100 * row.relative_error('loggp'):+.1f} %"
+        about = f"{row.operation} | {row.processes} | {format_size(row.message_size)} | {row.algorithm}"
+        print(f"| {about} | {times} | {difference} |")
+    print()
+    if len({row.processes for row in comparison.rows}) >= LEAST_SCALES:
+        print(laboratory.commmodel("check", "mpi", output))
+
+
+def nodes(laboratory: Laboratory, options: argparse.Namespace) -> None:
+    """Print parameters and collectives of nodes."""
+    pairs = ",".join(str(1 << number) for number in range(options.k.bit_length()))
+    words = ("threshold", "pingpong", "pairs", "loggp", "--sizes", options.sizes, "--pairs", pairs)
+    laboratory.measure_nodes("nodes.jsonl", 2 * options.k, *words)
+    fitted = laboratory.fit("nodes.jsonl")
+    _print_parameters([row for segment in fitted.segments for row in rows_of(segment)])
+    laboratory.measure_nodes("nodes-collectives.jsonl", options.ranks, *_collectives(options))
+    _print_collectives(laboratory, fitted, "nodes-collectives.jsonl")
+
+
+def ports(laboratory: Laboratory, options: argparse.Namespace) -> None:
+    """Print parameters and collectives of a LogGP machine."""
+    laboratory.measure_loggp("loggp.jsonl", 2, "loggp", "--sizes", options.sizes)
+    fitted = laboratory.fit("loggp.jsonl")
+    (segment,) = fitted.segments
+    if segment.loggp is None:
+        raise SystemExit("no LogGP parameters")
+    _print_parameters([(name, value, getattr(segment.loggp, name).value) for name, value in LOGGP.items()])
+    laboratory.measure_loggp("loggp-collectives.jsonl", options.ranks, *_collectives(options))
+    _print_collectives(laboratory, fitted, "loggp-collectives.jsonl")
+
+
+def _process_counts(options: argparse.Namespace) -> list[int]:
+    return sorted(count for power in range(12) if (count := options.ranks >> 2 * power) > 1)
+
+
+def _collectives(options: argparse.Namespace) -> tuple[str, ...]:
+    counts = ",".join(str(count) for count in _process_counts(options))
+    sizes = "--sizes", options.collective_sizes
+    return "collective", "--collectives", options.collectives, *sizes, "--process-counts", counts
+
+
+def scale(laboratory: Laboratory, options: argparse.Namespace) -> None:
+    """Print what the benchmark of one collective on all ranks takes."""
+    count = str(options.ranks)
+    words = ("collective", "--collectives", "allreduce", "--sizes", "8", "--process-counts", count)
+    done = laboratory.measure_nodes("scale.jsonl", options.ranks, *words)
+    times = f"{done.first_record:.0f} s to the first record, {done.processor_seconds:.0f} s in all"
+    print(f"{options.ranks} ranks: processor time {times}; {done.memory}")
+
+
+PARTS = {"nodes": nodes, "loggp": ports, "scale": scale}
 
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description="recovery of a simulated machine's parameters")
-    parser.add_argument("-p", type=int, default=32, help="ranks of collectives (32)")
-    parser.add_argument("-k", type=int, default=16, help="ranks of a host (16)")
-    parser.add_argument("--sizes", default="1:1MiB", help="of messages (1:1MiB)")
+    parser = argparse.ArgumentParser(description="recovery of simulated machines' parameters")
+    parser.add_argument("--part", action="append", choices=PARTS, help="may be repeated (nodes and loggp)")
+    parser.add_argument("--ranks", type=int, default=32, help="of collectives (32)")
+    parser.add_argument("-k", type=int, default=16, help="ranks of a node (16)")
+    parser.add_argument("--sizes", default="1:4MiB:*2", help="of messages (1:4MiB:*2)")
+    parser.add_argument("--collectives", default="barrier,bcast,allreduce,allgather,alltoall", help="to predict")
+    parser.add_argument("--collective-sizes", default="8,1KiB,64KiB", help="of them (8,1KiB,64KiB)")
     options = parser.parse_args()
-    pairs = ",".join(str(1 << number) for number in range(options.k.bit_length()))
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "known.toml").write_text(known_machine())
-        words = ("threshold", "pingpong", "pairs", "--sizes", options.sizes, "--pairs", pairs)
-        measure(folder, 2 * options.k, options.k, *words)
-        _commmodel(folder, "fit", "results.jsonl", "-o", "fitted.toml")
-        segments = [item for item in machine.load(folder / "fitted.toml").segments if item.path == BETWEEN]
-        limits = [segment.limit.value for segment in segments if segment.limit is not None]
-        rows = [("limit (B)", float(LIMIT), float(limits[0]))] if len(limits) == 1 else []
-        for segment, mode in zip(segments, MODES.values(), strict=True):
-            rows += rows_of(segment, mode)
-        print("| parameter | truth | fitted | error |\n|---|---:|---:|---:|")
-        for parameter, truth, value in rows:
-            print(f"| {parameter} | {truth:.4g} | {value:.4g} | {100 * abs(value / truth - 1):.2f} % |")
-        collectives = ("collective", "--collectives", "allreduce,bcast", "--sizes", "8", "-o", "collectives.jsonl")
-        counts = ",".join(str(1 << number) for number in range(1, options.p.bit_length()) if 1 << number <= options.p)
-        measure(folder, options.p, options.k, *collectives, "--process-counts", counts)
-        print(_commmodel(folder, "check", "mpi", "collectives.jsonl"))
+        for part in options.part or ("nodes", "loggp"):
+            PARTS[part](Laboratory(Path(name), options.k), options)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """LogGP from trains, pLogP's tables, and whether they agree: on times made from known parameters."""
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from commmodel.fit.consistency import consistency
 from commmodel.fit.loggp import collect_trains, fit_loggp_model
 from commmodel.fit.plogp import as_loggp, fit_plogp
 from commmodel.machine import Machine, Parameter, PLogP, Segment
+from commmodel.predict.costs import message_costs
 from commmodel.report.machine.loggp import loggp_remarks
 from commmodel.results import Record
 from commmodel.results.configurations import PingPong, PLogPParameter, Train
@@ -260,3 +262,20 @@ def test_a_record_that_hardly_knows_its_own_time_does_not_move_the_others():
                 )
             )
     assert fit_trains(records).G.value == pytest.approx(83.4e-9, rel=0.01)
+
+
+def test_bytes_that_cost_less_in_a_train_leave_g_that_of_single_messages_and_predictions_use_both():
+    records = []
+    for record in trains():
+        train = record.configuration
+        saved = 0.75 * G * max(train.message_size - 1, 0) * (MESSAGES - 1)
+        at_once = train.messages > 1 and not train.delayed
+        records.append(msgspec.structs.replace(record, samples=(record.samples[0] - saved * at_once,) * 9))
+    model = fit_trains(records)
+    fitted = {name: getattr(model, name).value for name in (*TRUE, "G_gap")}
+    assert fitted == pytest.approx(TRUE | {"G_gap": 0.25 * G}, rel=1e-3)
+    assert "clearly more in a single message" in " ".join(model.quality.remarks)
+    costs = message_costs(Machine("m", (Segment("all", loggp=model),)), "loggp")(np.array([10001]))
+    assert costs.gap == pytest.approx(g + 1e4 * 0.25 * G, rel=1e-3)
+    assert costs.transit == pytest.approx(L + 1e4 * G, rel=1e-3)
+    assert fit_trains(trains()).G_gap is None

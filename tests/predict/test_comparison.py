@@ -9,7 +9,7 @@ from support.whole_html import Balance, text_of_page
 
 from commmodel import machine, predict, results
 from commmodel.cli import main
-from commmodel.collectives import Problem
+from commmodel.collectives import Nodes, Problem
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Limit, LogGP, Machine, Parameter, PLogP, Postal, Segment
 from commmodel.report.kit.cells import error_words
@@ -117,6 +117,21 @@ def test_processes_on_several_nodes_take_the_path_between_them():
     assert {row.path for row in rows} == {"between-nodes"}
     assert {row.path for row in predict.compare(result, far, operation="bcast", path="same-node").rows} == {"same-node"}
     assert {row.path for row in predict.compare(LOGGP_ALONE, far, operation="bcast").rows} == {""}
+
+
+def test_messages_of_processes_that_fill_nodes_take_the_path_within_them_or_between():
+    near = LogGP(Parameter(1e-7), Parameter(1e-7), Parameter(1e-7), Parameter(1e-10))
+    result = Machine("m", (Segment("all", "same-node", loggp=near), Segment("all", "between-nodes", loggp=LOGGP)))
+    in_blocks = header(hosts=(Host("one"), Host("two")), ranks=tuple(Rank(rank, rank // 2) for rank in range(4)))
+    entry = Record(Collective("bcast", 8, 4), "s", (1e-5,) * 9)
+    (row,) = predict.compare(result, Measurements((Launch(in_blocks, (entry,)),)), models=["loggp"]).rows
+    nodes = Problem(4, 8, nodes=Nodes(2))
+    assert row.predicted["loggp"] == predict.collective(result, "bcast", nodes, model="loggp").time
+    (row,) = predict.compare(
+        result, Measurements((Launch(in_blocks, (entry,)),)), models=["loggp"], path="between-nodes"
+    ).rows
+    apart = predict.collective(result, "bcast", Problem(4, 8), model="loggp", path="between-nodes")
+    assert row.predicted["loggp"] == apart.time
 
 
 def test_what_no_model_knows_is_left_out_and_said():

@@ -66,10 +66,12 @@ def _timed(session: Session, measure: Measure, exchanges: int) -> tuple[float, f
 
 def _warm_up(session: Session, measure: Measure, setting: Batch) -> tuple[int, int, float]:
     """Return the batch size, the number of exchanges, and the wall time of a repetition."""
+    if simulation.is_simulated() and setting != "auto":  # nothing warms up
+        return setting, 0, 0.0
     one_way, wall = _timed(session, measure, 1)
     if simulation.is_simulated():
         exact = min(_BATCH_MOST, math.ceil(_EXACT_SECONDS / max(2 * one_way, 1e-9)))
-        return exact if setting == "auto" else setting, 1, wall
+        return exact, 1, wall
     affordable = min(_WARMUP_EXCHANGES, int(_WARMUP_SHARE * session.share / wall))
     more = min(_WARMUP_MOST, max(int(_WARMUP_SECONDS / wall), session.comm.bcast(affordable)))
     if more:

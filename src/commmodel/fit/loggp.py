@@ -25,7 +25,7 @@ from commmodel.results import Measurements, Record
 from commmodel.results.configurations import SendMode, Train
 
 _SIZES_DIFFER = 1.5  # from here on a byte costs clearly more in a lone message than in a train
-_L, _O, _G_BYTE, _GAP, _O_BYTE = range(5)
+_L, _O, _G_BYTE, _GAP, _O_BYTE, _GAP_BYTE = range(6)
 
 
 @dataclass(frozen=True)
@@ -83,38 +83,46 @@ def _trains(records: list[tuple[Train, Record]]) -> Trains:
     )
 
 
-def _design(trains: Trains) -> Array:
-    """Return the contribution of each parameter to each train's time, shape (m, 5): L, o, G, g, and o's slope."""
+def _design(trains: Trains, apart: bool) -> Array:
+    """Return the contribution of each parameter to each train's time, shape (m, 6): L, o, G, g, o's slope, G_gap.
+
+    Where they are not `apart`, a byte costs G in the gap, too, and G_gap nothing.
+    """
     further = (trains.points.pairs - 1).astype(np.float64)
     at_once, waiting = further * ~trains.delayed, further * trains.delayed
     bytes_after_first = np.maximum(trains.points.message_size - 1, 0).astype(np.float64)
     columns: dict[int, Array] = {
         _L: np.full(further.shape, 2.0),
         _O: 4.0 + waiting,
-        _G_BYTE: bytes_after_first * (1 + at_once),
+        _G_BYTE: bytes_after_first * (1 + at_once * (not apart)),
         _GAP: at_once,
         _O_BYTE: waiting * bytes_after_first,
+        _GAP_BYTE: bytes_after_first * at_once * apart,
     }
     return np.stack([columns[index] for index in sorted(columns)], axis=1)
 
 
 def fit_loggp_model(trains: Trains, settings: FitSettings) -> LogGP | None:
-    """Fit L, o, g and G; None where trains of one kind are missing or there are fewer than two sizes."""
+    """Fit L, o, g and G, and G_gap where that is clearly less.
+
+    None where trains of one kind are missing or there are fewer than two sizes.
+    """
     points = trains.points
     several = points.pairs > 1
     kinds = (~several, several & ~trains.delayed, several & trains.delayed)
     if np.unique(points.message_size).size < 2 or not all(kind.any() for kind in kinds):
         return None
-    design = _design(trains)
+    remark = _remark_of_bytes(trains)
+    design = _design(trains, bool(remark))
     fit = fit_linear(design, points, settings, (points.pairs - 1) * trains.delay * trains.delayed)
-    parameters = {
-        name: fit.parameter(column, unit, settings)
-        for name, column, unit in (("L", _L, "s"), ("o", _O, "s"), ("g", _GAP, "s"), ("G", _G_BYTE, "s/B"))
-    }
-    remarks = [*modes_remark(points), *_remarks(trains, design)]
+    columns = [("L", _L, "s"), ("o", _O, "s"), ("g", _GAP, "s"), ("G", _G_BYTE, "s/B")]
+    columns += [("G_gap", _GAP_BYTE, "s/B")] if remark else []
+    parameters = {name: fit.parameter(column, unit, settings) for name, column, unit in columns}
+    remarks = [*modes_remark(points), *([remark] if remark else [])]
     confidence = settings.confidence
     quality = judge(points, fit.fitted, parameters, remarks, spread=fit.spread, confidence=confidence)
-    return LogGP(parameters["L"], parameters["o"], parameters["g"], parameters["G"], quality)
+    L, o, g, G = (parameters[name] for name in ("L", "o", "g", "G"))
+    return LogGP(L, o, g, G, quality, parameters.get("G_gap"))
 
 
 def bounded_loggp(ping_pong: Postal | None, streams: MaxRate | None) -> LogGP | None:
@@ -141,19 +149,19 @@ def bounded_loggp(ping_pong: Postal | None, streams: MaxRate | None) -> LogGP | 
     return LogGP(L, Parameter(o, "s", 0.0, rounded(most)), gap, ping_pong.beta, bounded=True)
 
 
-def _remarks(trains: Trains, design: Array) -> list[str]:
-    """Return a remark where a byte costs more or less in a train than in a single message."""
-    slopes = []
+def _remark_of_bytes(trains: Trains) -> str:
+    """Return a remark where a byte costs clearly less in a train than in a single message; else nothing."""
+    slopes, design = [], _design(trains, apart=False)
     for part in (trains.points.pairs == 1, (trains.points.pairs > 1) & ~trains.delayed):
         selection = trains.where(part)
         if np.unique(selection.points.message_size).size < 2:
-            return []
+            return ""
         seconds = selection.points.seconds
         slopes.append(float(robust_lines(design[part, _G_BYTE], seconds, np.ones((1, seconds.size)), seconds)[1][0]))
     lone, train = slopes
     if train <= FLAT or lone / train < _SIZES_DIFFER:
-        return []
-    return [
-        f"a byte costs {lone / train:.1f} times as much in a single message as in a train of messages, so it is "
-        "copied more than once on its way; G lies between the two, and pLogP has both"
-    ]
+        return ""
+    return (
+        "a byte costs clearly more in a single message (G) than in a train of messages (G_gap): it is copied more than "
+        "once on its way, or several messages share what one cannot fill"
+    )

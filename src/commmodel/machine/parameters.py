@@ -11,7 +11,7 @@ from commmodel.values import OneLine, Value
 UNITS = {
     "alpha": "s", "beta": "s/B", "R_C": "B/s", "R_N": "B/s", "R_Cb": "B/s", "R_Ci": "B/s",
     "queue_search": "s", "link_contention": "s/B", "memory_copy": "s/B", "reduction": "s/B",
-    "L": "s", "o": "s", "g": "s", "G": "s/B", "M": "1/s", "fall": "",
+    "L": "s", "o": "s", "g": "s", "G": "s/B", "G_gap": "s/B", "M": "1/s", "fall": "",
 }  # fmt: skip
 """Base unit of each parameter, wherever it stands."""
 RATES = {"B/s", "1/s"}
@@ -134,6 +134,9 @@ class LogGP(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_
     G: Parameter | None = None
     """Absent where a publication gives it in a figure only."""
     quality: Quality | None = None
+    G_gap: Parameter | None = None
+    """Time of a byte of messages that follow one another, where it is clearly less than G: these begin at least g +
+    (m − 1) G_gap apart, as several are on their way at once."""
     bounded: bool = False
     """Whether o and g are only known to lie in their intervals, from latency and bandwidth."""
 

@@ -18,13 +18,14 @@ from commmodel.arguments import Count
 from commmodel.choices import CostModel, MessageModel
 from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.operation import SCHEDULED, ScheduledName
-from commmodel.collectives.schedule import Problem
+from commmodel.collectives.schedule import Nodes, Problem
 from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine
 from commmodel.predict.collective import collective
 from commmodel.predict.costs import MODELS as COST_MODELS
 from commmodel.predict.costs import default_model
+from commmodel.predict.nodes import within_path
 from commmodel.predict.point_to_point import send
 from commmodel.predict.seconds import Seconds
 from commmodel.results import Header, Measurements, Record
@@ -114,6 +115,15 @@ def _path_of(header: Header, processes: int, machine: Machine) -> str | None:
     return next((path for path in paths if path in machine.paths), None)
 
 
+def _nodes(header: Header, processes: int, machine: Machine) -> Nodes | None:
+    """Return the nodes of the first ranks; None where there is one, or they are not alike, or one path is for all."""
+    hosts = [rank.host for rank in sorted(header.ranks, key=lambda rank: rank.rank)[:processes]]
+    lengths = [len([*group]) for _, group in groupby(hosts)]
+    in_blocks = len(lengths) == len(set(hosts)) > 1 and lengths[0] > 1
+    is_alike = in_blocks and lengths[-1] <= lengths[0] and len(set(lengths[:-1])) == 1
+    return Nodes(lengths[0]) if is_alike and within_path(machine) is not None else None
+
+
 def _measured(record: Record) -> Seconds:
     summary = record.summary
     if math.isfinite(summary.low) and math.isfinite(summary.high):
@@ -172,7 +182,8 @@ def compare(
     algorithm, selector, segment_size
         As in `commmodel.predict.collective`.
     path : str, optional
-        For collectives. Left out, the one on which the processes were apart, if the machine knows it.
+        For collectives. Left out, that of each message where ranks fill one node after the other and the machine knows
+        both paths, else the one on which the processes were apart, if the machine knows it.
 
     Returns
     -------
@@ -201,12 +212,14 @@ def compare(
 
     def collective_row(header: Header, call: Collective, measured: Seconds) -> ComparedTime:
         where = path or _path_of(header, call.processes, machine)
-        problem = Problem(call.processes, call.message_size, segment_size=segment_size)
+        nodes = _nodes(header, call.processes, machine) if path is None and where == "between-nodes" else None
+        problem = Problem(call.processes, call.message_size, segment_size=segment_size, nodes=nodes)
+        of_messages = where if nodes is None else None  # each message by its own
 
         def by(model: CostModel | None) -> ComparedTime:
             model = model or default_model(machine, where)  # what was measured is what it is compared with
             predicted = collective(
-                machine, call.operation, problem, algorithm=algorithm, selector=selector, model=model, path=where
+                machine, call.operation, problem, algorithm=algorithm, selector=selector, model=model, path=of_messages
             )
             times = _only(predicted.models, of_collectives, COST_MODELS)
             about = call.operation, call.message_size, call.processes, predicted.algorithm, where or ""

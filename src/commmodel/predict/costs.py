@@ -1,7 +1,7 @@
 """Cost of each message of a collective: overheads at both ends, gap, and transit time.
 
 LogP, LogGP and pLogP differ only in these four numbers (`commmodel._core.delays.critical_path`). For m = 0 LogGP has m
-= 1:
+= 1, and where the machine has one, G_gap instead of G in the gap:
 
 =====  ============  ============  =============  ==========================
 model  sending       receiving     gap            way
@@ -108,8 +108,9 @@ def _of_segments(machine: Machine, model: str, path: str | None, end: End, size:
         loggp = loggp_at(machine, message_size, path, needs_G=model == "loggp")
         L, o, g = (value_at(parameter, end) for parameter in (loggp.L, loggp.o, loggp.g))
         G = value_at(loggp.G, end) if loggp.G is not None and model == "loggp" else 0.0
-        of_bytes = max(message_size - 1, 0) * G
-        columns[:, column] = o, o, g + of_bytes, L + of_bytes
+        G_gap = value_at(loggp.G_gap, end) if loggp.G_gap is not None and model == "loggp" else G
+        further_bytes = max(message_size - 1, 0)
+        columns[:, column] = o, o, g + further_bytes * G_gap, L + further_bytes * G
     return Costs(*columns[:, place.reshape(size.shape)])
 
 

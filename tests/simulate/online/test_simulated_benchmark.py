@@ -3,9 +3,10 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from commmodel import machine, results
+from commmodel import machine, predict, results
 from commmodel.results.configurations import Collective
 
 pytestmark = [pytest.mark.mpi, pytest.mark.simulated]
@@ -67,10 +68,26 @@ O_r = {value = 0.0, unit = "s/B"}
 """A machine whose messages take 1.6 µs and 4 GB/s up to 16 KiB, then 4 µs and 8 GB/s."""
 
 
-def measure(folder, *words, processes=4, per_node=2, options=("--compute", "0")):
+LINKS = """
+format = "commmodel-platform"
+version = 1
+kind = "flat"
+hosts = 2
+cores = 2
+bandwidth = "24GB/s"
+latency = "0.6us"
+backbone = {bandwidth = "16GB/s", sharing = "fatpipe"}
+loopback = {bandwidth = "10GB/s", latency = "0.5us"}
+"""
+"""Two hosts, whose links carry 1.5 times what one message has at most."""
+
+
+def measure(folder, *words, where="known.toml", processes=4, per_node=2, options=("--compute", "0")):
     (folder / "known.toml").write_text(KNOWN)
-    command = [sys.executable, "-m", "commmodel", "simulate", "known.toml", "run", "-p", str(processes)]
-    command += ["-k", str(per_node), *options, "--", sys.executable, "-m", "commmodel.bench", *words]
+    (folder / "links.toml").write_text(LINKS)
+    command = [sys.executable, "-m", "commmodel", "simulate", where, "run", "-p", str(processes)]
+    command += ["-k", str(per_node)] if per_node else []
+    command += [*options, "--", sys.executable, "-m", "commmodel.bench", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done
@@ -86,6 +103,38 @@ def test_a_fit_of_what_is_measured_gives_the_machine_back(tmp_path):
     for segment, expected in zip(segments, true.segments, strict=True):
         assert segment.postal.alpha.value == pytest.approx(expected.postal.alpha.value, rel=0.01)
         assert segment.postal.beta.value == pytest.approx(expected.postal.beta.value, rel=0.01)
+
+
+def fitted_machine(folder):
+    command = [sys.executable, "-m", "commmodel", "fit", "results.jsonl", "-o", "fitted.toml"]
+    subprocess.run(command, check=True, capture_output=True, cwd=folder)
+    return machine.load(folder / "fitted.toml")
+
+
+def test_pairs_begin_together_so_that_a_fit_gives_the_rate_of_a_node(tmp_path):
+    options = ("--parameters", "known.toml", "--compute", "0")
+    words = ("pairs", "--sizes", "1:16KiB:*4", "--pairs", "1,2")
+    measure(tmp_path, *words, where="links.toml", options=options)
+    (launch,) = results.load(tmp_path / "results.jsonl").launches
+    for record in launch.records:  # all ranks on one clock, so nothing differs but the rounding to its nanoseconds
+        assert np.ptp(record.samples) <= 5e-3 * record.samples[0]
+    (eager,) = [item for item in fitted_machine(tmp_path).segments if item.path == "between-nodes"]
+    truth = {"alpha": 1.6e-6, "R_C": 4e9, "R_N": 6e9}
+    assert {name: getattr(eager.max_rate, name).value for name in truth} == pytest.approx(truth, rel=0.01)
+
+
+def test_trains_on_a_loggp_machine_give_its_parameters_back_and_collectives_take_what_is_predicted(tmp_path):
+    words = ("loggp", "collective", "--collectives", "bcast,alltoall", "--sizes", "8,64KiB")
+    measure(tmp_path, *words, where="L=2500ns,o=1500ns,g=4us,G=250ps", per_node=None)
+    fitted = fitted_machine(tmp_path)
+    (segment,) = fitted.segments
+    truth = {"L": 2.5e-6, "o": 1.5e-6, "g": 4e-6, "G": 0.25e-9}
+    assert {name: getattr(segment.loggp, name).value for name in truth} == pytest.approx(truth, rel=0.01)
+    compared = predict.compare(fitted, results.load(tmp_path / "results.jsonl"), models=("loggp",))
+    assert {row.processes for row in compared.rows} == {2, 4}
+    assert len(compared.rows) == 8
+    for row in compared.rows:
+        assert abs(row.relative_error("loggp")) < 0.01, row
 
 
 def test_repetitions_are_exact_and_few_and_the_header_says_what_is_simulated(tmp_path):

@@ -12,8 +12,8 @@ from libc.stdint cimport uint64_t
 from mpi4py cimport libmpi as mpi
 
 from commmodel._core.mpi.messages cimport (
-    TAG_READY, Loop, Message, Repetition, begin_send, begin_window, check_places, extent, new_loop, post_window,
-    read_lines, receive_ready, repeat, send_ready, spin, ticks_start, ticks_stop, wait_all, write_lines,
+    TAG_READY, Loop, Message, Repetition, begin_send, begin_together, begin_window, check_places, extent, new_loop,
+    post_window, read_lines, receive_ready, repeat, send_ready, spin, ticks_start, ticks_stop, wait_all, write_lines,
 )
 from commmodel._core.mpi.mpi_calls cimport (
     CHKERR, COMMMODEL_MPI_ABI, PyMPIWin_Get, check_same_library, import_mpi4py,
@@ -204,7 +204,7 @@ def two_sided_exchange(comm, int peer, unsigned char[::1] send_buffer not None,
 
 cdef int exchange_bursts(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef uint64_t begin
-    CHKERR(mpi.MPI_Barrier(loop.comm))
+    begin_together(loop.comm, loop.clock)
     begin = ticks_start(loop.clock)
     post_window(&loop.incoming, loop.requests, loop.count, loop.stride, loop.peer, loop.comm)
     begin_window(&loop.outgoing, &loop.requests[loop.count], loop.count, loop.stride, loop.peer, loop.comm)
@@ -218,7 +218,7 @@ cdef int exchange_bursts(Loop loop, uint64_t *ticks) except -1 nogil:
 
 cdef int move_both_ways(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef uint64_t begin
-    CHKERR(mpi.MPI_Barrier(loop.comm))
+    begin_together(loop.comm, loop.clock)
     begin = ticks_start(loop.clock)
     move_row(&loop)
     look(loop.comm)
@@ -269,7 +269,7 @@ cdef int exchange_windows(Loop loop, uint64_t *ticks) except -1 nogil:
     if loop.touched:
         write_lines(loop.outgoing.address, extent(&loop))
     post_window(&loop.incoming, loop.requests, loop.count, loop.stride, loop.sender, loop.comm)
-    CHKERR(mpi.MPI_Barrier(loop.comm))
+    begin_together(loop.comm, loop.clock)
     begin = ticks_start(loop.clock)
     begin_window(&loop.outgoing, &loop.requests[loop.count], loop.count, loop.stride if loop.touched else 0, loop.peer,
                  loop.comm)

@@ -4,13 +4,12 @@ The function is called by all ranks of a communicator; it returns ticks (uint64)
 """
 
 from libc.stdint cimport uint64_t
-from mpi4py cimport libmpi as mpi
 
 from commmodel._core.mpi.messages cimport (
-    Loop, Message, begin_receive, begin_send, check_places, extent, new_loop, read_lines, repeat, ticks_start,
-    ticks_stop, wait_all, write_lines,
+    Loop, Message, begin_receive, begin_send, begin_together, check_places, extent, new_loop, read_lines, repeat,
+    ticks_start, ticks_stop, wait_all, write_lines,
 )
-from commmodel._core.mpi.mpi_calls cimport CHKERR, check_same_library, import_mpi4py
+from commmodel._core.mpi.mpi_calls cimport check_same_library, import_mpi4py
 
 import_mpi4py()
 check_same_library()
@@ -41,7 +40,7 @@ cdef int exchange_once(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef uint64_t begin
     if loop.touched:
         write_lines(loop.outgoing.address, extent(&loop))
-    CHKERR(mpi.MPI_Barrier(loop.comm))
+    begin_together(loop.comm, loop.clock)
     begin = ticks_start(loop.clock)
     for i in range(loop.count):
         incoming.address = <char *>loop.incoming.address + i * loop.stride

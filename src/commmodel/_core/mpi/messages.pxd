@@ -9,6 +9,7 @@ from mpi4py cimport libmpi as mpi
 from commmodel._core.mpi.mpi_calls cimport CHKERR, PyMPIComm_Get
 
 cdef extern from "clock/ticks.h" nogil:
+    int TICKS_SIMULATED
     uint64_t ticks_start(int)
     uint64_t ticks_stop(int)
     int ticks_sleep(int, uint64_t)
@@ -156,9 +157,35 @@ cdef inline int probe_in_vain(uint64_t ticks, int clock, int peer, mpi.MPI_Comm 
     return 0
 
 
+cdef inline int greatest(uint64_t *ticks, mpi.MPI_Comm comm) except -1 nogil:
+    return CHKERR(mpi.MPI_Allreduce(mpi.MPI_IN_PLACE, ticks, 1, mpi.MPI_UINT64_T, mpi.MPI_MAX, comm))
+
+
+cdef inline int begin_together(mpi.MPI_Comm comm, int clock) except -1 nogil:
+    """Return after a barrier: in a simulation, where all ranks have one clock, at the same tick on all of them.
+
+    Ranks leave a barrier one after the other, by about the latency of a message. Of short messages between several
+    pairs, which send in turns then, that would decide how many share a link. Here the ranks agree on when the last of
+    them has learnt when the last of them left the barrier, and begin twice as long after that.
+    """
+    cdef uint64_t left, learnt, now
+    CHKERR(mpi.MPI_Barrier(comm))
+    if clock != TICKS_SIMULATED:
+        return 0
+    left = ticks_start(clock)
+    greatest(&left, comm)
+    learnt = ticks_start(clock)
+    greatest(&learnt, comm)
+    now = ticks_start(clock)
+    if learnt + 2 * (learnt - left) > now:
+        ticks_sleep(clock, learnt + 2 * (learnt - left) - now)
+    return 0
+
+
 cdef inline void spin(uint64_t ticks, int clock) noexcept nogil:
     cdef uint64_t begin = ticks_start(clock)
-    ticks_sleep(clock, ticks)
+    if ticks_sleep(clock, ticks):
+        return
     while ticks_stop(clock) - begin < ticks:
         pass
 

@@ -12,10 +12,11 @@ from libc.stdint cimport uint64_t
 from mpi4py cimport libmpi as mpi
 
 from commmodel._core.mpi.messages cimport (
-    Loop, Repetition, begin_receive, begin_send, begin_window, check_places, extent, new_loop, post_window, read_lines,
-    receive, receive_ready, repeat, send, send_ready, spin, ticks_start, ticks_stop, touch, wait, wait_all, write_lines,
+    Loop, Repetition, begin_receive, begin_send, begin_together, begin_window, check_places, extent, new_loop,
+    post_window, read_lines, receive, receive_ready, repeat, send, send_ready, spin, ticks_start, ticks_stop, touch,
+    wait, wait_all, write_lines,
 )
-from commmodel._core.mpi.mpi_calls cimport CHKERR, COMMMODEL_MPI_ABI, check_same_library, import_mpi4py
+from commmodel._core.mpi.mpi_calls cimport COMMMODEL_MPI_ABI, check_same_library, import_mpi4py
 
 import_mpi4py()
 check_same_library()
@@ -27,7 +28,7 @@ cdef int exchange(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef Py_ssize_t _exchange
     cdef uint64_t begin
     if loop.alternative:
-        CHKERR(mpi.MPI_Barrier(loop.comm))
+        begin_together(loop.comm, loop.clock)
     begin = ticks_start(loop.clock)
     if loop.first:
         for _exchange in range(loop.count):
@@ -48,7 +49,7 @@ cdef int touched_exchange(Loop loop, uint64_t *ticks) except -1 nogil:
     if loop.first:
         touch(loop.outgoing.address, loop.size, loop.clock)
     if loop.alternative:
-        CHKERR(mpi.MPI_Barrier(loop.comm))
+        begin_together(loop.comm, loop.clock)
     begin = ticks_start(loop.clock)
     for number in range(loop.count):
         if loop.first:
@@ -116,7 +117,7 @@ cdef int stream_window(Loop loop, uint64_t *ticks) except -1 nogil:
     if loop.first:
         if loop.touched:
             write_lines(loop.outgoing.address, extent(&loop))
-        CHKERR(mpi.MPI_Barrier(loop.comm))
+        begin_together(loop.comm, loop.clock)
         begin = ticks_start(loop.clock)
         begin_window(&loop.outgoing, loop.requests, loop.count, loop.stride if loop.touched else 0, loop.peer,
                      loop.comm)
@@ -124,7 +125,7 @@ cdef int stream_window(Loop loop, uint64_t *ticks) except -1 nogil:
         receive_ready(loop.peer, loop.comm)
     else:
         post_window(&loop.incoming, loop.requests, loop.count, loop.stride, loop.peer, loop.comm)
-        CHKERR(mpi.MPI_Barrier(loop.comm))
+        begin_together(loop.comm, loop.clock)
         begin = ticks_start(loop.clock)
         wait_all(loop.count, loop.requests)
         send_ready(loop.peer, loop.comm)

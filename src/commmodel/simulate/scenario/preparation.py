@@ -26,6 +26,7 @@ from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, Overhead, fluid
 from commmodel.simulate.platform import Platform, flat
 from commmodel.simulate.platform.description import MappingRule
+from commmodel.simulate.ports import ports
 from commmodel.simulate.result import Deadlock, SimulationResult
 from commmodel.simulate.run import run
 from commmodel.simulate.scenario.places import EXAMPLE, Place
@@ -217,6 +218,8 @@ def prepare(
         platform = scale.platform(platform)
     if isinstance(messages, DelayModel):
         messages = messages.changed(scale.delays)
+        if workload.runs:
+            messages, platform = _ports(messages, count, hosts if hosts is not None else mapping)
     nodes = platform if platform is not None or mapping is hosts is None else _nodes(count, hosts, mapping)
     ranks = None if nodes is None else _hosts(nodes, count, mapping)
     if ranks is not None and workload.on_hosts is not None:
@@ -228,7 +231,7 @@ def prepare(
         return run(program, messages, platform, hosts=ranks, record=record, progress=progress, deadlock="return")
 
     is_default = model is None and place.model is None
-    return Scenario(name, place, workload, platform if shared else None, ranks, simulate, is_default)
+    return Scenario(name, place, workload, platform if shared or workload.runs else None, ranks, simulate, is_default)
 
 
 def _schedule(
@@ -287,6 +290,13 @@ def _limited(messages: Network | DelayModel, place: Place) -> Network | DelayMod
     if place.message_rate is not None:
         messages = msgspec.structs.replace(messages, message_gaps=(Overhead(math.inf, 1 / place.message_rate),))
     return messages
+
+
+def _ports(model: DelayModel, processes: int, ranks: Ranks | None) -> tuple[Network, Platform]:
+    """Return a delay model of a program that runs, and the ports of its ranks."""
+    if ranks is not None:
+        raise InputError(f"{model.name} has a port for each rank, and no hosts: leave out where ranks are")
+    return ports(model, processes)
 
 
 def _platform(model: str, place: Place, processes: int, hosts: int | None, mapping: Ranks | None) -> Platform:
