@@ -172,6 +172,17 @@ def test_root(root):
     assert "== 1 passed, 1 skipped in " in run(tmp_path, text)
 
 
+def test_a_package_may_ask_for_the_rank_behind_its_modules(tmp_path):
+    package = tmp_path / "ranked"
+    package.mkdir()
+    (package / "before.py").write_text("from mpi4py.MPI import *\n", "utf-8")
+    (package / "__init__.py").write_text("from ranked.before import COMM_WORLD\nrank = COMM_WORLD.rank\n", "utf-8")
+    text = "import ranked\n\ndef test_rank():\n    assert comm.allgather(ranked.rank) == [0, 1]\n"
+    output = run(tmp_path, text, "--ranks", "2")
+    assert "ranked/__init__.py:2 calls MPI at its import" in output
+    assert "== 1 passed in " in output
+
+
 def test_junit_has_the_simulated_time_and_workers_have_ranks_of_their_own(tmp_path):
     output = run(tmp_path, FAILURES, "-n", "2", "--junitxml", "report.xml", "-k", "sum or one_fails or one_rank")
     assert "1 failed, 3 passed in " in output

@@ -31,6 +31,12 @@ def _imports(frame: FrameType | None) -> tuple[set[str], str]:
     return names, place
 
 
+def _parents(name: str) -> set[str]:
+    """Return a module and its packages, which are imported before it."""
+    words = name.split(".")
+    return {".".join(words[:count]) for count in range(1, len(words) + 1)}
+
+
 def _can_be_imported_early(name: str, module: Any) -> bool:
     """Whether a module may be imported before pytest begins, which rewrites the assertions of tests."""
     last = name.rpartition(".")[2]
@@ -58,7 +64,7 @@ class _EarlyCalls:
         names, place = _imports(sys._getframe(1))
         modules = [
             name for name, module in list(sys.modules.items())
-            if name not in names
+            if not names & _parents(name)
             and name.partition(".")[0] not in self._not_early
             and _can_be_imported_early(name, module)
         ]  # fmt: skip
