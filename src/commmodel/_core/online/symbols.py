@@ -21,10 +21,9 @@ _LENGTHS = {
 """Of arrays that make datatypes: parameter -> the one with its length."""
 _SAME = {
     "MPI_Address": "MPI_Get_address", "MPI_Attr_delete": "MPI_Comm_delete_attr", "MPI_Attr_get": "MPI_Comm_get_attr",
-    "MPI_Attr_put": "MPI_Comm_set_attr", "MPI_Comm_disconnect": "MPI_Comm_free",
-    "MPI_Errhandler_create": "MPI_Comm_create_errhandler", "MPI_Errhandler_get": "MPI_Comm_get_errhandler",
-    "MPI_Errhandler_set": "MPI_Comm_set_errhandler", "MPI_File_fromint": "MPI_File_f2c",
-    "MPI_File_toint": "MPI_File_c2f", "MPI_Keyval_create": "MPI_Comm_create_keyval",
+    "MPI_Attr_put": "MPI_Comm_set_attr", "MPI_Errhandler_create": "MPI_Comm_create_errhandler",
+    "MPI_Errhandler_get": "MPI_Comm_get_errhandler", "MPI_Errhandler_set": "MPI_Comm_set_errhandler",
+    "MPI_File_fromint": "MPI_File_f2c", "MPI_File_toint": "MPI_File_c2f", "MPI_Keyval_create": "MPI_Comm_create_keyval",
     "MPI_Keyval_free": "MPI_Comm_free_keyval", "MPI_Type_get_extent_x": "MPI_Type_get_extent_c",
     "MPI_Type_get_true_extent_x": "MPI_Type_get_true_extent_c", "MPI_Type_hindexed": "MPI_Type_create_hindexed",
     "MPI_Type_hvector": "MPI_Type_create_hvector", "MPI_Type_size_x": "MPI_Type_size_c",
@@ -39,6 +38,8 @@ _NULLABLE = {
     "array_of_argv", "array_of_maxprocs", "array_of_info",
 }  # fmt: skip
 """Parameters that may be null pointers, on some ranks."""
+_OF_ROOT = {("MPI_Comm_accept", "port_name"), ("MPI_Comm_connect", "port_name")}
+"""Function and parameter that may be one on all ranks but the root."""
 _POINTERS = {("MPI_Alloc_mem", "baseptr"), ("MPI_Win_allocate", "baseptr"), ("MPI_Win_allocate_shared", "baseptr"),
              ("MPI_Comm_get_attr", "attribute_val"), ("MPI_Type_get_attr", "attribute_val"),
              ("MPI_Win_get_attr", "attribute_val")}  # fmt: skip
@@ -168,10 +169,11 @@ def _refusals(function: Declaration) -> str:
     for item in function.parameters:
         is_written = item.type.endswith("*") and not item.array and "function" not in item.type
         is_untyped = item.base == "void" and (function.name.removesuffix("_c"), item.name) not in _POINTERS
+        is_nullable = item.name in _NULLABLE or (function.name, item.name) in _OF_ROOT
         count = next((name for name in _COUNTED.get(item.name, ()) if name in names), None)
         if count is not None:
             lines.append(f'    if ({item.name} == NULL && {count} > 0) return {refusal}"{item.name}");')
-        elif is_written and not is_untyped and item.name not in _NULLABLE:
+        elif is_written and not is_untyped and not is_nullable:
             lines.append(f'    if ({item.name} == NULL) return {refusal}"{item.name}");')
     return "".join(f"{line}\n" for line in lines)
 

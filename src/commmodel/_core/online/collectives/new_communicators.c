@@ -400,3 +400,11 @@ EXPORT int MPI_Comm_free(MPI_Comm *comm) {
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;
 }
+
+// As MPI_Comm_free, when all ranks have come.
+EXPORT int MPI_Comm_disconnect(MPI_Comm *comm) {
+    COMMUNICATOR_OR_FAIL(communicator, *comm);
+    int numbers[2];
+    all_of(communicator, "MPI_Comm_disconnect", numbers, 0);
+    return MPI_Comm_free(comm);
+}

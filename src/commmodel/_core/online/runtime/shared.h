@@ -221,6 +221,7 @@ struct online_world {
     int32_t communicators;               // numbers given so far
     uint64_t instances[ONLINE_BUCKETS];  // open collective calls, by communicator and number
     uint64_t group_calls;                // open calls of new_communicators.c
+    uint64_t services;                   // list of ports.c
     uint32_t next_call_tag;              // below FIRST_CALL_TAG
     int32_t has_used_all_tags;           // they are reused from the first on
     uint64_t half_pairs, free_pairs;     // lists of partitioned.c
