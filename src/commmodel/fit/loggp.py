@@ -151,7 +151,8 @@ def bounded_loggp(ping_pong: Postal | None, streams: MaxRate | None) -> LogGP | 
 
 def _remark_of_bytes(trains: Trains) -> str:
     """Return a remark where a byte costs clearly less in a train than in a single message; else nothing."""
-    slopes, design = [], _design(trains, apart=False)
+    slopes: list[float] = []
+    design = _design(trains, apart=False)
     for part in (trains.points.pairs == 1, (trains.points.pairs > 1) & ~trains.delayed):
         selection = trains.where(part)
         if np.unique(selection.points.message_size).size < 2:
