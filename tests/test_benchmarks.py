@@ -98,6 +98,7 @@ ELSEWHERE = {
     "mpi4py_suite": "mpi4py's sources", "mpich_suite": "MPICH's sources", "osu_figures": "OSU's sources",
     "peer_platforms": "other projects' platforms", "petsc4py_suite": "petsc4py's sources",
     "proxy_applications": "clones of applications", "public_record": "public records",
+    "public_suites": "public projects' sources",
     "tuning_by_measurement": "public records", "emulated_tuning": "minutes of a machine without other work",
     **dict.fromkeys(
         ("emulated_collectives", "emulated_guard", "emulated_levels", "emulated_queues"), "tests/cluster"
