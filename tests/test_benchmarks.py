@@ -29,6 +29,7 @@ SMALL = {
 LONGER = {
     "benchmarks.speed.collective_starts": ["--rounds", "1", "--seconds", "0.05"],
     "benchmarks.speed.exchange_overhead": ["--turns", "2", "--volume", "64KiB", "--sizes", "16KiB"],
+    "benchmarks.speed.message_orders": ["--ranks", "3", "--messages", "1", "--orders", "2"],
     "benchmarks.speed.online": ["--repetitions", "1", "--ranks", "16", "--kinds", "flat", "--calls"],
     "benchmarks.speed.overlap_surfaces": ["--calls", "3", "--rounds", "1"],
     "benchmarks.speed.page_opening": ["--ranks", "4", "--intervals", "2000", "--rounds", "1"],

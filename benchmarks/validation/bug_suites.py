@@ -1,10 +1,11 @@
 """Verdicts on programs of others' suites of MPI bugs: ``python -m benchmarks.validation.bug_suites SUITE FOLDER``.
 
 SUITE is one of `SUITES`, FOLDER a clone that has it; nothing is fetched. Each program is compiled with the mpicc beside
-this interpreter, which must be MPICH's, and runs simulated on graphene, with checks and without computation, as
-``commmodel simulate graphene run --check --compute 0`` does, several in one process. The table has for each class of
-the suite how many verdicts are right: on a wrong program, a finding, deadlock or error of the kind that the suite
-names; on a correct one, none. The exit code is 1 if a correct program is accused.
+this interpreter, which must be MPICH's, and runs simulated on graphene, with checks, in other orders of its messages
+where there are any, and without computation, as ``commmodel simulate graphene run --check --orders 100`` does, several
+in one process. The table has for each class of the suite how many verdicts are right: on a wrong program, a finding,
+deadlock or error of the kind that the suite names; on a correct one, none. The exit code is 1 if a correct program is
+accused.
 """
 
 import argparse
@@ -33,8 +34,12 @@ from rich.table import Table
 
 from commmodel import simulate
 from commmodel.errors import CommModelError, RankEndedError
+from commmodel.simulate import online
+from commmodel.simulate.findings import Finding
 from commmodel.simulate.online import Outlets
-from commmodel.simulate.scenario import place
+from commmodel.simulate.online.decisions import RunRecord
+from commmodel.simulate.online.orders import run_orders
+from commmodel.simulate.scenario import Place, Workload, place, prepare
 
 SUITES: dict[str, Suite] = {
     "mbi": bug_cases_mbi.SUITE, "corrbench": bug_cases_corrbench.SUITE, "rmaracebench": bug_cases_rmaracebench.SUITE
@@ -95,18 +100,41 @@ def begin() -> None:
     signal.signal(signal.SIGALRM, stop)
 
 
-def judge(case: Case, flags: Sequence[str], folder: Path, seconds: int) -> Verdict:
+def judge(case: Case, flags: Sequence[str], folder: Path, seconds: int, orders: int) -> Verdict:
     """Compile and simulate a program; return the verdict."""
     program = compiled(case, flags, folder)
     if program is None:
         return Verdict((), ("cannot be compiled",), "not run")
-    return verdict_on([str(program), *case.arguments], case.ranks, case.buffering, seconds)
+    words, record = [str(program), *case.arguments], RunRecord()
+    where = place("graphene", buffering={"zero": 0.0, "infinite": math.inf}.get(case.buffering))
+    verdict = verdict_on(words, case.ranks, where, seconds, record)
+    if orders == 1 or verdict.end:
+        return verdict
+    findings = findings_of_orders(words, case.ranks, where, seconds, record, orders)
+    kinds, sentences = (finding.kind for finding in findings), map(str, findings)
+    return Verdict((*verdict.kinds, *kinds), (*verdict.sentences, *sentences))
 
 
-def verdict_on(words: Sequence[str], ranks: int, buffering: str, seconds: int) -> Verdict:
+def findings_of_orders(
+    words: Sequence[str], ranks: int, where: Place, seconds: int, record: RunRecord, most: int
+) -> Sequence[Finding]:
+    """Simulate a program in other orders of messages than the one on record; none where that takes too long."""
+
+    def workload(outlets: Outlets) -> Workload:
+        return online.workload(where, words, ranks, computation=0.0, outlets=outlets)
+
+    signal.alarm(seconds)
+    try:
+        return run_orders(record, workload, partial(prepare, where), most, check=True).findings
+    except NoEndError:
+        return ()
+    finally:
+        signal.alarm(0)
+
+
+def verdict_on(words: Sequence[str], ranks: int, where: Place, seconds: int, record: RunRecord) -> Verdict:
     """Simulate a program; return the verdict."""
-    where = place("graphene", buffering={"zero": 0.0, "infinite": math.inf}.get(buffering))
-    outlets = Outlets(subprocess.DEVNULL, check=True)
+    outlets = Outlets(subprocess.DEVNULL, check=True, record=record)
     signal.alarm(seconds)
     try:
         result = simulate.command(words, ranks, on=where, computation=0.0, outlets=outlets, deadlock="return")
@@ -145,7 +173,9 @@ def sample(cases: Sequence[Case], count: int | None, seed: int) -> list[Case]:
 def verdicts(cases: Sequence[Case], suite: Suite, folder: Path, options: argparse.Namespace) -> list[Verdict]:
     """Return the verdicts on programs, several at once."""
     flags = [flag.format(folder=options.folder.resolve()) for flag in suite.flags]
-    work: Callable[[Case], Verdict] = partial(judge, flags=flags, folder=folder, seconds=options.seconds)
+    work: Callable[[Case], Verdict] = partial(
+        judge, flags=flags, folder=folder, seconds=options.seconds, orders=options.orders
+    )
     console = Console(stderr=True)
     with ProcessPoolExecutor(options.workers, initializer=begin) as pool:
         running = pool.map(work, cases)
@@ -179,7 +209,10 @@ def main() -> int:
     parser.add_argument(
         "--workers", type=int, default=len(os.sched_getaffinity(0)), help="programs at once (%(default)s)"
     )
-    parser.add_argument("--seconds", type=int, default=20, help="a run may take (%(default)s)")
+    parser.add_argument("--seconds", type=int, default=20, help="a run may take, and all other orders (%(default)s)")
+    parser.add_argument(
+        "--orders", type=int, default=100, help="of messages in which a program runs at most (%(default)s)"
+    )
     parser.add_argument("--programs", type=Path, help="folder that keeps what is compiled for the next time (none)")
     parser.add_argument("--misses", action="store_true", help="print each program whose verdict is not right, and why")
     parser.add_argument("--verbose", action="store_true", help="print each program and what is said of it")

@@ -38,7 +38,7 @@ from commmodel.cli.parsers import (
     warn_of,
     whole,
 )
-from commmodel.errors import InputError, MissingPackageError
+from commmodel.errors import InputError, MissingPackageError, RankEndedError
 from commmodel.units import parse_size
 
 _DEADLOCK = 2
@@ -392,9 +392,9 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any],
 
 
 def _explored(arguments: argparse.Namespace, place: Any) -> Any:
-    """Run a program in other orders of its messages, where its run has left any."""
+    """Run a program in other orders of its messages."""
     from commmodel.simulate import scenario
-    from commmodel.simulate.online.orders import Exploration, run_orders
+    from commmodel.simulate.online.orders import run_orders
 
     def workload(outlets: Any) -> Any:
         return _running(arguments, place, _typed_options(arguments, _WHAT) | _settings(arguments), outlets)
@@ -402,9 +402,14 @@ def _explored(arguments: argparse.Namespace, place: Any) -> Any:
     def prepared(work: Any) -> Any:
         return scenario.prepare(place, work, **_typed_options(arguments, _HOW))
 
-    if not arguments.order.alternatives(arguments.order.decisions()):
-        return Exploration()
-    return run_orders(workload, prepared, arguments.orders, check=arguments.check)
+    return run_orders(arguments.order, workload, prepared, arguments.orders, check=arguments.check)
+
+
+def _tell_orders(exploration: Any) -> int:
+    """Print what other orders have shown; return the exit code."""
+    code = tell_findings(exploration.findings)
+    tell("note", [exploration.note])
+    return code
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -488,8 +493,16 @@ def _run(arguments: argparse.Namespace) -> int:
     workload = _workload(arguments, place)
     compare: list[Any] = [name if name in arguments.models else timeline.load(name) for name in beside]
     record: Any = "all" if page is not None else "none" if arguments.trace is None else "first"
+    has_orders = workload.runs and arguments.orders != 1
     with nullcontext() if workload.runs else _prompt():  # else processes are to be ended first
-        runs = scenario.side_by_side(place, workload, compare=compare, record=record, **_typed_options(arguments, _HOW))
+        try:
+            runs = scenario.side_by_side(
+                place, workload, compare=compare, record=record, **_typed_options(arguments, _HOW)
+            )
+        except RankEndedError:
+            if has_orders:
+                _tell_orders(_explored(arguments, place))
+            raise
     timelines, notes = runs.timelines, runs.notes
     if page is not None and not runs.blocked and _is_empty(timelines):
         page = arguments.output = None
@@ -508,12 +521,9 @@ def _run(arguments: argparse.Namespace) -> int:
         print_json({**runs.as_json(), "output": arguments.output, "trace": arguments.trace, "notes": notes})
     elif not runs.blocked:
         _print(arguments, runs)
-    findings = runs.findings
-    if workload.runs and arguments.orders != 1 and not runs.blocked:
-        exploration = _explored(arguments, place)
-        findings = [*findings, *exploration.findings]
-        notes.append(exploration.note)
-    code = tell_findings(findings) or code
+    code = tell_findings(runs.findings) or code
+    if has_orders:
+        code = _tell_orders(_explored(arguments, place)) or code
     if runs.blocked:
         code = _deadlocked(runs.blocked)
     tell("note", notes)

@@ -101,8 +101,13 @@ def test_a_race_is_found_in_the_other_order_and_replayed(run):
     done = run(RACE, "--orders", "all")
     assert done.returncode == 1
     assert orders(done) == 2
-    assert "finding: exit code: rank 0 ended with exit code 1, where rank 0 gets the message of rank 2" in done.stderr
-    assert "script.py:7" in done.stderr
+    assert (
+        "finding: message race: rank 0 ended with exit code 1, where rank 0 gets the message of rank 2" in done.stderr
+    )
+    assert (
+        "(MPI_Send, script.py:11), not of rank 1 (MPI_Send, script.py:11), in recv (MPI_Mprobe), script.py:7"
+        in done.stderr
+    )
     order = re.search(r"--order '([^']+)'", done.stderr)[1]
     again = run(RACE, "--order", order)
     assert again.returncode == 1

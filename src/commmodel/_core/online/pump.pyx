@@ -95,7 +95,7 @@ cdef extern from "online/pump.hpp" nogil:
         int32_t has_storage, has_files, first_ranks
         int64_t open_request_count
         online_open_request *open_requests
-        int32_t is_checked, notes_decisions, ranks
+        int32_t is_checked, notes_decisions, is_repeated, ranks
         uint64_t first_finding
         char error_kind[64]
 
@@ -421,6 +421,10 @@ cdef class Pump:
             for i, choice in enumerate(prescribed):
                 listed[<int>i] = choice
             world.rank[<int>rank].choice_count = len(prescribed)
+
+    def repeat(self):
+        """Say that the program has run before: ranks do not look at what notes would say again."""
+        self._pump.world().is_repeated = 1
 
     def decisions(self, int rank):
         """Return what time has decided on a rank.

@@ -30,7 +30,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 _MPI = "mpi4py.MPI"
@@ -129,6 +129,7 @@ def _load(words: Sequence[str], *, is_nursery: bool) -> None:
 _RUNNING = (__file__, runpy.__file__, "<frozen runpy>")
 """Files whose lines run the program: left out of its tracebacks."""
 _CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns")
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 class _Clocks:
@@ -136,8 +137,6 @@ class _Clocks:
 
     def __init__(self) -> None:
         self._functions = {name: getattr(time, name) for name in _CLOCKS}
-        paths = sysconfig.get_paths()
-        self._libraries = tuple({paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
         for name in _CLOCKS:
             setattr(time, name, self._watched(name))
 
@@ -154,7 +153,7 @@ class _Clocks:
 
     def _look(self, name: str, frame: Any) -> None:
         code = frame.f_code
-        if code.co_filename.startswith((*self._libraries, "<frozen")):
+        if code.co_filename.startswith((*_LIBRARIES, "<frozen")):
             return
         place = f"time.{name}\n{code.co_filename}\n{frame.f_lineno}\n{code.co_qualname}\n1"
         if ctypes.CDLL(None).commmodel_note_clock(place.encode("utf-8", "replace")):
@@ -163,17 +162,57 @@ class _Clocks:
             self._functions = {}
 
 
-def _has_called_blas() -> bool:
-    """Return whether code of a BLAS that was loaded before the fork has run since: only then does its memory show."""
-    is_code = False
-    with open("/proc/self/smaps", encoding="utf-8", errors="replace") as file:
-        for line in file:
-            first, *words = line.split()
-            if not first.endswith(":"):
-                is_code = "x" in words[0] and ("blas" in words[-1] or "libmkl" in words[-1])
-            elif is_code and first == "Rss:" and words[0] != "0":
-                return True
-    return False
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PRESENT = 1 << 7
+"""Of the last byte of an entry of the page table."""
+
+
+class _LoadedBLAS:
+    """Code of a BLAS that is loaded before the fork: only if it runs afterwards are its pages a rank's own."""
+
+    def __init__(self) -> None:
+        self._pages: list[tuple[int, int]] = []
+        """Number of the first page, and how many, of each part."""
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                addresses, rights, *_, name = line.split()
+                if "x" in rights and ("blas" in name or "libmkl" in name):
+                    first, end = (int(word, 16) // _PAGE for word in addresses.split("-"))
+                    self._pages.append((first, end - first))
+
+    def has_run(self) -> bool:
+        """Return whether any of it has run in this process."""
+        if not self._pages:
+            return False
+        with open("/proc/self/pagemap", "rb") as file:
+            for first, count in self._pages:
+                file.seek(8 * first)
+                if max(file.read(8 * count)[7::8], default=0) & _PRESENT:
+                    return True
+        return False
+
+
+class _Program:
+    """A program's words, and its code where it is a file of Python: read before the fork, as all ranks run it."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = words
+        self._code: CodeType | None = None
+        if words[0] not in ("-m", "-c") and os.path.isfile(words[0]):
+            with suppress(SyntaxError, ValueError), open(words[0], "rb") as file:  # the ranks meet it again
+                self._code = compile(file.read(), words[0], "exec", dont_inherit=True)
+
+    def run(self) -> None:
+        """Run it as the interpreter does."""
+        if self._code is None:
+            return _run(self._words)
+        sys.argv = [*self._words]
+        sys.path.insert(0, os.path.dirname(os.path.abspath(self._words[0])))
+        module = ModuleType("__main__")
+        vars(module).update(__file__=self._words[0], __cached__=None)
+        sys.modules["__main__"] = module
+        exec(self._code, module.__dict__)  # noqa: S102  (the program is the user's)
+        return None
 
 
 def _run(words: Sequence[str]) -> None:
@@ -209,13 +248,13 @@ def end(code: int) -> None:
         os._exit(code & 0xFF)
 
 
-def _run_as_rank(words: Sequence[str]) -> None:
+def _run_as_rank(program: _Program, blas: _LoadedBLAS) -> None:
     """Run the program as a rank; does not return."""
     code = 0
     _Clocks()
     try:
-        _run(words)
-        if _has_called_blas():
+        program.run()
+        if blas.has_run():
             ctypes.CDLL(None).commmodel_note_blas()
         vars(threading)["_shutdown"]()  # waits for threads of the program
     except SystemExit as exit_:
@@ -393,11 +432,13 @@ def main(descriptor: int, kind: str, words: Sequence[str]) -> None:
     vars(module).update(server=server, begin=_Beginning.begin, end=end)
     sys.modules[module.__name__] = module
     if kind == "nursery":
-        _run(words)
-    elif server.serve() is not None:
+        return _run(words)
+    program, blas = _Program(words), _LoadedBLAS()
+    if server.serve() is not None:
         if _MPI in sys.modules:
             _Beginning.begin(sys.modules[_MPI])
-        _run_as_rank(words)
+        _run_as_rank(program, blas)
+    return None
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Interpreters of which ranks are forks, as those who start them see them. Main entries: `ForkServer`, `ForkedRun`.
 
-The other side is `commmodel.simulate.online.fork_server`.
+The other side is `commmodel.simulate.online.fork_server`; of a program that is none of Python, our MPI library's.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import IO, Literal
 
 from commmodel.errors import InputError, RankEndedError
 
-ServerKind = Literal["program", "nursery"]
+ServerKind = Literal["program", "nursery", "native"]
 Outputs = tuple[IO[str] | int | None, IO[str] | int | None]
 """Standard output and standard error of a process; None: ours."""
 _SCRIPT = str(Path(__file__).with_name("fork_server.py"))
@@ -97,7 +97,8 @@ class ForkedRun:
 class ForkServer:
     """An interpreter of which ranks are forks, with the program's words; runs may go on side by side.
 
-    `kind` is that of the other side; `environment` is that of ranks.
+    `kind` is that of the other side, `environment` that of ranks. A ``native`` one is no interpreter but a program that
+    serves forks of itself once it has come to MPI_Init; `words` are then its arguments.
     """
 
     def __init__(
@@ -115,6 +116,9 @@ class ForkServer:
         self._has_terminal = has_terminal
         self._connection, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [*interpreter, _SCRIPT, str(other.fileno()), kind, *words]
+        if kind == "native":
+            command = [*interpreter, *words]
+            environment = {**environment, "COMMMODEL_FORK_SERVER": str(other.fileno())}
         self.process = open_process(
             command, [other.fileno(), *descriptors], environment, outputs, has_terminal=has_terminal
         )

@@ -17,7 +17,7 @@ from commmodel.simulate.online.computation import RecordedComputation
 from commmodel.simulate.online.decisions import RunRecord
 from commmodel.simulate.online.memory import MemoryWatch, reserve
 from commmodel.simulate.online.patience import Patience
-from commmodel.simulate.online.processes import Forks, Processes
+from commmodel.simulate.online.processes import Forks, Processes, RepeatedForks
 from commmodel.simulate.online.processor import Processor
 from commmodel.simulate.online.unbuffered import without_buffers
 from commmodel.simulate.operations import Operations
@@ -49,8 +49,9 @@ class Outlets:
     """Whether wrong uses of MPI become findings of the result."""
     clocks: ProgramClocks = "machine"
     """What clocks other than MPI_Wtime tell the program, the time of this ``machine`` or ``simulated`` time."""
-    forks: Forks | None = None
-    """An interpreter that has been started before, of which ranks are copies; by default one is started."""
+    forks: Forks | RepeatedForks | None = None
+    """An interpreter that has been started before, of which ranks are copies, or one for many runs; by default one is
+    started."""
     errors: IO[str] | int | None = None
     """Gets the program's standard error, as `output` its standard output."""
     record: RunRecord | None = None
@@ -116,11 +117,14 @@ class LiveProgram:
         if self._outlets.record is not None:
             self._outlets.record.ranks.clear()
             self._pump.note_decisions(self._outlets.record.choices())
+        if isinstance(self._outlets.forks, RepeatedForks):
+            self._pump.repeat()
         self._pump.set_clocks(self._outlets.clocks == "simulated", time.time_ns(), time.monotonic_ns())
         if self.storage is not None:
             self._pump.store(self.storage.bandwidth, self.storage.latency, self.storage.client or 0.0)
         self._running.state = self._pump.state
-        self._running.watch = MemoryWatch(self._processes, self._pump.memory, self._outlets.report)
+        if not isinstance(self._outlets.forks, RepeatedForks):  # else a run before has shown what ranks take
+            self._running.watch = MemoryWatch(self._processes, self._pump.memory, self._outlets.report)
         self._running.patience = Patience(
             self._outlets.patience, self._pump.progress, self._last_call, self._outlets.report
         )

@@ -3,8 +3,10 @@
 Main entry: `MemoryWatch`.
 """
 
+import math
 import os
 import resource
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +21,8 @@ _ADDRESSES = 2**38
 """Reserved for what ranks share, where nothing limits it: what is not touched takes no memory."""
 _LEAST_BY_RANK = 2**18
 """Bytes that a rank may put into the shared memory at least."""
+_INTERVAL = 0.02
+"""Seconds between two looks at the free memory."""
 _REMEDY = "take fewer ranks, or commmodel.shared_array for large arrays"
 
 
@@ -49,12 +53,28 @@ def _limit_of_group() -> int | None:
     return None
 
 
-def free_memory() -> tuple[int, int]:
-    """Return the bytes that processes may still take, and those of the machine."""
+class _FreeMemory:
+    """Bytes that processes may still take, and those of the machine, as they were not long ago."""
+
+    def __init__(self) -> None:
+        self._seconds = -math.inf
+        self._sizes = 0, 0
+
+    def __call__(self) -> tuple[int, int]:
+        now = time.monotonic()
+        if now >= self._seconds + _INTERVAL:
+            self._seconds, self._sizes = now, _read_free_memory()
+        return self._sizes
+
+
+def _read_free_memory() -> tuple[int, int]:
     text = Path("/proc/meminfo").read_text("ascii")
     free, total = (_KIB * _kibibytes(text, name) for name in ("MemAvailable", "MemTotal"))
     limit = _limit_of_group()
     return free if limit is None else min(free, limit), total
+
+
+free_memory = _FreeMemory()
 
 
 def reserve(descriptor: int, ranks: int) -> None:

@@ -10,14 +10,18 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from commmodel.errors import RankEndedError
 from commmodel.simulate.findings import Finding
 from commmodel.simulate.online.decisions import COMPLETION, Choices, Decision, Place, RunRecord, order_text
 from commmodel.simulate.online.live import Outlets
+from commmodel.simulate.online.processes import RepeatedForks
 from commmodel.simulate.scenario import Scenario, Workload
 
+RACE = "message race"
+"""Some orders of messages end the program otherwise than others."""
 OUTPUT = "output depends on the order of messages"
 _MOST_FINDINGS = 20
 
@@ -88,6 +92,8 @@ class _Change:
     step: _ChoiceStep
     causes: Choices
     decision: Decision
+    before: Outcome
+    """Of that run."""
 
     def prescribed(self) -> Choices:
         """Return the choices that it prescribes."""
@@ -128,7 +134,7 @@ def explore(
                 step.point.choices.add(choice)
                 changed = _ChoiceStep(step.before, step.point, choice)
                 count += 1
-                change = _Change(changed, causes, by_place[step.point.place])
+                change = _Change(changed, causes, by_place[step.point.place], outcome)
                 heapq.heappush(queue, (changes + 1, count, change))
 
     note(first, [], 0)
@@ -140,7 +146,9 @@ def explore(
             exploration.unmet += 1
             continue
         exploration.runs += 1
-        for finding in _differences(first, outcome, change, order_text(prescribed)):
+        if outcome.output == first.output:
+            outcome.output = first.output  # kept once
+        for finding in _differences(first, outcome, change):
             key = finding.kind, finding.sites[0] if finding.sites else ""
             if key not in reported and len(reported) < _MOST_FINDINGS:
                 reported.add(key)
@@ -150,41 +158,44 @@ def explore(
     return exploration
 
 
-def _differences(first: Outcome, outcome: Outcome, change: _Change, order: str) -> list[Finding]:
-    """Return what a run shows that the first one did not."""
-    decision, call_of = change.decision, outcome.record.call_of
-    cause = f"{_changed(decision, outcome)}: --order '{order}'"
-    sites = tuple(call_of(words) for words in (decision.site, decision.other_site) if words)
-    if outcome.kind != first.kind:
-        if not outcome.kind:
-            return []
-        return [Finding(outcome.kind, f"{outcome.words}, {cause}", (decision.rank,), sites)]
-    earlier = {(finding.kind, finding.sites) for finding in first.findings}
+def _differences(first: Outcome, outcome: Outcome, change: _Change) -> list[Finding]:
+    """Return what a run shows that the first one and the one before the change did not; or the first one alone."""
+    decision, before = change.decision, change.before
+    earlier = {(finding.kind, finding.sites) for finding in (*first.findings, *before.findings)}
+    added = [finding for finding in outcome.findings if (finding.kind, finding.sites) not in earlier]
+    is_other_end = outcome.kind != before.kind and (outcome.kind not in ("", first.kind) or before is first)
+    difference = "" if outcome.kind or before.kind else _difference(before.output, outcome.output)
+    if not added and not is_other_end and not difference:
+        return []
+    words, sites = _changed(decision, outcome)
+    cause = f"{words}: --order '{order_text(change.prescribed())}'"
+    if is_other_end:
+        end = f"{outcome.words}," if outcome.kind else f"{first.words}, but not"
+        return [Finding(RACE, f"{end} {cause}", (decision.rank,), sites)]
     listed = [
         Finding(finding.kind, f"{finding.sentence}, {cause}", finding.ranks, finding.sites, finding.times)
-        for finding in outcome.findings
-        if (finding.kind, finding.sites) not in earlier
+        for finding in added
     ]
-    difference = _difference(first.output, outcome.output)
-    if difference and not outcome.kind:
+    if difference:
         listed.append(Finding(OUTPUT, f"{difference}, {cause}", (decision.rank,), sites))
     return listed
 
 
-def _changed(decision: Decision, outcome: Outcome) -> str:
-    """Return in words what differs from the run before."""
+def _changed(decision: Decision, outcome: Outcome) -> tuple[str, tuple[str, ...]]:
+    """Return in words what differs from the run before, and the sites of the calls: the receive's first."""
     call_of = outcome.record.call_of
     other = next((entry for entry in outcome.record.decisions() if entry.place == decision.place), decision)
+    sites = [call_of(words) for words in (decision.site, other.other_site, decision.other_site) if words]
+    listed = tuple(dict.fromkeys(sites))
     if decision.kind == COMPLETION:
-        return (
-            f"where rank {decision.rank} completes request {other.choice} of the list, not {decision.choice}, "
-            f"in {call_of(decision.site)}"
-        )
-    sender = f" ({call_of(other.other_site)})" if other.other_site else ""
-    return (
-        f"where rank {decision.rank} gets the message of rank {other.choice}{sender}, not of rank {decision.choice}, "
-        f"in {call_of(decision.site)}"
-    )
+        text = f"where rank {decision.rank} completes request {other.choice} of the list, not {decision.choice}"
+        return f"{text}, in {call_of(decision.site)}", listed
+    text = f"where rank {decision.rank} gets the message of rank {_sender(other, call_of)}, not of rank "
+    return f"{text}{_sender(decision, call_of)}, in {call_of(decision.site)}", listed
+
+
+def _sender(decision: Decision, call_of: Callable[[Sequence[str]], str]) -> str:
+    return f"{decision.choice} ({call_of(decision.other_site)})" if decision.other_site else str(decision.choice)
 
 
 def _difference(first: str, other: str) -> str:
@@ -198,23 +209,35 @@ def _difference(first: str, other: str) -> str:
 
 
 def run_orders(
-    workload: Callable[[Outlets], Workload], prepared: Callable[[Workload], Scenario], most: int | None, *, check: bool
+    earlier: RunRecord,
+    workload: Callable[[Outlets], Workload],
+    prepared: Callable[[Workload], Scenario],
+    most: int | None,
+    *,
+    check: bool,
 ) -> Exploration:
-    """Run a program once and then in other orders, at most so many in all; what it prints is kept from the terminal.
+    """Run a program once more and then in other orders, at most so many in all, if an earlier run has left any.
 
-    `workload` returns it with its outlets, `prepared` a scenario of that.
+    `workload` returns it with its outlets, `prepared` a scenario of that. What it prints is kept from the terminal. The
+    ranks of all runs are forks of one process, which has loaded the program.
     """
+    if not earlier.alternatives(earlier.decisions()):
+        return Exploration()
+    record, forks = RunRecord(), RepeatedForks()
+    with tempfile.TemporaryFile("w+") as file, closing(forks):
+        outlets = Outlets(file, None, 0.0, check, forks=forks, errors=subprocess.DEVNULL, record=record)
+        scenario = prepared(workload(outlets))
 
-    def run(prescribed: Choices) -> Outcome:
-        with tempfile.TemporaryFile("w+") as file:
-            record = RunRecord(prescribed)
-            outlets = Outlets(file, None, 0.0, check, errors=subprocess.DEVNULL, record=record)
-            outcome = _outcome(prepared(workload(outlets)), record)
+        def run(prescribed: Choices) -> Outcome:
+            file.seek(0)
+            file.truncate()
+            record.prescribed = prescribed
+            outcome = _outcome(scenario, record)
             file.seek(0)
             outcome.output = file.read()
-        return outcome
+            return outcome
 
-    return explore(run({}), run, most)
+        return explore(run({}), run, most)
 
 
 def _outcome(scenario: Scenario, record: RunRecord) -> Outcome:

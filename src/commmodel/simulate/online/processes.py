@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -102,13 +102,52 @@ class Forks(NamedTuple):
     descriptors: tuple[int, ...] = ()
 
 
+class RepeatedForks:
+    """What serves the ranks of many runs of the same program: started by the first run, which says how.
+
+    A program that is none of Python is loaded once and runs until it initialises MPI; one that ends before, or has
+    threads there, is started anew for each rank.
+    """
+
+    def __init__(self) -> None:
+        self._forks: Forks | None = None
+        self._is_refused = False
+
+    def of(self, command: Sequence[str], environment_of_ranks: Mapping[str, str], outputs: Outputs) -> Forks | None:
+        """Return what serves the ranks of a program; None where each is to be started anew."""
+        if self._forks is None and not self._is_refused:
+            python = _python_words(command)
+            if python is not None:
+                self._forks = Forks(ForkServer(*python, environment_of_ranks, outputs=outputs))
+            else:
+                self._forks = _native(command, environment_of_ranks, outputs)
+            self._is_refused = self._forks is None
+        return self._forks
+
+    def close(self) -> None:
+        """End it and all its ranks."""
+        if self._forks is not None:
+            self._forks.server.close()
+        self._forks = None
+
+
+def _native(command: Sequence[str], environment_of_ranks: Mapping[str, str], outputs: Outputs) -> Forks | None:
+    server = ForkServer(command[:1], command[1:], environment_of_ranks, kind="native", outputs=outputs)
+    try:
+        server.wait()
+    except RankEndedError:
+        server.close()
+        return None
+    return Forks(server)
+
+
 class Processes:
     """The processes of all `ranks`; `memory` is the descriptor of what they share.
 
     A rank that returns a code after MPI_Finalize ends no other: the run ends with its code once all have ended.
     Standard output and errors go to `outputs`; ranks are told in words what is `simulated`. `watch` looks
     at the memory before each rank begins and then, `patience` at the rank that has the turn. Ranks
-    are forks of what `forks` begins, where it is given, and have its descriptors.
+    are forks of what `forks` begins, where it is given, and have its descriptors; many runs may have the same.
     """
 
     def __init__(
@@ -118,7 +157,7 @@ class Processes:
         memory: int,
         outputs: Outputs = (None, None),
         simulated: str = "",
-        forks: "Forks | None" = None,
+        forks: Forks | RepeatedForks | None = None,
     ) -> None:
         self.watch: MemoryWatch | None = None
         self.patience: Patience | None = None
@@ -128,16 +167,20 @@ class Processes:
         """What ranks said as they ended -> more of it."""
         self.has_one_thread: bool = all(os.environ.get(name, "1") == "1" for name in _ONE_THREAD)
         """Of BLAS and OpenMP, as the environment does not say otherwise."""
-        self._command = [*command] if forks is not None else [executable(command[0]), *command[1:]]
+        is_served = isinstance(forks, Forks)
+        self._command = [*command] if is_served else [executable(command[0]), *command[1:]]
         self._ranks, self._memory, self._outputs = ranks, memory, outputs
         self._environment = environment(simulated)
+        if isinstance(forks, RepeatedForks):
+            forks = forks.of(self._command, self._environment, outputs)
+            is_served = True
         self._codes: dict[int, int] = {}
         self._over: set[int] = set()  # had not finalized MPI when their end was seen, which is later than their state
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._own_server: ForkServer | None = None
         self._run: ForkedRun | None = None
         self._started = 0
-        python = None if forks is not None else _python_words(self._command)
+        python = None if is_served else _python_words(self._command)
         if python is not None:
             self._own_server = ForkServer(*python, self._environment, outputs=outputs)
             forks = Forks(self._own_server)

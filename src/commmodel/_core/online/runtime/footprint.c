@@ -20,7 +20,7 @@ static uint64_t sum_of(const char *path, const char *field) {
 }
 
 void note_memory(void) {
-    if (my_rank >= ONLINE_MEASURED) return;
+    if (my_rank >= ONLINE_MEASURED || world->is_repeated) return;
     const uint64_t bytes = sum_of("/proc/self/smaps", "Private_Dirty:") + sum_of("/proc/self/status", "VmPTE:");
     if (bytes > this_rank->memory) this_rank->memory = bytes;
 }

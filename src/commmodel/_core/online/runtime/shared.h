@@ -252,6 +252,7 @@ struct online_world {
     int32_t has_storage;           // whether the simulator knows how long files take
     int32_t has_files;             // whether a file has been opened
     int32_t first_ranks;           // that begin with the simulation: MPI_COMM_WORLD of the program
+    int32_t is_repeated;           // the run has been before in another order: what notes say is known
     int32_t births;                // spawned ranks that the simulator has not begun yet
     struct online_rank rank[];
 };

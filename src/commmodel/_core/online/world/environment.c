@@ -16,6 +16,7 @@
 #include "online/messages/watches.h"
 #include "online/runtime/notes.h"
 #include "online/runtime/threads.h"
+#include "online/world/fork_server.h"
 
 static bool is_initialized, is_finalized;
 static bool is_over;  // all sessions are, without MPI_Init: unless another one begins
@@ -36,11 +37,12 @@ void prepare_library(void) {
             abort_all(1, "rank %d initialises MPI again after MPI_Finalize", my_rank);
         return;
     }
+    make_basic_datatypes();
+    make_basic_operations();
+    become_rank();
     turn_hooks = (struct turn_hooks){take_reports, serve};
     attach();
     refuse_other_libraries();
-    make_basic_datatypes();
-    make_basic_operations();
     make_first_communicators();
     go_outside();
 }
