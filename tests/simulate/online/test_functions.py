@@ -115,7 +115,7 @@ def test_other_orders_of_messages_show_a_race_and_keep_the_first_one_s_answers()
 
     result = run(race, ranks=3, orders="all")
     assert result.returned[0] == (1, 2)
-    assert [(finding.kind, finding.ranks) for finding in result.findings] == [("exit code", (0,))]
+    assert [(finding.kind, finding.ranks) for finding in result.findings] == [("message race", (0,))]
     assert result.notes[-1] == "2 orders of messages were run, which are all"
     with pytest.raises(InputError, match="computation is 1: give 0"):
         simulate.function(race, 3, on="graphene", computation=1, orders=5)
