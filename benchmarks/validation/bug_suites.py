@@ -125,7 +125,7 @@ def findings_of_orders(
 
     signal.alarm(seconds)
     try:
-        return run_orders(record, workload, partial(prepare, where), most, check=True).findings
+        return run_orders(record, workload, partial(prepare, where), most, Outlets(check=True)).findings
     except NoEndError:
         return ()
     finally:

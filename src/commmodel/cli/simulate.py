@@ -393,7 +393,7 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any],
 
 def _explored(arguments: argparse.Namespace, place: Any) -> Any:
     """Run a program in other orders of its messages."""
-    from commmodel.simulate import scenario
+    from commmodel.simulate import online, scenario
     from commmodel.simulate.online.orders import run_orders
 
     def workload(outlets: Any) -> Any:
@@ -402,7 +402,8 @@ def _explored(arguments: argparse.Namespace, place: Any) -> Any:
     def prepared(work: Any) -> Any:
         return scenario.prepare(place, work, **_typed_options(arguments, _HOW))
 
-    return run_orders(arguments.order, workload, prepared, arguments.orders, check=arguments.check)
+    outlets = online.Outlets(check=arguments.check, clocks=arguments.clocks)
+    return run_orders(arguments.order, workload, prepared, arguments.orders, outlets)
 
 
 def _tell_orders(exploration: Any) -> int:

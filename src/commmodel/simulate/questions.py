@@ -439,7 +439,7 @@ def _run_program(
     def prepared(work: Workload) -> Scenario:
         return prepare(where, work, **_preparing(how))
 
-    other = run_orders(record, lambda outlets: workload(outlets=outlets), prepared, most, check=outlets.check)
+    other = run_orders(record, lambda outlets: workload(outlets=outlets), prepared, most, outlets)
     return replace(result, findings=(*result.findings, *other.findings), notes=(*result.notes, other.note))
 
 

@@ -139,6 +139,21 @@ else:
     assert "90 orders of messages were run, which are all" in done.stderr  # 6! / 2!^3
 
 
+def test_clocks_are_the_same_in_all_orders(tmp_path):
+    text = """
+import time
+if rank == 0:
+    begin, first = time.time(), comm.recv(source=MPI.ANY_SOURCE)
+    comm.recv(source=MPI.ANY_SOURCE)
+    time.sleep(2)
+    assert first == 1 or time.time() - begin < 2
+else:
+    comm.send(rank, 0)
+"""
+    done = simulate_script(tmp_path, HEAD + text, "--orders", "all", "--clocks", "simulated")
+    assert "finding: message race" in done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("words", [("--orders", "0"), ("--orders", "some"), ("--order", "0:2;first")])
 def test_words_that_are_no_orders_are_refused(words):
     done = simulate(*words, "--", "true")

@@ -11,7 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from commmodel.errors import RankEndedError
 from commmodel.simulate.findings import Finding
@@ -213,20 +213,22 @@ def run_orders(
     workload: Callable[[Outlets], Workload],
     prepared: Callable[[Workload], Scenario],
     most: int | None,
-    *,
-    check: bool,
+    outlets: Outlets,
 ) -> Exploration:
     """Run a program once more and then in other orders, at most so many in all, if an earlier run has left any.
 
-    `workload` returns it with its outlets, `prepared` a scenario of that. What it prints is kept from the terminal. The
-    ranks of all runs are forks of one process, which has loaded the program.
+    `workload` returns it with its outlets, `prepared` a scenario of that. It runs with checks and clocks as `outlets`
+    say; what it prints is kept from the terminal. The ranks of all runs are forks of one process, which has loaded the
+    program.
     """
     if not earlier.alternatives(earlier.decisions()):
         return Exploration()
     record, forks = RunRecord(), RepeatedForks()
     with tempfile.TemporaryFile("w+") as file, closing(forks):
-        outlets = Outlets(file, None, 0.0, check, forks=forks, errors=subprocess.DEVNULL, record=record)
-        scenario = prepared(workload(outlets))
+        silent = replace(
+            outlets, output=file, report=None, patience=0.0, forks=forks, errors=subprocess.DEVNULL, record=record
+        )
+        scenario = prepared(workload(silent))
 
         def run(prescribed: Choices) -> Outcome:
             file.seek(0)
