@@ -139,6 +139,26 @@ else:
     assert "90 orders of messages were run, which are all" in done.stderr  # 6! / 2!^3
 
 
+def test_a_reduction_whose_result_depends_on_its_order_is_a_note(tmp_path):
+    text = """
+import numpy as np
+result = np.empty(2)
+comm.Allreduce(np.full(2, [1.0, 1e16, -1e16, 1.0][rank]), result)
+comm.Reduce(np.full(2, 0.1 * rank), result)
+comm.Allreduce(np.full(2, 0.1 * rank), result, MPI.MAX)
+comm.Allreduce(np.full(2, 2.0**rank), result)
+comm.Allreduce(np.full(2, rank), np.empty(2, int))
+"""
+    done = simulate_script(tmp_path, HEAD + text, "--check", "--orders", "2", processes=4)
+    assert done.returncode == 0, done.stderr
+    notes = [line for line in done.stderr.splitlines() if "order in which ranks are combined" in line]
+    assert len(notes) == 2
+    assert "MPI_Allreduce" in notes[0]
+    assert "results differ by 1.0e+00 of their size" in notes[0]
+    assert "MPI_Reduce" in notes[1]
+    assert "e-16 of their size" in notes[1]
+
+
 def test_clocks_are_the_same_in_all_orders(tmp_path):
     text = """
 import time

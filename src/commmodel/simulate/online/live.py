@@ -24,6 +24,8 @@ from commmodel.simulate.operations import Operations
 from commmodel.simulate.storage import Storage
 from commmodel.sites import Site, resolve
 
+_ORDER = "order of a reduction"
+"""Kind of finding that is a note."""
 _DIFFERENCE = re.compile(r"rank (\d+) calls \w+ where rank (\d+) does not")
 """What a rank says whose collective is not that of the ranks before it."""
 _HIDDEN = {"MPI_Mprobe", "MPI_Comm_dup"}
@@ -213,7 +215,11 @@ class LiveProgram:
         if self._pump is None:
             return
         for kind, sentence, ranks, times, sites in self._pump.findings():
-            self.findings.append(Finding(kind, sentence, ranks, tuple(map(self._call_of, sites)), times))
+            calls = tuple(map(self._call_of, sites))
+            if kind == _ORDER:  # as it does nearly always
+                self.notes.append(f"{calls[0]}: {sentence}")
+            else:
+                self.findings.append(Finding(kind, sentence, ranks, calls, times))
         steps = [(rank, self._pump.hanging_without_buffers(rank)) for rank in range(self._processes)]
         finding = without_buffers([(rank, *step) for rank, step in steps if step is not None], self._call_of)
         if finding is not None and all(self._pump.state(rank)[0] == "finalized" for rank in range(self._processes)):

@@ -1,6 +1,8 @@
 // What each rank gives to a collective, and what it takes of the others' parts.
 #include "online/collectives/contributions.h"
 
+#include <math.h>
+
 #include "online/collectives/exchange.h"
 #include "online/datatypes/reductions.h"
 #include "online/datatypes/signatures.h"
@@ -210,6 +212,36 @@ static bool have_equal_parts(struct reader *reader, int last, bool is_inter) {
     return true;
 }
 
+enum { MOST_COMPARED = 4096 };  // elements that are combined in other orders
+
+// Note where ranks combined from the first one on, or in a tree, would give another result than from the last one on.
+static void compare_orders(const struct reader *reader, int last, MPI_Count first, MPI_Count count, const char *sum) {
+    struct collective *collective = reader->collective;
+    const struct arguments *arguments = &collective->arguments;
+    struct datatype *type = datatype_of(arguments->recvtype);
+    if (!is_checked() || !notes_decisions() || last < 2 || (arguments->op != MPI_SUM && arguments->op != MPI_PROD))
+        return;
+    if (count > MOST_COMPARED) count = MOST_COMPARED;
+    const size_t bytes = (size_t)volume(count, type);
+    char *const numbers = allocate((size_t)(last + 2) * bytes), *const in_turn = numbers + (size_t)(last + 1) * bytes;
+    struct operation *operation = operation_of(arguments->op);
+    for (int i = 0; i <= last; i++) {
+        MPI_Count ignored_bytes;
+        const struct part *part = part_from(collective, i, collective->communicator->remote != NULL);
+        memcpy(numbers + (size_t)i * bytes, data_of(part, 0, &ignored_bytes) + volume(first, type), bytes);
+        i == 0 ? (void)memcpy(in_turn, numbers, bytes)
+               : (void)reduce(operation, numbers + (size_t)i * bytes, in_turn, count, type);
+    }
+    for (int width = 1; width <= last; width *= 2)
+        for (int i = 0; i + width <= last; i += 2 * width)
+            reduce(operation, numbers + (size_t)(i + width) * bytes, numbers + (size_t)i * bytes, count, type);
+    const double difference = fmax(difference_of(sum, in_turn, count, type), difference_of(sum, numbers, count, type));
+    free(numbers);
+    if (difference > 0)
+        accuse("order of a reduction",
+               "with the order in which ranks are combined, results differ by %.1e of their size", difference);
+}
+
 // Reduce the elements from `first` on over ranks 0 to `last`, in rank order.
 static void combine(struct reader *reader, int last, MPI_Count first, MPI_Count count, void *result) {
     struct collective *collective = reader->collective;
@@ -243,6 +275,7 @@ static void combine(struct reader *reader, int last, MPI_Count first, MPI_Count 
             if (error != MPI_SUCCESS) reader->error = error;
         }
     }
+    if (reader->error == MPI_SUCCESS) compare_orders(reader, last, first, count, sum);
     if (is_direct) return;
     unpack(result, count, type, sum, bytes);
     if (shared == NULL) free(sum);

@@ -2,6 +2,7 @@
 #include "online/datatypes/reductions.h"
 
 #include <complex.h>
+#include <math.h>
 
 #include "online/objects/errors.h"
 #include "online/objects/handles.h"
@@ -393,4 +394,32 @@ EXPORT int MPI_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count
     unpack(inoutbuf, count, type, right, volume(count, type));
     free(left);
     return error;
+}
+
+// ---- how far results are apart
+
+#define LARGEST_DIFFERENCE(number)                                                                            \
+    do {                                                                                                      \
+        const number *left_numbers = left, *right_numbers = right;                                            \
+        for (MPI_Count i = 0; i < bytes / (MPI_Count)sizeof(number); i++) {                                   \
+            const double first = (double)left_numbers[i], second = (double)right_numbers[i];                  \
+            const double size = fmax(fabs(first), fabs(second));                                              \
+            const double apart = (double)fabsl((long double)left_numbers[i] - (long double)right_numbers[i]); \
+            if (size > 0 && apart / size > difference) difference = apart / size;                             \
+        }                                                                                                     \
+    } while (0)
+
+double difference_of(const void *left, const void *right, MPI_Count count, const struct datatype *type) {
+    const MPI_Count bytes = volume(count, type);
+    double difference = 0;
+    switch (class_of(type->basic)) {
+        case FLOAT:
+        case FLOAT_COMPLEX: LARGEST_DIFFERENCE(float); break;
+        case DOUBLE:
+        case DOUBLE_COMPLEX: LARGEST_DIFFERENCE(double); break;
+        case LONG_DOUBLE:
+        case LONG_DOUBLE_COMPLEX: LARGEST_DIFFERENCE(long double); break;
+        default: break;
+    }
+    return difference;
 }

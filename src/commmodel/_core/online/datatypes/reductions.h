@@ -18,3 +18,5 @@ const char *class_name(int class);
 const char *operation_name(MPI_Op op);
 // right := left op right, for packed elements; MPI_ERR_OP if the operation does not support the type.
 int reduce(struct operation *operation, const void *left, void *right, MPI_Count count, struct datatype *type);
+// How far two packed results are apart, as a share of the larger number; 0 where they hold no floating-point numbers.
+double difference_of(const void *left, const void *right, MPI_Count count, const struct datatype *type);
