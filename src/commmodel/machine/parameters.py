@@ -135,7 +135,7 @@ class LogGP(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_
     """Absent where a publication gives it in a figure only."""
     quality: Quality | None = None
     G_gap: Parameter | None = None
-    """Time of a byte of messages that follow one another, where it is clearly less than G: these begin at least g +
+    """Time of a byte of messages that follow one another, where it is clearly less than G. These begin at least g +
     (m − 1) G_gap apart, as several are on their way at once."""
     bounded: bool = False
     """Whether o and g are only known to lie in their intervals, from latency and bandwidth."""

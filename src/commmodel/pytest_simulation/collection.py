@@ -34,8 +34,8 @@ class Collection:
         self._deselected.extend(map(self._facts, items))
 
     def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str, location: Any) -> None:
-        """Keep a warning of configuration or collection."""
-        if when != "runtest":
+        """Keep a warning of configuration or collection; not of what the interpreter had imported before pytest began."""
+        if when != "runtest" and not issubclass(warning_message.category, pytest.PytestAssertRewriteWarning):
             self._warnings.append(warning_line(warning_message, when, nodeid, location))
 
     def write(self, session: pytest.Session, file: str) -> None:
