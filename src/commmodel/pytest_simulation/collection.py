@@ -34,7 +34,7 @@ class Collection:
         self._deselected.extend(map(self._facts, items))
 
     def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str, location: Any) -> None:
-        """Keep a warning of configuration or collection; not of what the interpreter had imported before pytest began."""
+        """Keep a warning of configuration or collection; not of what was imported before pytest began here."""
         if when != "runtest" and not issubclass(warning_message.category, pytest.PytestAssertRewriteWarning):
             self._warnings.append(warning_line(warning_message, when, nodeid, location))
 
