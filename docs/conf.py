@@ -53,7 +53,7 @@ nitpick_ignore_regex = [
     ),
     ("py:class", r"commmodel\.(fit\.(model_errors\.ErrorSums|consistency\.Agreement))|LinkLoad"),
     ("py:class", r"commmodel\.simulate\.scenario\.comparison\.Preparation"),
-    ("py:class", r"commmodel\.simulate\.online\.(processes\.Forks|decisions\.RunRecord)"),
+    ("py:class", r"commmodel\.simulate\.online\.(processes\.(Repeated)?Forks|decisions\.RunRecord)"),
     (
         "py:class",
         r"commmodel\.(arguments\._Array|simulate\.questions\.(Program)?How|report\.(sections\.MachineSection|listing\.IndexRow))",

@@ -50,7 +50,7 @@ class Mode(NamedTuple):
 
 EAGER = Mode(LATENCY, 4e9, 0.4e-6)
 MODES = {"asynchronous": EAGER, "synchronous": Mode(4e-6, 8e9, 0.0)}
-LOGGP = {"L": 2.5e-6, "o": 1.5e-6, "g": 4e-6, "G": 0.25e-9}
+LOGGP = {"L": 2.7e-6, "o": 1.5e-6, "g": 4e-6, "G": 0.25e-9}
 NODES = f"""
 format = "commmodel-platform"
 version = 1
