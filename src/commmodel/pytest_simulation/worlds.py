@@ -77,7 +77,10 @@ class World:
             ready = select.select([self._answers, self._ending], [], [])[0]
             if self._answers not in ready:
                 return False
-            self._unread += os.read(self._answers, 4096)
+            piece = os.read(self._answers, 4096)
+            if not piece:  # all who could answer have gone: the end may be told at the same time
+                return False
+            self._unread += piece
         _, _, self._unread = self._unread.partition(b"\n")
         return True
 
