@@ -92,6 +92,13 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="+", default=[4], help="ranks under mpiexec (4)")
     parser.add_argument("--simulated", type=int, nargs="+", default=[4, 8, 64], help="simulated ranks (4 8 64)")
     options = parser.parse_args()
+    if not options.folder.is_dir():
+        parser.error(f"{options.folder}: no such folder")
+    for name in ("python", "mpiexec"):
+        program = shutil.which(getattr(options, name))
+        if program is None:
+            parser.error(f"--{name} {getattr(options, name)}: no such program")
+        setattr(options, name, os.path.abspath(program))  # tests run in their own folder
     real = {ranks: run_suite(options, ranks, is_simulated=False) for ranks in options.ranks}
     simulated = {ranks: run_suite(options, ranks, is_simulated=True) for ranks in options.simulated}
     print("| run, ranks | passed | failed | skipped | processor seconds |\n|---|---:|---:|---:|---:|")
