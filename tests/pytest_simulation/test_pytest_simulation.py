@@ -191,6 +191,28 @@ def test_junit_has_the_simulated_time_and_workers_have_ranks_of_their_own(tmp_pa
     assert properties["test_sum[nprocs=4]"] == ["simulated seconds"]
 
 
+SKIPPED = """
+@pytest.mark.skip(reason="not today")
+def test_marked():
+    pass
+
+def test_on_one_rank():
+    if comm.rank == 1:
+        pytest.skip("only on one")
+
+def test_on_all_ranks():
+    pytest.skip("nowhere")
+"""
+
+
+def test_junit_has_why_tests_are_skipped(tmp_path):
+    output = run(tmp_path, SKIPPED, "--ranks", "2", "--junitxml", "report.xml", "-rs")
+    assert "1 passed, 2 skipped in " in output
+    cases = ElementTree.parse(tmp_path / "report.xml").iter("testcase")  # noqa: S314  (pytest's own)
+    reasons = {case.get("name"): [entry.get("message") for entry in case.iter("skipped")] for case in cases}
+    assert reasons == {"test_marked": ["not today"], "test_on_one_rank": [], "test_on_all_ranks": ["nowhere"]}
+
+
 def test_stops_at_the_first_failure_where_asked(tmp_path):
     assert "== 1 failed, 2 passed, " in run(tmp_path, FAILURES, "-x", "-k", "sum or one_fails or all_fail")
 

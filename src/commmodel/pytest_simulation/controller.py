@@ -16,7 +16,7 @@ from commmodel.pytest_simulation.collection import SimulatedItem, items_of
 from commmodel.pytest_simulation.findings import finding_of
 from commmodel.pytest_simulation.interpreter import TestInterpreter
 from commmodel.pytest_simulation.last_words import LastWords
-from commmodel.pytest_simulation.reports import accused, merged, world_report
+from commmodel.pytest_simulation.reports import accused, merged, report_of, world_report
 from commmodel.pytest_simulation.worlds import World, WorldEnding
 from commmodel.simulate.scenario import place
 
@@ -57,7 +57,7 @@ class Controller:
         hook = self._config.hook
         items, deselected = (items_of(session, collected[name]) for name in ("items", "deselected"))
         for data in collected["reports"]:
-            hook.pytest_collectreport(report=hook.pytest_report_from_serializable(config=self._config, data=data))
+            hook.pytest_collectreport(report=report_of(self._config, data))
         hook.pytest_collectreport(report=pytest.CollectReport("", "passed", None, [*items, *deselected]))
         if deselected:
             hook.pytest_deselected(items=deselected)
@@ -128,7 +128,7 @@ class Controller:
     def _read(self, item: SimulatedItem, rank: int, line: dict[str, Any], phases: _Phases, findings: list[str]) -> None:
         """Take a line of a rank."""
         if "report" in line:
-            report = self._config.hook.pytest_report_from_serializable(config=self._config, data=line["report"])
+            report = report_of(self._config, line["report"])
             phases.setdefault(report.when, {})[rank] = report
         elif "missing" in line:
             report = pytest.TestReport(item.nodeid, item.location, {}, "failed", line["missing"], "setup")

@@ -1,4 +1,4 @@
-"""The reports of all ranks on a test as one. Main entries: `merged`, `world_report`."""
+"""The reports of all ranks on a test as one. Main entries: `report_of`, `merged`, `world_report`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -47,6 +47,14 @@ class RanksRepr(TerminalRepr):
                 representation.toterminal(tw)
             else:
                 tw.line(str(representation))
+
+
+def report_of(config: pytest.Config, data: Mapping[str, Any]) -> Any:
+    """Return a report of a test or of what was collected, as a rank wrote it down."""
+    report = config.hook.pytest_report_from_serializable(config=config, data=data)
+    if isinstance(report.longrepr, list):  # why a test is skipped: file, line and reason, of which JSON makes a list
+        report.longrepr = tuple(report.longrepr)
+    return report
 
 
 def _text(report: pytest.TestReport) -> str:

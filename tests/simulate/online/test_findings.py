@@ -107,6 +107,13 @@ def test_what_a_program_does_not_give_back_is_named_with_the_call_that_made_it(s
     ]
 
 
+def test_a_leaked_communicator_is_one_leak_whatever_its_attributes_hold(tmp_path):
+    # mpi4py sends the objects of collectives in a duplicate, which it keeps as an attribute
+    script = "from mpi4py import MPI\nleaked = MPI.COMM_WORLD.Dup()\nleaked.bcast(1)\n"
+    findings = findings_of(tmp_path, script, processes=2)
+    assert [finding["sites"] for finding in findings] == [["MPI_Comm_dup, script.py:2"]]
+
+
 CORRECT = """
 import numpy as np
 from mpi4py import MPI

@@ -91,12 +91,20 @@ static bool is_last(void) {
     return true;
 }
 
+// What the attributes of a communicator hold that was never freed, as mpi4py's do a duplicate of it, is no leak of its own.
+static void delete_leaked_attributes(void) {
+    struct communicator *communicator;
+    for (int index = 0; is_checked() && (communicator = next_object(COMMUNICATOR, &index)) != NULL;)
+        delete_attributes(communicator->handle, &communicator->attributes);
+}
+
 EXPORT int MPI_Finalize(void) {
     enter("MPI_Finalize");
     if (is_any_waiting()) abort_all(1, "rank %d calls MPI_Finalize while another thread of it waits in MPI", my_rank);
     delete_attributes(MPI_COMM_SELF, &communicator_of(MPI_COMM_SELF)->attributes);
     flush_buffers();
     end_watches();
+    delete_leaked_attributes();
     note_open_requests();
     if (is_last()) accuse_missing_collectives();
     is_finalized = true;
