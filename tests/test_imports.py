@@ -80,7 +80,15 @@ A new part needs a row here: say there where it stands. Nothing imports `cli` (b
 """
 LAZILY = {"cli"}
 """Parts that import the others inside functions only, so that a command loads what it needs and no more."""
-MPI = ("bench", "overlap", "cli.what_if", "simulate.online.function_rank", "pytest_simulation.rank", "_core.mpi")
+MPI = (
+    "bench",
+    "overlap",
+    "cli.what_if",
+    "simulate.online.function_rank",
+    "pytest_simulation.rank",
+    "pytest_simulation.late_rank",
+    "_core.mpi",
+)
 """What may import mpi4py; of `_core`, this folder alone."""
 
 SOURCE = Path(commmodel.__file__).parent

@@ -172,6 +172,24 @@ def test_root(root):
     assert "== 1 passed, 1 skipped in " in run(tmp_path, text)
 
 
+LONG_IMPORT = """
+import os, time
+with open("imports", "a") as file:
+    file.write(f"{os.getpid()}\\n")
+while time.process_time() < 0.8:
+    pass
+"""
+
+
+@pytest.mark.parametrize(("first", "imports"), [("", 2), ("import ranked", 9)], ids=["shared", "calls MPI"])
+def test_one_rank_of_many_imports_first_what_all_can_share(tmp_path, first, imports):
+    (tmp_path / "ranked.py").write_text(f"{BEGIN}rank = comm.rank\n", "utf-8")
+    (tmp_path / "long_import.py").write_text(first + LONG_IMPORT, "utf-8")
+    text = "import ranked, long_import\n\ndef test_rank():\n    assert len(set(comm.allgather(ranked.rank))) == 8\n"
+    assert "== 1 passed in " in run(tmp_path, text, "--ranks", "8")
+    assert len((tmp_path / "imports").read_text().splitlines()) == imports
+
+
 def test_a_package_may_ask_for_the_rank_behind_its_modules(tmp_path):
     package = tmp_path / "ranked"
     package.mkdir()

@@ -51,7 +51,7 @@ class Controller:
         """Have tests collected."""
         try:
             self._interpreter = TestInterpreter(self._config, self._folder.name)
-            collected = self._interpreter.collected(self._begin_first_world)
+            collected = self._interpreter.collected(self._begin_first_world, self._scout)
         except CommModelError as error:
             raise pytest.UsageError(str(error)) from None
         hook = self._config.hook
@@ -78,6 +78,13 @@ class Controller:
         if self._world(ranks).wait():
             return ""
         return self._worlds.pop(ranks).ending().words
+
+    def _scout(self) -> None:
+        """Have one rank import and collect alone."""
+        if self._interpreter is not None:
+            world = World(self._place, 1, self._interpreter.server, self._folder.name, check=False)
+            world.wait()
+            world.close()
 
     def _world(self, ranks: int) -> World:
         if ranks not in self._worlds and self._interpreter is not None:

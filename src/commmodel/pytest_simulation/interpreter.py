@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -16,6 +16,10 @@ from commmodel.simulate.online.forks import ForkServer, ServerKind
 from commmodel.simulate.online.processes import environment
 
 _NURSERY = "commmodel.pytest_simulation.nursery"
+_MANY = 8
+"""Ranks before which one collects alone."""
+_LONG = 0.5
+"""Seconds of processor time in which a rank collects: as many ranks then take longer than another interpreter."""
 _MOST_LINES = 30
 """Of what it said before it ended."""
 
@@ -45,6 +49,7 @@ class TestInterpreter:
             "default": config.option.ranks,
             "collected": os.path.join(folder, "collected"),
             "early": os.path.join(folder, "early"),
+            "late": os.path.join(folder, "late"),
             "outputs": self._outputs,
         }
         self._errors, self._errors_file = tempfile.mkstemp(dir=folder)
@@ -61,11 +66,11 @@ class TestInterpreter:
             descriptors=self._outputs, has_terminal=self._is_debugged,
         )  # fmt: skip
 
-    def collected(self, wait: Callable[[], str]) -> dict[str, Any]:
+    def collected(self, wait: Callable[[], str], scout: Callable[[], None]) -> dict[str, Any]:
         """Return what was collected.
 
         Where imports call MPI, ranks collect for themselves: `wait` begins the first of them, and returns once that is
-        done, with words where it failed.
+        done, with words where it failed. Before many of them `scout` has one do so alone.
         """
         try:
             self.server.wait()
@@ -73,12 +78,29 @@ class TestInterpreter:
             if error.exit_code != RANK_DEPENDENT:
                 raise pytest.UsageError(self._last_words(str(error))) from None
             (self.early,) = read_lines(str(self._specification["early"]))[0]
-            self.server.close()
-            self.server = self._start("program", " ".join(self.early["modules"]))
+            self._serve_with(self.early["modules"])
+            if self._specification["default"] >= _MANY:
+                scout()
+                self._share_more()
             if words := wait():
                 raise pytest.UsageError(self._last_words(words)) from None
         collected: dict[str, Any] = read_lines(str(self._specification["collected"]))[0][0]
         return collected
+
+    def _serve_with(self, modules: Sequence[str]) -> None:
+        """Have an interpreter that has imported modules."""
+        self.server.close()
+        self.server = self._start("program", " ".join(modules))
+
+    def _share_more(self) -> None:
+        """Import what the scout has, where that pays, before ranks begin; not where one of these modules calls MPI."""
+        for found in read_lines(str(self._specification["late"]))[0]:
+            if found["seconds"] >= _LONG:
+                self._serve_with([*self.early["modules"], *found["modules"]])
+                try:
+                    self.server.wait()
+                except RankEndedError:
+                    self._serve_with(self.early["modules"])
 
     def _last_words(self, words: str) -> str:
         """Return the last lines that were written, and more words."""

@@ -165,22 +165,3 @@ def be_rank(session: pytest.Session, end: Any) -> None:
     manager.stop_global_capturing()
     end(0)
     sys.exit(0)
-
-
-class LateRankPlugin:
-    """Of a rank that has collected itself."""
-
-    def __init__(self, collection: Any) -> None:
-        self._collection = collection
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Tell what was collected, if nobody has; run tests."""
-        from mpi4py import MPI
-
-        file = specification()["collected"]
-        if MPI.COMM_WORLD.rank == 0 and not os.path.exists(file):
-            self._collection.write(session, file)
-            os.write(int(os.environ[DESCRIPTORS].split()[1]), b"collected\n")
-        be_rank(session, sys.modules["commmodel_fork_server"].end)
-        return True

@@ -139,6 +139,10 @@ part.Free()
 vector = MPI.DOUBLE.Create_vector(2, 1, 2).Commit()
 z = np.zeros(8)
 comm.Sendrecv([x, 1, vector], dest=right, recvbuf=[z, 2, MPI.DOUBLE], source=left)
+empty = MPI.DOUBLE.Create_vector(0, 1, 1).Commit()
+nothing = [None, ([1] * comm.size, [0] * comm.size), [empty] * comm.size]
+comm.Alltoallw(nothing, nothing)  # both at a null pointer, where no byte is
+empty.Free()
 row = np.zeros(2 * comm.size)
 comm.Allgather([x, 1, vector], [row, 2, MPI.DOUBLE])
 vector.Free()

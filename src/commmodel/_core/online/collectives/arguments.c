@@ -43,9 +43,10 @@ static bool is_any(const MPI_Count *counts, int size) {
     return false;
 }
 
-// Whether what a rank gives lies where it gets the same.
+// Whether what a rank gives lies where it gets the same. At NULL there is nothing, or MPI_BOTTOM, which is everywhere.
 static bool is_aliased(const struct arguments *arguments, const struct communicator *communicator) {
-    if (communicator->remote != NULL || arguments->sendbuf == MPI_IN_PLACE || arguments->recvbuf == MPI_IN_PLACE)
+    if (communicator->remote != NULL || arguments->sendbuf == MPI_IN_PLACE || arguments->recvbuf == MPI_IN_PLACE ||
+        arguments->sendbuf == NULL)
         return false;
     const bool is_root = arguments->root == communicator->rank;
     switch (arguments->verb) {
