@@ -73,7 +73,7 @@ _SHARED = {
     model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
     `commmodel.simulate.run`. For programs and functions also check and clocks of `commmodel.simulate.online.Outlets`,
     in place of those of outlets, and orders, a number or "all": in how many orders of messages they run at most; what
-    other orders show are findings of the first one's result.""",
+    other orders show are findings of the first one's result, or of its error, which has them as notes.""",
 }
 """What docstrings of questions say alike of their parameters."""
 
@@ -393,13 +393,8 @@ def function(
         workload = partial(
             online.workload, where, words, count, computation=computation, settings=_settings(selector), name=name
         )
-        try:
-            result = _run_program(
-                where, workload, outlets, {**how, "deadlock": "return"}, partial(online.read_returned, folder, count)
-            )
-        except RankEndedError as error:
-            raise online.explained(error, folder) from None
-    return result.or_deadlock(how.get("deadlock", "raise"))
+        answers = partial(online.read_returned, folder, count)
+        return _run_program(where, workload, outlets, how, answers, partial(online.explained, folder=folder))
 
 
 def _place(on: Where | Place, how: How, words: type[How] = How) -> Place:
@@ -416,31 +411,56 @@ def _run_program(
     outlets: "Outlets | None",
     how: ProgramHow,
     returned: Callable[[], tuple[Any, ...]] = tuple,
+    explained: Callable[[RankEndedError], RankEndedError] = lambda error: error,
 ) -> SimulationResult:
-    """Run a program, and where that is asked for in other orders of its messages, too."""
+    """Run a program, and where that is asked for in other orders of its messages, too.
+
+    Parameters
+    ----------
+    returned : callable
+        Returns what the ranks of the last run returned.
+    explained : callable
+        Returns the error of the last run with what is known of it.
+
+    Raises
+    ------
+    DeadlockError, RankEndedError
+        Where the first run does not come to its end; what other orders have shown are notes and findings of the error.
+    """
     from commmodel.simulate.online import Outlets
     from commmodel.simulate.online.decisions import RunRecord
-    from commmodel.simulate.online.orders import run_orders
+    from commmodel.simulate.online.orders import Exploration, run_orders
 
     choice("clocks", how.get("clocks", "machine"), ProgramClocks)
     settings: Any = {name: how[name] for name in ("check", "clocks") if name in how}
     outlets, orders, record = replace(outlets or Outlets(), **settings), how.get("orders", 1), RunRecord()
     most = None if orders == "all" else whole("orders", orders, least=1)
-    if most == 1:
-        return replace(_run(where, workload(outlets=outlets), how), returned=returned())
+    deadlock, how = how.get("deadlock", "raise"), {**how, "deadlock": "return"}
     computation = workload.keywords["computation"]
-    if isinstance(computation, int | float) and computation:
+    if most != 1 and isinstance(computation, int | float) and computation:
         raise refuse("computation", computation, "give 0, or that of a recording, or no two orders would be alike")
-    result = _run(where, workload(outlets=replace(outlets, record=record)), how)
+
+    def explored() -> Exploration:
+        def prepared(work: Workload) -> Scenario:
+            return prepare(where, work, **_preparing(how))
+
+        return run_orders(record, lambda outlets: workload(outlets=outlets), prepared, most, outlets)
+
+    try:
+        result = _run(where, workload(outlets=outlets if most == 1 else replace(outlets, record=record)), how)
+    except RankEndedError as first_error:
+        error = explained(first_error)
+        if most != 1:
+            other = explored()
+            error.findings = (*error.findings, *other.findings)
+            for line in (*(f"finding: {finding}" for finding in other.findings), f"note: {other.note}"):
+                error.add_note(line)
+        raise error from None
     result = replace(result, returned=returned())
-    if not record.alternatives(record.decisions()):
-        return result
-
-    def prepared(work: Workload) -> Scenario:
-        return prepare(where, work, **_preparing(how))
-
-    other = run_orders(record, lambda outlets: workload(outlets=outlets), prepared, most, outlets)
-    return replace(result, findings=(*result.findings, *other.findings), notes=(*result.notes, other.note))
+    if most != 1 and record.alternatives(record.decisions()):
+        other = explored()
+        result = replace(result, findings=(*result.findings, *other.findings), notes=(*result.notes, other.note))
+    return result.or_deadlock(deadlock)
 
 
 def _preparing(how: How) -> dict[str, Any]:

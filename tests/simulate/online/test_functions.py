@@ -123,6 +123,29 @@ def test_other_orders_of_messages_show_a_race_and_keep_the_first_one_s_answers()
         run(race, orders=0)
 
 
+def test_other_orders_are_run_where_the_first_one_raises_or_hangs():
+    def race(comm, ends):
+        if comm.rank > 0:
+            return comm.send(comm.rank, 0)
+        first, second = comm.recv(), comm.recv()
+        if first == 1:
+            assert not ends
+            comm.recv()
+        return first, second
+
+    with pytest.raises(RankEndedError, match="rank 0 raised AssertionError") as raised:
+        run(race, 3, args=(True,), orders="all")
+    [finding] = raised.value.findings
+    assert finding.kind == "message race"
+    assert "but not where rank 0 gets the message of rank 2" in str(finding)
+    notes = raised.value.__notes__
+    assert notes[0].startswith("On rank 0:\nTraceback")
+    assert notes[1:] == [f"finding: {finding}", "note: 2 orders of messages were run, which are all"]
+    with pytest.raises(DeadlockError) as hanging:
+        run(race, 3, args=(False,), orders="all")
+    assert [entry.kind for entry in hanging.value.result.findings] == ["message race"]
+
+
 def test_a_notebook_s_cell_is_named_as_its_reader_knows_it():
     """Not by the temporary file that it is compiled from."""
     call = "simulate.function(lambda comm: comm.recv(), 2, on='graphene', deadlock='return').deadlock_lines()"

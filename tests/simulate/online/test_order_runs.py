@@ -70,6 +70,49 @@ def test_a_program_with_threads_is_loaded_for_each_rank(explored):
     assert loads == 4 + 1 + 6 * 4
 
 
+def test_a_program_with_pipes_runs_from_its_beginning(explored):
+    done, loads = explored(early="int ends[2]; if (pipe(ends) != 0) return 1;")
+    assert done.returncode == 0, done.stderr
+    assert "6 orders of messages were run, which are all" in done.stderr
+    assert loads == 4 + 1
+
+
+def test_each_order_reads_on_where_the_ranks_were_before(tmp_path):
+    (tmp_path / "lines").write_text("".join(f"{number}\n" for number in range(100_000)))
+    text = f"""
+file = open("{tmp_path}/lines")
+next(file)
+if rank == 0:
+    comm.recv(source=MPI.ANY_SOURCE)
+    comm.recv(source=MPI.ANY_SOURCE)
+    assert [int(line) for line in file] == [*range(1, 100_000)]
+else:
+    comm.send(rank, 0)
+"""
+    done = simulate_script(tmp_path, HEAD + text, "--orders", "all")
+    assert "2 orders of messages were run, which are all" in done.stderr
+    assert "finding" not in done.stderr
+    assert done.returncode == 0
+
+
+def test_what_is_decided_late_follows_what_all_orders_have_in_common(tmp_path):
+    text = """
+total = comm.allreduce(rank)
+part = comm.Split(rank % 2, rank)
+print("common", rank, flush=rank == 1)
+if part.rank == 0:
+    got = [part.recv(source=MPI.ANY_SOURCE) for _ in range(part.size - 1)]
+    print(sorted(got) if rank else got)
+else:
+    part.send(rank, 0)
+comm.Barrier()
+"""
+    done = simulate_script(tmp_path, HEAD + text, "--orders", "all", processes=7)
+    assert "12 orders of messages were run, which are all" in done.stderr  # 3! times 2!
+    assert done.stderr.count("finding") == 1
+    assert re.search(r"prints '\[(\d, ?){2}\d\]' instead of '\[", done.stderr)
+
+
 def test_a_crash_in_some_orders_is_found_and_replayed_and_ends_no_other(explored):
     done, _ = explored(late="if (first == 3) abort();")
     assert done.returncode == 1

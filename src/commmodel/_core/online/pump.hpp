@@ -33,17 +33,13 @@ class Pump final : public Live {
         // call; `rest`: more may come.
         bool (*expand)(void *context, int32_t number, int32_t rank, int32_t tag, const online_call *call,
                        const Operation **begin, int64_t *count, bool *rest) = nullptr;
+        // The beginning of all orders has been made; its ranks may be copied, or not.
+        bool (*begun)(void *context, bool may_be_copied) = nullptr;
     };
 
-    Pump(int32_t ranks, int descriptor, uint64_t memory_size)
-        : pauses_(static_cast<size_t>(ranks), Operation{SLEEP, NONE, NONE, NONE, 1e-9 * WAIT_OUTSIDE}),
-          expansions_(static_cast<size_t>(ranks)), names_(static_cast<size_t>(ranks), 2 * EXPANDED_NAMES) {
-        for (int32_t rank = 0; rank < ranks; ++rank) cursors_.emplace_back(rank);
-        tag_bits = TAG_BITS;
+    Pump(int32_t ranks, int descriptor, uint64_t memory_size) : Pump(ranks) {
         const uint64_t size = sizeof(online_world) + sizeof(online_rank) * static_cast<uint64_t>(ranks);
-        void *memory = mmap(nullptr, memory_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
-        if (memory == MAP_FAILED) throw std::runtime_error("cannot map the memory that ranks share");
-        world_ = static_cast<online_world *>(memory);
+        world_ = memory_of(descriptor, memory_size, 0);
         world_->magic = ONLINE_MAGIC;
         world_->size = memory_size;
         world_->ranks = world_->first_ranks = ranks;
@@ -52,7 +48,34 @@ class Pump final : public Live {
         world_->communicators = 1;
         world_->contexts[0] = 1;
     }
-    ~Pump() { munmap(world_, world_->size); }
+    // Go on from a beginning, which is kept, with copies of its ranks.
+    explicit Pump(Pump *beginning) : Pump(beginning->world_->ranks) {
+        world_ = beginning->memory_of_copies_;
+        const online_world &before = *beginning->world_;
+        const uint64_t used = world_->heap, size = used > before.heap ? used - before.heap : 0;
+        if (size <= MOST_CLEARED)
+            memset(online_at(world_, before.heap), 0, size);
+        else
+            madvise(online_at(world_, before.heap), size, MADV_REMOVE);
+        memcpy(world_, &before, before.heap);
+        world_->beginning = ONLINE_WHOLE;
+        is_borrowed_ = true;
+        if (world_->first_ranks < world_->ranks) has_begun_.resize(static_cast<size_t>(world_->ranks));
+        for (int32_t rank = 0; rank < before.ranks; ++rank)
+            if (before.rank[rank].state == ONLINE_ALIVE) beginning->copy(rank);
+    }
+    explicit Pump(int32_t ranks)
+        : pauses_(static_cast<size_t>(ranks), Operation{SLEEP, NONE, NONE, NONE, 1e-9 * WAIT_OUTSIDE}),
+          expansions_(static_cast<size_t>(ranks)), names_(static_cast<size_t>(ranks), 2 * EXPANDED_NAMES) {
+        for (int32_t rank = 0; rank < ranks; ++rank) cursors_.emplace_back(rank);
+        tag_bits = TAG_BITS;
+    }
+    ~Pump() {
+        if (is_borrowed_) return;
+        const uint64_t size = world_->size;
+        if (memory_of_copies_ != nullptr) munmap(memory_of_copies_, size);
+        munmap(world_, size);
+    }
     Pump(const Pump &) = delete;
     Pump &operator=(const Pump &) = delete;
 
@@ -67,6 +90,15 @@ class Pump final : public Live {
         for (int32_t rank = first_ranks; rank < world_->ranks; ++rank) world_->rank[rank].state = ONLINE_SPARE;
         has_begun_.resize(static_cast<size_t>(world_->ranks));
     }
+
+    // Make the beginning of all orders of messages in place of a run, for copies that have as much memory behind it.
+    void begin_only(int descriptor) {
+        memory_of_copies_ = memory_of(descriptor, world_->size, world_->size);
+        world_->beginning = ONLINE_BEGINS;
+    }
+
+    // The process of a rank's last copy, 0 where it is not known yet.
+    int32_t copy_of(int32_t rank) const { return __atomic_load_n(&world_->rank[rank].copy, __ATOMIC_ACQUIRE); }
 
     bool is_born(int32_t rank) const override { return world_->rank[rank].state != ONLINE_SPARE; }
 
@@ -83,6 +115,7 @@ class Pump final : public Live {
     bool more(const Answers &answers, int32_t number, const Operation *&begin, int64_t &count) override {
         Cursor &cursor = cursors_[number];
         count = 0;
+        if (memory_of_copies_ != nullptr) return begin_all(answers);
         if (number >= world_->ranks) return more_of_strand(number, cursor, begin, count);
         online_rank &shared = world_->rank[number];
         while (count == 0) {
@@ -233,6 +266,43 @@ class Pump final : public Live {
         int32_t rank;
         uint64_t batch;
     };
+
+    static online_world *memory_of(int descriptor, uint64_t size, uint64_t offset) {
+        void *memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor,
+                            static_cast<off_t>(offset));
+        if (memory == MAP_FAILED) throw std::runtime_error("cannot map the memory that ranks share");
+        return static_cast<online_world *>(memory);
+    }
+
+    // Let all ranks run until something is to be decided; false, as the run stops here.
+    bool begin_all(const Answers &answers) {
+        for (int32_t rank = 0; rank < world_->first_ranks; ++rank)
+            if (!run(answers, rank)) return false;
+        bool may_be_copied = world_->births == 0 && !world_->threads;
+        world_->beginning = ONLINE_LOOKS;
+        for (int32_t rank = 0; may_be_copied && rank < world_->first_ranks; ++rank) {
+            online_rank &shared = world_->rank[rank];
+            if (shared.state != ONLINE_ALIVE) continue;
+            online_wake(&shared.turn);
+            if (!await(rank)) return false;
+            may_be_copied = shared.copy == 0;
+        }
+        world_->beginning = ONLINE_COPIES;
+        return calls.begun(calls.context, may_be_copied);
+    }
+
+    void copy(int32_t rank) {
+        world_->rank[rank].copy = 0;
+        online_wake(&world_->rank[rank].turn);
+    }
+
+    // Wait until the turn is ours again; false where a process has ended.
+    bool await(int32_t rank) {
+        bool waits;
+        while (!online_wait(&world_->simulator_turn, WAIT))
+            if (!calls.look(calls.context, rank, &waits)) return false;
+        return true;
+    }
 
     online_batch &batch_at(uint64_t offset) { return *static_cast<online_batch *>(online_at(world_, offset)); }
 
@@ -488,7 +558,10 @@ class Pump final : public Live {
     static constexpr long WAIT = 20000000;                                   // ns between two looks after the ranks
     static constexpr int32_t EXPANDED_NAMES = 1 << 25, LAST_NAME = 1 << 30;  // of requests in collectives
     static constexpr size_t MOST_REMEMBERED = size_t{1} << 26;               // bytes
+    static constexpr uint64_t MOST_CLEARED = 1 << 20;                        // bytes
     online_world *world_ = nullptr;
+    online_world *memory_of_copies_ = nullptr;                                         // where this is a beginning
+    bool is_borrowed_ = false;                                                         // world_ is another one's
     std::vector<Cursor> cursors_;                                                      // of ranks and strands
     std::vector<Operation> pauses_;                                                    // of ranks outside MPI
     std::deque<Queued> queue_;                                                         // strands that are to begin

@@ -111,6 +111,7 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         cpp_bool (*expand)(
             void *, int32_t, int32_t, int32_t, const _Collective *, const Operation **, int64_t *, cpp_bool *
         ) noexcept nogil
+        cpp_bool (*begun)(void *, cpp_bool) noexcept nogil
 
     cdef struct _Step "commmodel::Unbuffered::Step":
         int32_t code, peer, tag, request
@@ -121,6 +122,7 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         _Calls calls
         _Storage storage
         _Pump(int32_t ranks, int descriptor, uint64_t memory_size) except +
+        _Pump(_Pump *beginning) except +
         online_world &world()
         void *allocate(uint64_t size, uint64_t &offset) except +
         const char *call_site(int32_t rank, int32_t step)
@@ -128,6 +130,8 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         int64_t unreceived(int32_t rank, const online_message **listed, int32_t room)
         const char *text(uint64_t offset)
         void spare(int32_t first_ranks) except +
+        void begin_only(int descriptor) except +
+        int32_t copy_of(int32_t rank)
         const online_finding *finding(uint64_t offset)
         void look_without_buffers() except +
         const _Step *hanging_without_buffers(int32_t rank, const _Step **begun)
@@ -159,6 +163,16 @@ cdef cpp_bool _end(void *context, int32_t rank) noexcept with gil:
     pump = <Pump>context
     try:
         pump.processes.end(rank)
+        return True
+    except BaseException as error:
+        pump.raised = error
+        return False
+
+
+cdef cpp_bool _begun(void *context, cpp_bool may_be_copied) noexcept with gil:
+    pump = <Pump>context
+    try:
+        pump.processes.begun(may_be_copied)
         return True
     except BaseException as error:
         pump.raised = error
@@ -245,25 +259,38 @@ cdef class Pump:
         Simulated seconds for each second of computation.
     hosts : sequence of (int, str)
         Number and name of each rank's host.
+    beginning : Pump, optional
+        Made with `copies`, from which copies of its ranks go on; what is given there holds here, too. The descriptor is
+        its own, and its last run is over.
+    copies : bool
+        Whether a run ends where something is to be decided, as ``processes.begun(may_be_copied)`` raises, so that
+        others go on from there: the size of the memory is that of both.
     """
 
     cdef _Pump *_pump
     cdef readonly object processes, collectives, live
     cdef readonly dict held
     cdef public object raised
+    cdef Pump _beginning
 
-    def __cinit__(self, ranks, descriptor, processes, collectives, compute_factor, hosts):
-        self._pump = new _Pump(ranks, descriptor, os.fstat(descriptor).st_size)
+    def __cinit__(self, ranks, descriptor, processes, collectives, compute_factor, hosts, beginning=None, copies=False):
+        self._beginning = beginning
+        if beginning is None:
+            self._pump = new _Pump(ranks, descriptor, os.fstat(descriptor).st_size // (2 if copies else 1))
+        else:
+            self._pump = new _Pump(self._beginning._pump)
         self.processes, self.collectives = processes, collectives
         self.held = {}
         self.raised = None
         cdef _Calls *calls = &self._pump.calls
         calls.context = <void *>self
-        calls.start, calls.look, calls.end, calls.expand = _start, _look, _end, _expand
+        calls.start, calls.look, calls.end, calls.expand, calls.begun = _start, _look, _end, _expand, _begun
+        if copies:
+            self._pump.begin_only(descriptor)
         cdef online_world *world = &self._pump.world()
         world.compute_factor = compute_factor
         world.begins_at_call = collectives.begins_at_call
-        for rank, (number, name) in enumerate(hosts):
+        for rank, (number, name) in enumerate(hosts if beginning is None else ()):
             encoded = name.encode("ascii", "replace")[:127]
             strncpy(world.rank[<int>rank].host, encoded, 127)
             world.rank[<int>rank].host_number = number
@@ -271,6 +298,10 @@ cdef class Pump:
 
     def __dealloc__(self):
         del self._pump
+
+    def copy_of(self, int rank):
+        """Return the process of the copy of a rank that this beginning has made last; 0 where it is not known yet."""
+        return self._pump.copy_of(rank)
 
     def state(self, int rank):
         """Return a rank's state, its exit code where it has called MPI_Abort, what it says, and the kind of that."""

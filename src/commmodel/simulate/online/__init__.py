@@ -2,7 +2,8 @@
 
 ::
 
-    processes    the process of each rank: started, watched, ended
+    rank_processes how ranks' processes end; processes: each is started, watched, ended
+    beginnings   processes of ranks that wait to be copied, for other orders of messages
     fork_server  the ranks of a Python program as forks of one interpreter
     collectives  actions of collectives as operations
     computation  how long ranks compute, of a recording
@@ -11,6 +12,8 @@
     live         the ranks as the engine's source of operations
     unbuffered   whether a program relies on buffers
     decisions    what time decides in a run, and how another may decide it; orders: runs that do
+    order_workers several such runs at a time
+    call_names   names of calls, as people read them
     processor    one processor for all, as one runs at a time
     functions    a Python function as such a program
     workload     all of it as a workload of a scenario

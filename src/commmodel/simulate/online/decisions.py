@@ -5,7 +5,7 @@ choice is a rank of the whole program, or the place of a request. A message was 
 follows that, which vector clocks tell: they count the decisions of each rank that a send follows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,8 +56,6 @@ class RunRecord:
     """Before the run."""
     ranks: list[tuple[list[Any], list[Any], list[Any]]] = field(default_factory=list)
     """After it."""
-    call_of: Callable[[Sequence[str]], str] = str
-    """Names a call site."""
 
     def choices(self) -> dict[int, list[int]]:
         """Return the prescribed choices of each rank, in its order."""

@@ -279,6 +279,17 @@ def _is_in_mpi() -> bool:
     return is_initialized and not flag.value
 
 
+def _copy_process() -> int:
+    """Return the process of a copy of this one, a child of our parent; 0 in the copy, -1 where there is none."""
+    ctypes.pythonapi.PyOS_BeforeFork()
+    process = int(ctypes.PyDLL(None).commmodel_copy_process())
+    if process:
+        ctypes.pythonapi.PyOS_AfterFork_Parent()
+    else:
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+    return process
+
+
 def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -307,6 +318,9 @@ class ForkedRank:
 @dataclass
 class _RankRun:
     """Ranks that share a memory."""
+
+    are_copied: bool
+    """Whether they are children of our parent, which has them copied."""
 
     connection: socket.socket
     memory: int
@@ -373,7 +387,10 @@ class Server:
                 if number is None:
                     self._runs.pop(descriptor).close()
                     continue
-                process = os.fork()
+                process = _copy_process() if run.are_copied else os.fork()
+                if process and run.are_copied:
+                    run.connection.send(b"%d" % process)
+                    continue
                 if not process:
                     os.close(wake)
                     os.close(waker)
@@ -392,8 +409,9 @@ class Server:
         if not text:
             return False
         connection = socket.socket(fileno=descriptors[0])
+        word, *processors = text.split()
         self._runs[descriptors[0]] = _RankRun(
-            connection, descriptors[1], descriptors[2:], [*map(int, text.split()[1:])]
+            word == b"copies", connection, descriptors[1], descriptors[2:], [*map(int, processors)]
         )
         return True
 

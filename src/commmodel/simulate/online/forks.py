@@ -64,6 +64,11 @@ class ForkedRun:
         with suppress(BrokenPipeError, ConnectionResetError):
             self._connection.send(b"%d" % rank)
 
+    def copy(self, rank: int) -> int:
+        """Start a rank of a beginning; return its process, a child of this one, or what is no process."""
+        self.start(rank)
+        return int(self._received() or -1)
+
     def wait(self, seconds: float) -> None:
         """Wait until there is something to see, so long at most."""
         select.select([self._connection], [], [], seconds)
@@ -140,10 +145,20 @@ class ForkServer:
         code = self.process.wait()
         return RankEndedError(f"{self.name} ended with exit code {code}", exit_code(code) or 1, "exit code")
 
-    def begin(self, memory: int, descriptors: Iterable[int] = (), processors: Iterable[int] = ()) -> ForkedRun:
-        """Begin a run of ranks that share a memory, and have further descriptors, on some processors."""
+    def begin(
+        self,
+        memory: int,
+        descriptors: Iterable[int] = (),
+        processors: Iterable[int] = (),
+        *,
+        are_copied: bool = False,
+    ) -> ForkedRun:
+        """Begin a run of ranks that share a memory, and have further descriptors, on some processors.
+
+        Ranks that are to be copied become children of this process, which alone sees their end.
+        """
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        words = " ".join(["begin", *map(str, processors)])
+        words = " ".join(["copies" if are_copied else "begin", *map(str, processors)])
         with far, suppress(BrokenPipeError, ConnectionResetError):
             socket.send_fds(self._connection, [words.encode()], [far.fileno(), memory, *descriptors])
         return ForkedRun(near)

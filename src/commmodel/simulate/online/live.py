@@ -1,6 +1,5 @@
 """The ranks of a program as the engine's source of operations. Main entry: `LiveProgram`."""
 
-import linecache
 import os
 import re
 import time
@@ -12,6 +11,13 @@ from commmodel._core.online.pump import Pump
 from commmodel.choices import ProgramClocks
 from commmodel.docstrings import with_attributes
 from commmodel.simulate.findings import Finding
+from commmodel.simulate.online.beginnings import (
+    Beginning,
+    BeginningOverError,
+    BeginningProcesses,
+    CopiedProcesses,
+)
+from commmodel.simulate.online.call_names import CallNames
 from commmodel.simulate.online.collectives import Collectives
 from commmodel.simulate.online.computation import RecordedComputation
 from commmodel.simulate.online.decisions import RunRecord
@@ -19,18 +25,15 @@ from commmodel.simulate.online.memory import MemoryWatch, reserve
 from commmodel.simulate.online.patience import Patience
 from commmodel.simulate.online.processes import Forks, Processes, RepeatedForks
 from commmodel.simulate.online.processor import Processor
+from commmodel.simulate.online.rank_processes import RankProcesses
 from commmodel.simulate.online.unbuffered import without_buffers
 from commmodel.simulate.operations import Operations
 from commmodel.simulate.storage import Storage
-from commmodel.sites import Site, resolve
 
 _ORDER = "order of a reduction"
 """Kind of finding that is a note."""
 _DIFFERENCE = re.compile(r"rank (\d+) calls \w+ where rank (\d+) does not")
 """What a rank says whose collective is not that of the ranks before it."""
-_HIDDEN = {"MPI_Mprobe", "MPI_Comm_dup"}
-"""What methods of mpi4py for objects call, which users do not see."""
-_OF_OBJECTS = re.compile(r"\.(recv|reduce|allreduce|scan|exscan)\(")
 _MOST_NAMED = 4
 """Messages or requests in a note."""
 _UNRECEIVED = "message never received"
@@ -84,9 +87,9 @@ class LiveProgram:
         """Of its files."""
         self._first_ranks, self._processes = processes, processes if universe is None else universe
         self._pump: Pump | None = None
-        self._running: Processes | None = None
+        self._running: RankProcesses | None = None
         self._memory = -1
-        self._sites: dict[Site, str] = {}
+        self._call_of = CallNames()
         self.notes: list[str] = []
         """What the last run has used that is not simulated, a sentence each."""
         self.findings: list[Finding] = []
@@ -98,42 +101,67 @@ class LiveProgram:
     def begin(self, hosts: Sequence[tuple[int, str]], simulated: str = "") -> None:
         """Make the memory of the ranks: number and name of each rank's host, and what is simulated, for people."""
         self._processor.take()
-        self._memory = os.memfd_create("commmodel-online", os.MFD_CLOEXEC)
-        reserve(self._memory, self._processes)
         self.notes.clear()
         self.findings.clear()
-        self._running = Processes(
-            self._command, self._first_ranks, self._memory, (self._outlets.output, self._outlets.errors), simulated,
-            self._outlets.forks,
-        )  # fmt: skip
-        self._running.explained = self._explained
-        self._pump = Pump(
-            self._processes, self._memory, self._running, self._collectives(), self._compute_factor, hosts
-        )
-        if self._first_ranks < self._processes:
-            self._pump.spare(self._first_ranks)
-        if self._outlets.check:
-            self._pump.check()
-            if self.has_buffers:
-                self._pump.look_without_buffers()
-        if self._outlets.record is not None:
-            self._outlets.record.ranks.clear()
-            self._pump.note_decisions(self._outlets.record.choices())
-        if isinstance(self._outlets.forks, RepeatedForks):
-            self._pump.repeat()
-        self._pump.set_clocks(self._outlets.clocks == "simulated", time.time_ns(), time.monotonic_ns())
-        if self.storage is not None:
-            self._pump.store(self.storage.bandwidth, self.storage.latency, self.storage.client or 0.0)
-        self._running.state = self._pump.state
-        if not isinstance(self._outlets.forks, RepeatedForks):  # else a run before has shown what ranks take
-            self._running.watch = MemoryWatch(self._processes, self._pump.memory, self._outlets.report)
+        forks = self._outlets.forks
+        beginning = forks.beginning if isinstance(forks, RepeatedForks) else None
+        self._begin_anew(hosts, simulated) if beginning is None else self._go_on(beginning)
+        if self._pump is None or self._running is None:
+            raise NotImplementedError
+        self._running.explained, self._running.state = self._explained, self._pump.state
         self._running.patience = Patience(
             self._outlets.patience, self._pump.progress, self._last_call, self._outlets.report
         )
+        if self._outlets.check and self.has_buffers:
+            self._pump.look_without_buffers()
+        if self._outlets.record is not None:
+            self._outlets.record.ranks.clear()
+            self._pump.note_decisions(self._outlets.record.choices())
+        if self.storage is not None:
+            self._pump.store(self.storage.bandwidth, self.storage.latency, self.storage.client or 0.0)
+
+    def _go_on(self, beginning: Beginning) -> None:
+        """Let ranks go on from where nothing is decided yet."""
+        self._running = CopiedProcesses(
+            self._command[0], self._processes, beginning.processes.codes(), beginning.pump.copy_of
+        )
+        self._pump = Pump(
+            self._processes, -1, self._running, self._collectives(), self._compute_factor, (), beginning.pump
+        )
+
+    def _begin_anew(self, hosts: Sequence[tuple[int, str]], simulated: str) -> None:
+        """Let ranks begin, all of them or as they are needed."""
+        forks = self._outlets.forks
+        self._memory = os.memfd_create("commmodel-online", os.MFD_CLOEXEC)
+        outputs = self._outlets.output, self._outlets.errors
+        server = None
+        if isinstance(forks, RepeatedForks) and forks.makes_beginning:
+            is_usual = self._first_ranks == self._processes
+            server = forks.server_of(self._command, simulated, outputs) if is_usual else None
+            if server is None:
+                raise BeginningOverError("ranks cannot be copied")
+        reserve(self._memory, self._processes, 1 if server is None else 2)
+        if server is None:
+            self._running = Processes(self._command, self._first_ranks, self._memory, outputs, simulated, forks)
+        else:
+            self._running = BeginningProcesses(self._command[0], self._processes, self._memory, server)
+        pump = self._pump = Pump(
+            self._processes, self._memory, self._running, self._collectives(), self._compute_factor, hosts,
+            copies=server is not None,
+        )  # fmt: skip
+        if self._first_ranks < self._processes:
+            pump.spare(self._first_ranks)
+        if self._outlets.check:
+            pump.check()
+        if isinstance(forks, RepeatedForks):  # a run before has shown what ranks take
+            pump.repeat()
+        else:
+            self._running.watch = MemoryWatch(self._processes, pump.memory, self._outlets.report)
+        pump.set_clocks(self._outlets.clocks == "simulated", time.time_ns(), time.monotonic_ns())
         if self._computation is not None:
-            self._pump.compare(self._computation.names)
+            pump.compare(self._computation.names)
             for rank in range(self._first_ranks):
-                self._pump.record(rank, *self._computation.intervals(rank))
+                pump.record(rank, *self._computation.intervals(rank))
 
     @property
     def live(self) -> Any:
@@ -148,11 +176,11 @@ class LiveProgram:
     def place(self, rank: int, step: int) -> tuple[str, str]:
         """Return the call and the site of an operation that hangs, so many behind the first of those given last."""
         words = [] if self._pump is None else self._pump.call_site(rank, step)
-        return self._resolved(words) if words else ("MPI", "")
+        return self._call_of.name_and_site(words) if words else ("MPI", "")
 
     def _last_call(self, rank: int) -> tuple[str, str]:
         words = [] if self._pump is None else self._pump.last_call(rank)
-        return self._resolved(words) if words else ("MPI_Init", "")
+        return self._call_of.name_and_site(words) if words else ("MPI_Init", "")
 
     def _explained(self, rank: int, words: str) -> str:
         """Return why a rank ends, with the site of its call, or of two that should call the same."""
@@ -177,15 +205,6 @@ class LiveProgram:
             "in the same order"
         )
 
-    def _resolved(self, words: Sequence[str]) -> tuple[str, str]:
-        """Return the name of a function and the site of its call, of a place in shared memory."""
-        name, file, line, function, language = words
-        site = Site(file, int(line), function, int(language))
-        if site not in self._sites:
-            self._sites[site] = str(resolve([site])[0]) if file else ""
-        method = _OF_OBJECTS.search(linecache.getline(file, site.line)) if name in _HIDDEN and language == "1" else None
-        return f"{method[1]} ({name})" if method else name, self._sites[site]
-
     def __call__(self, rank: int) -> Operations:
         """Return nothing: the engine asks for operations through `live`."""
         raise NotImplementedError(f"rank {rank}")
@@ -194,12 +213,13 @@ class LiveProgram:
         """Write down what the ranks have used that is not simulated."""
         clock, threads, blas = ([], False, False) if self._pump is None else self._pump.unsimulated()
         if clock:
-            name, site = self._resolved(clock)
+            name, site = self._call_of.name_and_site(clock)
             cure = "MPI_Wtime is; with --clocks simulated all are"
             self.notes.append(f"{site} reads {name}, which is no simulated time: {cure}")
         if self._pump is not None and (sleep := self._pump.sleep()):
+            _, site = self._call_of.name_and_site(sleep)
             self.notes.append(
-                f"{self._resolved(sleep)[1] or 'a rank'} sleeps in simulated time, which takes none here: MPI_Wtime "
+                f"{site or 'a rank'} sleeps in simulated time, which takes none here: MPI_Wtime "
                 "tells it; with --clocks simulated all clocks do"
             )
         if self._pump is not None and self._pump.has_untimed_files():
@@ -256,17 +276,14 @@ class LiveProgram:
             more = f"; and {total - len(lines)} more" if total > len(lines) else ""
             self.notes.append(f"{subject}: {'; '.join(lines)}{more}")
 
-    def _call_of(self, words: Sequence[str]) -> str:
-        name, site = self._resolved(words) if words else ("MPI", "")
-        return f"{name}, {site}" if site else name
-
     def close(self) -> None:
-        """End all processes and give back the memory."""
+        """End all processes and give back the memory; a beginning is kept."""
+        if self._keep_beginning():
+            return
         self._note()
         record = self._outlets.record
         if record is not None and self._pump is not None:
             record.ranks = [self._pump.decisions(rank) for rank in range(self._processes)]
-            record.call_of = self._call_of
         if self._running is not None:
             self._running.close()
         self._processor.leave()
@@ -274,3 +291,15 @@ class LiveProgram:
         if self._memory >= 0:
             os.close(self._memory)
             self._memory = -1
+
+    def _keep_beginning(self) -> bool:
+        """Hand a beginning that is complete on; return whether there is one."""
+        forks, running = self._outlets.forks, self._running
+        if not isinstance(running, BeginningProcesses) or not running.is_complete:
+            return False
+        if self._pump is None or not isinstance(forks, RepeatedForks):
+            raise NotImplementedError
+        forks.beginning = Beginning(self._pump, self._memory, running)
+        self._processor.leave()
+        self._running, self._pump, self._memory = None, None, -1
+        return True

@@ -77,8 +77,10 @@ def _read_free_memory() -> tuple[int, int]:
 free_memory = _FreeMemory()
 
 
-def reserve(descriptor: int, ranks: int) -> None:
+def reserve(descriptor: int, ranks: int, parts: int = 1) -> None:
     """Give the file of the ranks' shared memory its size: half of the addresses that a process may still take.
+
+    It has several parts of the same size where a process has the memory of a beginning and that of a run.
 
     Raises
     ------
@@ -88,7 +90,7 @@ def reserve(descriptor: int, ranks: int) -> None:
     size, limit = _ADDRESSES, resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY:
         status = Path("/proc/self/status").read_text("ascii")
-        size = min(size, max(0, limit - _KIB * _kibibytes(status, "VmSize")) // 2 // 4096 * 4096)
+        size = min(size, max(0, limit - _KIB * _kibibytes(status, "VmSize")) // (2 * parts) // 4096 * 4096)
     least = least_memory(ranks) + _LEAST_BY_RANK * ranks
     if size < least:
         raise InputError(
@@ -96,7 +98,7 @@ def reserve(descriptor: int, ranks: int) -> None:
             f"leaves {_mebibytes(size)}: raise it (ulimit -v), or take fewer ranks"
         )
     try:
-        os.ftruncate(descriptor, size)
+        os.ftruncate(descriptor, parts * size)
     except OSError as error:
         raise InputError(f"the memory that ranks share: {error.strerror}: raise the limit (ulimit -f)") from None
 

@@ -5,18 +5,22 @@ have been; another run begins with the same decisions up to one that is changed,
 So no two runs are equivalent: they differ in what a receive got, or in which request was completed.
 """
 
-import heapq
+import os
 import subprocess
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from commmodel.errors import RankEndedError
 from commmodel.simulate.findings import Finding
+from commmodel.simulate.online.beginnings import BeginningOverError
+from commmodel.simulate.online.call_names import CallNames
 from commmodel.simulate.online.decisions import COMPLETION, Choices, Decision, Place, RunRecord, order_text
 from commmodel.simulate.online.live import Outlets
+from commmodel.simulate.online.order_workers import OrderRunner, OrderWorkers, OwnRunner, can_fork
 from commmodel.simulate.online.processes import RepeatedForks
 from commmodel.simulate.scenario import Scenario, Workload
 
@@ -30,13 +34,18 @@ _MOST_FINDINGS = 20
 class Outcome:
     """What became of a run."""
 
-    record: RunRecord
     kind: str = ""
     """Of the error that ended it; empty where all ranks came to their end."""
     words: str = ""
     output: str = ""
     """Standard output of all ranks."""
     findings: Sequence[Finding] = ()
+    is_unmet: bool = False
+    """Whether it says nothing, as of `RunRecord.unmet`."""
+    decisions: list[Decision] = field(default_factory=list)
+    """In an order in which each follows those on which it depends."""
+    alternatives: dict[Place, dict[int, Choices]] = field(default_factory=dict)
+    """As of `RunRecord.alternatives`."""
 
 
 @dataclass
@@ -100,65 +109,63 @@ class _Change:
         return self.causes | {step.point.place: step.choice for step in self.step.path()}
 
 
-def explore(
-    first: Outcome,
-    run: Callable[[Choices], Outcome],
-    most: int | None,
-) -> Exploration:
+def explore(first: Outcome, runner: OrderRunner, most: int | None, call_of: CallNames) -> Exploration:
     """Run other orders than the first one, at most so many in all, and say what is different in them.
 
     Runs with few changes come first.
     """
     exploration = Exploration()
-    queue: list[tuple[int, int, _Change]] = []
-    count = 0
+    queue: deque[_Change] = deque()
+    begun: deque[tuple[_Change, Choices]] = deque()
     reported: set[tuple[str, str]] = set()
 
-    def note(outcome: Outcome, path: list[_ChoiceStep], changes: int) -> None:
+    def note(outcome: Outcome, path: list[_ChoiceStep]) -> None:
         """Keep what else could have been decided."""
-        nonlocal count
-        decisions = outcome.record.decisions()
-        by_place = {decision.place: decision for decision in decisions}
+        by_place = {decision.place: decision for decision in outcome.decisions}
         earlier = {step.point.place for step in path}
-        for decision in decisions:
+        for decision in outcome.decisions:
             if decision.place not in earlier:
                 step = _ChoiceStep(
                     path[-1] if path else None, _ChoicePoint(decision.place, {decision.choice}), decision.choice
                 )
                 path.append(step)
-        candidates = outcome.record.alternatives(decisions)
         for step in path:
-            for choice, causes in candidates.get(step.point.place, {}).items():
+            for choice, causes in outcome.alternatives.get(step.point.place, {}).items():
                 if choice in step.point.choices:
                     continue
                 step.point.choices.add(choice)
                 changed = _ChoiceStep(step.before, step.point, choice)
-                count += 1
-                change = _Change(changed, causes, by_place[step.point.place], outcome)
-                heapq.heappush(queue, (changes + 1, count, change))
+                queue.append(_Change(changed, causes, by_place[step.point.place], outcome))
+        outcome.decisions, outcome.alternatives = [], {}
 
-    note(first, [], 0)
-    while queue and (most is None or exploration.runs < most):
-        changes, _, change = heapq.heappop(queue)
-        prescribed = change.prescribed()
-        outcome = run(prescribed)
-        if outcome.record.unmet():
+    note(first, [])
+    while queue or begun:
+        while queue and len(begun) < runner.ahead and (most is None or exploration.runs + len(begun) < most):
+            change = queue.popleft()
+            prescribed = change.prescribed()
+            runner.ask(prescribed, len(queue))
+            begun.append((change, prescribed))
+        if not begun:
+            break
+        change, prescribed = begun.popleft()
+        outcome = runner.outcome()
+        if outcome.is_unmet:
             exploration.unmet += 1
             continue
         exploration.runs += 1
         if outcome.output == first.output:
             outcome.output = first.output  # kept once
-        for finding in _differences(first, outcome, change):
+        for finding in _differences(first, outcome, change, call_of):
             key = finding.kind, finding.sites[0] if finding.sites else ""
             if key not in reported and len(reported) < _MOST_FINDINGS:
                 reported.add(key)
                 exploration.findings.append(finding)
-        note(outcome, change.step.path(), changes)
+        note(outcome, change.step.path())
     exploration.left = len(queue)
     return exploration
 
 
-def _differences(first: Outcome, outcome: Outcome, change: _Change) -> list[Finding]:
+def _differences(first: Outcome, outcome: Outcome, change: _Change, call_of: CallNames) -> list[Finding]:
     """Return what a run shows that the first one and the one before the change did not; or the first one alone."""
     decision, before = change.decision, change.before
     earlier = {(finding.kind, finding.sites) for finding in (*first.findings, *before.findings)}
@@ -167,7 +174,7 @@ def _differences(first: Outcome, outcome: Outcome, change: _Change) -> list[Find
     difference = "" if outcome.kind or before.kind else _difference(before.output, outcome.output)
     if not added and not is_other_end and not difference:
         return []
-    words, sites = _changed(decision, outcome)
+    words, sites = _changed(decision, outcome, call_of)
     cause = f"{words}: --order '{order_text(change.prescribed())}'"
     if is_other_end:
         end = f"{outcome.words}," if outcome.kind else f"{first.words}, but not"
@@ -181,10 +188,9 @@ def _differences(first: Outcome, outcome: Outcome, change: _Change) -> list[Find
     return listed
 
 
-def _changed(decision: Decision, outcome: Outcome) -> tuple[str, tuple[str, ...]]:
+def _changed(decision: Decision, outcome: Outcome, call_of: CallNames) -> tuple[str, tuple[str, ...]]:
     """Return in words what differs from the run before, and the sites of the calls: the receive's first."""
-    call_of = outcome.record.call_of
-    other = next((entry for entry in outcome.record.decisions() if entry.place == decision.place), decision)
+    other = next((entry for entry in outcome.decisions if entry.place == decision.place), decision)
     sites = [call_of(words) for words in (decision.site, other.other_site, decision.other_site) if words]
     listed = tuple(dict.fromkeys(sites))
     if decision.kind == COMPLETION:
@@ -194,7 +200,7 @@ def _changed(decision: Decision, outcome: Outcome) -> tuple[str, tuple[str, ...]
     return f"{text}{_sender(decision, call_of)}, in {call_of(decision.site)}", listed
 
 
-def _sender(decision: Decision, call_of: Callable[[Sequence[str]], str]) -> str:
+def _sender(decision: Decision, call_of: CallNames) -> str:
     return f"{decision.choice} ({call_of(decision.other_site)})" if decision.other_site else str(decision.choice)
 
 
@@ -223,32 +229,52 @@ def run_orders(
     """
     if not earlier.alternatives(earlier.decisions()):
         return Exploration()
+
+    ready = partial(_prepared, workload, prepared, outlets)
+    with closing(OrderWorkers(ready) if can_fork() else OwnRunner(ready)) as runner:
+        runner.ask({}, 0)
+        return explore(runner.outcome(), runner, most, CallNames())
+
+
+@contextmanager
+def _prepared(
+    workload: Callable[[Outlets], Workload], prepared: Callable[[Workload], Scenario], outlets: Outlets
+) -> Iterator[Callable[[Choices], Outcome]]:
+    """Return what runs a program as choices prescribe it, from where nothing is decided yet."""
     record, forks = RunRecord(), RepeatedForks()
     with tempfile.TemporaryFile("w+") as file, closing(forks):
         silent = replace(
             outlets, output=file, report=None, patience=0.0, forks=forks, errors=subprocess.DEVNULL, record=record
         )
         scenario = prepared(workload(silent))
+        forks.makes_beginning = True
+        with suppress(BeginningOverError):
+            scenario.run(deadlock="return")
+        forks.makes_beginning = False
+        begin = file.seek(0, os.SEEK_END)
 
         def run(prescribed: Choices) -> Outcome:
-            file.seek(0)
+            file.seek(begin)
             file.truncate()
             record.prescribed = prescribed
-            outcome = _outcome(scenario, record)
+            outcome = _outcome(scenario)
+            outcome.is_unmet = record.unmet()
+            outcome.decisions = record.decisions()
+            outcome.alternatives = record.alternatives(outcome.decisions)
             file.seek(0)
             outcome.output = file.read()
             return outcome
 
-        return explore(run({}), run, most)
+        yield run
 
 
-def _outcome(scenario: Scenario, record: RunRecord) -> Outcome:
+def _outcome(scenario: Scenario) -> Outcome:
     """Run a program and return what became of it."""
     try:
         result = scenario.run(deadlock="return")
     except RankEndedError as error:
-        return Outcome(record, error.kind or "abort", str(error), findings=error.findings)
+        return Outcome(error.kind or "abort", str(error), findings=error.findings)
     if result.blocked:
         first, *lines = result.deadlock_lines(most=3)
-        return Outcome(record, "deadlock", f"{first}: {'; '.join(lines)}", findings=result.findings)
-    return Outcome(record, findings=result.findings)
+        return Outcome("deadlock", f"{first}: {'; '.join(lines)}", findings=result.findings)
+    return Outcome(findings=result.findings)

@@ -10,22 +10,21 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from commmodel.errors import InputError, MPIEnvironmentError, RankEndedError
-from commmodel.simulate.online.forks import ForkedRun, ForkServer, Outputs, exit_code, open_process
-from commmodel.simulate.online.memory import MemoryWatch
-from commmodel.simulate.online.patience import Patience
+from commmodel.simulate.online.beginnings import Beginning
+from commmodel.simulate.online.forks import ForkedRun, ForkServer, Outputs, open_process
+from commmodel.simulate.online.rank_processes import ONE_THREAD, RankProcesses
 
 _LIBRARY = Path(__file__).parents[2] / "_core/online/libmpi.mpich.so"
 _PYTHON = re.compile(r"python[\d.]*")
 _WITHOUT_VALUE = re.compile(r"-[bBdEIOPqsSuvx]+")
 _OTHER_LIBRARIES = {b"\0libmpi.so.40\0": "Open MPI", b"\0libmpi_abi.so.": "a library of the standard MPI ABI"}
 """What a program has in its table of names -> the library that it needs."""
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def library() -> Path:
@@ -86,7 +85,7 @@ def environment(simulated: str = "") -> dict[str, str]:
     """Return the environment of ranks: our library takes the place of theirs, and BLAS one thread."""
     preloaded = os.environ.get("LD_PRELOAD", "")
     chosen = str(library())
-    ones = dict.fromkeys(_ONE_THREAD, "1") | dict(os.environ)
+    ones = dict.fromkeys(ONE_THREAD, "1") | dict(os.environ)
     return ones | {
         "LD_PRELOAD": f"{chosen}:{preloaded}" if preloaded else chosen,
         "MPI4PY_MPIABI": "mpich",
@@ -110,6 +109,10 @@ class RepeatedForks:
     """
 
     def __init__(self) -> None:
+        self.makes_beginning: bool = False
+        """Whether the next run is to make the beginning."""
+        self.beginning: Beginning | None = None
+        """From which further runs go on; None: from the beginning of the program."""
         self._forks: Forks | None = None
         self._is_refused = False
 
@@ -124,8 +127,16 @@ class RepeatedForks:
             self._is_refused = self._forks is None
         return self._forks
 
+    def server_of(self, command: Sequence[str], simulated: str, outputs: Outputs) -> ForkServer | None:
+        """Return what serves the ranks of a program that are told what is simulated; None as of `of`."""
+        forks = self.of([executable(command[0]), *command[1:]], environment(simulated), outputs)
+        return None if forks is None else forks.server
+
     def close(self) -> None:
         """End it and all its ranks."""
+        if self.beginning is not None:
+            self.beginning.close()
+        self.beginning = None
         if self._forks is not None:
             self._forks.server.close()
         self._forks = None
@@ -141,13 +152,11 @@ def _native(command: Sequence[str], environment_of_ranks: Mapping[str, str], out
     return Forks(server)
 
 
-class Processes:
+class Processes(RankProcesses):
     """The processes of all `ranks`; `memory` is the descriptor of what they share.
 
-    A rank that returns a code after MPI_Finalize ends no other: the run ends with its code once all have ended.
-    Standard output and errors go to `outputs`; ranks are told in words what is `simulated`. `watch` looks
-    at the memory before each rank begins and then, `patience` at the rank that has the turn. Ranks
-    are forks of what `forks` begins, where it is given, and have its descriptors; many runs may have the same.
+    Standard output and errors go to `outputs`; ranks are told in words what is `simulated`. Ranks are forks of what
+    `forks` begins, where it is given, and have its descriptors; many runs may have the same.
     """
 
     def __init__(
@@ -159,27 +168,17 @@ class Processes:
         simulated: str = "",
         forks: Forks | RepeatedForks | None = None,
     ) -> None:
-        self.watch: MemoryWatch | None = None
-        self.patience: Patience | None = None
-        self.state: Callable[[int], tuple[str, int, str, str]] | None = None
-        """Of a rank, as `look` gets it."""
-        self.explained: Callable[[int, str], str] = lambda _, words: words
-        """What ranks said as they ended -> more of it."""
-        self.has_one_thread: bool = all(os.environ.get(name, "1") == "1" for name in _ONE_THREAD)
-        """Of BLAS and OpenMP, as the environment does not say otherwise."""
+        super().__init__(command[0], ranks)
         is_served = isinstance(forks, Forks)
         self._command = [*command] if is_served else [executable(command[0]), *command[1:]]
-        self._ranks, self._memory, self._outputs = ranks, memory, outputs
+        self._memory, self._outputs = memory, outputs
         self._environment = environment(simulated)
         if isinstance(forks, RepeatedForks):
             forks = forks.of(self._command, self._environment, outputs)
             is_served = True
-        self._codes: dict[int, int] = {}
-        self._over: set[int] = set()  # had not finalized MPI when their end was seen, which is later than their state
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._own_server: ForkServer | None = None
         self._run: ForkedRun | None = None
-        self._started = 0
         python = None if is_served else _python_words(self._command)
         if python is not None:
             self._own_server = ForkServer(*python, self._environment, outputs=outputs)
@@ -216,54 +215,11 @@ class Processes:
             raise self._server.over()
         self._codes.update(ended)
 
-    def look(self, rank: int, state: tuple[str, int, str, str]) -> bool:
-        """Return whether a rank waits outside MPI; raise `RankEndedError` where any has ended before its time.
-
-        `rank` has the turn; its state is what it is, and its exit code, its words and their kind where it has called
-        MPI_Abort.
-        """
-        name, code, words, kind = state
-        if name == "aborted":
-            raise RankEndedError(self.explained(rank, words), code & 0xFF or 1, kind or "abort")
-        self._poll()
-        if self.watch is not None:
-            self.watch.check(self._started)
-        for other, ended in self._codes.items():
-            if ended and not self._may_return(other, ended):
-                raise self._ended(other, ended)
-        if rank in self._over:
-            raise RankEndedError(
-                f"rank {rank} ended without MPI_Finalize: does {os.path.basename(self._command[0])} call MPI?",
-                1,
-                "no MPI_Finalize",
-            )
-        self._over.update({rank} & self._codes.keys())
-        return self.patience is not None and self.patience.look(rank)
-
-    def end(self, rank: int) -> None:
-        """Wait for the end of a rank that has finalized MPI."""
+    def _wait(self, rank: int) -> None:
         if rank in self._processes:
             self._codes[rank] = self._processes.pop(rank).wait()
-        while rank not in self._codes:
-            if self._run is not None:
-                self._run.wait(0.1)
-            self._poll()
-        code = self._codes[rank]
-        if code and not self._may_return(rank, code):
-            raise self._ended(rank, code)
-        if len(self._codes) == max(self._ranks, self._started):
-            for other, code in sorted(self._codes.items()):
-                if code:
-                    raise self._ended(other, code)
-
-    def _ended(self, rank: int, code: int) -> RankEndedError:
-        words = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        kind = "crash" if code < 0 else "exit code"
-        return RankEndedError(self.explained(rank, f"rank {rank} {words}"), exit_code(code), kind)
-
-    def _may_return(self, rank: int, code: int) -> bool:
-        """Whether a rank that has ended may leave the others alone."""
-        return code > 0 and self.state is not None and self.state(rank)[0] == "finalized"
+        elif self._run is not None:
+            self._run.wait(0.1)
 
     def close(self) -> None:
         """End all that is left."""

@@ -8,6 +8,7 @@
 #include "online/messages/watches.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/copies.h"
 #include "online/runtime/decisions.h"
 #include "online/runtime/findings.h"
 #include "online/runtime/history.h"
@@ -65,6 +66,7 @@ static void note_posting(struct request *request) {
     request->decision = request->chosen_source = NONE;
     request->posting = next_posting();
     if (request->peer != MPI_ANY_SOURCE) return;
+    await_orders();
     request->chosen_source = next_choice();
     request->decision = new_decision(A_RECEIVE, wide_tag(request->communicator, request->tag));
 }

@@ -6,6 +6,7 @@
 #include "online/messages/watches.h"
 #include "online/objects/handles.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/copies.h"
 #include "online/runtime/decisions.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/threads.h"
@@ -53,7 +54,10 @@ static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_
     int from = source == MPI_ANY_SOURCE ? NONE : world_rank(communicator, source), with = wide_tag(communicator, tag);
     const bool is_decision = notes_decisions() && source == MPI_ANY_SOURCE && (!waits || message == NULL);
     const int pattern = with;
-    if (is_decision) from = next_choice();
+    if (is_decision) {
+        await_orders();
+        from = next_choice();
+    }
     if (!waits || message == NULL || has_threads()) {
         if (!waits) before_poll();
         while (!(*flag = find(&from, &with)) && waits)

@@ -35,6 +35,12 @@
 enum online_state { ONLINE_UNBORN, ONLINE_ALIVE, ONLINE_FINALIZED, ONLINE_ABORTED, ONLINE_SPARE };  // SPARE: to spawn
 enum online_location { ONLINE_OUTSIDE, ONLINE_INSIDE, ONLINE_TAKEN, ONLINE_RETURNING };
 enum online_question { ONLINE_NOTHING, ONLINE_DONE, ONLINE_MESSAGE };
+enum online_beginning {  // common to all orders of messages
+    ONLINE_WHOLE,        // there is none: the run has all of the program
+    ONLINE_BEGINS,       // ranks run until something is to be decided
+    ONLINE_LOOKS,        // ranks that have the turn look whether they may be copied
+    ONLINE_COPIES        // ranks that have the turn make a copy, for the memory behind this one
+};
 enum online_stage { ONLINE_PENDING, ONLINE_QUEUED, ONLINE_BEGUN, ONLINE_OVER };
 
 struct online_operation {  // as program.hpp's Operation
@@ -187,6 +193,8 @@ struct online_rank {
     int32_t program_number;            // MPI_APPNUM
     uint64_t first_batch, last_batch;  // pending ones
     uint64_t history;                  // a clock (history.h), 0 where there is none
+    int32_t copy;                      // process of the last one; before: 0, or -1 where there can be none
+    int32_t unused;
 };
 
 // What spawned ranks have to know: their communicators, and what they run.
@@ -254,6 +262,8 @@ struct online_world {
     int32_t first_ranks;           // that begin with the simulation: MPI_COMM_WORLD of the program
     int32_t is_repeated;           // the run has been before in another order: what notes say is known
     int32_t births;                // spawned ranks that the simulator has not begun yet
+    int32_t beginning;             // enum online_beginning
+    int32_t unused;
     struct online_rank rank[];
 };
 

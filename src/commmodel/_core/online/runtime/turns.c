@@ -10,6 +10,7 @@
 
 #include "online/runtime/call_sites.h"
 #include "online/runtime/charges.h"
+#include "online/runtime/copies.h"
 #include "online/runtime/notes.h"
 #include "online/runtime/readings.h"
 #include "online/runtime/threads.h"
@@ -17,6 +18,7 @@
 struct online_world *world;
 struct online_rank *this_rank;
 int my_rank;
+int world_descriptor = -1;
 struct turn_hooks turn_hooks;
 
 static bool is_rank;
@@ -73,6 +75,7 @@ void attach(void) {
         fprintf(stderr, "commmodel: rank %d cannot map the memory of its simulation%s\n", my_rank, cure);
         _exit(3);
     }
+    world_descriptor = descriptor;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (kill(world->simulator, 0) != 0 && errno == ESRCH) _exit(1);  // it has ended before
     this_rank = &world->rank[my_rank];
@@ -148,6 +151,7 @@ void yield(void) {
     for (;;) {
         while (!online_wait(&this_rank->turn, -1)) {
         }
+        if (serve_orders()) continue;
         if (this_rank->task == 0) break;
         turn_hooks.serve();  // another rank has the turn
     }

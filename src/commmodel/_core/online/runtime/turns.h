@@ -7,6 +7,7 @@
 extern struct online_world *world;
 extern struct online_rank *this_rank;
 extern int my_rank;
+extern int world_descriptor;  // of the memory that ranks share
 
 // Functions of higher rooms, set before `attach`.
 struct turn_hooks {

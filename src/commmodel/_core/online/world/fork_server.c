@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "online/online.h"
+#include "online/runtime/copies.h"
 
 #define MOST_WORDS 65536
 enum { SOCKET, MEMORY, DESCRIPTORS };  // that come with a run; more of them are refused
@@ -104,8 +105,8 @@ static void add_rank(pid_t process, int number) {
     forked_ranks[forked_count++] = (struct forked_rank){process, number};
 }
 
-// Start the ranks of a run until it is over; true in a rank.
-static bool serve_run(int run, int memory) {
+// Start the ranks of a run until it is over, as children of ours or, to be copied, of our parent; true in a rank.
+static bool serve_run(int run, int memory, bool are_copied) {
     struct pollfd ready[] = {{run, POLLIN, 0}, {wake_pipe[0], POLLIN, 0}};
     char word[64];
     for (;;) {
@@ -121,7 +122,12 @@ static bool serve_run(int run, int memory) {
         }
         word[length] = '\0';
         const int number = atoi(word);
-        const pid_t process = fork();
+        const pid_t process = are_copied ? copy_process() : fork();
+        if (process != 0 && are_copied) {
+            const int size = snprintf(word, sizeof word, "%d", process);
+            send(run, word, (size_t)size, MSG_NOSIGNAL);
+            continue;
+        }
         if (process < 0) _exit(3);
         if (process > 0) {
             add_rank(process, number);
@@ -140,7 +146,7 @@ static bool serve(int commands) {
     if (send(commands, "ready", 5, MSG_NOSIGNAL) < 0) return false;
     while (receive_run(commands, descriptors, words)) {
         run_on(words);
-        if (serve_run(descriptors[SOCKET], descriptors[MEMORY])) {
+        if (serve_run(descriptors[SOCKET], descriptors[MEMORY], strncmp(words, "copies", 6) == 0)) {
             close(descriptors[SOCKET]);
             return true;
         }
