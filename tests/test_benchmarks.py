@@ -37,6 +37,7 @@ LONGER = {
     "benchmarks.speed.recorder": ["--launches", "1"],
     "benchmarks.speed.recording_memory": ["--sizes", "1MB,2MB", "--allowed", "1GB"],
     "benchmarks.speed.simulators": ["--quick", "--repetitions", "1", "--peers", ""],
+    "benchmarks.speed.simulated_tests": ["--tests", "2", "--ranks", "2", "--launches", "1"],
     "benchmarks.speed.start_up": ["--rounds", "1", "--cold", "1"],
     "benchmarks.speed.start_up_of_ranks": ["--ranks", "1", "2", "--of", "10"],
     "benchmarks.validation.collective_messages": ["-p", "2"],
