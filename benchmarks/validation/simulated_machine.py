@@ -203,9 +203,13 @@ def rows_of(segment: Segment) -> list[tuple[str, float, float]]:
         rows.append((f"{name}: limit, B", LIMIT, segment.limit.value))
     for parameter, value in expected.items():
         rows.append((f"{name}: {parameter}", value, getattr(rate, parameter).value))
+    if segment.one_way is not None and "R_N" in expected:
+        rows.append((f"{name}: R_N of streams", expected["R_N"], segment.one_way.R_N.value))
     if segment.loggp is not None and segment.limit is not None:
         of_trains = truth_of_trains(segment.path, mode)
         fitted = {key: getattr(segment.loggp, key).value for key in of_trains}
+        if segment.path == "between-nodes" and segment.loggp.G_gap is not None:
+            rows.append((f"{name}: LogGP's G_gap", 1 / expected["R_N"], segment.loggp.G_gap.value))
         rows += [(f"{name}: LogGP's {key}", value, fitted[key]) for key, value in of_trains.items()]
     return rows
 
@@ -228,7 +232,7 @@ def _print_collectives(laboratory: Laboratory, fitted: machine.Machine, output: 
 def nodes(laboratory: Laboratory, options: argparse.Namespace) -> None:
     """Print parameters and collectives of nodes."""
     pairs = ",".join(str(1 << number) for number in range(options.k.bit_length()))
-    words = ("threshold", "pingpong", "pairs", "loggp", "--sizes", options.sizes, "--pairs", pairs)
+    words = ("threshold", "pingpong", "pairs", "stream", "loggp", "--sizes", options.sizes, "--pairs", pairs)
     laboratory.measure_nodes("nodes.jsonl", 2 * options.k, *words)
     fitted = laboratory.fit("nodes.jsonl")
     _print_parameters([row for segment in fitted.segments for row in rows_of(segment)])

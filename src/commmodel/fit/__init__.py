@@ -318,7 +318,7 @@ def _fit_path(
         if len(part):  # then no times of streams are kept
             stream_regime = np.zeros(len(stream_part), dtype=bool)
         one_way, rates = fit_streams_model(stream_part, stream_regime, settings)
-        if rates:  # they say what a regime is
+        if rates or (one_way is not None and one_way.overlap.value):  # they say what a regime is
             stream_regime = np.zeros(len(stream_part), dtype=bool)
         postal = fit_postal_model(on_line, settings)
         segment = Segment(

@@ -8,14 +8,15 @@ messages, which LogGP does not know: that slope is fitted beside the others and 
 2009, Section 3.2; Hoefler, Lichei and Rehm 2007 for the trains. Main entry: `fit_loggp_model`.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.arrays import Array
 from commmodel.fit.change_points import robust_lines
-from commmodel.fit.linear import fit_linear
+from commmodel.fit.linear import LinearFit, fit_linear
 from commmodel.fit.points import NO_POINTS, Points, points_of
 from commmodel.fit.segment import FitSettings
 from commmodel.fit.trust import FLAT, judge, modes_remark, rounded
@@ -25,7 +26,11 @@ from commmodel.results import Measurements, Record
 from commmodel.results.configurations import SendMode, Train
 
 _SIZES_DIFFER = 1.5  # from here on a byte costs clearly more in a lone message than in a train
-_L, _O, _G_BYTE, _GAP, _O_BYTE, _GAP_BYTE = range(6)
+_L, _O, _G_BYTE, _GAP, _O_BYTE, _GAP_BYTE, _GAP_REST = range(7)
+_FEWEST_SAMPLES = 20  # of a fit that is tried
+_LEAST_SIZES = 3  # of trains in which bytes take longer than the gap
+_CLEAR = 17.0  # fall of −2 log likelihood for one more parameter, as for streams
+_LEAST_ERROR = 0.01  # mean, in logarithms, that is told from none
 
 
 @dataclass(frozen=True)
@@ -83,11 +88,15 @@ def _trains(records: list[tuple[Train, Record]]) -> Trains:
     )
 
 
-def _design(trains: Trains, apart: bool) -> Array:
-    """Return the contribution of each parameter to each train's time, shape (m, 6): L, o, G, g, o's slope, G_gap.
+def _design(trains: Trains, apart: bool, hides: NDArray[np.bool_] | None = None) -> Array:
+    """Return the contribution of each parameter to each train's time, shape (m, 7).
 
-    Where they are not `apart`, a byte costs G in the gap, too, and G_gap nothing.
+    These are L, o, G, g, o's slope, G_gap, and the rest of g beside bytes. Where they are not `apart`, a byte costs G
+    in the gap, too, and G_gap nothing. The rest takes g's place where bytes take longer than the overlap, as
+    `hides` says, shape (m,); in other trains g hides the bytes.
     """
+    hiding = np.zeros(len(trains.points), dtype=bool) if hides is None else hides
+    moving = np.ones(len(trains.points), dtype=bool) if hides is None else hides
     further = (trains.points.pairs - 1).astype(np.float64)
     at_once, waiting = further * ~trains.delayed, further * trains.delayed
     bytes_after_first = np.maximum(trains.points.message_size - 1, 0).astype(np.float64)
@@ -95,9 +104,10 @@ def _design(trains: Trains, apart: bool) -> Array:
         _L: np.full(further.shape, 2.0),
         _O: 4.0 + waiting,
         _G_BYTE: bytes_after_first * (1 + at_once * (not apart)),
-        _GAP: at_once,
+        _GAP: at_once * ~hiding,
         _O_BYTE: waiting * bytes_after_first,
-        _GAP_BYTE: bytes_after_first * at_once * apart,
+        _GAP_BYTE: bytes_after_first * at_once * apart * moving,
+        _GAP_REST: at_once * hiding,
     }
     return np.stack([columns[index] for index in sorted(columns)], axis=1)
 
@@ -113,8 +123,12 @@ def fit_loggp_model(trains: Trains, settings: FitSettings) -> LogGP | None:
     if np.unique(points.message_size).size < 2 or not all(kind.any() for kind in kinds):
         return None
     remark = _remark_of_bytes(trains)
-    design = _design(trains, bool(remark))
-    fit = fit_linear(design, points, settings, (points.pairs - 1) * trains.delay * trains.delayed)
+    constant = (points.pairs - 1) * trains.delay * trains.delayed
+    fit = fit_linear(_design(trains, bool(remark)), points, settings, constant)
+    overlap = Parameter(0.0)
+    if remark and (hiding := _overlapped(trains, fit, settings, constant)) is not None:
+        fit = hiding
+        overlap = Parameter(rounded(float(max(fit.estimate[_GAP] - fit.estimate[_GAP_REST], 0.0))), "s")
     columns = [("L", _L, "s"), ("o", _O, "s"), ("g", _GAP, "s"), ("G", _G_BYTE, "s/B")]
     columns += [("G_gap", _GAP_BYTE, "s/B")] if remark else []
     parameters = {name: fit.parameter(column, unit, settings) for name, column, unit in columns}
@@ -122,7 +136,32 @@ def fit_loggp_model(trains: Trains, settings: FitSettings) -> LogGP | None:
     confidence = settings.confidence
     quality = judge(points, fit.fitted, parameters, remarks, spread=fit.spread, confidence=confidence)
     L, o, g, G = (parameters[name] for name in ("L", "o", "g", "G"))
-    return LogGP(L, o, g, G, quality, parameters.get("G_gap"))
+    return LogGP(L, o, g, G, quality, parameters.get("G_gap"), overlap)
+
+
+def _overlapped(trains: Trains, plain: LinearFit, settings: FitSettings, constant: Array) -> LinearFit | None:
+    """Return the fit where bytes move during the gap; None where it is not clearly better."""
+    points = trains.points
+    at_once = (points.pairs > 1) & ~trains.delayed
+    sizes = np.unique(points.message_size[at_once])[1 : 1 - _LEAST_SIZES]
+    quick = replace(settings, samples=_FEWEST_SAMPLES)
+    tried = {int(size): _hiding_from(int(size), trains, quick, constant) for size in sizes}
+    if not tried:
+        return None
+    best = min(tried, key=lambda size: _error(points, tried[size]))
+    gain = max(_error(points, plain), _LEAST_ERROR) / max(_error(points, tried[best]), _LEAST_ERROR)
+    return _hiding_from(best, trains, settings, constant) if 2 * len(points) * math.log(gain) > _CLEAR else None
+
+
+def _hiding_from(size: int, trains: Trains, settings: FitSettings, constant: Array) -> LinearFit:
+    """Return the fit where the gap hides the bytes of smaller messages alone."""
+    points = trains.points
+    hides = (points.pairs > 1) & ~trains.delayed & (points.message_size >= size)
+    return fit_linear(_design(trains, apart=True, hides=hides), points, settings, constant)
+
+
+def _error(points: Points, fit: LinearFit) -> float:
+    return float(np.abs(np.log(points.seconds / fit.fitted)).mean())
 
 
 def bounded_loggp(ping_pong: Postal | None, streams: MaxRate | None) -> LogGP | None:

@@ -20,10 +20,12 @@ from commmodel.fit import bootstrap
 from commmodel.fit.latency_aware import LatencyAwareFit, fit_latency_aware
 from commmodel.fit.least_squares import MaxRateFit, fit_extended, fit_max_rate, fit_rate, fit_unlimited
 from commmodel.fit.message_rate import fit_message_rate
+from commmodel.fit.pipelines import fit_pipeline, unlimited_pipeline
 from commmodel.fit.points import Points
 from commmodel.fit.robust import minimise
 from commmodel.fit.trust import FLAT, judge, mean_error, modes_remark, rounded
 from commmodel.machine import Extended, LatencyAware, MaxRate, MessageRate, Parameter, Postal, Quality
+from commmodel.machine.model_choice import seconds
 from commmodel.signatures import check_fields
 from commmodel.units import format_rate
 
@@ -35,6 +37,8 @@ __all__ = [
 Solver = Callable[[Array, Array, Array, Array], MaxRateFit]
 
 _LIMITING_MARGIN = 1 + 1e-9
+_CLEAR = 17.0  # fall of −2 log likelihood for one more parameter of streams, as for a node's message rate
+_LEAST_ERROR = 0.01  # mean, in logarithms, that is told from none
 _NO_TIME = 1e-9  # of the measured one: what a model without latency gives no bytes
 
 
@@ -240,7 +244,7 @@ def fit_streams_model(
     Then the model's α and rates are of the others, and it is judged with the rates by all. A `regime` of a few sizes
     is left out where no rate explains it.
     """
-    model = fit_max_rate_model(points.where(~regime), settings)
+    model = _fit_one_way(points, regime, settings)
     if model is None or model.R_N is None:
         return model, ()
     size, pairs = _columns(points)
@@ -252,6 +256,56 @@ def fit_streams_model(
     if np.unique(unlimited.pairs).size < 2:  # one pair tells nothing of R_N: the model is of all, the floor above it
         unlimited = points.where(~regime)
     return fit_max_rate_model(unlimited, settings, judged=(points, floor.seconds)), rates
+
+
+def _fit_one_way(points: Points, regime: NDArray[np.bool_], settings: FitSettings) -> MaxRate | None:
+    """Fit the max-rate model to streams, with an overlap of α and bytes where that is clearly better.
+
+    An overlap bends the line of a number of pairs, so that it explains what is taken for a `regime` otherwise.
+    """
+    model = fit_max_rate_model(points.where(~regime), settings)
+    if model is None or (before := _off(model, points)) <= _LEAST_ERROR:
+        return model
+    pairs = points.pairs
+    several = np.unique(pairs).size > 1
+    fitted, R_N = _fitted_pipeline(points, settings, fit_pipeline if several else unlimited_pipeline), None
+    remarks = []
+    if several and not (R_N := _node_rate(fitted)).is_limiting:
+        remarks.append(_not_limiting(_columns(points)[1], R_N))
+        fitted = _fitted_pipeline(points, settings, unlimited_pipeline)
+    fit = fitted.best.fit
+    if R_N is not None and R_N.is_limiting and fit.b[0] <= pairs.min() * fit.c[0] * _LIMITING_MARGIN:
+        remarks.append("R_C is only known to be no less: one pair fills the node already")
+    overlap = Parameter(rounded(float(fit.alpha[0] - fit.rest[0])), "s")
+    parameters = {"alpha": fitted.alpha, "R_C": fitted.rate} | ({"R_N": R_N} if R_N else {})
+    pipeline = MaxRate(**parameters, quality=fitted.quality(parameters, remarks), overlap=overlap)
+    gain = before / max(_off(pipeline, points), _LEAST_ERROR)
+    return pipeline if overlap.value > 0 and 2 * len(points) * math.log(gain) > _CLEAR else model
+
+
+def _off(model: MaxRate, points: Points) -> float:
+    """Return the mean absolute logarithm of a model's times over those of the points that were not disturbed."""
+    quiet = points.where(~points.disturbed) if not points.disturbed.all() else points
+    times = np.array([seconds(model, *point) for point in zip(quiet.message_size, quiet.pairs, strict=True)])
+    return float(np.abs(np.log(np.maximum(times, _NO_TIME * quiet.seconds) / quiet.seconds)).mean())
+
+
+def _fitted_pipeline(points: Points, settings: FitSettings, solve: Callable[..., Any]) -> _Fitted:
+    """Fit a model with an overlap to the points, and to resampled ones."""
+    size, pairs = _columns(points)
+    best = _best(points, solve, 4, settings)
+    direct = solve(size, pairs, 1 / points.seconds**2, points.seconds[None])  # a robust core may lack what tells R_C
+    fitted = direct.predict(size, pairs)[0]
+    if best.noise is not None and mean_error(fitted, points.seconds) < mean_error(best.fitted, points.seconds):
+        best = _Best(direct, fitted, 1 / (fitted * best.noise) ** 2, points.seconds, best.noise)
+    waits, limited = best.fit.waits(size, pairs)[0], best.fit.is_limited(pairs)[0]
+    design = [
+        np.where(waits, 1.0, 0.0),
+        np.where(~waits & (best.fit.rest[0] > 0), 1.0, 0.0),
+        np.where(waits | limited, 0.0, size),
+        np.where(~waits & limited, pairs * size, 0.0),
+    ]
+    return _resampled(points, design, best, solve, settings)
 
 
 def fit_max_rate_model(

@@ -95,6 +95,9 @@ def seconds(model: Model | MeasuredTimes, message_size: float, processes: int, l
             return float(maxrate.extended_time(message_size, processes, alpha, node, *rates))
         case LatencyAware():
             formula = maxrate.latency_aware_time
+        case MaxRate(overlap=overlap) if overlap.value:
+            rates = node, model.R_C.value
+            return float(maxrate.pipeline_time(message_size, processes, alpha, *rates, overlap.value))
     return float(formula(message_size, processes, alpha, node, model.R_C.value))
 
 

@@ -11,7 +11,7 @@ from commmodel.values import OneLine, Value
 UNITS = {
     "alpha": "s", "beta": "s/B", "R_C": "B/s", "R_N": "B/s", "R_Cb": "B/s", "R_Ci": "B/s",
     "queue_search": "s", "link_contention": "s/B", "memory_copy": "s/B", "reduction": "s/B",
-    "L": "s", "o": "s", "g": "s", "G": "s/B", "G_gap": "s/B", "M": "1/s", "fall": "",
+    "L": "s", "o": "s", "g": "s", "G": "s/B", "G_gap": "s/B", "overlap": "s", "M": "1/s", "fall": "",
 }  # fmt: skip
 """Base unit of each parameter, wherever it stands."""
 RATES = {"B/s", "1/s"}
@@ -78,6 +78,9 @@ class MaxRate(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omi
     R_C: Parameter
     R_N: Parameter | None = None
     quality: Quality | None = None
+    overlap: Parameter = Parameter(0.0)
+    """Of streams alone, the part of α in which bytes of other messages move, v seconds. A message takes T = α − v +
+    max(v, k n / min(R_N, k R_C))."""
 
 
 class Extended(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -137,6 +140,9 @@ class LogGP(OneLine, InputStruct, frozen=True, forbid_unknown_fields=True, omit_
     G_gap: Parameter | None = None
     """Time of a byte of messages that follow one another, where it is clearly less than G. These begin at least g +
     (m − 1) G_gap apart, as several are on their way at once."""
+    overlap: Parameter = Parameter(0.0)
+    """Part of g in which bytes of messages that follow one another move, v seconds, where that is clear. They begin at
+    least g − v + max(v, (m − 1) G_gap) apart."""
     bounded: bool = False
     """Whether o and g are only known to lie in their intervals, from latency and bandwidth."""
 

@@ -13,6 +13,8 @@ R_N
     Rate of the node, bytes per second; infinite where it does not limit.
 R_C
     Rate of one process, bytes per second.
+overlap
+    Part of α in which bytes of other messages move, seconds, from 0 to α.
 R_Cb
     Rate of the first process, bytes per second.
 R_Ci
@@ -29,7 +31,7 @@ from commmodel.models.formula import Real, formula
 
 __all__ = [
     "aggregate_rate", "best_process_count", "best_process_count_extended", "extended_time", "latency_aware_time",
-    "message_time", "postal_over_max_rate", "time",
+    "message_time", "pipeline_time", "postal_over_max_rate", "time",
 ]  # fmt: skip
 
 
@@ -45,6 +47,19 @@ def time(message_size: Real, pairs: Real, alpha: Real, R_N: Real, R_C: Real) -> 
     True
     """
     return alpha + pairs * message_size / min(R_N, pairs * R_C)
+
+
+@formula
+def pipeline_time(message_size: Real, pairs: Real, alpha: Real, R_N: Real, R_C: Real, overlap: Real) -> Real:
+    """Return the time of one message of a stream, where bytes move while processors work on other messages.
+
+    T = α − v + max(v, k n / min(R_N, k R_C)), with the overlap v. With v = 0 it is `time`; with v = α, the larger one
+    of α and the time of the bytes.
+
+    >>> pipeline_time(1000, 4, 4e-7, 1e10, 4e9, 4e-7), pipeline_time(2000, 4, 4e-7, 1e10, 4e9, 4e-7)
+    (4e-07, 8e-07)
+    """
+    return alpha - overlap + max(overlap, pairs * message_size / min(R_N, pairs * R_C))
 
 
 @formula

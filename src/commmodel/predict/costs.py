@@ -1,7 +1,8 @@
 """Cost of each message of a collective: overheads at both ends, gap, and transit time.
 
 LogP, LogGP and pLogP differ only in these four numbers (`commmodel._core.delays.critical_path`). For m = 0 LogGP has m
-= 1, and where the machine has one, G_gap instead of G in the gap:
+= 1. Where the machine has them, G_gap takes G's place in the gap, and bytes move during its overlap v: g − v + max(v,
+(m − 1) G_gap):
 
 =====  ============  ============  =============  ==========================
 model  sending       receiving     gap            way
@@ -110,7 +111,9 @@ def _of_segments(machine: Machine, model: str, path: str | None, end: End, size:
         G = value_at(loggp.G, end) if loggp.G is not None and model == "loggp" else 0.0
         G_gap = value_at(loggp.G_gap, end) if loggp.G_gap is not None and model == "loggp" else G
         further_bytes = max(message_size - 1, 0)
-        columns[:, column] = o, o, g + further_bytes * G_gap, L + further_bytes * G
+        overlap = min(value_at(loggp.overlap, end), g) if model == "loggp" else 0.0
+        gap = g - overlap + max(overlap, further_bytes * G_gap)
+        columns[:, column] = o, o, gap, L + further_bytes * G
     return Costs(*columns[:, place.reshape(size.shape)])
 
 

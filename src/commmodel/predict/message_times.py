@@ -76,7 +76,7 @@ _KINDS: dict[MessageModel, _Kind] = {
     "extended": _Kind(lambda segment: segment.extended, maxrate.extended_time, ("alpha", "R_N", "R_Cb", "R_Ci")),
     "max-rate": _Kind(lambda segment: segment.max_rate, maxrate.time, ("alpha", "R_N", "R_C")),
     "latency-aware": _Kind(lambda segment: segment.latency_aware, maxrate.latency_aware_time, ("alpha", "R_N", "R_C")),
-    "one-way": _Kind(lambda segment: segment.one_way, maxrate.time, ("alpha", "R_N", "R_C")),
+    "one-way": _Kind(lambda segment: segment.one_way, maxrate.pipeline_time, ("alpha", "R_N", "R_C", "overlap")),
     "postal": _Kind(
         lambda segment: segment.postal, lambda size, _, *fitted: postal.time(size, *fitted), ("alpha", "beta")
     ),

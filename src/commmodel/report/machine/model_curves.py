@@ -84,7 +84,8 @@ def _times(
             formula = maxrate.latency_aware_time
             rates = [_end(model.R_C, rate, _SLOWEST)]
         case MaxRate():
-            rates = [_end(model.R_C, rate, _SLOWEST)]
+            formula = maxrate.pipeline_time
+            rates = [_end(model.R_C, rate, _SLOWEST), min(model.overlap.value, alpha)]
     # one by one: a few hundred plain calls are done long before numba would be loaded
     least = [0.0 if isinstance(model, Postal) else message_time(segment, size, pairs, latency) for size in sizes]
     return np.array(
