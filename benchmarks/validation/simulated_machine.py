@@ -10,6 +10,7 @@ machine predicts, and `commmodel check mpi` says how they grow.
 """
 
 import argparse
+import math
 import os
 import resource
 import subprocess
@@ -28,6 +29,8 @@ LATENCY, LINK, FLOW = 1.2e-6, 20e9, 8e9
 """Seconds between two nodes; B/s of a node's link each way, and the most of it that one message gets."""
 LOOPBACK_LATENCY, LOOPBACK = 0.5e-6, 10e9
 """The same within a node, where messages share nothing."""
+SOCKET_LATENCY, SOCKET_LINK, WITHIN_SOCKET = 0.15e-6, 30e9, 0.25e-6
+"""Seconds and B/s of a socket's link each way, where a node has two; seconds within a socket."""
 SEND = 0.3e-6
 LEAST_SCALES = 3
 """Of which growth can be told."""
@@ -62,6 +65,43 @@ latency = {LATENCY / 2}
 backbone = {{{{bandwidth = {FLOW}, sharing = "fatpipe"}}}}
 loopback = {{{{bandwidth = {LOOPBACK}, latency = {LOOPBACK_LATENCY}}}}}
 """
+NODES_OF_SOCKETS = f"""
+format = "commmodel-platform"
+version = 1
+kind = "cabinets"
+are_nodes = true
+hosts = {{sockets}}
+cores = {{cores}}
+bandwidth = {SOCKET_LINK}
+latency = {SOCKET_LATENCY}
+backbone = {{{{bandwidth = {FLOW}, sharing = "fatpipe"}}}}
+loopback = {{{{bandwidth = {LOOPBACK}, latency = {WITHIN_SOCKET}}}}}
+uplink = {{{{bandwidth = {LINK}, latency = {LATENCY / 2 - SOCKET_LATENCY}}}}}
+"""
+
+
+class Route(NamedTuple):
+    """A path between two ranks."""
+
+    latency: float
+    flow: float
+    """B/s that one message gets."""
+    link: float
+    """B/s that all of a node share; infinite where they share nothing."""
+
+
+PATHS = {
+    1: {
+        "same-node": Route(LOOPBACK_LATENCY, LOOPBACK, math.inf),
+        "between-nodes": Route(LATENCY, FLOW, LINK),
+    },
+    2: {
+        "same-socket": Route(WITHIN_SOCKET, LOOPBACK, math.inf),
+        "same-node": Route(2 * SOCKET_LATENCY, FLOW, SOCKET_LINK),
+        "between-nodes": Route(LATENCY, FLOW, LINK),
+    },
+}
+"""Sockets of a node -> its paths."""
 
 
 def known_machine() -> str:
@@ -77,28 +117,26 @@ def known_machine() -> str:
     return text
 
 
-def truth(path: str, mode: Mode) -> dict[str, float]:
+def truth(path: str, mode: Mode, sockets: int = 1) -> dict[str, float]:
     """Return the parameters of the max-rate model that a mode of messages has on a path.
 
     A message of n bytes takes the mode's share f of what its links leave it, after their latency: k that leave a node
     at once have f min(LINK / k, FLOW) B/s each, so T = α + k n / min(f LINK, k f FLOW), which is the max-rate model
-    with R_C = f FLOW and R_N = f LINK. Its send's overhead is over before it arrives. Messages within a node have a
-    loopback link each, and no R_N.
+    with R_C = f FLOW and R_N = f LINK. Its send's overhead is over before it arrives. Messages within a socket, or a
+    node without sockets, have a loopback link each, and no R_N.
     """
-    if path == "between-nodes":
-        return {
-            "alpha": mode.latency + mode.receive, "R_C": mode.share * FLOW, "R_N": mode.share * LINK
-        }  # fmt: skip
-    return {"alpha": mode.latency / LATENCY * LOOPBACK_LATENCY + mode.receive, "R_C": mode.share * LOOPBACK}
+    route = PATHS[sockets][path]
+    parameters = {"alpha": mode.latency / LATENCY * route.latency + mode.receive, "R_C": mode.share * route.flow}
+    return parameters | ({"R_N": mode.share * route.link} if math.isfinite(route.link) else {})
 
 
-def truth_of_trains(path: str, mode: Mode) -> dict[str, float]:
+def truth_of_trains(path: str, mode: Mode, sockets: int = 1) -> dict[str, float]:
     """Return LogGP's parameters of eager messages.
 
     A sender is busy for o_s, which is o, and a lone message takes α + n / R_C = L + 2 o + n G. Messages that follow one
     another are received one by one, so g is the larger one of both overheads, while it takes longer than their bytes.
     """
-    alpha, rate = (truth(path, mode)[name] for name in ("alpha", "R_C"))
+    alpha, rate = (truth(path, mode, sockets)[name] for name in ("alpha", "R_C"))
     return {"L": alpha - 2 * SEND, "o": SEND, "g": max(SEND, mode.receive), "G": 1 / rate}
 
 
@@ -134,8 +172,8 @@ def _children_seconds() -> float:
 class Laboratory:
     """A folder with the simulated machines, and runs of the benchmark on them."""
 
-    def __init__(self, folder: Path, per_node: int) -> None:
-        self.folder, self.per_node = folder, per_node
+    def __init__(self, folder: Path, per_node: int, sockets: int = 1) -> None:
+        self.folder, self.per_node, self.sockets = folder, per_node, sockets
         (folder / "known.toml").write_text(known_machine())
 
     def commmodel(self, *words: str) -> str:
@@ -149,7 +187,10 @@ class Laboratory:
     def measure_nodes(self, output: str, ranks: int, *words: str) -> Measurement:
         """Run the benchmark on nodes."""
         hosts = max(2, -(-ranks // self.per_node))
-        (self.folder / "nodes.toml").write_text(NODES.format(hosts=hosts, cores=self.per_node))
+        text = NODES if self.sockets == 1 else NODES_OF_SOCKETS
+        cores = self.per_node // self.sockets
+        text = text.format(hosts=hosts, sockets=[self.sockets] * hosts, cores=cores)
+        (self.folder / "nodes.toml").write_text(text)
         where = ["nodes.toml", "run", "--parameters", "known.toml", "-k", str(self.per_node)]
         return self._measure(where, output, ranks, words)
 
@@ -192,13 +233,13 @@ def _print_parameters(rows: list[tuple[str, float, float]]) -> None:
     print()
 
 
-def rows_of(segment: Segment) -> list[tuple[str, float, float]]:
+def rows_of(segment: Segment, sockets: int = 1) -> list[tuple[str, float, float]]:
     """Return parameter, truth and fitted value of a segment."""
     mode = EAGER if segment.limit is not None else MODES["synchronous"]
     name = f"{segment.path}, {segment.protocol}"
     if segment.max_rate is None:
         raise SystemExit(f"{name}: no models")
-    expected, rate, rows = truth(segment.path, mode), segment.max_rate, []
+    expected, rate, rows = truth(segment.path, mode, sockets), segment.max_rate, []
     if segment.limit is not None:
         rows.append((f"{name}: limit, B", LIMIT, segment.limit.value))
     for parameter, value in expected.items():
@@ -206,7 +247,7 @@ def rows_of(segment: Segment) -> list[tuple[str, float, float]]:
     if segment.one_way is not None and "R_N" in expected:
         rows.append((f"{name}: R_N of streams", expected["R_N"], segment.one_way.R_N.value))
     if segment.loggp is not None and segment.limit is not None:
-        of_trains = truth_of_trains(segment.path, mode)
+        of_trains = truth_of_trains(segment.path, mode, sockets)
         fitted = {key: getattr(segment.loggp, key).value for key in of_trains}
         if segment.path == "between-nodes" and segment.loggp.G_gap is not None:
             rows.append((f"{name}: LogGP's G_gap", 1 / expected["R_N"], segment.loggp.G_gap.value))
@@ -229,13 +270,19 @@ def _print_collectives(laboratory: Laboratory, fitted: machine.Machine, output: 
         print(laboratory.commmodel("check", "mpi", output))
 
 
-def nodes(laboratory: Laboratory, options: argparse.Namespace) -> None:
-    """Print parameters and collectives of nodes."""
+def fitted_nodes(laboratory: Laboratory, options: argparse.Namespace) -> machine.Machine:
+    """Return what is fitted to two nodes, whose parameters are printed."""
     pairs = ",".join(str(1 << number) for number in range(options.k.bit_length()))
     words = ("threshold", "pingpong", "pairs", "stream", "loggp", "--sizes", options.sizes, "--pairs", pairs)
     laboratory.measure_nodes("nodes.jsonl", 2 * options.k, *words)
     fitted = laboratory.fit("nodes.jsonl")
-    _print_parameters([row for segment in fitted.segments for row in rows_of(segment)])
+    _print_parameters([row for segment in fitted.segments for row in rows_of(segment, laboratory.sockets)])
+    return fitted
+
+
+def nodes(laboratory: Laboratory, options: argparse.Namespace) -> None:
+    """Print parameters and collectives of nodes."""
+    fitted = fitted_nodes(laboratory, options)
     laboratory.measure_nodes("nodes-collectives.jsonl", options.ranks, *_collectives(options))
     _print_collectives(laboratory, fitted, "nodes-collectives.jsonl")
 
@@ -271,13 +318,18 @@ def scale(laboratory: Laboratory, options: argparse.Namespace) -> None:
     print(f"{options.ranks} ranks: processor time {times}; {done.memory}")
 
 
-PARTS = {"nodes": nodes, "loggp": ports, "scale": scale}
+def sockets(laboratory: Laboratory, options: argparse.Namespace) -> None:
+    """Print parameters of nodes with two sockets."""
+    fitted_nodes(Laboratory(laboratory.folder, laboratory.per_node, 2), options)
+
+
+PARTS = {"nodes": nodes, "loggp": ports, "sockets": sockets, "scale": scale}
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description="recovery of simulated machines' parameters")
-    parser.add_argument("--part", action="append", choices=PARTS, help="may be repeated (nodes and loggp)")
+    parser.add_argument("--part", action="append", choices=PARTS, help="may be repeated (nodes, loggp and sockets)")
     parser.add_argument("--ranks", type=int, default=32, help="of collectives (32)")
     parser.add_argument("-k", type=int, default=16, help="ranks of a node (16)")
     parser.add_argument("--sizes", default="1:4MiB:*2", help="of messages (1:4MiB:*2)")
@@ -285,7 +337,7 @@ def main() -> None:
     parser.add_argument("--collective-sizes", default="8,1KiB,64KiB", help="of them (8,1KiB,64KiB)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        for part in options.part or ("nodes", "loggp"):
+        for part in options.part or ("nodes", "loggp", "sockets"):
             PARTS[part](Laboratory(Path(name), options.k), options)
 
 

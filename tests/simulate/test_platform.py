@@ -26,6 +26,18 @@ BUILT = {
 }
 
 
+def test_cabinets_that_are_nodes_have_sockets_and_ranks_fill_them_in_equal_parts():
+    nodes = platforms.cabinets([2, 2], uplink=(1e9,), cores=4, are_nodes=True, **SPLIT)
+    assert [*nodes.host_names] == ["node-0/0", "node-0/1", "node-1/0", "node-1/1"]
+    assert nodes.node_of.tolist() == [0, 0, 1, 1]
+    assert nodes.place(8, 4).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert nodes.place(3, 2).tolist() == [0, 1, 2]
+    with pytest.raises(InputError, match="are 3 nodes"):
+        nodes.place(9, 4)
+    assert platforms.loads(platforms.dumps(nodes)).sockets.tolist() == [2, 2]
+    assert platforms.flat(2, **SPLIT).node_of.tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("kind", BUILT)
 def test_what_is_written_is_read_back(kind, tmp_path):
     built = BUILT[kind]

@@ -209,8 +209,8 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str], requested: ThreadL
     host = _describe_host(name, cpus, chosen, other_processes, on_host.size) if on_host.rank == 0 else None
     on_host.Free()
 
-    if simulation.is_simulated():  # a simulated host has cores and no sockets
-        where: tuple[str, int, bool, int | None] = "", -1, True, None
+    if simulation.is_simulated():  # a simulated host has cores, and sockets where its platform says so
+        where: tuple[str, int, bool, int | None] = "", -1, True, simulation.socket_of(MPI.COMM_WORLD.rank)
     else:
         where = _cpu_ranges(affinity), core_clock.current_cpu(), _is_one_core(affinity), socket_of(affinity)
     ranks = comm.gather((name, *where))

@@ -11,6 +11,7 @@ from functools import cache
 
 _WITH_COMPUTATION = 2
 _NAME = "COMMMODEL_SIMULATED"
+_SOCKETS = "COMMMODEL_SIMULATED_SOCKETS"
 
 
 @cache
@@ -35,3 +36,9 @@ def charges_computation() -> bool:
 def name() -> str:
     """Return platform and model; empty where nothing is simulated."""
     return os.environ.get(_NAME, "") if is_simulated() else ""
+
+
+def socket_of(rank: int) -> int | None:
+    """Return the socket of a rank within its host; None where simulated hosts have none."""
+    sockets = os.environ.get(_SOCKETS, "").split(",")
+    return int(sockets[rank]) if rank < len(sockets) and sockets[rank] else None

@@ -50,8 +50,11 @@ def simulated(
     if places.size and (int(places.min()) < 0 or int(places.max()) >= 2**31):
         raise InputError("hosts: numbers of hosts begin with 0")
     platform.refuse_hosts(places, compute=True)
-    named_hosts = [(int(host), platform.host_names[host]) for host in places.tolist()] if program.is_live else []
-    program.begin(named_hosts, f"{platform.name}, model {network.name.partition(',')[0]}")
+    numbers = places.tolist() if program.is_live else []
+    named_hosts = [(int(platform.node_of[host]), platform.node_name(host)) for host in numbers]
+    sockets = [int(host - np.searchsorted(platform.node_of, platform.node_of[host])) for host in numbers]
+    words = f"{platform.name}, model {network.name.partition(',')[0]}"
+    program.begin(named_hosts, words, sockets if platform.sockets.size else ())
     begin = time.perf_counter()
     record_of_run = engine.run(
         platform.routing(),

@@ -86,11 +86,14 @@ class Program(Value):
         """Whether it runs while it is simulated (`commmodel.simulate.online`)."""
         return hasattr(self.refill, "begin")
 
-    def begin(self, hosts: Sequence[tuple[int, str]], simulated: str = "") -> None:
-        """Prepare a live program for a run: number and name of each rank's host, and what is simulated, for people."""
+    def begin(self, hosts: Sequence[tuple[int, str]], simulated: str = "", sockets: Sequence[int] = ()) -> None:
+        """Prepare a live program for a run: number and name of each rank's host, and what is simulated, for people.
+
+        `sockets` are those of the ranks within their hosts, where hosts have some.
+        """
         begin = getattr(self.refill, "begin", None)
         if begin is not None:
-            begin(hosts, simulated)
+            begin(hosts, simulated, sockets)
 
     @property
     def place(self) -> Callable[[int, int], tuple[str, str]] | None:

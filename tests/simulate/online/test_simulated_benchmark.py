@@ -82,9 +82,26 @@ loopback = {bandwidth = "10GB/s", latency = "0.5us"}
 """Two hosts, whose links carry 1.5 times what one message has at most."""
 
 
+SOCKETS = """
+format = "commmodel-platform"
+version = 1
+kind = "cabinets"
+are_nodes = true
+hosts = [2, 2]
+cores = 2
+bandwidth = "24GB/s"
+latency = "0.15us"
+backbone = {bandwidth = "16GB/s", sharing = "fatpipe"}
+loopback = {bandwidth = "20GB/s", latency = "0.12us"}
+uplink = {bandwidth = "20GB/s", latency = "0.45us"}
+"""
+"""Two nodes of two sockets with two cores each; two messages share a socket's link."""
+
+
 def measure(folder, *words, where="known.toml", processes=4, per_node=2, options=("--compute", "0")):
     (folder / "known.toml").write_text(KNOWN)
     (folder / "links.toml").write_text(LINKS)
+    (folder / "sockets.toml").write_text(SOCKETS)
     command = [sys.executable, "-m", "commmodel", "simulate", where, "run", "-p", str(processes)]
     command += ["-k", str(per_node)] if per_node else []
     command += [*options, "--", sys.executable, "-m", "commmodel.bench", *words]
@@ -121,6 +138,24 @@ def test_pairs_begin_together_so_that_a_fit_gives_the_rate_of_a_node(tmp_path):
     (eager,) = [item for item in fitted_machine(tmp_path).segments if item.path == "between-nodes"]
     truth = {"alpha": 1.6e-6, "R_C": 4e9, "R_N": 6e9}
     assert {name: getattr(eager.max_rate, name).value for name in truth} == pytest.approx(truth, rel=0.01)
+
+
+def test_each_level_of_nodes_with_two_sockets_is_given_back(tmp_path):
+    options = ("--parameters", "known.toml", "--compute", "0")
+    words = ("pingpong", "pairs", "--sizes", "1:16KiB:*4", "--pairs", "1,2")
+    measure(tmp_path, *words, where="sockets.toml", processes=8, per_node=4, options=options)
+    (launch,) = results.load(tmp_path / "results.jsonl").launches
+    assert [host.name for host in launch.header.hosts] == ["node-0", "node-1"]
+    assert [rank.socket for rank in launch.header.ranks] == [0, 0, 1, 1] * 2
+    fitted = {segment.path: segment.max_rate for segment in fitted_machine(tmp_path).segments}
+    truth = {  # eager messages have the latency of their links, 0.4 µs at their end, and a quarter of their bandwidth
+        "same-socket": {"alpha": 0.52e-6, "R_C": 5e9},
+        "same-node": {"alpha": 0.7e-6, "R_C": 4e9, "R_N": 6e9},
+        "between-nodes": {"alpha": 1.6e-6, "R_C": 4e9, "R_N": 5e9},
+    }
+    assert fitted.keys() == truth.keys()
+    for path, expected in truth.items():
+        assert {name: getattr(fitted[path], name).value for name in expected} == pytest.approx(expected, rel=0.01)
 
 
 def test_trains_on_a_loggp_machine_give_its_parameters_back_and_collectives_take_what_is_predicted(tmp_path):

@@ -98,14 +98,17 @@ class LiveProgram:
         self.has_buffers = True
         """Whether some sends end before their receives."""
 
-    def begin(self, hosts: Sequence[tuple[int, str]], simulated: str = "") -> None:
-        """Make the memory of the ranks: number and name of each rank's host, and what is simulated, for people."""
+    def begin(self, hosts: Sequence[tuple[int, str]], simulated: str = "", sockets: Sequence[int] = ()) -> None:
+        """Make the memory of the ranks: number and name of each rank's host, and what is simulated, for people.
+
+        `sockets` are those of the ranks within their hosts, where hosts have some.
+        """
         self._processor.take()
         self.notes.clear()
         self.findings.clear()
         forks = self._outlets.forks
         beginning = forks.beginning if isinstance(forks, RepeatedForks) else None
-        self._begin_anew(hosts, simulated) if beginning is None else self._go_on(beginning)
+        self._begin_anew(hosts, simulated, sockets) if beginning is None else self._go_on(beginning)
         if self._pump is None or self._running is None:
             raise NotImplementedError
         self._running.explained, self._running.state = self._explained, self._pump.state
@@ -129,7 +132,7 @@ class LiveProgram:
             self._processes, -1, self._running, self._collectives(), self._compute_factor, (), beginning.pump
         )
 
-    def _begin_anew(self, hosts: Sequence[tuple[int, str]], simulated: str) -> None:
+    def _begin_anew(self, hosts: Sequence[tuple[int, str]], simulated: str, sockets: Sequence[int]) -> None:
         """Let ranks begin, all of them or as they are needed."""
         forks = self._outlets.forks
         self._memory = os.memfd_create("commmodel-online", os.MFD_CLOEXEC)
@@ -142,7 +145,9 @@ class LiveProgram:
                 raise BeginningOverError("ranks cannot be copied")
         reserve(self._memory, self._processes, 1 if server is None else 2)
         if server is None:
-            self._running = Processes(self._command, self._first_ranks, self._memory, outputs, simulated, forks)
+            self._running = Processes(
+                self._command, self._first_ranks, self._memory, outputs, simulated, forks, sockets
+            )
         else:
             self._running = BeginningProcesses(self._command[0], self._processes, self._memory, server)
         pump = self._pump = Pump(

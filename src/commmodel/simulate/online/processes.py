@@ -81,7 +81,7 @@ def _python_words(command: Sequence[str]) -> tuple[list[str], list[str]] | None:
     return [*command[:place]], words
 
 
-def environment(simulated: str = "") -> dict[str, str]:
+def environment(simulated: str = "", sockets: Sequence[int] = ()) -> dict[str, str]:
     """Return the environment of ranks: our library takes the place of theirs, and BLAS one thread."""
     preloaded = os.environ.get("LD_PRELOAD", "")
     chosen = str(library())
@@ -91,6 +91,7 @@ def environment(simulated: str = "") -> dict[str, str]:
         "MPI4PY_MPIABI": "mpich",
         "MPI4PY_LIBMPI": chosen,
         "COMMMODEL_SIMULATED": simulated,
+        "COMMMODEL_SIMULATED_SOCKETS": ",".join(map(str, sockets)),
     }
 
 
@@ -155,8 +156,9 @@ def _native(command: Sequence[str], environment_of_ranks: Mapping[str, str], out
 class Processes(RankProcesses):
     """The processes of all `ranks`; `memory` is the descriptor of what they share.
 
-    Standard output and errors go to `outputs`; ranks are told in words what is `simulated`. Ranks are forks of what
-    `forks` begins, where it is given, and have its descriptors; many runs may have the same.
+    Standard output and errors go to `outputs`; ranks are told in words what is `simulated`, and their `sockets`, where
+    hosts have some. Ranks are forks of what `forks` begins, where it is given, and have its descriptors; many runs may
+    have the same.
     """
 
     def __init__(
@@ -167,12 +169,13 @@ class Processes(RankProcesses):
         outputs: Outputs = (None, None),
         simulated: str = "",
         forks: Forks | RepeatedForks | None = None,
+        sockets: Sequence[int] = (),
     ) -> None:
         super().__init__(command[0], ranks)
         is_served = isinstance(forks, Forks)
         self._command = [*command] if is_served else [executable(command[0]), *command[1:]]
         self._memory, self._outputs = memory, outputs
-        self._environment = environment(simulated)
+        self._environment = environment(simulated, sockets)
         if isinstance(forks, RepeatedForks):
             forks = forks.of(self._command, self._environment, outputs)
             is_served = True

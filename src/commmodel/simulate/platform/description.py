@@ -96,6 +96,8 @@ class Platform(Value):
     """What the reader of a file has passed over."""
     changes: tuple[tuple[str, int, float, str], ...] = ()
     """When hosts and links first change, which is not simulated: host or link, its number, seconds, what says so."""
+    sockets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """How many hosts, one after the other, are sockets of a node each, shape (nodes,); empty where hosts are nodes."""
 
     @property
     def hosts(self) -> int:
@@ -121,6 +123,22 @@ class Platform(Value):
             return Routing(self.capacity, self.latency, self.fatpipe, self.zones, self.passages)
         except ValueError as error:
             raise InputError(f"platform {self.name!r}: {error}") from None
+
+    @cached_property
+    def node_of(self) -> NDArray[np.int64]:
+        """The node of each host, shape (hosts,)."""
+        return np.repeat(np.arange(self.sockets.size), self.sockets) if self.sockets.size else np.arange(self.hosts)
+
+    def node_name(self, host: int) -> str:
+        """Return the name of a host's node, as a program on it is told.
+
+        >>> from commmodel.simulate.platform import cabinets
+        >>> two = cabinets([2, 2], 50e9, 1e-7, (20e9, 1e-6), are_nodes=True)
+        >>> two.host_names[3], two.node_name(3)
+        ('node-1/1', 'node-1')
+        """
+        name = self.host_names[host]
+        return name.rpartition("/")[0] if self.sockets.size else name
 
     def routing(self) -> Routing:
         """Return the object that computes routes, the same at each call."""
@@ -195,8 +213,8 @@ class Platform(Value):
         mapping : str, int or sequence
             ``block`` fills the cores of a host before it goes to the next; ``round-robin`` goes on to the next host
             with every rank; a number, 1 or more, puts so many ranks on each host, one after the other, whatever its
-            cores; or the number or name of each rank's host; of fewer hosts each gets as many ranks as all others, one
-            after the other.
+            cores, or on each node of several sockets, in equal parts on these; or the number or name of each rank's
+            host; of fewer hosts each gets as many ranks as all others, one after the other.
 
         Returns
         -------
@@ -239,11 +257,15 @@ class Platform(Value):
 
     def _place_per_host(self, processes: int, per_host: int) -> NDArray[np.int32]:
         """Return the host of each rank, so many of them on each."""
-        hosts = np.arange(processes) // integer("mapping", per_host)
-        if (needed := int(hosts[-1]) + 1) > self.hosts:
+        numbers, room = np.arange(processes), self.sockets.size or self.hosts
+        nodes = numbers // integer("mapping", per_host)
+        if (needed := int(nodes[-1]) + 1) > room:
             problem = f"{processes} processes, {per_host} per node, are {needed} nodes; platform {self.name!r} has"
-            raise InputError(f"{problem} {self.hosts}: take fewer, or more per node")
-        return hosts.astype(np.int32)
+            raise InputError(f"{problem} {room}: take fewer, or more per node")
+        if not self.sockets.size:
+            return nodes.astype(np.int32)
+        first = np.cumsum(self.sockets) - self.sockets
+        return (first[nodes] + numbers % per_host * self.sockets[nodes] // per_host).astype(np.int32)
 
     def summary(self) -> dict[str, Any]:
         """Return a summary of the platform, with numbers in base units.

@@ -105,6 +105,13 @@ class Cabinets(Topology, frozen=True, tag="cabinets"):
     uplink: Uplink
     backbone: Backbone | None = None
     """Of each cabinet."""
+    are_nodes: bool = False
+    """Whether a cabinet is a node, and its hosts are its sockets. Programs see them as the sockets of one host, and the
+    names are those of nodes."""
+
+    def sockets_of_nodes(self) -> Sequence[int]:
+        """Return the numbers of hosts of cabinets that are nodes."""
+        return self.hosts if self.are_nodes else ()
 
     def assemble(self, assembly: Assembly, name: Name) -> dict[str, Any]:
         """Add a star for each cabinet, and return the links between cabinets."""
@@ -113,6 +120,8 @@ class Cabinets(Topology, frozen=True, tag="cabinets"):
             raise InputError(f"{count} cabinets: expected from 1 to {2**16}")
         for number, hosts in enumerate(self.hosts):
             names = partial(lambda place, begin: name(place + begin), begin=begin)
+            if self.are_nodes:
+                names = partial(lambda place, number: f"{name(number)}/{place}", number=number)
             zone = _star(self, assembly, hosts, names, self.backbone, f"cabinet {number}")
             assembly.add_zone(zone, names, self.speed, self.cores)
             begin += hosts
@@ -140,9 +149,10 @@ def cabinets(
     uplink: Uplink | tuple[float, ...],
     *,
     backbone: Backbone | tuple[float, float] | None = None,
+    are_nodes: bool = False,
     **options: Unpack[Options],
 ) -> Platform:
-    """Return cabinets of hosts, each with an uplink.
+    """Return cabinets of hosts, each with an uplink; or nodes of sockets, each with a link to the others.
 
     Parameters
     ----------
@@ -154,6 +164,8 @@ def cabinets(
         Of each cabinet: B/s, s, and B/s of the limiter of both directions.
     backbone : Backbone or (float, float), optional
         One link on every route of a cabinet: B/s and s.
+    are_nodes : bool
+        Whether a cabinet is a node, and its hosts are its sockets: a program sees one host.
     **options
         ``limiter`` (B/s), ``loopback`` (B/s and s), ``sharing``, ``cores``, ``speed`` (flop/s of a core),
         ``host_names`` and ``name``, as in `Topology`.
@@ -164,7 +176,7 @@ def cabinets(
     ['cabinet 0 limiter', 'cabinet 0 up', 'cabinet 1 down', 'cabinet 1 limiter']
     """
     link = Uplink(*uplink) if isinstance(uplink, tuple) else uplink
-    shape = {"hosts": tuple(hosts), "uplink": link, "backbone": backbone}
+    shape = {"hosts": tuple(hosts), "uplink": link, "backbone": backbone, "are_nodes": are_nodes}
     return make(Cabinets, **shape, bandwidth=bandwidth, latency=latency, **options)
 
 

@@ -5,6 +5,7 @@ Bandwidths are in B/s, latencies in s, speeds in flop/s. Topologies stand in
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, Literal, TypedDict
 
@@ -100,7 +101,13 @@ class Topology(
                 finite(f"latency of the {title}", link.latency, 0)
         passages = self.assemble(assembly, name)
         kind = str(self.__struct_config__.tag)
-        return assembly.platform(self.name or kind, kind, passages, self)
+        platform = assembly.platform(self.name or kind, kind, passages, self)
+        sockets = self.sockets_of_nodes()
+        return replace(platform, sockets=np.array(sockets, np.int64)) if sockets else platform
+
+    def sockets_of_nodes(self) -> Sequence[int]:
+        """Return how many hosts, one after the other, are sockets of each node; nothing where a host is a node."""
+        return ()
 
     def add_cables(self, assembly: Assembly, count: int, name: Name, times: float = 1) -> int:
         """Add cables of a given width; return the number of their first link."""
