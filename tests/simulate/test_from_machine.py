@@ -1,5 +1,6 @@
 """A machine's hybrid model simulated: what was fitted comes out again; what calibrates, and what that plans."""
 
+import math
 import sys
 
 import msgspec
@@ -18,7 +19,7 @@ from commmodel.bench.plan import make_plan
 from commmodel.collectives import Problem
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.fit import FitSettings, fit_machine
-from commmodel.machine import Edge, Hybrid, Machine, Mode, Parameter, Segment
+from commmodel.machine import Edge, Hybrid, Machine, MaxRate, Mode, Parameter, Segment
 from commmodel.results.configurations import Contention, RandomPing, RandomPingPong
 from commmodel.results.parameters import describe
 from commmodel.simulate import OPERATION, Code, Program, from_machine, run, work
@@ -26,6 +27,7 @@ from commmodel.simulate.platform import cabinets
 from commmodel.simulate.states import State
 
 PAIR = place([0, 0], [0, 0])
+ALPHA = Parameter(1e-5)
 
 
 def hybrid_machine(contention=1.5, **changes):
@@ -112,6 +114,28 @@ def test_both_ways_at_once_a_link_holds_the_contention(contention):
     ]
     one_way = measured.hybrid_model().seconds(size)
     assert simulated(measured, *result).seconds == pytest.approx(2 / contention * one_way, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("models", "expected"),
+    [
+        ({}, 4),  # one message fills the link
+        ({"max_rate": MaxRate(ALPHA, Parameter(1e8), Parameter(2.5e8))}, 1.6),
+        ({"one_way": MaxRate(ALPHA, Parameter(1e8), Parameter(2e8))}, 2),
+        ({"max_rate": MaxRate(ALPHA, Parameter(1e8), Parameter(math.inf, low=4e8))}, 1),
+    ],
+)
+def test_messages_of_a_host_share_the_rate_of_a_node(models, expected):
+    measured, size = hybrid_machine(2.0), 1 << 28
+    measured = msgspec.structs.replace(measured, segments=(Segment("all", **models),))
+    hosts = from_machine.platform(measured, 2, cores=4)
+    assert hosts.route(0, 1) == from_machine.platform(measured, 2).route(0, 1)
+    ends = [rank((Code.SEND, 4 + pair, 0, -1, size)) for pair in range(4)]
+    ends += [rank((Code.RECV, pair, 0, -1, size)) for pair in range(4)]
+    four = run(Program.from_ranks(ends), from_machine.network(measured), hosts)
+    assert four.seconds == pytest.approx(expected * size / 1e8, rel=1e-3)
+    alone = simulated(measured, rank((Code.SEND, 1, 0, -1, size)), rank((Code.RECV, 0, 0, -1, size)))
+    assert alone.seconds == pytest.approx(size / 1e8, rel=1e-3)
 
 
 @pytest.mark.parametrize(("size", "expected"), [(1000, 3e-6 + 1e-7), (100_000, 3e-6 + 1e-5)])

@@ -2,8 +2,8 @@
 
 A mode's L and B become factors of a reference, those of the links of the platform. A round trip less o_r + k O_r at its
 two ends holds no o_s, so a message leaves at the begin of its send's overhead. A machine alone is a platform, too:
-hosts on one switch, each with a link of the reference up and down, and a limiter for both together. Main entries:
-`network`, `platform`.
+hosts on one switch, each with a link of the reference up and down, and a limiter for both together. Where R_N is known,
+that is the link's, and a message alone gets the reference. Main entries: `network`, `platform`.
 """
 
 import math
@@ -13,6 +13,7 @@ from commmodel.arguments import Count, Positive
 from commmodel.errors import MissingParameterError
 from commmodel.machine import Hybrid, Machine, Mode, Parameter
 from commmodel.machine.hybrid import answers_wait
+from commmodel.machine.rates import duplex_factor, node_rate
 from commmodel.signatures import checked
 from commmodel.simulate.network import Factor, Network, Overhead
 
@@ -152,6 +153,10 @@ def platform(
 ) -> "Platform":
     """Return a platform of the measured hosts on one switch that limits nothing.
 
+    A host's link carries R_N of the largest messages, that of streams where the machine has it, else that of
+    ping-pongs, or where none was seen, as much as all pairs together had. What both directions have together is in the
+    ratio of both R_N, else the contention. Without any R_N a message alone fills the link.
+
     Ranks of one host talk over links as of the machine's path within a node, where it has one, else at no cost.
 
     Parameters
@@ -178,6 +183,7 @@ def platform(
     ['node-0 limiter', 'node-0 up', 'node-2 down', 'node-2 limiter']
     """
     from commmodel.simulate.platform import flat
+    from commmodel.simulate.platform.topology import Backbone
 
     model = machine.hybrid_model(path)
     if model.contention is None:
@@ -186,8 +192,24 @@ def platform(
             "python -m commmodel.bench contention, then fit, or name a platform"
         )
     latency, bandwidth = reference(model)
+    link, together = _link(machine, model, bandwidth)
     within = [reference(model) for model in machine.hybrid if model.path in ("same-socket", "same-node")]
     return flat(
-        hosts, bandwidth, latency / 2, limiter=model.contention.value * bandwidth, cores=cores, speed=speed,
+        hosts, link, latency / 2, limiter=(together or model.contention.value) * link, cores=cores, speed=speed,
         loopback=(within[0].bandwidth, within[0].latency) if within else (_NO_LIMIT, 0.0), name=machine.name,
+        backbone=Backbone(bandwidth, 0.0, "fatpipe") if link > bandwidth else None,
     )  # fmt: skip
+
+
+def _link(machine: Machine, model: Hybrid, bandwidth: float) -> tuple[float, float]:
+    """Return B/s of a host's link, and what both directions have together over that; 0 where only contention tells."""
+    largest = next((segment for segment in reversed(machine.segments) if segment.path in (model.path, "any")), None)
+    rate = None if largest is None else largest.one_way.R_N if largest.one_way is not None else node_rate(largest)
+    if largest is None or rate is None:
+        return bandwidth, 0.0
+    known = rate.value if rate.is_limiting else rate.low or 0.0
+    link = known * bandwidth / model.modes[-1].B.value
+    if link <= bandwidth:
+        return bandwidth, 0.0
+    duplex = duplex_factor(largest)
+    return link, 0.0 if duplex is None else min(max(duplex.value, 1.0), 2.0)
