@@ -140,7 +140,7 @@ class LiveProgram:
         server = None
         if isinstance(forks, RepeatedForks) and forks.makes_beginning:
             is_usual = self._first_ranks == self._processes
-            server = forks.server_of(self._command, simulated, outputs) if is_usual else None
+            server = forks.server_of(self._command, simulated, outputs, sockets) if is_usual else None
             if server is None:
                 raise BeginningOverError("ranks cannot be copied")
         reserve(self._memory, self._processes, 1 if server is None else 2)

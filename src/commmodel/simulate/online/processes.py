@@ -128,9 +128,11 @@ class RepeatedForks:
             self._is_refused = self._forks is None
         return self._forks
 
-    def server_of(self, command: Sequence[str], simulated: str, outputs: Outputs) -> ForkServer | None:
-        """Return what serves the ranks of a program that are told what is simulated; None as of `of`."""
-        forks = self.of([executable(command[0]), *command[1:]], environment(simulated), outputs)
+    def server_of(
+        self, command: Sequence[str], simulated: str, outputs: Outputs, sockets: Sequence[int] = ()
+    ) -> ForkServer | None:
+        """Return what serves the ranks of a program that are told what is simulated, and sockets; None as of `of`."""
+        forks = self.of([executable(command[0]), *command[1:]], environment(simulated, sockets), outputs)
         return None if forks is None else forks.server
 
     def close(self) -> None:
