@@ -1,9 +1,9 @@
-"""Processor time that other orders of messages take: ``python -m benchmarks.speed.message_orders``.
+"""Processor time that other orders of messages take, and wall time: ``python -m benchmarks.speed.message_orders``.
 
 A master receives from any source what its workers send, so many messages of each: with 7 workers and one message there
-are 5,040 orders, with two more than 680 million. Measured is what `commmodel simulate graphene run --orders N` takes in
-all processes, beyond what the first run and the start take: for a program of Python, and for one of C where mpicc of
-MPICH is there.
+are 5,040 orders, with two more than 680 million; with `--barrier` all ranks meet at the end. Measured is what
+`commmodel simulate graphene run --orders N` takes in all processes, an order beyond what the first run and the start
+take: for a program of Python, and for one of C where mpicc of MPICH is there.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from rich.console import Console
@@ -28,6 +29,8 @@ if comm.rank == 0:
 else:
     for _ in range(messages):
         comm.send(comm.rank, 0)
+if len(sys.argv) > 2:
+    comm.Barrier()
 """
 C = """
 #include <mpi.h>
@@ -40,6 +43,7 @@ int main(int argc, char **argv) {
     for (int i = 0; rank == 0 && i < messages * (size - 1); i++)
         MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int i = 0; rank > 0 && i < messages; i++) MPI_Send(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    if (argc > 2) MPI_Barrier(MPI_COMM_WORLD);
     return MPI_Finalize();
 }
 """
@@ -60,15 +64,15 @@ def programs(folder: Path) -> dict[str, list[str]]:
     return words
 
 
-def explore(words: list[str], processes: int, orders: int) -> tuple[float, int]:
-    """Return the processor time of an exploration in seconds, and how many orders it has run."""
-    before = os.times()
+def explore(words: list[str], processes: int, orders: int) -> tuple[float, float, int]:
+    """Return the processor and wall time of an exploration in seconds, and how many orders it has run."""
+    before, begin = os.times(), time.perf_counter()
     command = [sys.executable, "-m", "commmodel", "simulate", "graphene", "run", "-p", str(processes)]
     done = subprocess.run([*command, "--orders", str(orders), "--", *words], capture_output=True, text=True, check=True)
-    after = os.times()
+    after, wall = os.times(), time.perf_counter() - begin
     seconds = after.children_user + after.children_system - before.children_user - before.children_system
     notes = [line.split() for line in done.stderr.splitlines() if "orders of messages were run" in line]
-    return seconds, int(notes[0][1]) if notes else 1
+    return seconds, wall, int(notes[0][1]) if notes else 1
 
 
 def main() -> int:
@@ -77,15 +81,16 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=8, help="the master and its workers (%(default)s)")
     parser.add_argument("--messages", type=int, default=2, help="of each worker (%(default)s)")
     parser.add_argument("--orders", type=int, default=10000, help="at most (%(default)s)")
+    parser.add_argument("--barrier", action="store_true", help="at the end")
     options = parser.parse_args()
-    table = Table("program", "ranks", "orders", "processor time, s", "ms an order", box=None)
+    table = Table("program", "ranks", "orders", "processor time, s", "wall time, s", "ms an order", box=None)
     with tempfile.TemporaryDirectory() as folder:
         for name, words in programs(Path(folder)).items():
-            arguments = [*words, str(options.messages)]
-            start, _ = explore(arguments, options.ranks, 1)
-            seconds, orders = explore(arguments, options.ranks, options.orders)
+            arguments = [*words, str(options.messages), *(["barrier"] if options.barrier else [])]
+            start, _, _ = explore(arguments, options.ranks, 1)
+            seconds, wall, orders = explore(arguments, options.ranks, options.orders)
             mean = f"{1e3 * (seconds - start) / orders:.1f}"
-            table.add_row(name, str(options.ranks), str(orders), f"{seconds:.1f}", mean)
+            table.add_row(name, str(options.ranks), str(orders), f"{seconds:.1f}", f"{wall:.1f}", mean)
     Console(width=100).print(table)
     return 0
 

@@ -242,3 +242,88 @@ def test_measured_computation_is_refused(run):
     done = run(RACE, "--orders", "2", "--compute", "measured")
     assert done.returncode == 2
     assert "no two runs with --orders or --order would be alike" in done.stderr
+
+
+TESTED = {
+    "an operation that is over": (
+        2,
+        """
+if rank == 0:
+    request = comm.irecv(source=1)
+    comm.Barrier()
+    is_over, _ = request.test()
+    print("over", is_over)
+    if not is_over: request.wait()
+else:
+    if rank == 1: comm.send(rank, 0)
+    comm.Barrier()
+""",
+        "prints 'over False' instead of 'over True', where rank 0 finds nothing, in MPI_Test, script.py:9",
+    ),
+    "a message that may come sooner": (
+        2,
+        """
+if rank == 0:
+    print("there", comm.Iprobe(source=1))
+    comm.recv(source=1)
+elif rank == 1:
+    comm.send(rank, 0)
+""",
+        "prints 'there True' instead of 'there False', where rank 0 finds what it looks for at once, in MPI_Iprobe",
+    ),
+    "a message that follows the test": (
+        1,
+        """
+if rank == 0:
+    print("there", comm.Iprobe(source=1))
+    comm.send(rank, 1)
+    comm.recv(source=1)
+elif rank == 1:
+    comm.recv(source=0)
+    comm.send(rank, 0)
+""",
+        "",
+    ),
+    "loops that do nothing else": (
+        1,
+        """
+if rank == 0:
+    first, second = (comm.irecv(source=source) for source in (1, 2))
+    while not first.test()[0]: pass
+    comm.Barrier()
+    while not second.test()[0]: pass
+else:
+    comm.send(rank, 0)
+    comm.Barrier()
+""",
+        "",
+    ),
+    "a loop that does something else": (
+        3,
+        """
+if rank == 0:
+    steps = 0
+    while not comm.Iprobe(source=1):
+        steps += 1
+        comm.send(rank, 2)
+        comm.recv(source=2)
+    comm.recv(source=1)
+    comm.send(None, 2)
+elif rank == 1:
+    comm.send(rank, 0)
+else:
+    while comm.recv(source=0) is not None:
+        comm.send(rank, 0)
+""",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("program", TESTED)
+def test_tests_find_what_they_may_find(run, program):
+    count, text, finding = TESTED[program]
+    done = run(text, "--orders", "all")
+    assert orders(done) == count
+    assert done.stderr.count("finding: ") == bool(finding)
+    assert finding in done.stderr

@@ -1,8 +1,9 @@
 """What time decides in a run of a program, and how another run may decide it. Main entry: `RunRecord`.
 
-A decision is which message a receive or a probe from any source gets, or which of several requests a call completes. A
-choice is a rank of the whole program, or the place of a request. A message was possible for a decision unless its send
-follows that, which vector clocks tell: they count the decisions of each rank that a send follows.
+A decision is which message a receive or a probe from any source gets, which of several requests a call completes, or
+whether a test finds what it looks for. A choice is a rank of the whole program, the place of a request, or 1 of a test
+that finds something and 0 of one that finds nothing. A message was possible for a decision unless its send follows
+that, which vector clocks tell: they count the decisions of each rank that a send follows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from commmodel.simulate.operations import ANY
 
 FREE = -1
 """In place of a choice: time decides."""
-RECEIVE, PROBE, COMPLETION = range(3)
+RECEIVE, PROBE, COMPLETION, TEST, LOOK, SPIN = range(6)
 _TAG_BITS = 20
 _ANY_OF_COMMUNICATOR = -2147479552
 
@@ -46,6 +47,11 @@ class Decision:
     def place(self) -> Place:
         """Which decision it is."""
         return self.rank, self.number
+
+    @property
+    def is_test(self) -> bool:
+        """Whether a test is to find something or nothing."""
+        return self.kind >= TEST
 
 
 @dataclass
@@ -79,6 +85,8 @@ class RunRecord:
         for rank, (rows, arrivals, _) in enumerate(self.ranks):
             for number, words in enumerate(rows):
                 decision = Decision(rank, number, *words)
+                if decision.is_test and decision.order < 0 and decision.prescribed != FREE:
+                    return True
                 if (
                     decision.order < 0
                     and decision.prescribed != FREE
@@ -91,7 +99,7 @@ class RunRecord:
         """Return each decision's other choices, each with the choices of candidates on which it depends."""
         alternatives: dict[Place, dict[int, Choices]] = {}
         for decision in decisions:
-            candidates = self._messages(decision) if decision.kind != COMPLETION else self._requests(decision)
+            candidates = self._candidates(decision)
             choices = {
                 choice: _causes(clock, decisions)
                 for choice, clock in candidates.items()
@@ -101,11 +109,26 @@ class RunRecord:
                 alternatives[decision.place] = choices
         return alternatives
 
+    def _candidates(self, decision: Decision) -> dict[int, Any]:
+        """Return what could have been chosen, with the clocks on which that depends."""
+        if decision.kind == SPIN:
+            return {}
+        if decision.is_test and decision.choice:
+            return {0: None}
+        if decision.kind == LOOK:
+            clocks = (
+                clock
+                for source, clock in self._messages(decision).items()
+                if decision.message in (FREE, source) and (clock is None or clock[decision.rank] < decision.stamp)
+            )
+            return dict(zip((1,), clocks, strict=False))
+        return self._messages(decision) if decision.kind in (RECEIVE, PROBE) else self._requests(decision)
+
     def _messages(self, decision: Decision) -> dict[int, Any]:
         """Return sources whose first message for a receive or probe was not received before, with their clocks."""
         first: dict[int, tuple[int, Any]] = {}
         for posting, source, tag, number, clock in self.ranks[decision.rank][1]:
-            is_later = posting < 0 or posting >= decision.posting + (decision.kind == PROBE)
+            is_later = posting < 0 or posting >= decision.posting + (decision.kind != RECEIVE)
             if is_later and _fits(decision.tag, tag) and (source not in first or number < first[source][0]):
                 first[source] = number, clock
         return {source: clock for source, (_, clock) in first.items()}

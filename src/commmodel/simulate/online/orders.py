@@ -18,7 +18,7 @@ from commmodel.errors import RankEndedError
 from commmodel.simulate.findings import Finding
 from commmodel.simulate.online.beginnings import BeginningOverError
 from commmodel.simulate.online.call_names import CallNames
-from commmodel.simulate.online.decisions import COMPLETION, Choices, Decision, Place, RunRecord, order_text
+from commmodel.simulate.online.decisions import COMPLETION, SPIN, Choices, Decision, Place, RunRecord, order_text
 from commmodel.simulate.online.live import Outlets
 from commmodel.simulate.online.order_workers import OrderRunner, OrderWorkers, OwnRunner, can_fork
 from commmodel.simulate.online.processes import RepeatedForks
@@ -74,6 +74,8 @@ class _ChoicePoint:
 
     place: Place
     choices: set[int]
+    test: tuple[int, tuple[str, ...]] | None
+    """Rank and call site of a test."""
 
 
 @dataclass
@@ -83,6 +85,8 @@ class _ChoiceStep:
     before: "_ChoiceStep | None"
     point: _ChoicePoint
     choice: int
+    is_change: bool = False
+    """Of what a run has chosen by itself."""
 
     def path(self) -> list["_ChoiceStep"]:
         """Return the choices from the first on."""
@@ -118,6 +122,7 @@ def explore(first: Outcome, runner: OrderRunner, most: int | None, call_of: Call
     queue: deque[_Change] = deque()
     begun: deque[tuple[_Change, Choices]] = deque()
     reported: set[tuple[str, str]] = set()
+    spins: set[tuple[int, tuple[str, ...]]] = set()  # tests of loops that do nothing else
 
     def note(outcome: Outcome, path: list[_ChoiceStep]) -> None:
         """Keep what else could have been decided."""
@@ -125,19 +130,22 @@ def explore(first: Outcome, runner: OrderRunner, most: int | None, call_of: Call
         earlier = {step.point.place for step in path}
         for decision in outcome.decisions:
             if decision.place not in earlier:
-                step = _ChoiceStep(
-                    path[-1] if path else None, _ChoicePoint(decision.place, {decision.choice}), decision.choice
-                )
-                path.append(step)
+                test = (decision.rank, tuple(decision.site)) if decision.is_test else None
+                point = _ChoicePoint(decision.place, {decision.choice}, test)
+                path.append(_ChoiceStep(path[-1] if path else None, point, decision.choice))
+        failed = {step.point.test for step in path if step.is_change and step.point.test and not step.choice}
         for step in path:
             for choice, causes in outcome.alternatives.get(step.point.place, {}).items():
-                if choice in step.point.choices:
+                if choice in step.point.choices or (
+                    step.point.test in failed and not choice
+                ):  # or a test fails for ever
                     continue
                 step.point.choices.add(choice)
-                changed = _ChoiceStep(step.before, step.point, choice)
+                changed = _ChoiceStep(step.before, step.point, choice, is_change=True)
                 queue.append(_Change(changed, causes, by_place[step.point.place], outcome))
         outcome.decisions, outcome.alternatives = [], {}
 
+    spins.update(_spins(first))
     note(first, [])
     while queue or begun:
         while queue and len(begun) < runner.ahead and (most is None or exploration.runs + len(begun) < most):
@@ -149,6 +157,9 @@ def explore(first: Outcome, runner: OrderRunner, most: int | None, call_of: Call
             break
         change, prescribed = begun.popleft()
         outcome = runner.outcome()
+        spins.update(_spins(outcome))
+        if change.step.point.test in spins:  # the run is as one without the change
+            continue
         if outcome.is_unmet:
             exploration.unmet += 1
             continue
@@ -163,6 +174,13 @@ def explore(first: Outcome, runner: OrderRunner, most: int | None, call_of: Call
         note(outcome, change.step.path())
     exploration.left = len(queue)
     return exploration
+
+
+def _spins(outcome: Outcome) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Return rank and call site of tests that a loop has made again at once."""
+    for decision in outcome.decisions:
+        if decision.kind == SPIN:
+            yield decision.rank, tuple(decision.site)
 
 
 def _differences(first: Outcome, outcome: Outcome, change: _Change, call_of: CallNames) -> list[Finding]:
@@ -193,6 +211,9 @@ def _changed(decision: Decision, outcome: Outcome, call_of: CallNames) -> tuple[
     other = next((entry for entry in outcome.decisions if entry.place == decision.place), decision)
     sites = [call_of(words) for words in (decision.site, other.other_site, decision.other_site) if words]
     listed = tuple(dict.fromkeys(sites))
+    if decision.is_test:
+        found = "nothing" if decision.choice else "what it looks for at once"
+        return f"where rank {decision.rank} finds {found}, in {call_of(decision.site)}", listed
     if decision.kind == COMPLETION:
         text = f"where rank {decision.rank} completes request {other.choice} of the list, not {decision.choice}"
         return f"{text}, in {call_of(decision.site)}", listed

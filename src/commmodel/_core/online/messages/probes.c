@@ -54,15 +54,17 @@ static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_
     int from = source == MPI_ANY_SOURCE ? NONE : world_rank(communicator, source), with = wide_tag(communicator, tag);
     const bool is_decision = notes_decisions() && source == MPI_ANY_SOURCE && (!waits || message == NULL);
     const int pattern = with;
+    const int outcome = waits ? NONE : new_test(A_LOOK, from, with);
     if (is_decision) {
         await_orders();
         from = next_choice();
     }
     if (!waits || message == NULL || has_threads()) {
         if (!waits) before_poll();
-        while (!(*flag = find(&from, &with)) && waits)
+        while (!(*flag = outcome != 0 && find(&from, &with)) && (waits || outcome == 1))
             has_threads() ? await_change(1.0 / 0.0) : act(AWAIT, from, with, NONE, 1.0 / 0.0);
         if (!waits) after_poll(*flag);
+        if (!waits) decide_test(*flag);
         if (!*flag) {
             if (request != NULL) free_request(request);
             return MPI_SUCCESS;

@@ -301,6 +301,15 @@ static void note_completion(int count, const MPI_Request handles[], const bool *
     decide(decision, first, NULL);
 }
 
+// Note what a test has found; where that is nothing, which receives it may find.
+static void note_test(int count, const MPI_Request handles[], bool is_found) {
+    const int decision = last_test_decision();
+    for (int i = 0; !is_found && decision != NONE && i < count; i++)
+        if (is_active(handles[i]) && request_of(handles[i])->kind->is_receive)
+            note_candidate(decision, 1, request_of(handles[i])->posting, false);
+    decide_test(is_found);
+}
+
 // Of the requests that are done, leave the one that is prescribed; returns how many are left.
 static int leave_chosen(int count, const MPI_Request handles[], bool *done, int number) {
     const int choice = notes_decisions() && active_of(count, handles) > 1 ? next_choice() : NONE;
@@ -318,13 +327,16 @@ static int complete_some(int count, MPI_Request handles[], bool waits, bool firs
         return MPI_SUCCESS;
     }
     bool *done = allocate(sizeof(bool) * (size_t)(count + 1));
+    const int outcome = waits ? NONE : new_test(A_TEST, NONE, 0);
     if (!waits) before_poll();
-    int number = leave_chosen(count, handles, done, ask(count, handles, done));
-    while (number == 0 && waits) {
+    int number = outcome == 0 ? 0 : leave_chosen(count, handles, done, ask(count, handles, done));
+    if (outcome == 0) memset(done, 0, sizeof(bool) * (size_t)(count + 1));
+    while (number == 0 && (waits || outcome == 1)) {
         await_change(has_others(count, handles) ? 1e-6 : 1.0 / 0.0);
         number = leave_chosen(count, handles, done, ask(count, handles, done));
     }
     if (!waits) after_poll(number > 0);
+    if (!waits) note_test(count, handles, number > 0);
     if (number > 0) note_completion(count, handles, done);
     const int error = complete_done(count, handles, done, first_only, outcount, indices, statuses);
     free(done);
@@ -408,9 +420,12 @@ EXPORT int MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status s
     *flag = 1;
     if (active > 0) {
         bool *done = allocate(sizeof(bool) * (size_t)count);
+        const int outcome = new_test(A_TEST, NONE, 0);
         before_poll();
-        *flag = ask(count, handles, done) == active;
+        do *flag = outcome != 0 && ask(count, handles, done) == active;
+        while (!*flag && outcome == 1 && (await_change(has_others(count, handles) ? 1e-6 : 1.0 / 0.0), true));
         after_poll(*flag);
+        decide_test(*flag);
         free(done);
     }
     if (*flag) settle_requests(count, handles);

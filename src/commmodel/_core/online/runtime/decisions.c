@@ -3,11 +3,15 @@
 
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/copies.h"
+#include "online/runtime/operations.h"
 #include "online/runtime/turns.h"
 
 static uint64_t snapshot;  // of the rank's clock, until that changes
 static int first_open;     // decision that may not be taken yet
 static int postings;       // of receives
+static int test = NONE;    // decision of the last test, if that was one
+static int spin = NONE;    // decision that is one of a spin if a test follows at once
 
 bool notes_decisions(void) { return world->notes_decisions; }
 
@@ -110,6 +114,28 @@ void decide(int number, int choice, const struct online_message *message) {
     }
     stamp(decision);
     decision->choice = choice;
+}
+
+int new_test(enum decision_kind kind, int source, int tag) {
+    test = NONE;
+    if (!notes_decisions()) return NONE;
+    if (is_polling()) {
+        if (spin != NONE) decision_at(spin)->kind = A_SPIN;
+        return NONE;
+    }
+    await_orders();
+    const int choice = next_choice();
+    test = spin = new_decision(kind, tag);
+    decision_at(test)->message = source;
+    return choice;
+}
+
+int last_test_decision(void) { return test; }
+
+void decide_test(bool is_found) {
+    if (test != NONE) decide(test, is_found, NULL);
+    if (is_found) spin = NONE;
+    test = NONE;
 }
 
 void note_arrival(int posting, const struct online_message *message) {

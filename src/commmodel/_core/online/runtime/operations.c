@@ -140,6 +140,8 @@ void before_poll(void) {
     polled_seconds = polled;
 }
 
+bool is_polling(void) { return pause_seconds != 0.0; }
+
 void note_clock(void) { polled_seconds = 0.0; }
 
 void after_poll(bool is_found) {

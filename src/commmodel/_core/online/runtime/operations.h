@@ -21,6 +21,7 @@ void progress(void);
 void note_choice(
     bool
         is_chosen);  // whether what is waited for next was chosen among several, by time     // start pending batches beside the own operations
+bool is_polling(void);   // nothing has been done since a poll that has found nothing
 void before_poll(void);  // before a poll (MPI_Test, MPI_Iprobe)
 void after_poll(bool is_found);
 void note_clock(void);                                   // the rank asks for the time: what it does may end with that
