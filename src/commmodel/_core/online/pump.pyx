@@ -463,7 +463,7 @@ cdef class Pump:
         Returns
         -------
         list of tuple
-            Decisions: kind (as enum decision_kind of decisions.h), choice, prescribed choice, tag, postings before, stamp,
+            Decisions: kind (enum decision_kind of decisions.h), choice, prescribed choice, tag, postings before, stamp,
             order, number of the message, and two call sites, as of `call_site`.
         list of tuple
             Messages that have arrived, or were sent and not received: number of the receive, -1 where there is none,

@@ -212,8 +212,8 @@ def _changed(decision: Decision, outcome: Outcome, call_of: CallNames) -> tuple[
     sites = [call_of(words) for words in (decision.site, other.other_site, decision.other_site) if words]
     listed = tuple(dict.fromkeys(sites))
     if decision.is_test:
-        found = "nothing" if decision.choice else "what it looks for at once"
-        return f"where rank {decision.rank} finds {found}, in {call_of(decision.site)}", listed
+        finding = "nothing" if decision.choice else "what it looks for at once"
+        return f"where rank {decision.rank} finds {finding}, in {call_of(decision.site)}", listed
     if decision.kind == COMPLETION:
         text = f"where rank {decision.rank} completes request {other.choice} of the list, not {decision.choice}"
         return f"{text}, in {call_of(decision.site)}", listed
