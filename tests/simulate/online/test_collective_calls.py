@@ -11,6 +11,7 @@ import commmodel
 from commmodel.collectives import CollectiveSettings
 from commmodel.collectives.call import MOVED, CollectiveCall
 from commmodel.collectives.operation import OPERATORS
+from commmodel.errors import InputError
 from commmodel.simulate.online.collectives import Collectives
 from commmodel.simulate.operations import Code
 
@@ -53,6 +54,21 @@ def test_fields_stand_in_the_order_of_the_record():
     assert not has_more
     assert operations["value"].tolist() == expected["value"].tolist()
     assert set(operations["tag"][np.isin(operations["code"], (Code.ISEND, Code.IRECV))].tolist()) == {-5}
+
+
+def test_another_run_has_what_the_one_before_has_made_and_no_communicators():
+    first = Collectives(4, [1e9] * 4, CollectiveSettings())
+    world = (number_of("barrier"), 0, 0, 0, 1, 0, False, 0, (), ())
+    pair = (number_of("barrier"), 0, 0, 0, 1, 0, False, 1, (), ())
+    first.define(2, 1, np.array([0, 2]), np.array([], dtype=int))
+    before = [first.begin(2, 2, -5, fields)[0].tolist() for fields in (world, pair)]
+    second = Collectives(4, [1e9] * 4, CollectiveSettings(), first)
+    with pytest.raises(InputError, match="communicator 1"):
+        second.begin(2, 2, -5, pair)
+    second.define(2, 1, np.array([2, 3]), np.array([], dtype=int))
+    assert second.begin(2, 2, -5, world)[0].tolist() == before[0]
+    peers = second.begin(2, 2, -5, pair)[0]["peer"].tolist()
+    assert {*peers} - {-1} == {3}
 
 
 def test_each_group_of_an_intercommunicator_has_collectives_of_its_own():

@@ -24,10 +24,21 @@ _OPERATIONS = tuple(MOVED)
 
 
 class Collectives:
-    """Turns collective calls of ranks into operations; `speeds` are the flops per second of each rank's processor."""
+    """Turns collective calls of ranks into operations; `speeds` are the flops per second of each rank's processor.
 
-    def __init__(self, processes: int, speeds: Sequence[float], settings: CollectiveSettings) -> None:
-        self._expander = Expander(processes, speeds, settings, is_replayed=False)
+    `earlier` is that of another run of the same program, which is over.
+    """
+
+    def __init__(
+        self,
+        processes: int,
+        speeds: Sequence[float],
+        settings: CollectiveSettings,
+        earlier: "Collectives | None" = None,
+    ) -> None:
+        self._expander: Expander = (
+            Expander(processes, speeds, settings, is_replayed=False) if earlier is None else earlier._expander.again()
+        )
         self._caller = Caller(processes, self._expander, lambda _, rank, problem: InputError(f"rank {rank}: {problem}"))
         self._groups: dict[tuple[int, int], tuple[int, Ranks]] = {}
         self._remote_groups: dict[int, Ranks] = {}

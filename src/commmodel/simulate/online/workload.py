@@ -92,9 +92,13 @@ def workload(
     chosen = place.settings_or(settings)
     words = name or shlex.join(command)
 
+    latest: dict[tuple[float, ...], Collectives] = {}
+
     def program(speeds: Any, faster: float) -> Program:
         def collectives() -> Collectives:
-            return Collectives(most, list(speeds), chosen)
+            key = tuple(speeds)
+            latest[key] = Collectives(most, key, chosen, latest.get(key))
+            return latest[key]
 
         live = LiveProgram(command, count, collectives, factor / faster, recorded, outlets, most)
         live.storage = place.storage

@@ -99,6 +99,14 @@ class Expander:
             return LargeCall(messages, rank, None), computing
         return messages.operations[messages.offsets[rank] : messages.offsets[rank + 1]], computing
 
+    def again(self) -> "Expander":
+        """Return one for another run, in which no communicator has been defined, with what is the same in all runs."""
+        other = Expander(self._processes, self._speeds, self._settings, self._complete, self._is_replayed)
+        if self._smpi is None:
+            other._programs, other._weight, other._uniform_calls = self._programs, self._weight, self._uniform_calls
+            other._of_communicators = self._of_communicators
+        return other
+
     def is_settled(self, communicator: int, rank: int) -> bool:
         """Whether the last call of a rank in a communicator is expanded as all later ones with its fields."""
         return self._smpi is None or communicator != 0 or self._smpi.is_settled(rank)

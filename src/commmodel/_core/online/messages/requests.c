@@ -422,8 +422,11 @@ EXPORT int MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status s
         bool *done = allocate(sizeof(bool) * (size_t)count);
         const int outcome = new_test(A_TEST, NONE, 0);
         before_poll();
-        do *flag = outcome != 0 && ask(count, handles, done) == active;
-        while (!*flag && outcome == 1 && (await_change(has_others(count, handles) ? 1e-6 : 1.0 / 0.0), true));
+        *flag = outcome != 0 && ask(count, handles, done) == active;
+        while (!*flag && outcome == 1) {
+            await_change(has_others(count, handles) ? 1e-6 : 1.0 / 0.0);
+            *flag = ask(count, handles, done) == active;
+        }
         after_poll(*flag);
         decide_test(*flag);
         free(done);
