@@ -13,6 +13,7 @@
 #include "online/one_sided/windows.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/charges.h"
+#include "online/runtime/findings.h"
 #include "online/messages/watches.h"
 #include "online/runtime/notes.h"
 #include "online/runtime/threads.h"
