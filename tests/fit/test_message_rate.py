@@ -137,8 +137,8 @@ def test_processes_that_fill_a_node_by_a_rate_written_by_hand():
 
 def test_collectives_on_nodes_share_the_rate():
     schedule = build("alltoall", "pairwise", Problem(8, 8))
-    _, plain = node_gaps(node(), "loggp", schedule, 4)
-    _, limited = node_gaps(node(MessageRate(Parameter(1e6), 4)), "loggp", schedule, 4)
+    _, plain, _ = node_gaps(node(), "loggp", schedule, 4)
+    _, limited, _ = node_gaps(node(MessageRate(Parameter(1e6), 4)), "loggp", schedule, 4)
     crosses = plain > 0
     assert limited[crosses] == pytest.approx(plain[crosses] + 1e-6)
     assert not limited[~crosses].any()

@@ -493,9 +493,13 @@ def test_processes_of_a_node_share_its_rate():
         problem = Problem(processes, 1000, nodes=Nodes(per_node))
         return predict.algorithm_seconds(machine, "allreduce", "recursive-doubling", problem)
 
-    # A node lets a message of 1000 bytes pass every 2 s: the last of four leaves after three others.
-    assert time(limited, 2, 1) == time(NODES, 2, 1)
-    assert time(limited, 8, 4) - time(NODES, 8, 4) == pytest.approx(3 * 1000 / 500)
+    # As in the max-rate model, 1000 bytes take 1000 k / R_N where k processes of a node send at once, all of them, in
+    # place of 999 G. A node as fast as they are together changes nothing.
+    for per_node in (1, 2, 4):
+        longer = time(limited, 2 * per_node, per_node) - time(NODES, 2 * per_node, per_node)
+        assert longer == pytest.approx(1000 * per_node / 500 - 999e-3)
+    wide = Machine("wide", (WITHIN, lines("between-nodes", 10.0, 0.5, 1.0, 1e-3, node_rate=4100.0)))
+    assert time(wide, 8, 4) == pytest.approx(time(NODES, 8, 4))
     assert predict.algorithm_seconds(
         limited, "allreduce", "recursive-doubling", Problem(8, 1000, nodes=Nodes(4)), model="logp"
     ) == predict.algorithm_seconds(

@@ -55,6 +55,10 @@ def test_loggp_has_a_row_for_each_segment():
     assert "LogGP" in shown(table)
     assert loggp_table(Machine("m", (Segment("all", postal=POSTAL),))) is None
     assert loggp_table(machine.load("ranger")).rows[1][6].value == "–"
+    gap = msgspec.structs.replace(LOGGP, G_gap=Parameter(2e-10, "s/B"), overlap=Parameter(5e-7, "s"))
+    table = loggp_table(Machine("m", (Segment("all", loggp=gap),)))
+    assert [cell.value for cell in table.rows[0][6].below] == ["gap 0.200 ns/B", "v 500 ns"]
+    assert [note.split(":")[0] for note in table.notes[1:]] == ["gap", "v"]
     assert not has_other_models(TWO_WAYS)
     assert has_other_models(machine.load("blue-waters"))
 

@@ -3,7 +3,6 @@
 At each step everything that could happen next is listed, and the first of it happens.
 """
 
-import math
 from dataclasses import dataclass, field
 
 
@@ -15,6 +14,7 @@ class Process:
     rounds: list[int] = field(default_factory=list)  # those left; the first is the one it is in
     free: float = 0.0
     send_port: float = 0.0
+    leaves_node: int | None = None  # a message that passes the port of its node
     last_arrival: float | None = None
     memory: dict[int, list[tuple[float, int]]] = field(default_factory=dict)  # round -> (arrival, message), in order
 
@@ -33,14 +33,32 @@ class Process:
             return None
         now = self.rounds[0]
         possible = []
-        if self.sends.get(now):
+        if self.sends.get(now) and self.leaves_node is None:
             possible.append((max(self.free, self.send_port), "0 send"))
         if self.memory.get(now):
             possible.append((max(self.free, self.memory[now][0][0]), "1 receive"))
         return min(possible, default=None)
 
 
-def finish_times(processes, messages, works=(), node=(), node_gap=()):
+@dataclass
+class Port:
+    """Messages that pass a port of a node have equal shares of it."""
+
+    left: dict[int, float] = field(default_factory=dict)  # message -> seconds that it still needs alone
+    time: float = 0.0
+
+    def go_on(self, time):
+        if self.left:
+            share = (time - self.time) / len(self.left)
+            self.left = {message: seconds - share for message, seconds in self.left.items()}
+        self.time = time
+
+    def next_through(self):
+        message = min(self.left, key=self.left.get, default=None)
+        return None if message is None else (self.time + self.left[message] * len(self.left), message)
+
+
+def finish_times(processes, messages, works=(), node=(), node_gap=(), byte_seconds=()):
     """Return when each process has finished.
 
     messages: (round, sender, receiver, send_overhead, receive_overhead, gap, transit); works: (round, worker, work)
@@ -55,16 +73,34 @@ def finish_times(processes, messages, works=(), node=(), node_gap=()):
     for process in everybody:
         process.rounds = sorted({*process.sends, *process.receives, *process.works})
         process.leave_finished_rounds()
-    leaves, comes = {}, {}  # node -> when the next message may leave, when the last one came
+    ports = {(way, place): Port() for way in ("out", "in") for place in node}
+    begins, passed = {}, {}  # of messages between nodes: when they begin, when they are through the first of two ports
     flying = []  # (arrival, message)
     while True:
         events = [(arrival, "0 arrival", message) for arrival, message in flying]
         for rank, process in enumerate(everybody):
             if action := process.next_action():
                 events.append((action[0], "1 action", rank))
+        for name, port in ports.items():
+            if (through := port.next_through()) is not None:
+                events.append((through[0], "0 port", (name, through[1])))
         if not events:
             break
         time, event, item = min(events)
+        if event == "0 port":
+            name, index = item
+            ports[name].go_on(time)
+            del ports[name].left[index]
+            _, sender, _, send_overhead, _, _, transit = messages[index]
+            if name[0] == "out":
+                everybody[sender].leaves_node = None
+                everybody[sender].send_port = max(everybody[sender].send_port, time)
+            if index in passed:
+                base = send_overhead + transit
+                arrival = max(begins[index] + base, time + max(base - byte_seconds[index], 0.0))
+                flying.append((arrival, index))
+            passed[index] = time
+            continue
         if event == "0 arrival":
             flying.remove((time, item))
             number, _, rank, _, _, gap, _ = messages[item]
@@ -83,13 +119,12 @@ def finish_times(processes, messages, works=(), node=(), node_gap=()):
             process.free = time + send_overhead
             arrival = process.free + transit
             if node and node_gap[index]:
-                out, home = node[sender], node[receiver]
-                wait = max(0.0, leaves.get(out, 0.0) - time)
-                leaves[out] = time + wait + node_gap[index]
-                process.send_port += wait
-                arrival = max(arrival + wait, comes.get(home, -math.inf) + node_gap[index])
-                comes[home] = arrival
-            flying.append((arrival, index))
+                begins[index], process.leaves_node = time, index
+                for port in (ports["out", node[sender]], ports["in", node[receiver]]):
+                    port.go_on(time)
+                    port.left[index] = node_gap[index]
+            else:
+                flying.append((arrival, index))
         else:
             _, index = process.memory[now].pop(0)
             process.free = time + messages[index][4]

@@ -112,7 +112,7 @@ def _by_schedule(task: _Task, schedule: Schedule, model: CostModel, end: End) ->
         raise InputError(f"a copy takes {copying:g} s a byte, combining {combining:g} s: give smaller times")
     work = schedule.copied * copying + schedule.reduced * combining
     on_nodes = task.per_node is not None and task.path is None
-    nodes = node_gaps(task.machine, model, schedule, task.per_node or 1) if on_nodes else ()
+    nodes = node_gaps(task.machine, model, schedule, task.per_node or 1, end) if on_nodes else ()
     finished = finish_times(
         schedule.processes,
         schedule.round,

@@ -2,8 +2,9 @@
 
 A message to a process of the same node costs what the machine's path within a node says, any other what the path
 between nodes says. What leaves or enters a node shares its rate R_N, where the machine has one: a message of m bytes
-keeps a port of each of its nodes busy for 1 / M_k + m / R_N, with the message rate M_k of k processes on a node. Main
-entries: `schedule_costs` and `node_gaps`.
+alone keeps a port of each of its nodes busy for 1 / M_k + m / R_N, with the message rate M_k of k processes on a node.
+Messages that pass a port at once share it alike, so k that leave a node together take what the max-rate model says.
+Main entries: `schedule_costs` and `node_gaps`.
 """
 
 import numpy as np
@@ -13,8 +14,8 @@ from commmodel.collectives.schedule import Schedule
 from commmodel.machine import Machine, Segment
 from commmodel.machine.hybrid import answers_wait
 from commmodel.machine.rates import message_time, node_rate
-from commmodel.predict.costs import Costs, Floats, Integers, awaited_from, message_costs, plogp_table
-from commmodel.predict.seconds import End
+from commmodel.predict.costs import Costs, Floats, Integers, awaited_from, loggp_at, message_costs, plogp_table
+from commmodel.predict.seconds import End, value_at
 from commmodel.units import format_size
 
 
@@ -108,19 +109,34 @@ def schedule_costs(
     return Costs(*columns)
 
 
-def node_gaps(machine: Machine, model: CostModel, schedule: Schedule, per_node: int) -> tuple[Integers, Floats]:
-    """Return the node of each process, and the time that each message keeps the ports of two nodes busy.
+def node_gaps(
+    machine: Machine, model: CostModel, schedule: Schedule, per_node: int, end: End = "value"
+) -> tuple[Integers, Floats, Floats]:
+    """Return the node of each process, the time that each message alone needs the ports of two nodes, and its bytes'.
 
-    Both are empty where the node's rate is not known or does not limit, and under LogP, where a byte takes no time.
+    That of its bytes is a part of its transit, by model and end. All are empty where the node's rate is not known or
+    does not limit, and under LogP, where a byte takes no time.
     """
     crosses = schedule.sender // per_node != schedule.receiver // per_node
     sizes, place = np.unique(schedule.size[crosses], return_inverse=True)
     seconds = np.array([_gap(machine, size, per_node) for size in sizes.tolist()])
     if model == "logp" or not seconds.any():
-        return np.empty(0, np.int64), np.empty(0)
-    gaps = np.zeros(schedule.size.size)
+        return np.empty(0, np.int64), np.empty(0), np.empty(0)
+    gaps, byte_seconds = np.zeros((2, schedule.size.size))
     gaps[crosses] = seconds[place]
-    return np.arange(schedule.processes) // per_node, gaps
+    byte_seconds[crosses] = _byte_seconds(machine, model, sizes, end)[place]
+    return np.arange(schedule.processes) // per_node, gaps, byte_seconds
+
+
+def _byte_seconds(machine: Machine, model: CostModel, sizes: Integers, end: End) -> Floats:
+    """Return the part of the transit of messages of some sizes between nodes in which their bytes pass."""
+    if model == "plogp":
+        transit = message_costs(machine, model, None, end)(np.append(sizes, 0)).transit
+        return np.asarray(np.maximum(transit[:-1] - transit[-1], 0.0))
+    per_byte = [loggp_at(machine, size).G for size in sizes.tolist()]
+    return np.array(
+        [max(size - 1, 0) * value_at(G, end) if G else 0.0 for size, G in zip(sizes, per_byte, strict=True)]
+    )
 
 
 def _gap(machine: Machine, size: int, per_node: int) -> float:

@@ -14,6 +14,7 @@
 
 #include "common/quaternary_heap.hpp"
 #include "delays/message_rule.hpp"
+#include "delays/node_port.hpp"
 #include "program/program.hpp"
 #include "program/rank_queue.hpp"
 
@@ -28,7 +29,7 @@ struct RoundMessages {
     const double *work;
     // Of processes and messages; null where nodes have no ports.
     const int64_t *node;
-    const double *node_gap;
+    const double *node_gap, *byte_seconds;
     int32_t nodes;
 };
 
@@ -38,6 +39,7 @@ class CriticalPath {
     CriticalPath(const RoundMessages &schedule, char *workspace)
         : in_(schedule), processes_(static_cast<size_t>(schedule.processes)), queue_(schedule.processes, fastest()),
           nodes_(static_cast<size_t>(schedule.node_gap ? schedule.nodes : 0)),
+          crossings_(static_cast<size_t>(schedule.node_gap ? schedule.messages : 0)),
           orders_(static_cast<uint32_t>(schedule.messages)) {
         const size_t messages = static_cast<size_t>(schedule.messages), works = static_cast<size_t>(schedule.works);
         flying_ = carve<Flying>(workspace, messages);
@@ -95,9 +97,10 @@ class CriticalPath {
         int32_t receive = 0, receive_start = 0, receive_stop = 0, receive_end = 0;
         int32_t work = 0, work_end = 0;
         int32_t flying_start = 0, flying = 0;  // its heap of messages that have not passed the port
+        int32_t leaving = NONE;                // its last message between nodes, where that may still leave its node
     };
     struct Flying {
-        double arrival;
+        double arrival;  // or sooner, where it passes the ports of nodes
         uint32_t order;
         int32_t message;
         bool sooner(const Flying &other) const {
@@ -106,7 +109,13 @@ class CriticalPath {
     };
 
     struct NodePorts {
-        double send = 0.0, receive = -INFINITE;  // when the next message may leave, when the last one came
+        NodePort out, in;
+    };
+    // A message between nodes.
+    struct Crossing {
+        double out, in;     // virtual times at which it is through both ports
+        double left, came;  // when it was; INFINITE before
+        double begin;
     };
 
     // Least time of a message from the begin of its send to its arrival; none where processes share ports.
@@ -168,7 +177,14 @@ class CriticalPath {
     void pass_port(Process &process, double now) {
         const Flying *const first = flying_ + process.flying_start;
         while (process.flying && first->arrival <= now) {
-            const int32_t message = first->message, group = group_[message], place = group + passed_[group]++;
+            const int32_t message = first->message;
+            if (const double arrival = arrival_of(message, now); arrival > first->arrival) {
+                const Flying later{arrival, first->order, message};
+                drop_first_flying(process);
+                add_flying(process, later);
+                continue;
+            }
+            const int32_t group = group_[message], place = group + passed_[group]++;
             process.last_arrival = port_passage(process, first->arrival, in_.gap[message]);
             arrived_[place] = process.last_arrival;
             arrived_message_[place] = message;
@@ -176,16 +192,56 @@ class CriticalPath {
         }
     }
 
-    // Let a message through the ports of its nodes; return when it arrives.
+    // When a message is through the port of its sender's node, or of its receiver's, as far as is known now.
+    double left(int32_t message, double now) {
+        const Crossing &crossing = crossings_[message];
+        if (crossing.left < INFINITE) return crossing.left;
+        NodePort &port = nodes_[in_.node[in_.sender[message]]].out;
+        port.advance(now, [this](int32_t other, double time) { crossings_[other].left = time; });
+        return crossing.left < INFINITE ? crossing.left : port.through(crossing.out);
+    }
+    double came(int32_t message, double now) {
+        const Crossing &crossing = crossings_[message];
+        if (crossing.came < INFINITE) return crossing.came;
+        NodePort &port = nodes_[in_.node[in_.receiver[message]]].in;
+        port.advance(now, [this](int32_t other, double time) { crossings_[other].came = time; });
+        return crossing.came < INFINITE ? crossing.came : port.through(crossing.in);
+    }
+
+    // When a message arrives, as far as is known now: no sooner.
+    double arrival_of(int32_t message, double now) {
+        if (!in_.node_gap || in_.node_gap[message] == 0.0) return -INFINITE;
+        const double until = std::max(left(message, now), came(message, now));
+        const double base = in_.send_overhead[message] + in_.transit[message];
+        return std::max(crossings_[message].begin + base, until + std::max(base - in_.byte_seconds[message], 0.0));
+    }
+
+    // Let a message begin to pass the ports of its nodes; return when it arrives if no other one follows.
     double through_nodes(Process &sender, int32_t message, double begin, double arrival) {
         const double gap = in_.node_gap[message];
         if (gap == 0.0) return arrival;
-        NodePorts &out = nodes_[in_.node[in_.sender[message]]], &in = nodes_[in_.node[in_.receiver[message]]];
-        const double wait = std::max(0.0, out.send - begin);
-        out.send = begin + wait + gap;
-        sender.send_port += wait;
-        in.receive = std::max(arrival + wait, in.receive + gap);
-        return in.receive;
+        Crossing &crossing = crossings_[message];
+        crossing.begin = begin;
+        crossing.left = crossing.came = INFINITE;
+        crossing.out = nodes_[in_.node[in_.sender[message]]].out.begin(
+            message, gap, begin, [this](int32_t other, double time) { crossings_[other].left = time; });
+        crossing.in = nodes_[in_.node[in_.receiver[message]]].in.begin(
+            message, gap, begin, [this](int32_t other, double time) { crossings_[other].came = time; });
+        sender.leaving = message;
+        sender.send_port = std::max(sender.send_port, left(message, begin));
+        return arrival_of(message, begin);
+    }
+
+    // Whether the last message of a process has left its node; else its send port is busy until then.
+    bool has_left(Process &process, double now) {
+        if (process.leaving == NONE) return true;
+        const double until = left(process.leaving, now);
+        if (until > now) {
+            process.send_port = std::max(process.send_port, until);
+            return false;
+        }
+        process.leaving = NONE;
+        return true;
     }
 
     // Begin the next send; its receiver may now have something to wait for.
@@ -230,7 +286,7 @@ class CriticalPath {
         Process &process = processes_[rank];
         const double now = queue_.time(rank);
         pass_port(process, now);
-        if (process.send < process.send_stop && sender_free(process) <= now) {
+        if (process.send < process.send_stop && sender_free(process) <= now && has_left(process, now)) {
             begin_send(process);
         } else if (process.receive < process.receive_stop && has_arrival(process) &&
                    std::max(process.processor, arrived_[process.receive]) <= now) {
@@ -244,6 +300,7 @@ class CriticalPath {
     std::vector<Process> processes_;
     RankQueue queue_;
     std::vector<NodePorts> nodes_;
+    std::vector<Crossing> crossings_;      // of messages, where nodes have ports
     int32_t *sends_, *receives_, *works_;  // by sender, receiver, worker, in order
     int32_t *group_;                       // message -> where in `receives_` its receiver's messages of its round start
     int32_t *passed_;                      // start of a group -> how many of it have passed the port

@@ -13,4 +13,7 @@ def finish_times(
     work_round: ArrayLike = ...,
     worker: ArrayLike = ...,
     work: ArrayLike = ...,
+    node: ArrayLike = ...,
+    node_gap: ArrayLike = ...,
+    byte_seconds: ArrayLike = ...,
 ) -> NDArray[np.float64]: ...

@@ -12,9 +12,11 @@ it passes the receive port, no sooner than its own gap after the message that pa
 a later round pass the port as they come, and wait in memory until the process is in their round. Gaps reach from one
 round to the next.
 
-Where processes share a node, messages between nodes pass a port of the sender's node and one of the receiver's, too, in
-the order in which their sends begin: each leaves no sooner than the node's gap after the one before it, and the send
-port of its process waits as long; it arrives no sooner than that gap after the one that came to the node before it.
+Where processes share a node, messages between nodes also pass a port of the sender's node and one of the receiver's,
+both from the begin of the send on. A message alone needs a port for the node's gap, and those that pass it at the same
+time have equal shares, as on the links of a network. While its message passes the port of its node, a process begins no
+other send. The message arrives as usual, and no sooner than its transit, without the time of its own bytes, after it
+has passed both ports.
 
 Order is that of time; at the same time, arrivals come before what processors do, arrivals in the order listed,
 processors in the order of their ranks. A message that takes no time at all arrives when it is sent.
@@ -45,6 +47,7 @@ cdef extern from "delays/critical_path.hpp" namespace "commmodel::delays" nogil:
         const double *work
         const int64_t *node
         const double *node_gap
+        const double *byte_seconds
         int32_t nodes
 
     cdef cppclass CriticalPath:
@@ -112,6 +115,7 @@ def finish_times(
     work=(),
     node=(),
     node_gap=(),
+    byte_seconds=(),
 ):
     """Return when each process has finished the schedule, all having started at 0, by the rules of this module.
 
@@ -133,7 +137,9 @@ def finish_times(
     node : array of integers, shape (processes,)
         The node of each process; left out, processes share none.
     node_gap : array, shape (messages,)
-        Least seconds between this message and the one before it at the ports of its nodes; 0 within a node.
+        Seconds that a message alone needs the ports of its nodes; 0 within a node.
+    byte_seconds : array, shape (messages,), optional
+        Of the transit, the seconds in which bytes of this message pass; 0 without.
 
     Returns
     -------
@@ -171,14 +177,18 @@ def finish_times(
     _equal_lengths(work_round=work_round, worker=worker, work=work)
     [node] = _checked(["node"], np.int64, _in_range, "nodes are 0 to processes - 1", processes, [node])
     [node_gap] = _checked(["node_gap"], np.float64, _is_time, "a time must be finite, from 0", processes, [node_gap])
+    if not len(byte_seconds):
+        byte_seconds = np.zeros(node_gap.size)
+    names = ["byte_seconds"]
+    [byte_seconds] = _checked(names, np.float64, _is_time, "a time must be finite, from 0", processes, [byte_seconds])
     if node.size or node_gap.size:
         _equal_lengths(processes=np.empty(processes), node=node)
-        _equal_lengths(round=round, node_gap=node_gap)
+        _equal_lengths(round=round, node_gap=node_gap, byte_seconds=byte_seconds)
     if max(round.size, work.size) > LARGEST_INDEX:
         raise ValueError(f"{max(round.size, work.size)} messages or works: at most {LARGEST_INDEX}")
     return _finish_times(
         processes, round, sender, receiver, send_overhead, receive_overhead, gap, transit, work_round, worker, work,
-        node, node_gap,
+        node, node_gap, byte_seconds,
     )
 
 
@@ -196,6 +206,7 @@ cdef _finish_times(
     const double[::1] work,
     const int64_t[::1] node,
     const double[::1] node_gap,
+    const double[::1] byte_seconds,
 ):
     cdef RoundMessages schedule
     cdef CriticalPath *path
@@ -215,6 +226,7 @@ cdef _finish_times(
     schedule.work = &work[0]
     schedule.node = &node[0] if node.shape[0] else NULL
     schedule.node_gap = &node_gap[0] if node.shape[0] else NULL
+    schedule.byte_seconds = &byte_seconds[0] if node.shape[0] else NULL
     schedule.nodes = processes
     finish = np.empty(processes)
     cdef double[::1] out = finish

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from commmodel.fit.consistency import Agreement
 from commmodel.machine import LogGP, Machine, Parameter, PLogP
 from commmodel.report.kit.cells import measured_cell, parameter_cell
-from commmodel.report.kit.tables import NOTHING, Cell, Column, Table, left, right
+from commmodel.report.kit.tables import NOTHING, Cell, Column, Table, left, right, stack
 from commmodel.report.machine.parameters import message_words
 from commmodel.units import format_interval, format_rate, format_ratio, format_size
 
@@ -34,7 +34,14 @@ def _cells(model: LogGP | None) -> list[Cell]:
     if model is None:
         return [NOTHING] * len(_NAMES)
     times = [parameter_cell(getattr(model, name), "s") for name in _NAMES[:-1]]
-    return [*times, NOTHING if model.G is None else _byte_time(model.G)]
+    of_byte = NOTHING if model.G is None else _byte_time(model.G)
+    if model.G_gap is not None:
+        in_gap = _byte_time(model.G_gap)
+        below = [Cell(f"gap {in_gap.value}", in_gap.detail)]
+        if model.overlap.value:
+            below.append(Cell(f"v {parameter_cell(model.overlap, 's').value}"))
+        of_byte = stack((of_byte, *below))
+    return [*times, of_byte]
 
 
 def loggp_table(machine: Machine) -> Table | None:
@@ -57,8 +64,13 @@ def loggp_table(machine: Machine) -> Table | None:
         about = (Cell(segment.protocol, segment.path), Cell(messages), Cell(origin))
         rows.append((*about, *_cells(segment.loggp), error, trusted))
     columns = (*left("segment", "messages", "from"), *right(*_NAMES), Column("error", detail="mean"), *left("trusted"))
-    note = "T = L + 2 o + (m − 1) G; messages of one process begin at least max(o, g + (m − 1) G) apart."
-    return Table("LogGP", columns, tuple(rows), (note,)) if rows else None
+    notes = ["T = L + 2 o + (m − 1) G; messages of one process begin at least max(o, g + (m − 1) G) apart."]
+    models = [segment.loggp for segment in machine.segments if segment.loggp is not None]
+    if any(model.G_gap is not None for model in models):
+        notes.append("gap: a byte of messages that follow one another, in place of G between them.")
+    if any(model.overlap.value for model in models):
+        notes.append("v: the part of g in which bytes move; they begin at least g − v + max(v, (m − 1) gap) apart.")
+    return Table("LogGP", columns, tuple(rows), tuple(notes)) if rows else None
 
 
 def loggp_remarks(machine: Machine) -> list[str]:
