@@ -195,7 +195,7 @@ def test_so_are_the_ports_of_nodes_but_for_rounding(schedule, per_node, seed):
     node = [rank // per_node for rank in range(processes)]
     crosses = [node[sender] != node[receiver] for _, sender, receiver, *_ in messages]
     gaps = (random.uniform(0.1, 7.0, len(messages)) * crosses).tolist()
-    of_bytes = [random.uniform(0.0, 2 * row[6]) * there for row, there in zip(messages, crosses, strict=True)]
+    of_bytes = [random.uniform(0.0, 2 * row[6]) * is_way for row, is_way in zip(messages, crosses, strict=True)]
     times = finish_times(processes, *columns(messages, 7), *columns(works, 3), node, gaps, of_bytes)
     assert times.tolist() == pytest.approx(twin(processes, messages, works, node, gaps, of_bytes), rel=1e-9)
 

@@ -14,7 +14,7 @@ from commmodel.collectives.schedule import Schedule
 from commmodel.machine import Machine, Segment
 from commmodel.machine.hybrid import answers_wait
 from commmodel.machine.rates import message_time, node_rate
-from commmodel.predict.costs import Costs, Floats, Integers, awaited_from, loggp_at, message_costs, plogp_table
+from commmodel.predict.costs import Costs, Floats, Integers, awaited_from, message_costs, plogp_table
 from commmodel.predict.seconds import End, value_at
 from commmodel.units import format_size
 
@@ -133,10 +133,9 @@ def _byte_seconds(machine: Machine, model: CostModel, sizes: Integers, end: End)
     if model == "plogp":
         transit = message_costs(machine, model, None, end)(np.append(sizes, 0)).transit
         return np.asarray(np.maximum(transit[:-1] - transit[-1], 0.0))
-    per_byte = [loggp_at(machine, size).G for size in sizes.tolist()]
-    return np.array(
-        [max(size - 1, 0) * value_at(G, end) if G else 0.0 for size, G in zip(sizes, per_byte, strict=True)]
-    )
+    models = [machine.segment(size).loggp for size in sizes.tolist()]
+    per_byte = [0.0 if loggp is None or loggp.G is None else value_at(loggp.G, end) for loggp in models]
+    return np.asarray(np.maximum(sizes - 1, 0) * np.array(per_byte))
 
 
 def _gap(machine: Machine, size: int, per_node: int) -> float:

@@ -207,8 +207,8 @@ def _link(machine: Machine, model: Hybrid, bandwidth: float) -> tuple[float, flo
     rate = None if largest is None else largest.one_way.R_N if largest.one_way is not None else node_rate(largest)
     if largest is None or rate is None:
         return bandwidth, 0.0
-    known = rate.value if rate.is_limiting else rate.low or 0.0
-    link = known * bandwidth / model.modes[-1].B.value
+    least = rate.value if rate.is_limiting else rate.low or 0.0
+    link = least * bandwidth / model.modes[-1].B.value
     if link <= bandwidth:
         return bandwidth, 0.0
     duplex = duplex_factor(largest)
