@@ -74,6 +74,7 @@ def finish_times(processes, messages, works=(), node=(), node_gap=(), byte_secon
         process.rounds = sorted({*process.sends, *process.receives, *process.works})
         process.leave_finished_rounds()
     ports = {(way, place): Port() for way in ("out", "in") for place in node}
+    shared = {}  # of messages between nodes: by how much they came later as they shared ports
     begins, passed = {}, {}  # of messages between nodes: when they begin, when they are through the first of two ports
     flying = []  # (arrival, message)
     while True:
@@ -98,6 +99,7 @@ def finish_times(processes, messages, works=(), node=(), node_gap=(), byte_secon
             if index in passed:
                 base = send_overhead + transit
                 arrival = max(begins[index] + base, time + max(base - byte_seconds[index], 0.0))
+                shared[index] = arrival - (begins[index] + base)
                 flying.append((arrival, index))
             passed[index] = time
             continue
@@ -106,7 +108,7 @@ def finish_times(processes, messages, works=(), node=(), node_gap=(), byte_secon
             number, _, rank, _, _, gap, _ = messages[item]
             receiver = everybody[rank]
             if receiver.last_arrival is not None:
-                time = max(time, receiver.last_arrival + gap)
+                time = max(time, receiver.last_arrival + max(gap - shared.get(item, 0.0), 0.0))
             receiver.last_arrival = time
             receiver.memory.setdefault(number, []).append((time, item))
             continue

@@ -168,7 +168,9 @@ class CriticalPath {
         if (process.flying == 0) return time;
         const Flying &first = flying_[process.flying_start];
         double receive = first.arrival;
-        if (in_.round[first.message] == process.round) receive = port_passage(process, receive, in_.gap[first.message]);
+        if (in_.round[first.message] == process.round && !crosses(first.message)) {
+            receive = port_passage(process, receive, in_.gap[first.message]);
+        }
         // Else it only has to pass the port, so that the next one can be seen.
         return std::min(time, std::max(process.processor, receive));
     }
@@ -185,11 +187,21 @@ class CriticalPath {
                 continue;
             }
             const int32_t group = group_[message], place = group + passed_[group]++;
-            process.last_arrival = port_passage(process, first->arrival, in_.gap[message]);
+            process.last_arrival = port_passage(process, first->arrival, receive_gap(message, first->arrival));
             arrived_[place] = process.last_arrival;
             arrived_message_[place] = message;
             drop_first_flying(process);
         }
+    }
+
+    bool crosses(int32_t message) const { return in_.node_gap && in_.node_gap[message] > 0.0; }
+
+    // The gap at the receive port. What a message came later by, as it shared the ports of nodes, is no time of this one:
+    // its bytes came meanwhile.
+    double receive_gap(int32_t message, double arrival) const {
+        if (!crosses(message)) return in_.gap[message];
+        const double alone = crossings_[message].begin + in_.send_overhead[message] + in_.transit[message];
+        return std::max(in_.gap[message] - (arrival - alone), 0.0);
     }
 
     // When a message is through the port of its sender's node, or of its receiver's, as far as is known now.
@@ -210,7 +222,7 @@ class CriticalPath {
 
     // When a message arrives, as far as is known now: no sooner.
     double arrival_of(int32_t message, double now) {
-        if (!in_.node_gap || in_.node_gap[message] == 0.0) return -INFINITE;
+        if (!crosses(message)) return -INFINITE;
         const double until = std::max(left(message, now), came(message, now));
         const double base = in_.send_overhead[message] + in_.transit[message];
         return std::max(crossings_[message].begin + base, until + std::max(base - in_.byte_seconds[message], 0.0));

@@ -16,7 +16,7 @@ Where processes share a node, messages between nodes also pass a port of the sen
 both from the begin of the send on. A message alone needs a port for the node's gap, and those that pass it at the same
 time have equal shares, as on the links of a network. While its message passes the port of its node, a process begins no
 other send. The message arrives as usual, and no sooner than its transit, without the time of its own bytes, after it
-has passed both ports.
+has passed both ports. What it comes later by than alone is no time of its receiver's port, as its bytes came meanwhile.
 
 Order is that of time; at the same time, arrivals come before what processors do, arrivals in the order listed,
 processors in the order of their ranks. A message that takes no time at all arrives when it is sent.
