@@ -1,6 +1,7 @@
 """MPI-CorrBench: what its programs are called, and what is wrong with each. Main entry: `SUITE`.
 
-A program's name begins with the class of its error; folders called correct have those without one.
+A program's name begins with the class of its error; folders called correct have those without one. A wrong rank is also
+right as the message that is never received or waited for without end: -1 is a rank that MPICH has, ``MPI_PROC_NULL``.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ _CORRECT = "correct"
 _ENDS = frozenset({"error", "crash", "abort", "no MPI_Finalize", "error of the program"})
 _CALL = frozenset({
     "wrong argument", "wrong use of a request", "wrong use of a handle", "wrong synchronisation of a window",
-    "truncated message", "wrong thread",
+    "truncated message", "wrong thread", "misplaced call", "leak of a window",
 })  # fmt: skip
 _ORDER = frozenset({
     "deadlock", "relies on buffering", "collectives in different orders", "message never received",
@@ -23,7 +24,8 @@ _PAIR = frozenset({"type signature", "operations of a reduction", "truncated mes
 _MEMORY = frozenset({
     "write to a pending send buffer", "write to a pending receive buffer", "read of a pending receive buffer",
     "write to a pending origin buffer", "read of a pending origin buffer", "overlapping receive buffers",
-    "aliased buffers", "freed pending buffer", "conflicting accesses to a window",
+    "aliased buffers", "freed pending buffer", "conflicting accesses to a window", "freed memory of a window",
+    "memory of another type", "buffer overrun",
 })  # fmt: skip
 _CLASSES = {
     "ArgError": ("wrong argument", _CALL | _PAIR | _MEMORY | _ENDS),
@@ -49,6 +51,8 @@ def _case(source: Path, base: Path) -> Case:
         return Case(name, row, source, 2, _CORRECT, frozenset())
     detail = folders[1] if folders[0] == "openmp" else source.stem.partition("-")[0]
     row, kinds = (_HYBRID if folders[0] == "openmp" else _CLASSES)[detail]
+    if detail == "ArgError" and "-Rank" in source.stem:
+        kinds |= _ORDER
     return Case(name, row, source, 2, detail, kinds)
 
 

@@ -5,7 +5,7 @@ this interpreter, which must be MPICH's, and runs simulated on graphene, with ch
 where there are any, and without computation, as ``commmodel simulate graphene run --check --orders 100`` does, several
 in one process. The table has for each class of the suite how many verdicts are right: on a wrong program, a finding,
 deadlock or error of the kind that the suite names; on a correct one, none. The exit code is 1 if a correct program is
-accused.
+accused. With ``--mpiexec``, programs are not simulated: the table is of what the MPI library itself says under it.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from pathlib import Path
 
 from benchmarks.validation import bug_cases_corrbench, bug_cases_mbi, bug_cases_rmaracebench
 from benchmarks.validation.bug_cases import Case, Suite
+from benchmarks.validation.bug_launches import launch, launch_table
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -185,6 +186,14 @@ def verdicts(cases: Sequence[Case], suite: Suite, folder: Path, options: argpars
             raise SystemExit("a process of the pool has ended: there may not be enough memory") from None
 
 
+def launches(cases: Sequence[Case], suite: Suite, folder: Path, options: argparse.Namespace) -> list[str]:
+    """Return how programs end under mpiexec, one after the other, as their ranks have the processors for themselves."""
+    flags = [flag.format(folder=options.folder.resolve()) for flag in suite.flags]
+    console = Console(stderr=True)
+    running = track(cases, "programs", len(cases), console=console, disable=not console.is_terminal)
+    return [launch(case, compiled(case, flags, folder), options.mpiexec, options.seconds) for case in running]
+
+
 def table(suite: Suite, cases: Sequence[Case], outcomes: Sequence[str]) -> Table:
     """Return the table of verdicts by class."""
     counts: dict[str, Counter[str]] = {row: Counter() for row in suite.rows}
@@ -213,6 +222,7 @@ def main() -> int:
     parser.add_argument(
         "--orders", type=int, default=100, help="of messages in which a program runs at most (%(default)s)"
     )
+    parser.add_argument("--mpiexec", type=Path, help="path of MPICH's: run programs under it, and simulate none")
     parser.add_argument("--programs", type=Path, help="folder that keeps what is compiled for the next time (none)")
     parser.add_argument("--misses", action="store_true", help="print each program whose verdict is not right, and why")
     parser.add_argument("--verbose", action="store_true", help="print each program and what is said of it")
@@ -226,6 +236,13 @@ def main() -> int:
             raise SystemExit(f"--include {options.include}: no program has such a name")
         programs = (options.programs or Path(temporary, "programs")).resolve()
         programs.mkdir(parents=True, exist_ok=True)
+        if options.mpiexec is not None:
+            ends = launches(cases, suite, programs, options)
+            for case, end in zip(cases, ends, strict=True):
+                if options.verbose or (options.misses and (end == "no error") == bool(case.kinds)):
+                    print(f"{end}: {case.name}, which is {case.detail or 'correct'}")
+            Console(width=160).print(launch_table(suite.rows, cases, ends))
+            return 0
         answers = verdicts(cases, suite, programs, options)
     outcomes = [outcome(case, verdict, suite.aside) for case, verdict in zip(cases, answers, strict=True)]
     for case, verdict, word in zip(cases, answers, outcomes, strict=True):

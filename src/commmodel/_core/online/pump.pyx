@@ -59,6 +59,7 @@ cdef extern from "online/pump.hpp" nogil:
 
     cdef struct online_rank:
         int32_t state, exit_code, process, host_number
+        char misplaced[1]
         uint32_t calls
         uint64_t recorded, memory, call_site, command, choices
         int32_t choice_count
@@ -96,7 +97,7 @@ cdef extern from "online/pump.hpp" nogil:
         int64_t open_request_count
         online_open_request *open_requests
         int32_t is_checked, notes_decisions, is_repeated, ranks
-        uint64_t first_finding
+        uint64_t first_finding, first_use
         char error_kind[64]
 
 cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
@@ -308,6 +309,8 @@ cdef class Pump:
         cdef online_world *world = &self._pump.world()
         cdef online_rank *shared = &world.rank[rank]
         name = {ONLINE_ABORTED: "aborted", ONLINE_FINALIZED: "finalized"}.get(shared.state, "running")
+        if shared.misplaced[0] and shared.state != ONLINE_ABORTED:
+            return name, shared.exit_code, (<char *>shared.misplaced).decode("utf-8", "replace"), "misplaced call"
         return name, shared.exit_code, world.error.decode("utf-8", "replace"), world.error_kind.decode("ascii")
 
     def memory(self, int rank):
@@ -430,8 +433,15 @@ cdef class Pump:
 
     def findings(self):
         """Return the wrong uses of MPI that ranks have found: kind, sentence, ranks, times, and sites of calls."""
+        return self._listed(self._pump.world().first_finding)
+
+    def uses(self):
+        """Return what calls have done with memory near variables, in the same way."""
+        return self._listed(self._pump.world().first_use)
+
+    cdef _listed(self, uint64_t first):
         cdef online_world *world = &self._pump.world()
-        cdef const online_finding *finding = self._pump.finding(world.first_finding)
+        cdef const online_finding *finding = self._pump.finding(first)
         listed = []
         while finding != NULL:
             ranks = tuple(rank for rank in range(world.ranks) if finding.ranks[<int>rank // 8] >> <int>rank % 8 & 1)

@@ -284,9 +284,18 @@ static struct request *new_collective_request(const struct arguments *arguments,
 // As a request, so that other threads go on meanwhile.
 static int call_beside_threads(const struct arguments *arguments) {
     struct request *request = new_collective_request(arguments, false);
+    struct communicator *communicator = request->communicator;
+    if (communicator->thread_count++ > 0)
+        accuse("collectives in different orders",
+               "another thread of the rank is in a collective on the same communicator, so that nothing orders them");
+    keep_communicator(communicator);
     request->is_active = true;
+    start_watch(request);
     begin_pending(request->state);
-    return wait_for(request, MPI_STATUS_IGNORE);
+    const int error = wait_for(request, MPI_STATUS_IGNORE);
+    communicator->thread_count--;
+    drop_communicator(communicator);
+    return error;
 }
 
 static int request_collective(const struct arguments *arguments, MPI_Request *handle, bool is_persistent) {

@@ -30,6 +30,7 @@ struct datatype {
     char name[MPI_MAX_OBJECT_NAME];
     uint64_t signature;  // of a checked run; 0 where it is not known
     MPI_Count signature_repeats;
+    enum { NOT_LOOKED_AT, APART, ON_ONE_ANOTHER } entries[2];  // of one element, and of several
 };
 
 struct block {  // of a buffer

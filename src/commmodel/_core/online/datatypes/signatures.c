@@ -174,6 +174,27 @@ bool is_alike(struct content sent, struct content received, bool may_be_less) {
     return true;
 }
 
+bool describe_elements(const struct datatype *type, char *words, size_t size) {
+    const struct content content = content_of_one(type);
+    if (content.signature == 0) return false;
+    struct cursor cursor = {at(content.signature), 0, 0, 0};
+    size_t length = 0;
+    for (MPI_Count i = 0; i < type->run_count; i++) {
+        for (MPI_Count j = 0; j < type->runs[i].repeats; j++) {
+            for (MPI_Count k = 0; k < type->runs[i].length;) {
+                const struct type_run *element = &cursor.signature->runs[cursor.run];
+                const long long offset = type->runs[i].offset + j * type->runs[i].stride + k;
+                if (size - length < 48) return true;
+                length += (size_t)snprintf(words + length, size - length, "%lld:%s:%d;", offset,
+                                           class_name(element->class), element->size);
+                k += element->size;
+                advance(&cursor, 1);
+            }
+        }
+    }
+    return true;
+}
+
 void describe_content(struct content content, char *words, size_t size) {
     const struct signature *signature = at(content.signature);
     size_t length = 0;

@@ -268,6 +268,7 @@ static int send_beside_threads(int code, const void *buffer, MPI_Count count, MP
     const int error = new_message(&sends, buffer, count, datatype, dest, tag, comm, &request);
     if (error != MPI_SUCCESS) return error;
     request->is_synchronous = code == SSEND;
+    start_watch(request);
     start_send(request);
     return wait_for(request, MPI_STATUS_IGNORE);
 }
@@ -277,6 +278,7 @@ static int receive_beside_threads(void *buffer, MPI_Count count, MPI_Datatype da
     struct request *request;
     int error = new_message(&receives, buffer, count, datatype, source, tag, comm, &request);
     if (error != MPI_SUCCESS) return error;
+    start_watch(request);
     start_receive(request);
     error = wait_for(request, status);
     return error == MPI_SUCCESS ? error : fail(communicator_of(comm), error);

@@ -3,6 +3,7 @@
 // operation; whole pages that are received into are closed, which shows reads, too.
 #include "online/messages/watches.h"
 
+#include "online/messages/variables.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/call_sites.h"
 #include "online/runtime/calls.h"
@@ -19,7 +20,7 @@ enum {
 struct watch {
     struct watch *before, *next;
     enum use use;
-    bool is_told;
+    bool is_told, is_ours;     // ours: a variable of the library's own
     uint64_t site, last_site;  // of its call; of the last one at which nothing had changed
     uint64_t sum;
     uintptr_t begin, end;
@@ -275,7 +276,13 @@ static void look(struct watch *watch) {
     if (watch->pages != NONE) tell_touch(watch, touch_of(watch->pages));
     if (watch->is_told) return;
     uint64_t sum;
-    if (!get_sum(watch, &sum)) {
+    if (!watch->is_ours && is_left_stack((const void *)watch->begin)) {
+        char name[64];
+        watch->is_told = true;
+        accuse_at("freed pending buffer", current_site(), watch->site,
+                  "the function whose variable is the %s of %s has returned before that is over", noun(watch->use),
+                  name_at(watch->site, name));
+    } else if (!get_sum(watch, &sum)) {
         char name[64];
         watch->is_told = true;
         accuse_at("freed pending buffer", current_site(), watch->site,
@@ -304,8 +311,31 @@ static void find_uses(enum use use, int count, const struct block *blocks, bool 
     }
 }
 
+// Of what is received into: whether its datatype has bytes twice.
+static void find_twice(int count, const struct block *blocks) {
+    for (int i = 0; i < count; i++) {
+        if (is_empty(&blocks[i]) || is_dense(blocks[i].type)) continue;
+        const bool are_several = blocks[i].count > 1;
+        struct block elements = blocks[i];
+        elements.count = are_several ? 2 : 1;
+        if (elements.type->entries[are_several] == NOT_LOOKED_AT)
+            elements.type->entries[are_several] = overlap(1, &elements, 0, NULL) ? ON_ONE_ANOTHER : APART;
+        if (elements.type->entries[are_several] == ON_ONE_ANOTHER)
+            accuse("overlapping receive buffers", "the datatype that %s receives has bytes that are two entries'",
+                   call_name);
+    }
+}
+
+static void note_variables(enum use use, int count, const struct block *blocks) {
+    for (int i = 0; i < count; i++)
+        if (!is_empty(&blocks[i]) && !is_left_stack(blocks[i].at))
+            note_variable(writes(use) ? "writes to" : "reads", &blocks[i]);
+}
+
 void use_buffers(enum use use, int count, const struct block *blocks) {
     bool is_overlapping;
+    if (is_checked() && writes(use)) find_twice(count, blocks);
+    if (is_checked()) note_variables(use, count, blocks);
     if (first != NULL) find_uses(use, count, blocks, &is_overlapping);
 }
 
@@ -331,12 +361,15 @@ struct watch *watch_buffers(enum use use, int count, const struct block *blocks)
     *watch = (struct watch){.use = use,
                             .site = current_site(),
                             .last_site = current_site(),
+                            .is_ours = is_left_stack((const void *)range.begin),
                             .begin = range.begin,
                             .end = range.end,
                             .bytes = bytes,
                             .pages = NONE,
                             .count = count};
     memcpy(watch->blocks, blocks, sizeof *blocks * (size_t)count);
+    if (writes(use)) find_twice(count, blocks);
+    note_variables(use, count, blocks);
     for (int i = 0; i < count; i++)
         if (blocks[i].type != NULL) keep_datatype(blocks[i].type);
     find_uses(use, count, blocks, &watch->is_told);

@@ -26,6 +26,7 @@ struct communicator {
     uint32_t collectives;          // blocking calls so far
     uint32_t request_count;        // non-blocking and persistent ones
     uint32_t step_count;           // of all of these, in a checked run
+    int thread_count;              // that are in blocking collectives now
     bool defined;                  // whether the simulator knows its ranks
     bool is_of_session;            // made of a group
     struct topology *topology;

@@ -298,7 +298,7 @@ int fail_world(int error) {
     struct communicator *communicator = communicator_of(MPI_COMM_WORLD);
     if (communicator == NULL) {
         note_early_call("a call of MPI");
-        abort_all(1, is_attached() ? "a call of MPI after MPI_Finalize" : "commmodel: a call of MPI before MPI_Init");
+        abort_all(1, is_attached() ? "a call of MPI after MPI_Finalize" : "a call of MPI before MPI_Init");
     }
     return fail(communicator, error);
 }

@@ -7,6 +7,7 @@
 
 #include "online/messages/requests.h"
 #include "online/runtime/allocation.h"
+#include "online/runtime/call_sites.h"
 #include "online/runtime/calls.h"
 #include "online/runtime/findings.h"
 #include "online/runtime/history.h"
@@ -375,12 +376,20 @@ void find_stores(struct window *window) {
     window->is_looked_at = true;
 }
 
+// Whether the memory of a window is no longer the program's.
+static void find_left_memory(struct window *window) {
+    if (window->is_left || !is_left_stack(window->base)) return;
+    window->is_left = true;
+    accuse("freed memory of a window", "the function whose variable is the window's memory has returned");
+}
+
 // At the beginning of a call. No event has been since the end of the one before it.
 static void check_windows(void) {
     if (is_copy()) return;
     for (struct window *window = first_window; window != NULL; window = window->next_compared) {
         if (window->is_looked_at) window->shared->members[window->communicator->rank].looked_at = event();
         window->is_looked_at = false;
+        find_left_memory(window);
         if (window->size <= MOST_COMPARED) find_stores(window);
     }
 }

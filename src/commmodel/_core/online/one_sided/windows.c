@@ -5,6 +5,7 @@
 #include "online/objects/families.h"
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/findings.h"
 #include "online/runtime/turns.h"
 
 struct window *window_of(MPI_Win handle) { return object_of(WINDOW, handle); }
@@ -141,6 +142,10 @@ static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Ain
 
 EXPORT int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) {
     if (base == NULL && size > 0) return refuse_null("base");
+    if (is_checked() && size > 0 && check_memory(base, size, datatype_of(MPI_BYTE)) != MPI_SUCCESS) {
+        explain_error(": there is less memory than the size says");
+        return fail(communicator_of(comm), MPI_ERR_BUFFER);
+    }
     return make("MPI_Win_create", MPI_WIN_FLAVOR_CREATE, base, size, disp_unit, info, comm, win);
 }
 

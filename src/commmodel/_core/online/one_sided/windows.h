@@ -64,6 +64,7 @@ struct window {
     struct open_access *accesses;
     int access_count, access_room;
     struct window *next_compared;
+    bool is_left;       // its memory is no longer the program's
     bool is_looked_at;  // in the call that the program is in, or was last
 };
 

@@ -3,6 +3,7 @@
 #include "online/runtime/call_sites.h"
 
 #include <elf.h>
+#include <pthread.h>
 
 #include "record/sites.h"
 #include "online/runtime/allocation.h"
@@ -45,11 +46,44 @@ void prepare_call_sites(void) {
     sites_prepare();
 }
 
-// The address in the program to which the library returns: its functions all have frame pointers.
-static const void *caller(void) {
+// The last frame of the library, whose functions all have frame pointers: where those of the program begin.
+static void *const *last_frame(void) {
     void *const *frame = __builtin_frame_address(0);
     while ((uintptr_t)frame[1] >= code_begin && (uintptr_t)frame[1] < code_end) frame = frame[0];
-    return frame[1];
+    return frame;
+}
+
+// The address in the program to which the library returns.
+static const void *caller(void) { return last_frame()[1]; }
+
+struct range {
+    uintptr_t begin, end;
+};
+
+static struct range own_stack(void) {
+    static _Thread_local struct range range;
+    pthread_attr_t attributes;
+    if (range.end == 0 && pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        void *stack;
+        size_t size;
+        pthread_attr_getstack(&attributes, &stack, &size);
+        pthread_attr_destroy(&attributes);
+        range = (struct range){(uintptr_t)stack, (uintptr_t)stack + size};
+    }
+    return range;
+}
+
+bool is_left_stack(const void *at) {
+    const struct range stack = own_stack();
+    const uintptr_t present = (uintptr_t)(last_frame() + 2);
+    return present >= stack.begin && present < stack.end && (uintptr_t)at >= stack.begin && (uintptr_t)at < present;
+}
+
+struct caller last_caller(void) {
+    void *const *const frame = last_frame();
+    const struct range stack = own_stack();
+    const bool is_here = (uintptr_t)frame >= stack.begin && (uintptr_t)frame < stack.end;
+    return (struct caller){is_here ? frame[1] : NULL, frame + 2, (void *const *)stack.end, frame[0]};
 }
 
 static struct site_text *find(uint64_t site, const char *call) {

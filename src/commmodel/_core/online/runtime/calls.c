@@ -4,6 +4,7 @@
 
 #include "online/runtime/call_sites.h"
 #include "online/runtime/charges.h"
+#include "online/runtime/findings.h"
 #include "online/runtime/threads.h"
 
 const char *call_name = "MPI";
@@ -22,6 +23,7 @@ void enter(const char *name) {
     check_outside_sample(name);
     pay_clock_lead();
     world->recorded_names != 0 ? charge_recorded(name) : charge();
+    if (is_checked()) check_level();
     if (turn_hooks.check_call != NULL) turn_hooks.check_call();
     if (turn_hooks.check_windows != NULL) turn_hooks.check_windows();
 }

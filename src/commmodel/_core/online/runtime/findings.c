@@ -45,10 +45,6 @@ static struct online_finding *new_finding(const char *kind, uint64_t site, uint6
     finding->sentence = share_text(sentence);
     finding->site = site;
     finding->other_site = other_site;
-    *(world->last_finding ? &((struct online_finding *)online_at(world, world->last_finding))->next
-                          : &world->first_finding) = offset;
-    world->last_finding = offset;
-    world->finding_count++;
     return finding;
 }
 
@@ -61,6 +57,11 @@ static void note(int rank, const char *kind, uint64_t site, uint64_t other_site,
         char sentence[512];
         vsnprintf(sentence, sizeof sentence, format, list);
         finding = new_finding(kind, site, other_site, sentence);
+        const uint64_t offset = online_offset(world, finding);
+        *(world->last_finding ? &((struct online_finding *)online_at(world, world->last_finding))->next
+                              : &world->first_finding) = offset;
+        world->last_finding = offset;
+        world->finding_count++;
     }
     if (finding != NULL) {
         finding->times++;
@@ -89,6 +90,34 @@ void accuse_on(int rank, const char *kind, uint64_t site, uint64_t other_site, c
     va_start(list, format);
     note(rank, kind, site, other_site, format, list);
     va_end(list);
+}
+
+void note_use(const char *verb, const char *format, ...) {
+    if (!is_checked() || is_copy() || world->use_count >= ONLINE_USES) return;
+    char sentence[512];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(sentence, sizeof sentence, format, list);
+    va_end(list);
+    const bool is_outside = !is_inside();
+    if (is_outside) come_inside();
+    const uint64_t site = site_here();
+    struct online_finding *use = NULL;
+    for (uint64_t at = world->first_use; at != 0 && use == NULL;) {
+        struct online_finding *other = online_at(world, at);
+        at = other->next;
+        if (strcmp(text_at(other->sentence), sentence) == 0 && strcmp(text_at(other->kind), verb) == 0 &&
+            is_same_site(other->site, site))
+            use = other;
+    }
+    if (use == NULL) {
+        use = new_finding(verb, site, 0, sentence);
+        use->next = world->first_use;
+        world->first_use = online_offset(world, use);
+        world->use_count++;
+    }
+    use->ranks[my_rank / 8] |= (uint8_t)(1 << my_rank % 8);
+    if (is_outside) go_outside();
 }
 
 void name_error(const char *kind) {

@@ -13,5 +13,7 @@ void accuse_at(const char *kind, uint64_t site, uint64_t other_site, const char 
     __attribute__((format(printf, 4, 5)));
 void accuse_on(int rank, const char *kind, uint64_t site, uint64_t other_site, const char *format, ...)
     __attribute__((format(printf, 5, 6)));  // of another rank
+// What a call does with memory, for what is known of the program's variables afterwards.
+void note_use(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // The kind of the error that is about to end the run.
 void name_error(const char *kind);

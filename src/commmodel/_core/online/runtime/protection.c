@@ -96,6 +96,14 @@ int protect(uintptr_t *begin, uintptr_t *end) {
     return i;
 }
 
+const void *first_closed(const void *begin, const void *end) {
+    uintptr_t first = (uintptr_t)end;
+    for (int i = 0; i < MOST && room < MOST; i++)
+        if (all[i].end > (uintptr_t)begin && all[i].begin < first)
+            first = all[i].begin > (uintptr_t)begin ? all[i].begin : (uintptr_t)begin;
+    return (const void *)first;
+}
+
 struct touch touch_of(int pages) { return all[pages].touch; }
 
 struct touch open_pages(int pages) {

@@ -10,6 +10,8 @@ struct touch {
 
 // The whole pages within a range, whose numbers `begin` and `end` get; NONE where there is none, or no way.
 int protect(uintptr_t *begin, uintptr_t *end);
+// The first address of a range that is in closed pages; its end where there is none.
+const void *first_closed(const void *begin, const void *end);
 struct touch touch_of(int pages);
 struct touch open_pages(int pages);  // for good
 // Whether `read` can be carried out: the memory that it reads is there.

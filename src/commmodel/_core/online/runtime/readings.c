@@ -119,10 +119,10 @@ double read_seconds(void) {
     return latest = fmax(latest, time);
 }
 
-static bool is_main_thread(void) { return gettid() == getpid(); }
+static bool is_first_thread(void) { return gettid() == getpid(); }
 
 double processor_reading(bool of_thread) {
-    if (of_thread && !is_main_thread()) return (is_attached() ? world->compute_factor : 1.0) * processor_seconds();
+    if (of_thread && !is_first_thread()) return (is_attached() ? world->compute_factor : 1.0) * processor_seconds();
     return fmax(0.0, read_seconds() - slept);
 }
 

@@ -28,6 +28,7 @@
 #define ONLINE_CLASSES 40
 #define ONLINE_LISTED 4       // of what is left at the end
 #define ONLINE_FINDINGS 1000  // at most: further ones are not kept
+#define ONLINE_USES 500       // of variables, likewise
 #define ONLINE_NAME 128
 #define ONLINE_KEPT (1ull << 27)  // bytes of large free blocks whose pages are kept
 #define ONLINE_MEASURED 2         // ranks whose memory use is measured: the first may hold more than the others
@@ -195,6 +196,7 @@ struct online_rank {
     uint64_t history;                  // a clock (history.h), 0 where there is none
     int32_t copy;                      // process of the last one; before: 0, or -1 where there can be none
     int32_t unused;
+    char misplaced[ONLINE_NAME];       // a call before MPI_Init or after MPI_Finalize, which has ended the rank
 };
 
 // What spawned ranks have to know: their communicators, and what they run.
@@ -249,6 +251,8 @@ struct online_world {
     int32_t is_checked;       // whether wrong uses of MPI are findings
     int32_t finding_count;
     uint64_t first_finding, last_finding;
+    int32_t use_count;
+    uint64_t first_use;   // of variables, as findings: kind is what is done with the memory
     uint64_t signatures;  // list of those of datatypes
     uint64_t steps;       // list of sequence.c
     char error_kind[64];  // of the error below, where that is one of the program's use of MPI

@@ -12,6 +12,7 @@
 
 #include "online/runtime/allocation.h"
 #include "online/runtime/calls.h"
+#include "online/runtime/findings.h"
 #include "online/runtime/operations.h"
 #include "online/runtime/readings.h"
 #include "online/runtime/turns.h"
@@ -30,15 +31,42 @@ static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t change = PTHREAD_COND_INITIALIZER;  // for all waiting threads but the first
 static double spin_patience = 0.1;  // s; then a thread that runs may be in a loop until another one has its message
 static bool may_be_several, are_several, is_any_thread;
+static int allowed_level = MPI_THREAD_MULTIPLE;
+static pthread_t main_thread;
 static _Thread_local bool has_turn, is_only_caller;  // it alone may call MPI
 
+// In a checked run threads take turns at any level, so that calls of others than the program's level allows are named.
 void allow_threads(int level) {
     may_be_several = level == MPI_THREAD_MULTIPLE;
     is_only_caller = level <= MPI_THREAD_FUNNELED;
+    allowed_level = level;
+    main_thread = pthread_self();
+}
+
+bool is_main_thread(void) { return pthread_equal(main_thread, pthread_self()); }
+
+static const char *level_name(void) {
+    return allowed_level == MPI_THREAD_SINGLE     ? "MPI_THREAD_SINGLE"
+           : allowed_level == MPI_THREAD_FUNNELED ? "MPI_THREAD_FUNNELED"
+                                                  : "MPI_THREAD_SERIALIZED";
+}
+
+void check_level(void) {
+    static bool is_told;
+    if (allowed_level == MPI_THREAD_MULTIPLE || !is_any_thread) return;
+    if (allowed_level <= MPI_THREAD_FUNNELED && !is_main_thread())
+        accuse("wrong thread", "another thread than the one that initialised MPI calls it, which %s does not allow",
+               level_name());
+    else if (waiter_count > 0)
+        accuse("wrong thread", "a thread calls MPI while another one of the rank does, which %s does not allow",
+               level_name());
+    else if (allowed_level == MPI_THREAD_SINGLE && !is_told)
+        accuse("wrong thread", "the rank has several threads, which MPI_THREAD_SINGLE, as of MPI_Init, does not allow");
+    is_told = is_told || allowed_level == MPI_THREAD_SINGLE;
 }
 
 void note_thread(void) {
-    are_several = may_be_several;
+    are_several = may_be_several || is_checked();
     is_any_thread = true;
 }
 

@@ -4,6 +4,8 @@
 #include "online/online.h"
 
 void allow_threads(int level);  // of MPI_Init_thread, whose thread calls
+bool is_main_thread(void);      // the one that has initialised MPI
+void check_level(void);         // of a checked run: whether the program may make this call
 void note_thread(void);
 bool is_any_waiting(void);     // another thread of the rank, in MPI
 bool may_have_threads(void);   // at MPI_THREAD_MULTIPLE

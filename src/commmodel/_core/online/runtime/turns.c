@@ -58,18 +58,24 @@ void note_early_call(const char *call) {
     if (early_call != NULL && !is_rank) early_call(call);
 }
 
-void attach(void) {
-    if (is_rank) return;
-    note_early_call("MPI_Init");
+// Map the memory of the simulation; whether this process is of one.
+static bool map_world(void) {
     const char *setting = getenv("COMMMODEL_ONLINE");
     int descriptor;
-    if (setting == NULL || sscanf(setting, "%d:%d", &descriptor, &my_rank) != 2) {
-        fprintf(stderr, "commmodel: this program has the simulator's MPI library: start it with commmodel simulate\n");
-        _exit(3);
-    }
+    if (setting == NULL || sscanf(setting, "%d:%d", &descriptor, &my_rank) != 2) return false;
     struct stat status = {0};
     fstat(descriptor, &status);
     world = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+    return true;
+}
+
+void attach(void) {
+    if (is_rank) return;
+    note_early_call("MPI_Init");
+    if (!map_world()) {
+        fprintf(stderr, "commmodel: this program has the simulator's MPI library: start it with commmodel simulate\n");
+        _exit(3);
+    }
     if (world == MAP_FAILED || world->magic != ONLINE_MAGIC) {
         const char *cure = world == MAP_FAILED && errno == ENOMEM ? ": raise the limit of addresses (ulimit -v)" : "";
         fprintf(stderr, "commmodel: rank %d cannot map the memory of its simulation%s\n", my_rank, cure);
@@ -92,7 +98,7 @@ void attach(void) {
 
 void check_process(const char *call) {
     note_early_call(call);
-    if (!is_rank) abort_all(1, "commmodel: %s before MPI_Init", call);
+    if (!is_rank) abort_all(1, "%s is called before MPI_Init", call);
     if (this_rank->state == ONLINE_FINALIZED) abort_all(1, "rank %d calls %s after MPI_Finalize", my_rank, call);
     if (is_forked) abort_all(2, "commmodel: %s in a forked process: only the rank itself may call MPI", call);
 }
@@ -102,14 +108,23 @@ __attribute__((constructor)) static void end_with_parent(void) {
     if (getenv("COMMMODEL_ONLINE") != NULL) prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
+// Of a rank that has no turn: the simulator finds it when the process has ended.
+static void note_misplaced(const char *format, va_list list) {
+    if (!is_rank && (!map_world() || world == MAP_FAILED || world->magic != ONLINE_MAGIC)) return;
+    vsnprintf(world->rank[my_rank].misplaced, ONLINE_NAME, format, list);
+}
+
 _Noreturn void abort_all(int code, const char *format, ...) {
     fflush(NULL);
     va_list list;
     va_start(list, format);
     if (!is_rank || this_rank->state == ONLINE_FINALIZED) {  // without a turn
-        if (is_rank) fputs("commmodel: ", stderr);
+        va_list again;
+        va_copy(again, list);
+        fputs("commmodel: ", stderr);
         vfprintf(stderr, format, list);
         fputc('\n', stderr);
+        if (!is_forked) note_misplaced(format, again);
         _exit(code ? code : 1);
     }
     vsnprintf(world->error, sizeof world->error, format, list);

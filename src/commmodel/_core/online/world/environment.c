@@ -1,8 +1,6 @@
 // MPI_Init, MPI_Finalize, MPI_Wtime, and queries of host, version and threads.
 #include "online/world/environment.h"
 
-#include <pthread.h>
-
 #include "online/collectives/exchange.h"
 #include "online/datatypes/reductions.h"
 #include "online/messages/buffers.h"
@@ -22,7 +20,6 @@
 static bool is_initialized, is_finalized;
 static bool is_over;  // all sessions are, without MPI_Init: unless another one begins
 static int thread_level = MPI_THREAD_SINGLE;
-static pthread_t main_thread;
 static double epoch;
 
 static void finish(void) {
@@ -67,7 +64,6 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     prepare_library();
     is_initialized = true;
     thread_level = required;
-    main_thread = pthread_self();
     allow_threads(required);
     if (provided != NULL) *provided = required;
     epoch = 0.0;
@@ -102,6 +98,8 @@ static void delete_leaked_attributes(void) {
 EXPORT int MPI_Finalize(void) {
     enter("MPI_Finalize");
     if (is_any_waiting()) abort_all(1, "rank %d calls MPI_Finalize while another thread of it waits in MPI", my_rank);
+    if (!is_main_thread())
+        accuse("wrong thread", "MPI_Finalize is called by another thread than the one that has initialised MPI");
     delete_attributes(MPI_COMM_SELF, &communicator_of(MPI_COMM_SELF)->attributes);
     flush_buffers();
     end_watches();
@@ -123,7 +121,7 @@ EXPORT int MPI_Query_thread(int *provided) {
 
 EXPORT int MPI_Is_thread_main(int *flag) {
     note_early_call("MPI_Is_thread_main");
-    *flag = pthread_equal(main_thread, pthread_self());
+    *flag = is_main_thread();
     return MPI_SUCCESS;
 }
 
