@@ -44,8 +44,8 @@ def findings_of(folder, body, level="MPI_THREAD_MULTIPLE", before="", end=""):
     source = FRAME.format(body=body, level=level, before=before, end=end)
     program = simulable_program(folder, source)
     done = simulate("--check", "--json", "--compute", "0", "--", program, processes=2)
-    found = json.loads(done.stdout)["findings"] if done.stdout else []
-    return [(finding["kind"], finding["sentence"]) for finding in found], done.stderr
+    listed = json.loads(done.stdout)["findings"] if done.stdout else []
+    return [(finding["kind"], finding["sentence"]) for finding in listed], done.stderr
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_buffer_that_is_not_what_the_variable_is_is_named(statement, tmp_path)
     count, datatype = sent.split(", ")[1:]
     body += f"MPI_Recv(got, {count}, {datatype}, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }}"
     findings, _ = findings_of(tmp_path, body)
-    assert [found for found, _ in findings] == [kind]
+    assert [pair[0] for pair in findings] == [kind]
     assert words in findings[0][1]
 
 

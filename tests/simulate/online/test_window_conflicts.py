@@ -14,6 +14,7 @@ ACCESSES = r"""
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     int rank, *base, value = 5, result = 0, zero = 0;
+    float real = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Win window;
     MPI_Win_allocate(8 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
@@ -26,7 +27,7 @@ int main(int argc, char **argv) {
     if (IS("put and store") && rank == 1) MPI_Put(&value, 1, MPI_INT, 0, 3, 1, MPI_INT, window);
     if (IS("put and store") && rank == 0) base[3] = 7;
     if (IS("types") && rank == 1) MPI_Accumulate(&value, 1, MPI_INT, 0, 3, 1, MPI_INT, MPI_SUM, window);
-    if (IS("types") && rank == 2) MPI_Accumulate(&zero, 1, MPI_FLOAT, 0, 3, 1, MPI_FLOAT, MPI_SUM, window);
+    if (IS("types") && rank == 2) MPI_Accumulate(&real, 1, MPI_FLOAT, 0, 3, 1, MPI_FLOAT, MPI_SUM, window);
     if (IS("puts of one rank") && rank == 1)
         for (int i = 0; i < 2; i++) MPI_Put(&value, 1, MPI_INT, 0, 3, 1, MPI_INT, window);
     if (IS("barrier") && rank > 0) {

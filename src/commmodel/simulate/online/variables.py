@@ -26,7 +26,7 @@ _WORDS = {"int": "signed", "uint": "unsigned", "float": "float", "double": "floa
 
 
 @dataclass(frozen=True)
-class Use:
+class MemoryUse:
     """What a call does with memory; distances in bytes from the stack's end at the call."""
 
     verb: str
@@ -44,12 +44,12 @@ class Use:
     """Offset, kind and size of the basic elements of the first one of the datatype."""
 
 
-def _use(verb: str, text: str) -> Use:
+def _use(verb: str, text: str) -> MemoryUse:
     """Return a use as ranks tell it."""
     place, at, frame, _, pointers, bounds, elements = text.split("\n")
     begin, end = map(int, bounds.split())
     triples = [element.split(":") for element in elements.split(";") if element]
-    return Use(
+    return MemoryUse(
         verb, place, int(at), int(frame), tuple(map(int, pointers.split())), begin, end,
         tuple((int(offset), kind, int(size)) for offset, kind, size in triples),
     )  # fmt: skip
@@ -123,14 +123,15 @@ def _is_element(kind: Any, offset: int, word: str, size: int) -> bool:
 
 
 def _is_base(kind: Any, offset: int, word: str, size: int) -> bool:
-    present, own = _KINDS.get(_number(kind, "DW_AT_encoding") or 0), _size(kind)
-    wanted = _WORDS.get(word.rstrip("0123456789"), "complex" if word.startswith("complex ") else "")
-    if not present or not wanted or size == 1:
+    family, length = _KINDS.get(_number(kind, "DW_AT_encoding") or 0), _size(kind) or 0
+    wish = _WORDS.get(word.rstrip("0123456789"), "complex" if word.startswith("complex ") else "")
+    if not family or not wish or size == 1:
         return True
-    if offset:
-        return present == "complex" and wanted == "float" and offset == size and own == 2 * size
-    same = own == size or (wanted == "complex" and present == "float" and size == 2 * (own or 0))
-    return same and (present == wanted or (present == "float" and wanted == "complex"))
+    if family == wish:
+        return offset == 0 and length == size
+    if (family, wish) == ("complex", "float"):  # a part of it
+        return offset % size == 0 and length == 2 * size
+    return (family, wish) == ("float", "complex") and offset == 0 and size == 2 * length
 
 
 def _spelled(kind: Any) -> str:
@@ -204,7 +205,7 @@ class DebugInformation:
             return None
         return operations[0].op_name, operations[0].args[0] if operations[0].args else 0
 
-    def variables(self, code: int, use: Use) -> Iterator[Variable]:
+    def variables(self, code: int, use: MemoryUse) -> Iterator[Variable]:
         """Return variables in sight of an instruction that have one place."""
         unit = self._unit(code)
         if unit is None or _number(unit.get_top_DIE(), "DW_AT_language") not in _LANGUAGES:
@@ -217,8 +218,8 @@ class DebugInformation:
                 yield from self._variable(entry, None)
             elif entry.tag == "DW_TAG_subprogram" and self._holds(entry, code):
                 base = self._operation(entry, "DW_AT_frame_base")
-                known = {"DW_OP_call_frame_cfa": frame, f"DW_OP_reg{_FRAME}": use.frame, f"DW_OP_reg{_STACK}": 0}
-                yield from self._inner(entry, code, known.get(base[0]) if base is not None else None)
+                bases = {"DW_OP_call_frame_cfa": frame, f"DW_OP_reg{_FRAME}": use.frame, f"DW_OP_reg{_STACK}": 0}
+                yield from self._inner(entry, code, bases.get(base[0]) if base is not None else None)
 
     def _inner(self, entry: Any, code: int, base: int | None) -> Iterator[Variable]:
         for child in entry.iter_children():
@@ -229,19 +230,19 @@ class DebugInformation:
 
     def _variable(self, entry: Any, base: int | None) -> Iterator[Variable]:
         place = self._operation(entry, "DW_AT_location")
-        named = entry
-        while "DW_AT_name" not in named.attributes:
-            origin = next((name for name in _ORIGINS if name in named.attributes), "")
+        source = entry
+        while "DW_AT_name" not in source.attributes:
+            origin = next((name for name in _ORIGINS if name in source.attributes), "")
             if not origin:
                 return
-            named = named.get_DIE_from_attribute(origin)
-        if place is None or "DW_AT_type" not in named.attributes:
+            source = source.get_DIE_from_attribute(origin)
+        if place is None or "DW_AT_type" not in source.attributes:
             return
-        name = named.attributes["DW_AT_name"].value.decode("utf-8", "replace")
+        name = source.attributes["DW_AT_name"].value.decode("utf-8", "replace")
         if place[0] == "DW_OP_addr":
-            yield Variable(name, _target(named), True, place[1])
+            yield Variable(name, _target(source), True, place[1])
         elif place[0] == "DW_OP_fbreg" and base is not None:
-            yield Variable(name, _target(named), False, base + place[1])
+            yield Variable(name, _target(source), False, base + place[1])
 
 
 @cache
@@ -254,8 +255,8 @@ def _information(file: str) -> DebugInformation | None:
         return None
     try:
         elf = ELFFile.load_from_path(file)
-        is_known = elf.get_machine_arch() == "x64" and elf.has_dwarf_info(strict=True)
-        return DebugInformation(elf.get_dwarf_info()) if is_known else None
+        is_readable = elf.get_machine_arch() == "x64" and elf.has_dwarf_info(strict=True)
+        return DebugInformation(elf.get_dwarf_info()) if is_readable else None
     except (ELFError, OSError):
         return None
 
@@ -263,7 +264,7 @@ def _information(file: str) -> DebugInformation | None:
 # ---- what is wrong
 
 
-def _wrong_element(use: Use, kind: Any, offset: int) -> tuple[str, int] | None:
+def _wrong_element(use: MemoryUse, kind: Any, offset: int) -> tuple[str, int] | None:
     """Return kind and offset of the first element that is not of the memory's type."""
     if _is_untyped(kind):
         return None
@@ -274,14 +275,14 @@ def _wrong_element(use: Use, kind: Any, offset: int) -> tuple[str, int] | None:
     return None
 
 
-def _overrun(use: Use, variable: Variable) -> tuple[str, str] | None:
+def _overrun(use: MemoryUse, variable: Variable) -> tuple[str, str] | None:
     size = _size(variable.kind)
     first = use.at - variable.at + use.begin
     if size is None or (first >= 0 and use.at - variable.at + use.end <= size):
         return None
     place = f"from byte {first} of" if first else "of"
-    what = f"{use.end - use.begin} bytes {place} {variable.name}"
-    return OVERRUN, f"the call {use.verb} {what}, which has {size} ({_spelled(variable.kind)})"
+    bytes_of = f"{use.end - use.begin} bytes {place} {variable.name}"
+    return OVERRUN, f"the call {use.verb} {bytes_of}, which has {size} ({_spelled(variable.kind)})"
 
 
 @cache

@@ -28,12 +28,12 @@ struct use_of_variable {
 };
 
 static bool is_known(struct use_of_variable use) {
-    static struct use_of_variable known[KNOWN];
+    static struct use_of_variable uses[KNOWN];
     const uint64_t hash = ((uintptr_t)use.code ^ (uintptr_t)use.at * 31 ^ (uintptr_t)use.type ^ (uint64_t)use.count) *
                           0x9e3779b97f4a7c15u;
-    struct use_of_variable *const place = &known[hash >> 56];
-    if (memcmp(place, &use, sizeof use) == 0) return true;
-    *place = use;
+    struct use_of_variable *const slot = &uses[hash >> 56];
+    if (memcmp(slot, &use, sizeof use) == 0) return true;
+    *slot = use;
     return false;
 }
 
