@@ -196,7 +196,7 @@ struct online_rank {
     uint64_t history;                  // a clock (history.h), 0 where there is none
     int32_t copy;                      // process of the last one; before: 0, or -1 where there can be none
     int32_t unused;
-    char misplaced[ONLINE_NAME];       // a call before MPI_Init or after MPI_Finalize, which has ended the rank
+    char misplaced[ONLINE_NAME];  // a call before MPI_Init or after MPI_Finalize, which has ended the rank
 };
 
 // What spawned ranks have to know: their communicators, and what they run.

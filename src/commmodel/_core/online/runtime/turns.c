@@ -61,11 +61,10 @@ void note_early_call(const char *call) {
 // Map the memory of the simulation; whether this process is of one.
 static bool map_world(void) {
     const char *setting = getenv("COMMMODEL_ONLINE");
-    int descriptor;
-    if (setting == NULL || sscanf(setting, "%d:%d", &descriptor, &my_rank) != 2) return false;
+    if (setting == NULL || sscanf(setting, "%d:%d", &world_descriptor, &my_rank) != 2) return false;
     struct stat status = {0};
-    fstat(descriptor, &status);
-    world = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+    fstat(world_descriptor, &status);
+    world = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, world_descriptor, 0);
     return true;
 }
 
@@ -81,7 +80,6 @@ void attach(void) {
         fprintf(stderr, "commmodel: rank %d cannot map the memory of its simulation%s\n", my_rank, cure);
         _exit(3);
     }
-    world_descriptor = descriptor;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (kill(world->simulator, 0) != 0 && errno == ESRCH) _exit(1);  // it has ended before
     this_rank = &world->rank[my_rank];
