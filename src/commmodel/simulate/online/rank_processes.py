@@ -86,9 +86,10 @@ class RankProcesses(ABC):
                     raise self._ended(other, code)
 
     def _ended(self, rank: int, code: int) -> RankEndedError:
-        _, _, says, kind = self.state(rank) if self.state is not None else ("", 0, "", "")
+        _, _, sentence, kind = self.state(rank) if self.state is not None else ("", 0, "", "")
         if kind == "misplaced call":
-            return RankEndedError(says if says.startswith("rank ") else f"rank {rank}: {says}", exit_code(code), kind)
+            prefix = "" if sentence.startswith("rank ") else f"rank {rank}: "
+            return RankEndedError(f"{prefix}{sentence}", exit_code(code), kind)
         words = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         kind = "crash" if code < 0 else "exit code"
         return RankEndedError(self.explained(rank, f"rank {rank} {words}"), exit_code(code), kind)
