@@ -94,9 +94,9 @@ class TestInterpreter:
 
     def _share_more(self) -> None:
         """Import what the scout has, where that pays, before ranks begin; not where one of these modules calls MPI."""
-        for found in read_lines(str(self._specification["late"]))[0]:
-            if found["seconds"] >= _LONG:
-                self._serve_with([*self.early["modules"], *found["modules"]])
+        for report in read_lines(str(self._specification["late"]))[0]:
+            if report["seconds"] >= _LONG:
+                self._serve_with([*self.early["modules"], *report["modules"]])
                 try:
                     self.server.wait()
                 except RankEndedError:
