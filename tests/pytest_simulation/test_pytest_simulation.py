@@ -209,6 +209,21 @@ def test_junit_has_the_simulated_time_and_workers_have_ranks_of_their_own(tmp_pa
     assert properties["test_sum[nprocs=4]"] == ["simulated seconds"]
 
 
+TRUNCATED = """
+def test_more_than_fits():
+    comm.Bcast(bytearray(3 if comm.rank == 0 else 2))
+
+def test_next():
+    comm.Barrier()
+"""
+
+
+def test_a_collective_with_more_than_fits_is_one_failure_that_names_the_call(tmp_path):
+    output = run(tmp_path, TRUNCATED, "--ranks", "2")
+    assert "which takes 2: make the receive larger (MPI_Bcast, test_it.py:9)" in output
+    assert "== 1 failed, 1 passed in " in output
+
+
 SKIPPED = """
 @pytest.mark.skip(reason="not today")
 def test_marked():

@@ -155,14 +155,18 @@ def _deadlock(error: DeadlockError) -> str:
 def _simulated(place: Place, world: Callable[[], Workload]) -> WorldEnding:
     try:
         workload_of_tests = world()
-        result = prepare(place, workload_of_tests).run()
+        scenario = prepare(place, workload_of_tests)
+    except CommModelError as error:
+        return WorldEnding("refusal", str(error))
+    try:
+        result = scenario.run()
     except DeadlockError as error:
         notes = [*workload_of_tests.notes()]
         return WorldEnding("deadlock", _deadlock(error), notes, [*map(str, workload_of_tests.findings())])
     except RankEndedError as error:
         return WorldEnding(error.kind, str(error), [], [*map(str, error.findings)])
-    except CommModelError as error:
-        return WorldEnding("refusal", str(error))
+    except CommModelError as error:  # what a test did with its messages, as one that is longer than its receive
+        return WorldEnding("error", str(error), [], [*map(str, workload_of_tests.findings())])
     except Exception:  # of ours: it is a failed test, not the end of all
         return WorldEnding("simulator", traceback.format_exc())
     return WorldEnding("over", "", [], [*map(str, result.findings)])

@@ -180,7 +180,7 @@ cdef object finish(Run *run, caller):
     if run.stop.fault == INTERRUPTED:
         raise caller.raised or caller.refill.raised
     if run.stop.fault != NO_FAULT:
-        raise _explain(run.stop)
+        raise _explain(run.stop, getattr(caller.refill, "words_of_call", lambda rank: ""))
     return {
         "ends": array_of(run.ends.data(), run.ends.size() * sizeof(double)).view(np.float64),
         "spent": array_of(run.spent.data(), run.spent.size() * sizeof(double)).view(np.float64),
@@ -197,13 +197,13 @@ cdef object finish(Run *run, caller):
     }
 
 
-cdef object _explain(Stop stop):
-    """Return the error of a run that stopped; in one line what is wrong and where."""
+cdef object _explain(Stop stop, words_of_call):
+    """Return the error of a run that stopped; in one line what is wrong and where: the call that a rank is in, too."""
     if stop.fault == TRUNCATED:
         tag = f" with tag {stop.tag}" if stop.tag >= 0 else ""
         return InputError(
             f"a message of {stop.size:.0f} bytes from rank {stop.number} to rank {stop.rank}{tag} is longer than its"
-            f" receive, which takes {stop.limit:.0f}: make the receive larger"
+            f" receive, which takes {stop.limit:.0f}: make the receive larger{words_of_call(stop.rank)}"
         )
     if stop.fault == TOO_LATE:
         return InputError(

@@ -188,6 +188,13 @@ class LiveProgram:
         words = [] if self._pump is None else self._pump.last_call(rank)
         return self._call_of.name_and_site(words) if words else ("MPI_Init", "")
 
+    def words_of_call(self, rank: int) -> str:
+        """Return the call of the operations that a rank has given last, for the end of a sentence; none of a strand."""
+        if rank >= self._processes:
+            return ""
+        name, site = self.place(rank, 0)
+        return f" ({name}{f', {site}' if site else ''})"
+
     def _explained(self, rank: int, words: str) -> str:
         """Return why a rank ends, with the site of its call, or of two that should call the same."""
         if words.endswith(" is not simulated yet"):
