@@ -227,6 +227,8 @@ def main() -> int:
     parser.add_argument("--misses", action="store_true", help="print each program whose verdict is not right, and why")
     parser.add_argument("--verbose", action="store_true", help="print each program and what is said of it")
     options = parser.parse_args()
+    if options.mpiexec is not None and not os.access(options.mpiexec, os.X_OK):
+        parser.error(f"--mpiexec {options.mpiexec}: no such program")
     suite = SUITES[options.suite]
     with tempfile.TemporaryDirectory() as temporary:
         cases = suite.cases(options.folder.resolve(), Path(temporary))
