@@ -1,0 +1,272 @@
+"""Run what the verb ``simulate`` was asked for: workload and place of its arguments, tables, pages and files."""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, get_args
+
+from commmodel.choices import Application, Exchange
+from commmodel.cli import what_if
+from commmodel.cli.parsers import (
+    CALL_OPTIONS,
+    check_folder,
+    known_machine,
+    page_writer,
+    print_json,
+    show,
+    tell,
+    tell_findings,
+    warn_of,
+)
+from commmodel.errors import InputError, MissingPackageError, RankEndedError
+
+_DEADLOCK = 2
+_WHAT = {
+    "processes", "message_size", "algorithm", "root", "segment_size", "rounds", "dimensions", "problem", "iterations",
+    *CALL_OPTIONS,
+}  # fmt: skip
+_HOW = {"mapping", "hosts", "speed", "rules"}
+"""Arguments that go to the workload, and to the scenario, under their names."""
+_OF_COLLECTIVES = {"selector", "memory_copy", "reduction"}
+
+
+def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any], outlets: Any = None) -> Any:
+    """Return the workload of a program that runs; what it prints goes to standard error beside JSON."""
+    from dataclasses import replace
+
+    from commmodel.simulate import online
+
+    command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+    if not command:
+        raise InputError("no program to run: commmodel simulate graphene run -p 64 -- python app.py")
+    output: Any = sys.stderr if arguments.json else None
+    if what_if.is_what_if(arguments):  # each run says the same
+        output = subprocess.DEVNULL
+    if not arguments.faster > 0:
+        raise InputError("--faster 0: give a factor above 0")
+    is_repeated = arguments.orders != 1 or arguments.order is not None
+    if arguments.orders != 1 and arguments.order is None:
+        from commmodel.simulate.online.decisions import RunRecord
+
+        arguments.order = RunRecord()
+    how = arguments.compute or ("measured" if place.computes and not is_repeated else "0")
+    if is_repeated and how == "measured":
+        raise InputError("--compute measured: no two runs with --orders or --order would be alike: give 0 or a folder")
+    compute: Any = 0.0 if how == "0" else 1.0 / arguments.faster
+    if how not in ("0", "measured"):
+        from commmodel import record
+
+        if not record.is_recording(how):
+            raise InputError(f"--compute {how}: say measured, 0, or the folder of a recording")
+        compute = replace(record.computation(record.load(how)), factor=compute)
+    if outlets is None:
+        outlets = online.Outlets(
+            output, _report, arguments.patience, arguments.check, arguments.clocks, record=arguments.order
+        )
+    return online.workload(place, command, computation=compute, outlets=outlets, universe=arguments.universe,
+                           **options)  # fmt: skip
+
+
+def _explored(arguments: argparse.Namespace, place: Any) -> Any:
+    """Run a program in other orders of its messages."""
+    from commmodel.simulate import online, scenario
+    from commmodel.simulate.online.orders import run_orders
+
+    def workload(outlets: Any) -> Any:
+        return _running(arguments, place, _typed_options(arguments, _WHAT) | _settings(arguments), outlets)
+
+    def prepared(work: Any) -> Any:
+        return scenario.prepare(place, work, **_typed_options(arguments, _HOW))
+
+    outlets = online.Outlets(check=arguments.check, clocks=arguments.clocks)
+    return run_orders(arguments.order, workload, prepared, arguments.orders, outlets)
+
+
+def _tell_orders(exploration: Any) -> int:
+    """Print what other orders have shown; return the exit code."""
+    code = tell_findings(exploration.findings)
+    tell("note", [exploration.note])
+    return code
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of collectives as an option of workloads, where there are any."""
+    from commmodel.collectives import CollectiveSettings
+
+    settings = _typed_options(arguments, _OF_COLLECTIVES)
+    return {"settings": CollectiveSettings(**settings)} if settings else {}
+
+
+def _report(text: str) -> None:
+    print(f"commmodel: {text}", file=sys.stderr)
+
+
+def _typed_options(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:
+    """Return the arguments that this workload has."""
+    return {name: value for name, value in vars(arguments).items() if name in names}
+
+
+def _workload(arguments: argparse.Namespace, place: Any) -> Any:
+    """Return the workload of WHAT and its options."""
+    from commmodel.collectives import Problem
+    from commmodel.collectives.operation import SCHEDULED
+    from commmodel.simulate.scenario import workloads
+
+    workload, options = arguments.what, _typed_options(arguments, _WHAT) | _settings(arguments)
+    if workload in SCHEDULED:
+        names = ("message_size", "root", "segment_size", *CALL_OPTIONS)
+        size = {name: options.pop(name) for name in names if name in options}
+        processes = place.processes(options.pop("processes"))
+        return workloads.collective(place, workload, Problem(processes, **size), **options)
+    if workload in get_args(Exchange):
+        return workloads.exchange(place, workload, **options)
+    if workload in get_args(Application):
+        return workloads.application(place, workload, **options)
+    if workload == "replay":
+        from commmodel.simulate.questions import replayed
+
+        return replayed(place, arguments.traces, faster=arguments.faster, speed=arguments.speed, **options)
+    if workload == "run":
+        return _running(arguments, place, options)
+    return (
+        workloads.messages(arguments.file, **options) if workload == "exchange" else workloads.schedule(arguments.file)
+    )
+
+
+def _place(arguments: argparse.Namespace, where: str) -> Any:
+    from commmodel.simulate import scenario
+
+    return scenario.place(
+        where, arguments.parameters, path=arguments.path, model=arguments.model, load_machine=known_machine,
+        **_typed_options(arguments, {"buffering", "message_rate", "storage"}),
+    )  # fmt: skip
+
+
+def _predicted(arguments: argparse.Namespace, where: str, scale: Any) -> Any:
+    """Return the result of the workload on a scaled place; other processes call this."""
+    from commmodel.simulate import scenario
+
+    place, how = _place(arguments, where), _typed_options(arguments, _HOW)
+    return scenario.prepare(place, _workload(arguments, place), scale=scale, **how).run(deadlock="return")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Simulate, write files, and print tables or JSON."""
+    from commmodel.simulate import scenario, timeline
+
+    if what_if.is_what_if(arguments):
+        return what_if.run(arguments, partial(_predicted, arguments))
+    beside = _beside(arguments)
+    if arguments.trace is not None:
+        _check_trace(arguments.trace, timeline)
+    page = None if arguments.output is None else page_writer("write_gantt")
+    code = 0 if page is not None or arguments.output is None else MissingPackageError.exit_code
+    if page is None:
+        arguments.output = None  # is not written
+    for path in (arguments.output, arguments.trace):
+        check_folder(path)
+    place = _place(arguments, arguments.where)
+    warn_of(place.machine)
+    workload = _workload(arguments, place)
+    compare: list[Any] = [name if name in arguments.models else timeline.load(name) for name in beside]
+    record: Any = "all" if page is not None else "none" if arguments.trace is None else "first"
+    has_orders = workload.runs and arguments.orders != 1
+    with nullcontext() if workload.runs else _prompt():  # else processes are to be ended first
+        try:
+            runs = scenario.side_by_side(
+                place, workload, compare=compare, record=record, **_typed_options(arguments, _HOW)
+            )
+        except RankEndedError:
+            if has_orders:
+                _tell_orders(_explored(arguments, place))
+            raise
+    timelines, notes = runs.timelines, runs.notes
+    if page is not None and not runs.blocked and _is_empty(timelines):
+        page = arguments.output = None
+        notes.append("no page is written: there is nothing to draw, as nothing took any time")
+    try:
+        if arguments.trace is not None:
+            timeline.dump(timelines[0], arguments.trace)
+        if page is not None:
+            _write_page(page, arguments.output, runs)
+    except InputError as error:
+        if not runs.blocked:  # else that is what people have to know first
+            raise
+        arguments.output = None
+        notes.append(f"not written: {error}")
+    if arguments.json:
+        print_json({**runs.as_json(), "output": arguments.output, "trace": arguments.trace, "notes": notes})
+    elif not runs.blocked:
+        _print(arguments, runs)
+    code = tell_findings(runs.findings) or code
+    if has_orders:
+        code = _tell_orders(_explored(arguments, place)) or code
+    if runs.blocked:
+        code = _deadlocked(runs.blocked)
+    tell("note", notes)
+    return code
+
+
+def _prompt() -> Any:
+    from commmodel.interruption import prompt_interruption
+
+    return prompt_interruption()
+
+
+def _is_empty(timelines: Sequence[Any]) -> bool:
+    from commmodel.report.simulation.gantt_page import axis_seconds
+
+    return axis_seconds(timelines) <= 0
+
+
+def _write_page(write: Any, path: str, runs: Any) -> None:
+    """Write the page of Gantt charts."""
+    from commmodel.report.simulation.gantt_page import axis_seconds
+
+    timelines = runs.timelines
+    write(path, runs.title, timelines, runs.summaries, runs.loads(axis_seconds(timelines)))
+
+
+def _beside(arguments: argparse.Namespace) -> list[str]:
+    """Return the compared models and timelines; raise for any other word before all work."""
+    beside = [word for part in arguments.compare for word in part.split(",") if word]
+    for word in beside:
+        if word not in arguments.models and not word.lower().removesuffix(".gz").endswith((".csv", ".json")):
+            names = ", ".join(arguments.models)
+            raise InputError(f"--compare {word}: choose {names}, or a timeline that was measured (.csv, .json)")
+    if len(set(beside)) < len(beside):
+        raise InputError("--compare names something twice: name it once")
+    return beside
+
+
+def _check_trace(path: str, timeline: Any) -> None:
+    if not path.lower().removesuffix(".gz").endswith(tuple(timeline.WRITERS)):
+        raise InputError(f"--trace {path}: the name must end in {', '.join(timeline.WRITERS)}, with .gz behind or not")
+
+
+def _print(arguments: argparse.Namespace, runs: Any) -> None:
+    from commmodel.report.kit.tables import text
+    from commmodel.report.simulation.tables import summary_tables
+
+    summaries = runs.summaries
+    show(text(runs.title, "bold"), *summary_tables(summaries))
+    for path in (arguments.output, arguments.trace):
+        if path is not None:
+            print(f"written to {path}")
+    for summary in summaries:
+        if summary.result is not None and summary.result.unmatched_messages and not runs.findings:
+            messages = f"{summary.result.unmatched_messages} messages were never received"
+            tell("note", [f"by {summary.name}, {messages}"])
+
+
+def _deadlocked(hanging: list[tuple[str, Any]]) -> int:
+    """Print the waiting ranks of a deadlock on standard error."""
+    for model, result in hanging:
+        first, *lines = result.deadlock_lines(model)
+        print(f"commmodel: {first}", file=sys.stderr)
+        for line in lines:
+            print(f"    {line}", file=sys.stderr)
+    return _DEADLOCK
