@@ -14,6 +14,8 @@ FlowModel = Literal["hybrid", "fluid", "smpi"]
 """Models in which messages share links."""
 ProgramModel = Literal[FlowModel, DelayName]
 ProgramClocks = Literal["machine", "simulated"]
+Slopes = Literal["parameters", "factors"]
+"""Derivatives by what is added to parameters of a delay model, or by their factors."""
 ScheduleModel = Literal["loggops", DelayName]
 ScheduleRules = Literal["classic", "newer"]
 Exchange = Literal["halo", "ring", "irregular", "pairwise"]

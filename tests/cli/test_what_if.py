@@ -37,7 +37,7 @@ def test_json_says_what_one_run_says(capsys):
     _, alone, _ = outcome(capsys, "graphene", *HALO, "--json")
     assert code == 0
     assert runs[0]["seconds"] == json.loads(alone)["seconds"] > runs[1]["seconds"]
-    assert runs[1]["scale"] == {"bandwidth": 2.0, "latency": 1.0, "compute": 1.0}
+    assert runs[1]["scale"] == {"bandwidth": 2.0, "latency": 1.0, "compute": 1.0, "overhead": 1.0, "gap": 1.0}
     states = {"compute", "send", "receive", "wait", "sleep", "transfer", "files", "idle"}
     assert set(runs[0]["ranks"]) == states
     assert set(runs[0]["ranks"]["wait"]) == {"least", "median", "most", "mean"}

@@ -146,7 +146,7 @@ def test_errors_come_from_other_processes_as_they_are(error):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("speed=2", "'speed' cannot be scaled: choose one of bandwidth, latency, compute"),
+        ("speed=2", "'speed' cannot be scaled: choose one of bandwidth, latency, compute, overhead, gap"),
         ("2", "'2' names nothing to scale"),
         ("bandwidth=", "bandwidth: '' is no number"),
         ("bandwidth=0", "bandwidth: '0' is no factor: give a number above 0"),
@@ -178,11 +178,22 @@ def test_too_few_and_too_many_runs():
         predictions(ring, ["switch"], [Scale()], workers=0)
 
 
-def test_a_schedule_is_not_scaled(tmp_path):
-    (tmp_path / "one.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 5\n}\n")
+def test_a_schedule_is_scaled_in_its_computation_and_its_parameters(tmp_path):
+    text = "num_ranks 2\nrank 0 {\nl1: calc 600\nl2: send 1b to 1\nl2 requires l1\n}\nrank 1 {\nrecv 1b from 0\n}\n"
+    (tmp_path / "one.goal").write_text(text)
     schedule = workloads.schedule(str(tmp_path / "one.goal"))
-    with pytest.raises(InputError, match="not scaled"):
-        prepare(place("L=1us,o=1us"), schedule, scale=Scale(latency=2))
+    scale = Scale(latency=2, compute=3, overhead=0.5)
+    seconds = prepare(place("L=1us,o=100ns"), schedule, scale=scale).run().seconds
+    assert seconds == pytest.approx(200e-9 + 2000e-9 + 2 * 50e-9, rel=1e-12)
+
+
+def test_overheads_and_gaps_of_messages_are_scaled():
+    def seconds(on, **factors):
+        return simulate.exchange("ring", 1000, 4, on=on, scale=Scale(**factors)).seconds
+
+    delays = "L=10us,o=1us,g=4us"
+    assert seconds(delays, overhead=3) - seconds(delays) == pytest.approx(2 * 2e-6)  # a send, a receive, 2 µs more each
+    assert seconds("graphene", overhead=3) > seconds("graphene") == seconds("graphene", gap=1)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes end with their parent on Linux")

@@ -34,9 +34,9 @@ def options() -> Parser:
     group = scaling.add_argument_group("what if")
     group.add_argument(
         "--scale", metavar="FACTORS", type=typed(_scales),
-        help="factors of bandwidth, latency and compute (the speed of cores), also lists and ranges, like "
-        "bandwidth=2,4,latency=0.5 or compute=1:8: a table of the run times as it is and of all combinations (default: "
-        "none)",
+        help="factors of bandwidth, latency, compute (the speed of cores), overhead and gap of messages, also lists and "
+        "ranges, like bandwidth=2,4,latency=0.5 or compute=1:8: a table of the run times as it is and of all "
+        "combinations (default: none)",
     )  # fmt: skip
     group.add_argument(
         "--workers", metavar="N", type=typed(_workers),

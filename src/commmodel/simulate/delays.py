@@ -10,7 +10,8 @@ instead of streams of operations, with rules of their own, so they are not run b
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -18,7 +19,7 @@ from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import Positive, finite
-from commmodel.choices import DelayName, ScheduleModel, ScheduleRules
+from commmodel.choices import DelayName, ScheduleModel, ScheduleRules, Slopes
 from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.signatures import check_fields, checked
@@ -35,6 +36,11 @@ __all__ = [
 
 MODELS: tuple[DelayName, ...] = get_args(DelayName)
 """Models of programs."""
+_COLUMNS = ("compute", "L", "o", "O_s", "O_r", "g", "G", "G_small")
+"""The core's derivatives, of messages between hosts and then of those within one."""
+_KNOWN = {"logp": ("L", "o", "g"), "loggp": ("L", "o", "g", "G"), "loggps": ("L", "o", "O_s", "O_r", "G", "G_small"),
+          "loggops": ("L", "o", "g", "G", "O_s", "O_r")}  # fmt: skip
+"""The parameters that a model takes into account; of a schedule, LogGPS has those of LogGP."""
 _SCHEDULE_CALLS = {Code.SEND: "send", Code.RECV: "recv"}
 _MOST_PAIRS = 1 << 25
 
@@ -113,6 +119,7 @@ def simulated(
     record: bool,
     progress: Callable[[float, int], None] | None = None,
     hosts: ArrayLike | None = None,
+    slopes: Slopes | None = None,
 ) -> SimulationResult:
     """Simulate a program without links; parameters, result and errors are those of `commmodel.simulate.run`.
 
@@ -145,8 +152,28 @@ def simulated(
         model.name == "loggps",
         record,
         progress,
+        slopes,
     )
-    return from_record(record_of_run, model.name, time.perf_counter() - begin)
+    result = from_record(record_of_run, model.name, time.perf_counter() - begin)
+    return _with_slopes(result, record_of_run["slopes"], model.name, [p for _, p in (*between, *within)])
+
+
+def _with_slopes(
+    result: SimulationResult, slopes: NDArray[np.float64], model: str, parameters: Sequence[DelayParameters]
+) -> SimulationResult:
+    """Return a result with the derivatives by what its model knows."""
+    if not slopes.size:
+        return result
+    columns = slopes.reshape(result.ends.size, -1, len(_COLUMNS))
+    names = ("compute", *_KNOWN[model])
+    kept = [(name, columns[:, 0, _COLUMNS.index(name)]) for name in names]
+    if columns.shape[1] > 1:
+        kept += [(f"{name} within", columns[:, 1, _COLUMNS.index(name)]) for name in names[1:]]
+    values = {name: {getattr(p, name) for p in parameters} for name in names[1:]}
+    return replace(
+        result, slopes=np.stack([column for _, column in kept], axis=1), slope_names=tuple(name for name, _ in kept),
+        parameters={name: value for name, (value, *others) in values.items() if not others},
+    )  # fmt: skip
 
 
 def _rows(name: str, lines: Lines) -> NDArray[np.float64]:
@@ -170,6 +197,7 @@ def run_schedule(
     unit: Positive = 1e-9,
     record: bool = False,
     deadlock: Deadlock = "raise",
+    slopes: Slopes | None = None,
 ) -> SimulationResult:
     r"""Simulate a GOAL schedule.
 
@@ -190,6 +218,8 @@ def run_schedule(
         Whether to keep each interval in which a processor was busy, and each message.
     deadlock : {"raise", "return"}
         Whether ranks that hang are an error, or `blocked` of the result names the lines of their operations.
+    slopes : {"parameters", "factors"}, optional
+        As of `commmodel.simulate.run`.
 
     Raises
     ------
@@ -220,10 +250,16 @@ def run_schedule(
 
     begin = time.perf_counter()
     record_of_run = loggops.run_graph(
-        schedule.offsets, schedule.operations, schedule.dependencies, ticks, rules == "newer", record
+        schedule.offsets, schedule.operations, schedule.dependencies, ticks, rules == "newer", record, slopes
     )
     seconds = time.perf_counter() - begin
-    return from_record(record_of_run, model, seconds, unit=unit, calls=_SCHEDULE_CALLS).or_deadlock(deadlock)
+    result = from_record(record_of_run, model, seconds, unit=unit, calls=_SCHEDULE_CALLS)
+    known: str = "loggp" if model == "loggps" else model
+    result = _with_slopes(result, record_of_run["slopes"], known, [p])
+    if result.slopes.size and unit != 1:  # computation and factors are in units, parameters in both
+        in_units = [name == "compute" or slopes == "factors" for name in result.slope_names]
+        result = replace(result, slopes=result.slopes * np.where(in_units, unit, 1.0))
+    return result.or_deadlock(deadlock)
 
 
 def _check_width(schedule: "GoalSchedule") -> None:

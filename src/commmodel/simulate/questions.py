@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, Unpack, cast, get_args
 
 from commmodel.arguments import Count, Dimensions, Positive, Whole, choice, refuse, whole
-from commmodel.choices import Application, Exchange, NASClass, ProgramClocks, ProgramModel, ScheduleModel
+from commmodel.choices import Application, Exchange, NASClass, ProgramClocks, ProgramModel, ScheduleModel, Slopes
 from commmodel.collectives.library.rules import Selector
 from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.schedule import Problem
@@ -48,6 +48,7 @@ class How(TypedDict, total=False):
     scale: Scale | None
     record: bool
     deadlock: Deadlock
+    slopes: Slopes | None
 
 
 class ProgramHow(How, total=False):
@@ -70,7 +71,7 @@ _SHARED = {
     "selector": """selector : str, path or CollectiveSettings, optional
     What picks algorithms, or all settings of collectives; by default the place's.""",
     "how": """**how
-    model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record and deadlock of
+    model, mapping, hosts, speed and scale of `commmodel.simulate.scenario.prepare`, record, deadlock and slopes of
     `commmodel.simulate.run`. For programs and functions also check and clocks of `commmodel.simulate.online.Outlets`,
     in place of those of outlets, and orders, a number or "all": in how many orders of messages they run at most; what
     other orders show are findings of the first one's result, or of its error, which has them as notes.""",
@@ -469,5 +470,5 @@ def _preparing(how: How) -> dict[str, Any]:
 
 
 def _run(where: Place, workload: Workload, how: How) -> SimulationResult:
-    running: Any = {name: how[name] for name in ("record", "deadlock") if name in how}
+    running: Any = {name: how[name] for name in ("record", "deadlock", "slopes") if name in how}
     return prepare(where, workload, **_preparing(how)).run(**running)

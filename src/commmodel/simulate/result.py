@@ -34,6 +34,7 @@ __all__ = [
 Deadlock = Literal["raise", "return"]
 """What becomes of a deadlock: a `commmodel.errors.DeadlockError`, or a result whose `blocked` names the ranks."""
 _MOST_IN_ERROR = 3
+_ROUNDING = 1e-13
 _MOST_KNOWN = 10_000
 """Requests that the engines name of a deadlock at most."""
 
@@ -114,6 +115,13 @@ class SimulationResult(Tabular, Value):
     wall_seconds: float = field(default=0.0, compare=False)
     """That the engine took."""
     model: str = ""
+    slopes: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    """Derivatives of the ranks' ends, shape (processes, names); empty unless asked for. Where a parameter grows just as
+    well as it falls, what counts is how much later the end becomes where it grows."""
+    slope_names: tuple[str, ...] = ()
+    """By what they are: computation's factor (``compute``), and the model's parameters."""
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    """Beside derivatives: the parameters' values, of those that are the same for messages of all sizes and places."""
     unmatched_messages: int = 0
     """Messages sent that nobody received, no error, but seldom meant."""
     title: str = ""
@@ -131,6 +139,14 @@ class SimulationResult(Tabular, Value):
     def seconds(self) -> float:
         """Time at which the last rank ends."""
         return float(self.ends.max(initial=0.0))
+
+    @property
+    def derivatives(self) -> dict[str, float]:
+        """Derivatives of `seconds`: in seconds by seconds, by seconds per byte, or by a factor."""
+        if not self.slope_names:
+            return {}
+        last = self.ends >= self.seconds * (1 - _ROUNDING)  # of several last ones the steepest counts
+        return dict(zip(self.slope_names, self.slopes[last].max(axis=0).tolist(), strict=True))
 
     def __repr__(self) -> str:
         """Return how long it took and what was sent."""

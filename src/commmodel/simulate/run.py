@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
+from commmodel.choices import Slopes
 from commmodel.errors import InputError
 from commmodel.signatures import checked
 from commmodel.simulate import delays, flows
@@ -32,6 +33,7 @@ def run(
     record: bool = False,
     progress: Callable[[float, int], None] | None = None,
     deadlock: Deadlock = "raise",
+    slopes: Slopes | None = None,
 ) -> SimulationResult:
     """Simulate a program by a model.
 
@@ -53,6 +55,10 @@ def run(
         (seconds simulated, events so far), called now and then.
     deadlock : {"raise", "return"}
         Whether ranks that hang are an error, or their result is returned: its `blocked` says what they wait for.
+    slopes : {"parameters", "factors"}, optional
+        Of a delay model: whether the result has the derivatives of the ranks' ends, by what is added to the model's
+        parameters, or by their factors (`SimulationResult.derivatives`). Of a network they are not carried along
+        (`commmodel.simulate.sensitivity`).
 
     Raises
     ------
@@ -87,7 +93,7 @@ def run(
             raise InputError(
                 f"a program that runs needs a model of shared links, hybrid, fluid or smpi: not {model.name}"
             )
-        return delays.simulated(program, model, record, progress, hosts).or_deadlock(deadlock)
+        return delays.simulated(program, model, record, progress, hosts, slopes).or_deadlock(deadlock)
     if platform is None:
         raise InputError(
             f"by the model {model.name!r} messages share links: give a platform, as in run(program, model, platform)"

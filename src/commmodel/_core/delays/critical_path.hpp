@@ -91,7 +91,7 @@ class CriticalPath {
     }
 
   private:
-    struct Process : Endpoint {
+    struct Process : Endpoint<double> {
         int64_t round = NONE;
         int32_t send = 0, send_stop = 0, send_end = 0;  // next one, end of this round's, end of all
         int32_t receive = 0, receive_start = 0, receive_stop = 0, receive_end = 0;

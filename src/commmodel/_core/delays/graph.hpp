@@ -25,6 +25,7 @@
 #include "delays/goal_parser.hpp"
 #include "delays/message_rule.hpp"
 #include "delays/messages.hpp"
+#include "delays/slopes.hpp"
 #include "program/deadlock.hpp"
 #include "program/matching.hpp"
 #include "program/pairing_heap.hpp"
@@ -37,14 +38,17 @@ namespace commmodel::delays {
 struct GraphParameters {
     double L, o, g, G, O_s, O_r, S;
     bool newer;
+    bool by_factors;  // derivatives are by factors of the parameters, not by what is added to them
 };
 
-class Graph {
+template <class Time> class Graph {
   public:
     Graph(int32_t ranks, const int64_t *offsets, const GoalOperation *operations, int64_t count,
           const GoalDependency *dependencies, int64_t edges, const GraphParameters &parameters, Run &run)
         : ranks_(ranks), offsets_(offsets), operations_(operations), count_(count), p_(parameters), run_(run),
-          matching_(messages_, *this), by_arrival_{messages_}, flights_(run) {
+          matching_(messages_, *this), by_arrival_{messages_}, flights_(run), L_(term(p_.L, LATENCY)),
+          o_(term(p_.o, OVERHEAD)), g_(term(p_.g, GAP)), G_(term(p_.G, BYTE)), O_s_(term(p_.O_s, OVERHEAD_SENT)),
+          O_r_(term(p_.O_r, OVERHEAD_RECEIVED)) {
         read_dependencies(dependencies, edges);
         for (int64_t i = 0; i < count; i++) {
             cpus_ = std::max(cpus_, operations[i].cpu + 1);
@@ -55,12 +59,12 @@ class Graph {
     }
 
     void run() {
-        processor_.assign(static_cast<size_t>(ranks_) * cpus_, 0.0);
-        sending_.assign(static_cast<size_t>(ranks_) * nics_, 0.0);
-        receiving_.assign(static_cast<size_t>(ranks_) * nics_, 0.0);
+        processor_.assign(static_cast<size_t>(ranks_) * cpus_, Time());
+        sending_.assign(static_cast<size_t>(ranks_) * nics_, Time());
+        receiving_.assign(static_cast<size_t>(ranks_) * nics_, Time());
         heads_.assign(static_cast<size_t>(ranks_) * cpu_nics_ * KINDS, NONE);
         unmatched_.assign(ranks_, Unmatched());
-        run_.ends.assign(ranks_, 0.0);
+        ends_.assign(ranks_, Time());
         busy_until_.assign(ranks_, 0.0);
         kept_.resize(ranks_);
         run_.spent.assign(static_cast<size_t>(ranks_) * STATES, 0.0);
@@ -68,7 +72,7 @@ class Graph {
         for (int32_t rank = 0; rank < ranks_; rank++) {
             for (int64_t i = offsets_[rank]; i < offsets_[rank + 1]; i++)
                 if (status_[i] == HELD && !nodes_[i].child) release(rank, static_cast<int32_t>(i), 0.0);
-            queue_->set(rank, first(rank).time);
+            queue_->set(rank, value_of(first(rank).time));
         }
         while (queue_->least() < INFINITE) {
             const double horizon = queue_->horizon();
@@ -79,8 +83,8 @@ class Graph {
         }
         for (const int32_t head : heads_)
             if (head != NONE) run_.stop.fault = TOO_LATE;
-        for (const double end : run_.ends)
-            if (end > LATEST) run_.stop.fault = TOO_LATE;
+        for (const Time &end : ends_)
+            if (value_of(end) > LATEST) run_.stop.fault = TOO_LATE;
         if (!run_.stopped()) finish();
     }
 
@@ -91,11 +95,13 @@ class Graph {
     bool posted_before(int32_t first, int32_t second) const { return nodes_[first].sibling < nodes_[second].sibling; }
 
   private:
+    using Note = Message<Time>;
+
     enum Kind { SENDS, POSTS, CALCULATIONS, ARRIVALS, RECEPTIONS, KINDS };
     enum Status : uint8_t { HELD, FREED, STARTED, DONE };
 
     struct Node {
-        double time = 0.0;   // from when on it can begin
+        Time time = 0.0;     // from when on it can begin; of a send that has begun, its end
         double freed = 0.0;  // when the last that it depends on let it go
         int32_t child = 0;   // until it is freed: how many it still depends on
         int32_t sibling = NONE;
@@ -111,9 +117,14 @@ class Graph {
         int32_t &sibling(int32_t one) { return nodes[one].sibling; }
     };
     struct Candidate {
-        double time = INFINITE, since = INFINITE;
+        Time time = INFINITE;
+        double since = INFINITE;
         int32_t kind = KINDS, cpu_nic = 0;
     };
+
+    Time term(double value, Parameter number) const {
+        return parameter<Time>(value, number, false, p_.by_factors ? value : 1.0);
+    }
 
     void read_dependencies(const GoalDependency *dependencies, int64_t edges) {
         nodes_.resize(count_);
@@ -146,25 +157,27 @@ class Graph {
     Candidate first(int32_t rank) {
         Candidate best;
         for (int32_t cpu_nic = 0; cpu_nic < cpu_nics_; cpu_nic++) {
-            double processor = processor_[at_processor(rank, cpu_nic)];
+            const Time &processor = processor_[at_processor(rank, cpu_nic)];
             size_t nic = at_nic(rank, cpu_nic);
             const int32_t *heads = &head(rank, cpu_nic, 0);
             for (int32_t kind = 0; kind < KINDS; kind++) {
                 if (heads[kind] == NONE) continue;
-                double time, since;
+                Time time;
+                double since;
                 if (kind >= ARRIVALS) {
-                    const Message &message = messages_[heads[kind]];
+                    const Note &message = messages_[heads[kind]];
                     time = message.arrival;
                     since = message.born;
-                    if (kind == RECEPTIONS || !p_.newer) time = std::max(time, std::max(processor, receiving_[nic]));
+                    if (kind == RECEPTIONS || !p_.newer) time = later(time, later(processor, receiving_[nic]));
                 } else {
                     const Node &node = nodes_[heads[kind]];
                     time = node.time;
                     since = node.freed;
-                    if (kind != POSTS) time = std::max(time, processor);
-                    if (kind == SENDS) time = std::max(time, sending_[nic]);
+                    if (kind != POSTS) time = later(time, processor);
+                    if (kind == SENDS) time = later(time, sending_[nic]);
                 }
-                if (time < best.time || (time == best.time && since < best.since)) best = {time, since, kind, cpu_nic};
+                if (time < best.time || (!(time != best.time) && since < best.since))
+                    best = {time, since, kind, cpu_nic};
             }
         }
         return best;
@@ -197,8 +210,8 @@ class Graph {
                     calculate(rank, operation, next.time);
             }
             next = first(rank);
-        } while (next.time <= horizon);
-        queue_->set(rank, next.time);
+        } while (value_of(next.time) <= horizon);
+        queue_->set(rank, value_of(next.time));
     }
 
     // An operation depends on nothing any more.
@@ -208,46 +221,46 @@ class Graph {
         status_[operation] = FREED;
         node.freed = now;
         if (!p_.newer || one.kind != GOAL_RECEIVE)
-            node.time = std::max(node.time, processor_[static_cast<size_t>(rank) * cpus_ + one.cpu]);
+            node.time = later(node.time, processor_[static_cast<size_t>(rank) * cpus_ + one.cpu]);
         int32_t kind = one.kind == GOAL_SEND ? SENDS : one.kind == GOAL_RECEIVE ? POSTS : CALCULATIONS;
-        if (kind == SENDS) node.time = std::max(node.time, sending_[static_cast<size_t>(rank) * nics_ + one.nic]);
+        if (kind == SENDS) node.time = later(node.time, sending_[static_cast<size_t>(rank) * nics_ + one.nic]);
         Nodes nodes{nodes_};
         int32_t &heap = head(rank, cpu_nic_of(operation), kind);
         heap = add_to_heap(nodes, heap, operation);
     }
 
     // Let go what waits for an operation to start, or to be done at `time`.
-    void let_go(int32_t rank, int32_t operation, bool start, double time, double now) {
+    void let_go(int32_t rank, int32_t operation, bool start, const Time &time, double now) {
         status_[operation] = start ? STARTED : DONE;
         for (int32_t i = starts_[operation]; i < starts_[operation + 1]; i++) {
             if ((after_[i] < 0) != start) continue;
             int32_t after = start ? ~after_[i] : after_[i];
-            nodes_[after].time = std::max(nodes_[after].time, time);
+            nodes_[after].time = later(nodes_[after].time, time);
             if (!--nodes_[after].child) release(rank, after, now);
         }
-        if (!start) run_.ends[rank] = std::max(run_.ends[rank], time);
+        if (!start) ends_[rank] = later(ends_[rank], time);
     }
 
-    void calculate(int32_t rank, int32_t operation, double now) {
+    void calculate(int32_t rank, int32_t operation, const Time &now) {
         const GoalOperation &one = operations_[operation];
-        double end = now + one.value;
+        const Time end = computed(now, one.value);
         processor_[static_cast<size_t>(rank) * cpus_ + one.cpu] = end;
         spend(rank, IN_COMPUTE, NONE, NONE, 0.0, now, end);
-        let_go(rank, operation, true, now, now);
-        let_go(rank, operation, false, end, now);
+        let_go(rank, operation, true, now, value_of(now));
+        let_go(rank, operation, false, end, value_of(now));
     }
 
-    void send(int32_t rank, int32_t operation, double now) {
+    void send(int32_t rank, int32_t operation, const Time &now) {
         const GoalOperation &one = operations_[operation];
         double rest = bytes_after_first(one.value);
-        double end = now + p_.o + rest * p_.O_s;
+        const Time end = now + o_ + rest * O_s_;
         processor_[static_cast<size_t>(rank) * cpus_ + one.cpu] = end;
-        sending_[static_cast<size_t>(rank) * nics_ + one.nic] = now + p_.g + rest * p_.G;
+        sending_[static_cast<size_t>(rank) * nics_ + one.nic] = now + g_ + rest * G_;
         spend(rank, IN_SEND, one.peer, one.tag, one.value, now, end);
-        Message message{};
+        Note message{};
         message.turns = Flights::leave(kept_[rank], kept_[one.peer]);
-        message.arrival = p_.newer ? end + p_.L + rest * p_.G : now + p_.o + p_.L;
-        message.born = now;
+        message.arrival = p_.newer ? end + L_ + rest * G_ : now + o_ + L_;
+        message.born = value_of(now);
         message.size = one.value;
         message.source = rank;
         message.tag = one.tag;
@@ -258,19 +271,20 @@ class Graph {
         int32_t place = messages_.add(message);
         heap = add_to_heap(by_arrival_, heap, place);
         if (one.peer != rank && heap == place) {
-            double time = message.arrival;
+            double time = value_of(message.arrival);
             if (!p_.newer)
-                time = std::max(time, std::max(processor_[at_processor(one.peer, message.cpu_nic)],
-                                               receiving_[at_nic(one.peer, message.cpu_nic)]));
+                time = std::max(time, value_of(later(processor_[at_processor(one.peer, message.cpu_nic)],
+                                                     receiving_[at_nic(one.peer, message.cpu_nic)])));
             if (time < queue_->time(one.peer)) queue_->set(one.peer, time);
         }
-        let_go(rank, operation, true, now, now);
-        if (one.value <= p_.S) let_go(rank, operation, false, end, now);
+        let_go(rank, operation, true, now, value_of(now));
+        if (one.value <= p_.S) let_go(rank, operation, false, end, value_of(now));
+        nodes_[operation].time = end;
     }
 
     // A receive is there.
-    void post(int32_t rank, int32_t operation, double now) {
-        let_go(rank, operation, true, now, now);
+    void post(int32_t rank, int32_t operation, const Time &now) {
+        let_go(rank, operation, true, now, value_of(now));
         nodes_[operation].sibling = posts_++;
         const GoalOperation &receive = operations_[operation];
         const int32_t message = matching_.take_message(rank, unmatched_[rank], receive.peer, receive.tag);
@@ -278,43 +292,43 @@ class Graph {
         if (p_.newer) return begin_reception(rank, operation, message, now);
         free_sender(rank, message, now, now);
         messages_.drop(message);
-        let_go(rank, operation, false, now, now);
+        let_go(rank, operation, false, now, value_of(now));
     }
 
     // The receive that takes a message that comes, or NONE: then it waits.
     int32_t match(int32_t rank, int32_t message) {
-        const Message &come = messages_[message];
+        const Note &come = messages_[message];
         const int32_t receive = matching_.take_receive(rank, unmatched_[rank], come.source, come.tag);
         if (receive == NONE) matching_.keep_message(rank, unmatched_[rank], message);
         return receive;
     }
 
     // Classic: a message takes the processor and the NIC, receive or not.
-    void take(int32_t rank, int32_t message, double now) {
-        const Message one = messages_[message];
+    void take(int32_t rank, int32_t message, const Time &now) {
+        const Note one = messages_[message];
         double rest = bytes_after_first(one.size);
-        double end = now + p_.o + std::max(rest * p_.O_r, rest * p_.G);
+        const Time body = later(rest * O_r_, rest * G_), end = now + o_ + body;
         processor_[at_processor(rank, one.cpu_nic)] = end;
-        receiving_[at_nic(rank, one.cpu_nic)] = now + p_.g + rest * p_.G;
+        receiving_[at_nic(rank, one.cpu_nic)] = now + g_ + rest * G_;
         spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
-        run_.ends[rank] = std::max(run_.ends[rank], end);
-        note(rank, one, now + std::max(rest * p_.O_r, rest * p_.G));
+        ends_[rank] = later(ends_[rank], end);
+        note(rank, one, value_of(now + body));
         const int32_t receive = match(rank, message);
         if (receive == NONE) return;
         free_sender(rank, message, now, now);
         messages_.drop(message);
-        let_go(rank, receive, false, end, now);
+        let_go(rank, receive, false, end, value_of(now));
     }
 
     // Newer: a message is in memory.
-    void arrive(int32_t rank, int32_t message, double now) {
-        note(rank, messages_[message], now);
+    void arrive(int32_t rank, int32_t message, const Time &now) {
+        note(rank, messages_[message], value_of(now));
         const int32_t receive = match(rank, message);
         if (receive != NONE) begin_reception(rank, receive, message, now);
     }
 
-    void begin_reception(int32_t rank, int32_t receive, int32_t message, double now) {
-        Message &one = messages_[message];
+    void begin_reception(int32_t rank, int32_t receive, int32_t message, const Time &now) {
+        Note &one = messages_[message];
         one.arrival = now;
         one.answers = receive;
         one.cpu_nic = static_cast<uint16_t>(operations_[receive].cpu * nics_ + one.cpu_nic % nics_);
@@ -322,33 +336,33 @@ class Graph {
         heap = add_to_heap(by_arrival_, heap, message);
     }
 
-    void receive(int32_t rank, int32_t message, double now) {
-        const Message one = messages_[message];
-        double end = now + p_.g + p_.o + bytes_after_first(one.size) * p_.O_r;
-        receiving_[at_nic(rank, one.cpu_nic)] = now + p_.g;
+    void receive(int32_t rank, int32_t message, const Time &now) {
+        const Note one = messages_[message];
+        const Time end = now + g_ + o_ + bytes_after_first(one.size) * O_r_;
+        receiving_[at_nic(rank, one.cpu_nic)] = now + g_;
         processor_[at_processor(rank, one.cpu_nic)] = end;
         spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
         free_sender(rank, message, end, now);
         messages_.drop(message);
-        let_go(rank, one.answers, false, end, now);
+        let_go(rank, one.answers, false, end, value_of(now));
     }
 
     // A send in a rendezvous is done, and until then its CPU and its NIC did nothing else.
-    void free_sender(int32_t rank, int32_t message, double time, double now) {
-        const Message one = messages_[message];
+    void free_sender(int32_t rank, int32_t message, Time time, const Time &now) {
+        const Note one = messages_[message];
         if (one.size <= p_.S) return;
         int32_t cpu_nic = cpu_nic_of(one.owner);
-        time = std::max(time,
-                        one.born + p_.o + bytes_after_first(one.size) * p_.O_s);  // or it would end before its overhead
-        double &processor = processor_[at_processor(one.source, cpu_nic)], &nic = sending_[at_nic(one.source, cpu_nic)];
-        processor = std::max(processor, time);
-        nic = std::max(nic, p_.newer ? now + p_.g : now);
-        let_go(one.source, one.owner, false, time, now);
-        if (one.source != rank) queue_->set(one.source, first(one.source).time);
+        time = later(time, nodes_[one.owner].time);  // or it would end before its overhead
+        Time &processor = processor_[at_processor(one.source, cpu_nic)], &nic = sending_[at_nic(one.source, cpu_nic)];
+        processor = later(processor, time);
+        nic = later(nic, p_.newer ? now + g_ : now);
+        let_go(one.source, one.owner, false, time, value_of(now));
+        if (one.source != rank) queue_->set(one.source, value_of(first(one.source).time));
     }
 
     // Note what a rank did, and before it, that it did nothing.
-    void spend(int32_t rank, State state, int32_t peer, int32_t tag, double size, double start, double end) {
+    void spend(int32_t rank, State state, int32_t peer, int32_t tag, double size, const Time &begin, const Time &done) {
+        const double start = value_of(begin), end = value_of(done);
         wait(rank, start);
         busy_until_[rank] = std::max(busy_until_[rank], end);
         run_.spend(rank, state, peer, tag, size, start, end);
@@ -358,7 +372,7 @@ class Graph {
         if (end > start) flights_.wait(kept_[rank], {rank, IN_WAIT, NONE, NONE, 0.0, start, end}, queue_->least());
     }
 
-    void note(int32_t rank, const Message &one, double arrived) {
+    void note(int32_t rank, const Note &one, double arrived) {
         double left = one.born + p_.o + (p_.newer ? bytes_after_first(one.size) * p_.O_s : 0.0);
         Flights::arrive(kept_[one.source], kept_[rank], one.turns, left, arrived);
         if (!run_.records) return;
@@ -369,6 +383,8 @@ class Graph {
         run_.unmatched_messages = matching_.unmatched_messages();
         Deadlock deadlock;
         for (int32_t rank = 0; rank < ranks_; rank++) {
+            run_.ends.push_back(value_of(ends_[rank]));
+            append_slopes(run_.slopes, ends_[rank]);
             wait(rank, run_.ends[rank]);
             for (int64_t i = offsets_[rank]; i < offsets_[rank + 1]; i++) {
                 if (status_[i] != STARTED) continue;
@@ -394,16 +410,28 @@ class Graph {
     std::vector<Node> nodes_;
     std::vector<uint8_t> status_;
     std::vector<int32_t> starts_, after_;
-    std::vector<double> processor_, sending_, receiving_;  // free from then on
+    std::vector<Time> processor_, sending_, receiving_;  // free from then on
+    std::vector<Time> ends_;
     std::vector<int32_t> heads_;
     std::vector<Unmatched> unmatched_;
-    Messages messages_;
-    Matching<Messages, Graph> matching_;
-    ByArrival by_arrival_;
+    Messages<Time> messages_;
+    Matching<Messages<Time>, Graph> matching_;
+    ByArrival<Time> by_arrival_;
     std::unique_ptr<RankQueue> queue_;
     Flights flights_;
     std::vector<Kept> kept_;
     std::vector<double> busy_until_;  // of each rank
+    Time L_, o_, g_, G_, O_s_, O_r_;
 };
+
+// Carry a schedule out, with the derivatives of the ranks' ends if wanted.
+inline void run_goal(int32_t ranks, const int64_t *offsets, const GoalOperation *operations, int64_t count,
+                     const GoalDependency *dependencies, int64_t edges, const GraphParameters &parameters, bool slopes,
+                     Run &run) {
+    if (slopes)
+        Graph<Slopes<PARAMETERS>>(ranks, offsets, operations, count, dependencies, edges, parameters, run).run();
+    else
+        Graph<double>(ranks, offsets, operations, count, dependencies, edges, parameters, run).run();
+}
 
 }  // namespace commmodel::delays

@@ -15,6 +15,7 @@ def run_program(
     nic_keeps: bool,
     record: bool,
     progress: Callable[[float, int], None] | None = None,
+    slopes: str | None = None,
 ) -> dict[str, Any]: ...
 def run_graph(
     offsets: ArrayLike,
@@ -23,6 +24,7 @@ def run_graph(
     parameters: tuple[float, ...],
     newer: bool,
     record: bool,
+    slopes: str | None = None,
 ) -> dict[str, Any]: ...
 def parse_goal(
     pieces: Iterable[bytes],

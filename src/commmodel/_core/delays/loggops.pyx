@@ -24,10 +24,10 @@ cdef extern from "delays/stream.hpp" namespace "commmodel::delays" nogil:
         int32_t lines[2]
         const int64_t *hosts
         double S
-        cpp_bool nic_keeps
-    cdef cppclass Stream:
-        Stream(int32_t, const Operation *, const int64_t *, const StreamParameters &, Run &) except +
-        void run() except +
+        cpp_bool nic_keeps, by_factors
+    void run_stream(
+        int32_t, const Operation *, const int64_t *, const StreamParameters &, cpp_bool, Run &,
+    ) except +
 
 
 cdef extern from "delays/goal_parser.hpp" namespace "commmodel::delays" nogil:
@@ -52,16 +52,16 @@ cdef extern from "delays/goal_parser.hpp" namespace "commmodel::delays" nogil:
 cdef extern from "delays/graph.hpp" namespace "commmodel::delays" nogil:
     cdef struct GraphParameters:
         double L, o, g, G, O_s, O_r, S
-        cpp_bool newer
-    cdef cppclass Graph:
-        Graph(
-            int32_t, const int64_t *, const GoalOperation *, int64_t, const GoalDependency *, int64_t,
-            const GraphParameters &, Run &,
-        ) except +
-        void run() except +
+        cpp_bool newer, by_factors
+    void run_goal(
+        int32_t, const int64_t *, const GoalOperation *, int64_t, const GoalDependency *, int64_t,
+        const GraphParameters &, cpp_bool, Run &,
+    ) except +
 
 
-def run_program(operations, offsets, refill, between, within, hosts, S, nic_keeps, record, progress=None):
+def run_program(
+    operations, offsets, refill, between, within, hosts, S, nic_keeps, record, progress=None, slopes=None
+):
     """Carry a program out; see `commmodel.simulate.run`.
 
     Parameters
@@ -81,6 +81,10 @@ def run_program(operations, offsets, refill, between, within, hosts, S, nic_keep
         Whether intervals and transfers are kept.
     progress : callable, optional
         (seconds simulated, events), called from time to time.
+    slopes : {None, "parameters", "factors"}
+        Whether each rank's end has its derivatives by what is added to parameters, or by their factors: computation
+        (always its factor), L, o, O_s, O_r, g, G and G of small messages; with hosts, then by the same within one, of
+        which the first is always 0.
 
     Returns
     -------
@@ -106,18 +110,16 @@ def run_program(operations, offsets, refill, between, within, hosts, S, nic_keep
     if hosts is not None:
         places = hosts
         numbers.hosts = &places[0]
-    numbers.S, numbers.nic_keeps = S, nic_keeps
+    numbers.S, numbers.nic_keeps, numbers.by_factors = S, nic_keeps, slopes == "factors"
     caller = prepare(&state, record, ranks, refill, operations.dtype, progress)
-    cdef Stream *engine = new Stream(ranks, <const Operation *>first_of(rows), &bounds[0], numbers, state)
-    try:
-        with nogil:
-            engine.run()
-    finally:
-        del engine
+    cdef const Operation *first = <const Operation *>first_of(rows)
+    cdef cpp_bool with_slopes = slopes is not None
+    with nogil:
+        run_stream(ranks, first, &bounds[0], numbers, with_slopes, state)
     return finish(&state, caller)
 
 
-def run_graph(offsets, operations, dependencies, parameters, newer, record):
+def run_graph(offsets, operations, dependencies, parameters, newer, record, slopes=None):
     """Carry a schedule out; see `commmodel.simulate.delays.run_schedule`.
 
     Parameters
@@ -128,11 +130,10 @@ def run_graph(offsets, operations, dependencies, parameters, newer, record):
         L, o, g, G, O of sender and receiver, S, in the schedule's unit.
     newer : bool
         Which rules.
-    record
+    record, slopes
         And what is returned: as of `run_program`.
     """
     cdef GraphParameters numbers
-    cdef Graph *engine
     cdef const unsigned char[::1] rows = bytes_of(operations), edges = bytes_of(dependencies)
     cdef const int64_t[::1] bounds = np.ascontiguousarray(offsets, np.int64)
     cdef const GoalOperation *first = <const GoalOperation *>first_of(rows)
@@ -141,15 +142,11 @@ def run_graph(offsets, operations, dependencies, parameters, newer, record):
     cdef int64_t count = operations.size, edge_count = dependencies.size
     cdef Run state
     numbers.L, numbers.o, numbers.g, numbers.G, numbers.O_s, numbers.O_r, numbers.S = parameters
-    numbers.newer = newer
+    numbers.newer, numbers.by_factors = newer, slopes == "factors"
     caller = prepare(&state, record)
+    cdef cpp_bool with_slopes = slopes is not None
     with nogil:
-        engine = new Graph(ranks, &bounds[0], first, count, edge, edge_count, numbers, state)
-    try:
-        with nogil:
-            engine.run()
-    finally:
-        del engine
+        run_goal(ranks, &bounds[0], first, count, edge, edge_count, numbers, with_slopes, state)
     return finish(&state, caller)
 
 

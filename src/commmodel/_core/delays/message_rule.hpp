@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "common/constants.hpp"
+#include "delays/slopes.hpp"
 
 namespace commmodel::delays {
 
@@ -14,18 +15,19 @@ namespace commmodel::delays {
 inline double bytes_after_first(double size) { return std::max(size - 1.0, 0.0); }
 
 // What messages take up at a rank.
-struct Endpoint {
-    double processor = 0.0;           // free from then on
-    double send_port = 0.0;           // free from then on
-    double last_arrival = -INFINITE;  // of the message that passed the receive port last
+template <class Time> struct Endpoint {
+    Time processor = 0.0;           // free from then on
+    Time send_port = 0.0;           // free from then on
+    Time last_arrival = -INFINITE;  // of the message that passed the receive port last
 };
 
 // When both processor and send port are free: a send begins then (LogP, LogGP, pLogP), or a message whose overhead is over
 // leaves (LogGPS).
-inline double sender_free(const Endpoint &end) { return std::max(end.processor, end.send_port); }
+template <class Time> Time sender_free(const Endpoint<Time> &end) { return later(end.processor, end.send_port); }
 
 // LogP, LogGP, pLogP: begin a send; gaps are from begin to begin. Returns when the message arrives.
-inline double send(Endpoint &end, double begin, double overhead, double gap, double transit) {
+template <class Time>
+Time send(Endpoint<Time> &end, const Time &begin, const Time &overhead, const Time &gap, const Time &transit) {
     end.send_port = begin + gap;
     end.processor = begin + overhead;
     return end.processor + transit;
@@ -33,18 +35,20 @@ inline double send(Endpoint &end, double begin, double overhead, double gap, dou
 
 // LogGPS: send a message whose overhead is over: the NIC keeps it until the send port is free; gaps are from one that
 // leaves to the next. Returns when the message arrives.
-inline double send_by_nic(Endpoint &end, double gap, double transit) {
-    const double leaves = sender_free(end);
+template <class Time> Time send_by_nic(Endpoint<Time> &end, const Time &gap, const Time &transit) {
+    const Time leaves = sender_free(end);
     end.send_port = leaves + gap;
     return leaves + transit;
 }
 
 // When a message passes the receive port.
-inline double port_passage(const Endpoint &end, double arrival, double gap) {
-    return std::max(arrival, end.last_arrival + gap);
+template <class Time> Time port_passage(const Endpoint<Time> &end, const Time &arrival, const Time &gap) {
+    return later(arrival, end.last_arrival + gap);
 }
 
 // Keep the processor busy with a message that it sends or receives.
-inline void spend_overhead(Endpoint &end, double begin, double overhead) { end.processor = begin + overhead; }
+template <class Time> void spend_overhead(Endpoint<Time> &end, const Time &begin, const Time &overhead) {
+    end.processor = begin + overhead;
+}
 
 }  // namespace commmodel::delays

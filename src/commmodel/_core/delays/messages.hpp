@@ -7,8 +7,8 @@
 
 namespace commmodel::delays {
 
-struct Message {  // 64 bytes
-    double arrival;
+template <class Time> struct Message {  // 64 bytes without derivatives
+    Time arrival;
     double born;  // when its send began
     double size;
     int32_t source, tag;
@@ -22,13 +22,13 @@ struct Message {  // 64 bytes
     uint8_t turns;  // of `Flights`
 };
 
-using Messages = MessagePool<Message, &Message::child, &Message::sibling>;
+template <class Time> using Messages = MessagePool<Message<Time>, &Message<Time>::child, &Message<Time>::sibling>;
 
 // For heaps: the order of arrival; at one time that of the senders' ranks, and then as they were sent.
-struct ByArrival {
-    Messages &messages;
+template <class Time> struct ByArrival {
+    Messages<Time> &messages;
     bool sooner(int32_t first, int32_t second) {
-        const Message &a = messages[first], &b = messages[second];
+        const Message<Time> &a = messages[first], &b = messages[second];
         if (a.arrival != b.arrival) return a.arrival < b.arrival;
         if (a.source != b.source) return a.source < b.source;
         return static_cast<int32_t>(a.order - b.order) < 0;

@@ -23,6 +23,7 @@
 #include "delays/flights.hpp"
 #include "delays/message_rule.hpp"
 #include "delays/messages.hpp"
+#include "delays/slopes.hpp"
 #include "program/deadlock.hpp"
 #include "program/matching.hpp"
 #include "program/pairing_heap.hpp"
@@ -35,12 +36,14 @@
 namespace commmodel::delays {
 
 // Of messages of up to so many bytes.
-struct MessageCosts {
+template <class Time> struct Costs {
     double upto;
-    double L, o, O_s, O_r;
-    double g, G;            // gap of a message and of each byte after the first; the first is in the gap
-    double G_small, small;  // LogGPS: of each of the first so many bytes
+    Time L, o, O_s, O_r;
+    Time g, G;     // gap of a message and of each byte after the first; the first is in the gap
+    Time G_small;  // LogGPS: of each of the first so many bytes
+    double small;
 };
+struct MessageCosts : Costs<double> {};
 
 struct StreamParameters {
     // Of messages between hosts and within one, in the order of sizes; the last has no end.
@@ -48,14 +51,10 @@ struct StreamParameters {
     int32_t lines[2];
     const int64_t *hosts;  // of ranks; null where each has one of its own
     double S;
-    bool nic_keeps;  // LogGPS: the NIC keeps what it cannot send yet, and the processor goes on
+    bool nic_keeps;   // LogGPS: the NIC keeps what it cannot send yet, and the processor goes on
+    bool by_factors;  // derivatives are by factors of the parameters, not by what is added to them
 
-    const MessageCosts &of(int32_t sender, int32_t receiver, double size) const {
-        const bool within = hosts != nullptr && hosts[sender] == hosts[receiver];
-        const MessageCosts *line = costs[within];
-        for (const MessageCosts *last = line + lines[within] - 1; line < last && size > line->upto;) ++line;
-        return *line;
-    }
+    bool within(int32_t sender, int32_t receiver) const { return hosts != nullptr && hosts[sender] == hosts[receiver]; }
     double fastest() const {
         double least = INFINITE;
         for (int path = 0; path < (hosts == nullptr ? 1 : 2); ++path)
@@ -65,13 +64,25 @@ struct StreamParameters {
     }
 };
 
-class Stream {
+template <class Time> class Stream {
   public:
     Stream(int32_t ranks, const Operation *operations, const int64_t *offsets, const StreamParameters &parameters,
            Run &run)
         : p_(parameters), run_(run), ranks_(ranks), reader_(ranks, operations, offsets, run),
           matching_(messages_, *this), by_arrival_{messages_}, queue_(ranks, parameters.fastest()), flights_(run) {
         for (int32_t rank = 0; rank < ranks; rank++) reader_.open(rank, ranks_[rank]);
+        for (const bool within : {false, true}) {
+            const MessageCosts *const lines = p_.costs[within];
+            for (int32_t line = 0; line < p_.lines[within]; ++line) {
+                const MessageCosts &c = lines[line];
+                const auto term = [within, this](double seconds, Parameter number) {
+                    return parameter<Time>(seconds, number, within, p_.by_factors ? seconds : 1.0);
+                };
+                costs_[within].push_back({c.upto, term(c.L, LATENCY), term(c.o, OVERHEAD), term(c.O_s, OVERHEAD_SENT),
+                                          term(c.O_r, OVERHEAD_RECEIVED), term(c.g, GAP), term(c.G, BYTE),
+                                          term(c.G_small, SMALL_BYTE), c.small});
+            }
+        }
     }
 
     void run() {
@@ -82,17 +93,21 @@ class Stream {
             while (queue_.least() <= horizon) {
                 int32_t rank = queue_.next(horizon);
                 queue_.set(rank, advance(rank, horizon));
-                if (run_.stopped() || !run_.may_go_on(ranks_[rank].processor)) return;
+                if (run_.stopped() || !run_.may_go_on(value_of(ranks_[rank].processor))) return;
             }
         }
         for (const Rank &rank : ranks_) {
             const bool waits = rank.call != ENDED && (rank.call == STALLS || rank.flying != NONE);
-            if (waits || rank.processor > LATEST || rank.finish > LATEST) run_.stop.fault = TOO_LATE;
+            if (waits || value_of(rank.processor) > LATEST || value_of(rank.finish) > LATEST)
+                run_.stop.fault = TOO_LATE;
         }
         if (run_.stopped()) return;
         for (Rank &rank : ranks_) flights_.settle(rank, INFINITE);
         run_.unmatched_messages = matching_.unmatched_messages();
-        for (const Rank &rank : ranks_) run_.ends.push_back(rank.finish);
+        for (const Rank &rank : ranks_) {
+            run_.ends.push_back(value_of(rank.finish));
+            append_slopes(run_.slopes, rank.finish);
+        }
         report_deadlock();
     }
 
@@ -105,6 +120,8 @@ class Stream {
     }
 
   private:
+    using Note = Message<Time>;
+
     enum Call : uint8_t { RUNS, STALLS, AWAITS_ONE, AWAITS_UNNAMED, AWAITS_NAMED, ENDED };
     enum Kind : uint8_t { EAGER, QUESTION, ANSWER, DATA };
 
@@ -117,8 +134,9 @@ class Stream {
         int32_t order;  // of posting
         bool sends, done, blocking;
     };
-    struct Rank : Cursor, Endpoint, Kept {
-        double called = 0.0, finish = 0.0;
+    struct Rank : Cursor, Endpoint<Time>, Kept {
+        Time finish = 0.0;
+        double called = 0.0;
         int32_t flying = NONE;                  // heap of messages on their way
         int32_t come = NONE, come_last = NONE;  // messages for the processor
         int32_t awaited = NONE;
@@ -129,48 +147,56 @@ class Stream {
         Call call = RUNS;
     };
 
-    double gap(const MessageCosts &c, double size) const {
+    const Costs<Time> &costs(int32_t sender, int32_t receiver, double size) const {
+        const std::vector<Costs<Time>> &lines = costs_[p_.within(sender, receiver)];
+        const Costs<Time> *line = lines.data();
+        for (const Costs<Time> *last = line + lines.size() - 1; line < last && size > line->upto;) ++line;
+        return *line;
+    }
+    Time gap(const Costs<Time> &c, double size) const {
         if (!p_.nic_keeps) return c.g + bytes_after_first(size) * c.G;
         return size < c.small ? size * c.G_small : c.small * c.G_small + (size - c.small) * c.G;
     }
-    double transit(const MessageCosts &c, double size) const {
+    Time transit(const Costs<Time> &c, double size) const {
         return c.L + (p_.nic_keeps ? gap(c, size) : bytes_after_first(size) * c.G);
     }
-    const MessageCosts &costs_of(const Message &message, const Rank &receiver) const {
-        return p_.of(message.source, static_cast<int32_t>(&receiver - ranks_.data()), message.size);
+    const Costs<Time> &costs_of(const Note &message, const Rank &receiver) const {
+        return costs(message.source, static_cast<int32_t>(&receiver - ranks_.data()), message.size);
     }
     bool rendezvous(double size) const { return size > p_.S; }
 
     // A rank's message to itself costs its processor, but no NIC and no latency.
-    bool is_local(const Rank &rank, const Message &message) const { return &rank == &ranks_[message.source]; }
+    bool is_local(const Rank &rank, const Note &message) const { return &rank == &ranks_[message.source]; }
 
     // When a rank's next message has come; those that only ask or answer take no time on a NIC.
-    double next_come(const Rank &rank) {
+    Time next_come(const Rank &rank) {
         if (rank.flying == NONE) return INFINITE;
-        const Message &message = messages_[rank.flying];
+        const Note &message = messages_[rank.flying];
         if (is_local(rank, message)) return message.arrival;
         bool has_bytes = message.kind == EAGER || message.kind == DATA;
-        return port_passage(rank, message.arrival, has_bytes ? gap(costs_of(message, rank), message.size) : 0.0);
+        return port_passage(rank, message.arrival, has_bytes ? gap(costs_of(message, rank), message.size) : Time(0.0));
     }
 
     // Let in what has come by now: match it, and hand what has its receive to the processor.
     void let_in(int32_t number, double now) {
         Rank &rank = ranks_[number];
         while (rank.flying != NONE) {
-            double time = next_come(rank);
-            if (time > now) return;
+            const Time time = next_come(rank);
+            if (value_of(time) > now) return;
             int32_t place = rank.flying;
             rank.flying = drop_first(by_arrival_, place);
-            Message &message = messages_[place];
+            Note &message = messages_[place];
             const bool local = is_local(rank, message);
             if (!local) rank.last_arrival = time;
             if (message.kind == EAGER || message.kind == DATA) {
-                const double left = message.arrival - (local ? 0.0 : transit(costs_of(message, rank), message.size));
-                Flights::arrive(ranks_[message.source], rank, message.turns, left, time);
+                const double flight = local ? 0.0 : value_of(transit(costs_of(message, rank), message.size));
+                const double left = value_of(message.arrival) - flight, come = value_of(time);
+                Flights::arrive(ranks_[message.source], rank, message.turns, left, come);
                 if (run_.records)
                     run_.transfers.push_back(
-                        {message.source, number, message.tag, message.size, message.born, left, time});
+                        {message.source, number, message.tag, message.size, message.born, left, come});
             }
+            message.arrival = time;
             if (message.kind == EAGER || message.kind == QUESTION) {
                 int32_t request = matching_.take_receive(number, rank.unmatched, message.source, message.tag);
                 if (request == NONE) {
@@ -185,7 +211,7 @@ class Stream {
     }
 
     bool fits(int32_t number, int32_t request, int32_t place) {
-        const Message &message = messages_[place];
+        const Note &message = messages_[place];
         return reader_.fits(message.size, requests_[request].size, message.source, number, message.tag, ranks_[number]);
     }
 
@@ -196,7 +222,7 @@ class Stream {
     }
 
     // Let a message fly; its receiver may now have something to wait for.
-    void launch(int32_t number, Message message, int32_t receiver, double arrival) {
+    void launch(int32_t number, Note message, int32_t receiver, const Time &arrival) {
         if (message.kind == EAGER || message.kind == DATA)
             message.turns = Flights::leave(ranks_[number], ranks_[receiver]);
         message.arrival = arrival;
@@ -206,54 +232,55 @@ class Stream {
         Rank &other = ranks_[receiver];
         other.flying = add_to_heap(by_arrival_, other.flying, place);
         if (receiver == number || other.flying != place || other.call == RUNS || other.come != NONE) return;
-        double time = next_come(other);
-        if (other.call == STALLS) time = std::min(time, sender_free(other));
-        queue_.set(receiver, std::min(queue_.time(receiver), std::max(other.processor, time)));
+        double time = value_of(next_come(other));
+        if (other.call == STALLS) time = std::min(time, value_of(sender_free(other)));
+        queue_.set(receiver, std::min(queue_.time(receiver), std::max(value_of(other.processor), time)));
     }
 
     // Send a message whose overhead begins now; with a request to be completed, and the receiver's where it is known.
     void transmit(int32_t number, Kind kind, int32_t receiver, int32_t tag, double size, double born, int32_t owner,
                   int32_t answers) {
         Rank &rank = ranks_[number];
-        Message message{};
+        Note message{};
         message.born = born;
         message.size = size;
         message.tag = tag;
         message.kind = kind;
         message.owner = owner;
         message.answers = answers;
-        const MessageCosts &c = p_.of(number, receiver, size);
-        const double overhead = c.o + (kind == QUESTION ? 0.0 : size * c.O_s);
+        const Costs<Time> &c = costs(number, receiver, size);
+        const Time overhead = kind == QUESTION ? c.o : c.o + size * c.O_s;
         if (receiver != number && !p_.nic_keeps) {
             return launch(number, message, receiver,
-                          delays::send(rank, rank.processor, overhead, gap(c, size), transit(c, size)));
+                          delays::send<Time>(rank, Time(rank.processor), overhead, gap(c, size), transit(c, size)));
         }
-        spend_overhead(rank, rank.processor, overhead);
+        rank.processor += overhead;
         if (receiver == number) return launch(number, message, receiver, rank.processor);
         if (kind == QUESTION) return launch(number, message, receiver, sender_free(rank) + c.L);
-        launch(number, message, receiver, send_by_nic(rank, gap(c, size), transit(c, size)));
+        launch(number, message, receiver, send_by_nic<Time>(rank, gap(c, size), transit(c, size)));
     }
 
     // Let the processor take the first of what has come for it.
     void take(int32_t number) {
         Rank &rank = ranks_[number];
         int32_t place = rank.come;
-        Message message = messages_[place];
+        const Note message = messages_[place];
         rank.come = message.link;
         messages_.drop(place);
-        const MessageCosts &c = costs_of(message, rank);
+        const Costs<Time> &c = costs_of(message, rank);
+        rank.processor = later(rank.processor, message.arrival);  // at once, for the derivatives of both
         const bool waits = rank.call != ENDED && (rank.at[-1].code == WAIT || rank.at[-1].code == WAITALL);
         if (waits) spend_since_call(number, IN_WAIT);
         if (message.kind == QUESTION) {  // take it and answer; the answer takes no time on a NIC
-            const double late = rank.processor > message.arrival ? rank.processor : 0.0;
-            spend_overhead(rank, rank.processor, c.o + c.o);
-            Message answer{};
+            const double late = rank.processor > message.arrival ? value_of(rank.processor) : 0.0;
+            rank.processor += c.o + c.o;
+            Note answer{};
             answer.kind = ANSWER;
             answer.owner = message.answers;
             answer.answers = message.owner;
             answer.born = message.born;
             answer.size = late;
-            launch(number, answer, message.source, rank.processor + (message.source == number ? 0.0 : c.L));
+            launch(number, answer, message.source, message.source == number ? rank.processor : rank.processor + c.L);
         } else if (message.kind == ANSWER) {
             if (rank.call == AWAITS_ONE && rank.awaited == message.owner && requests_[message.owner].blocking &&
                 message.size > rank.called) {  // the receiver came late
@@ -261,12 +288,12 @@ class Stream {
                 run_.spend(number, IN_WAIT, send.peer, send.tag, send.size, rank.called, message.size);
                 rank.called = message.size;
             }
-            spend_overhead(rank, rank.processor, c.o);
+            rank.processor += c.o;
             const Request request = requests_[message.owner];
             transmit(number, DATA, request.peer, request.tag, request.size, message.born, message.answers, NONE);
             complete(number, message.owner);
         } else {
-            spend_overhead(rank, rank.processor, c.o + message.size * c.O_r);
+            rank.processor += c.o + message.size * c.O_r;
             complete(number, message.owner);
         }
         if (rank.call == ENDED) rank.finish = rank.processor;
@@ -276,8 +303,9 @@ class Stream {
     // Note what a rank did in its call until now.
     void spend_since_call(int32_t number, State state) {
         Rank &rank = ranks_[number];
-        const Interval call{number, state, NONE, NONE, 0.0, rank.called, rank.processor};
-        rank.called = rank.processor;
+        const double now = value_of(rank.processor);
+        const Interval call{number, state, NONE, NONE, 0.0, rank.called, now};
+        rank.called = now;
         if (state == IN_WAIT) return flights_.wait(rank, call, queue_.least());
         run_.spend(number, state, NONE, NONE, 0.0, call.start, call.end);
     }
@@ -329,11 +357,11 @@ class Stream {
         rank.call = RUNS;
         const bool sends = operation.code == SEND || operation.code == ISEND;
         const bool receives = operation.code == RECV || operation.code == IRECV;
-        const double size = std::max(operation.value, 0.0);
+        const double size = std::max(operation.value, 0.0), now = value_of(rank.processor);
         if (sends) {
-            run_.spend(number, IN_SEND, operation.peer, operation.tag, size, rank.called, rank.processor);
+            run_.spend(number, IN_SEND, operation.peer, operation.tag, size, rank.called, now);
         } else if (receives) {
-            flights_.wait(rank, {number, IN_RECEIVE, operation.peer, operation.tag, size, rank.called, rank.processor},
+            flights_.wait(rank, {number, IN_RECEIVE, operation.peer, operation.tag, size, rank.called, now},
                           queue_.least());
         } else {
             spend_since_call(number, IN_WAIT);
@@ -368,15 +396,18 @@ class Stream {
         }
         if (!reader_.check(number, rank, requests_)) return;
         const Operation &operation = *rank.at++;
-        rank.called = rank.processor;
+        rank.called = value_of(rank.processor);
         switch (operation.code) {
             case COMPUTE:
             case SLEEP:
-                rank.processor += operation.value;
+                rank.processor = operation.code == COMPUTE ? computed(rank.processor, operation.value)
+                                                           : rank.processor + operation.value;
                 run_.spend(number, operation.code == COMPUTE ? IN_COMPUTE : IN_SLEEP, NONE, NONE, 0.0, rank.called,
-                           rank.processor);
+                           value_of(rank.processor));
                 break;
-            case MARK: run_.marks.push_back({number, static_cast<int32_t>(operation.value), rank.processor}); break;
+            case MARK:
+                run_.marks.push_back({number, static_cast<int32_t>(operation.value), value_of(rank.processor)});
+                break;
             case SEND:
             case ISEND: rank.call = STALLS; break;
             case RECV:
@@ -387,11 +418,11 @@ class Stream {
                 break;
             case WAITALL: rank.call = operation.request == EVERY_NAMED ? AWAITS_NAMED : AWAITS_UNNAMED; break;
             case TEST: {
-                let_in(number, rank.processor);
+                let_in(number, value_of(rank.processor));
                 while (rank.come != NONE) take(number);
                 const int32_t request = requests_.find(number, operation.request);
                 if (request != NONE && requests_[request].done) close(number, request);
-                run_.spend(number, IN_RECEIVE, NONE, NONE, 0.0, rank.called, rank.processor);
+                run_.spend(number, IN_RECEIVE, NONE, NONE, 0.0, rank.called, value_of(rank.processor));
                 break;
             }
         }
@@ -400,7 +431,7 @@ class Stream {
     void receive(int32_t number, const Operation &operation) {
         Rank &rank = ranks_[number];
         const bool blocking = operation.code == RECV;
-        let_in(number, rank.processor);
+        let_in(number, value_of(rank.processor));
         const int32_t request = open(number, operation, false, blocking);
         const int32_t message = matching_.take_message(number, rank.unmatched, operation.peer, operation.tag);
         if (message == NONE) {
@@ -420,13 +451,14 @@ class Stream {
         Rank &rank = ranks_[number];
         for (;;) {
             if (run_.stopped()) return INFINITE;
-            if (rank.processor > horizon) return rank.processor;
+            if (value_of(rank.processor) > horizon) return value_of(rank.processor);
             run_.events += 1;
             if (rank.call == RUNS) {
                 begin(number);
                 continue;
             }
             if (rank.call == STALLS && (p_.nic_keeps || rank.send_port <= rank.processor)) {
+                if (!p_.nic_keeps) rank.processor = later(rank.processor, rank.send_port);  // at once
                 send(number);
                 continue;
             }
@@ -434,15 +466,15 @@ class Stream {
                 end_call(number);
                 continue;
             }
-            let_in(number, rank.processor);
+            let_in(number, value_of(rank.processor));
             if (rank.come != NONE) {
                 take(number);
                 continue;
             }
-            double time = next_come(rank);
-            if (rank.call == STALLS) time = std::min(time, rank.send_port);
-            if (time > horizon) return time;
-            rank.processor = std::max(rank.processor, time);
+            Time time = next_come(rank);
+            if (rank.call == STALLS && rank.send_port < time) time = rank.send_port;
+            if (value_of(time) > horizon) return value_of(time);
+            rank.processor = later(rank.processor, time);
         }
     }
 
@@ -470,12 +502,22 @@ class Stream {
     Run &run_;
     std::vector<Rank> ranks_;
     Reader reader_;
-    Messages messages_;
-    Matching<Messages, Stream> matching_;
-    ByArrival by_arrival_;
+    Messages<Time> messages_;
+    Matching<Messages<Time>, Stream> matching_;
+    ByArrival<Time> by_arrival_;
+    std::vector<Costs<Time>> costs_[2];  // between hosts, and within one
     RankQueue queue_;
     Requests<Request> requests_;
     Flights flights_;
 };
+
+// Carry a program out, with the derivatives of the ranks' ends if wanted.
+inline void run_stream(int32_t ranks, const Operation *operations, const int64_t *offsets,
+                       const StreamParameters &parameters, bool slopes, Run &run) {
+    if (!slopes) return Stream<double>(ranks, operations, offsets, parameters, run).run();
+    if (parameters.hosts == nullptr)
+        return Stream<Slopes<PARAMETERS>>(ranks, operations, offsets, parameters, run).run();
+    Stream<Slopes<2 * PARAMETERS>>(ranks, operations, offsets, parameters, run).run();
+}
 
 }  // namespace commmodel::delays

@@ -55,7 +55,7 @@ cdef extern from "program/run.hpp" namespace "commmodel" nogil:
         Callbacks callbacks
         Live *live
         cpp_bool records
-        vector[double] ends, spent, link_bytes, link_work
+        vector[double] ends, slopes, spent, link_bytes, link_work
         vector[Interval] intervals
         vector[Transfer] transfers
         vector[Mark] marks

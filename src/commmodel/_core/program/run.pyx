@@ -183,6 +183,7 @@ cdef object finish(Run *run, caller):
         raise _explain(run.stop, getattr(caller.refill, "words_of_call", lambda rank: ""))
     return {
         "ends": array_of(run.ends.data(), run.ends.size() * sizeof(double)).view(np.float64),
+        "slopes": array_of(run.slopes.data(), run.slopes.size() * sizeof(double)).view(np.float64),
         "spent": array_of(run.spent.data(), run.spent.size() * sizeof(double)).view(np.float64),
         "link_bytes": array_of(run.link_bytes.data(), run.link_bytes.size() * sizeof(double)).view(np.float64),
         "link_work": array_of(run.link_work.data(), run.link_work.size() * sizeof(double)).view(np.float64),

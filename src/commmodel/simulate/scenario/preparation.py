@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.arguments import Count, Positive, choice, finite, refuse
-from commmodel.choices import FlowModel, ProgramModel, ScheduleModel, ScheduleRules
+from commmodel.choices import FlowModel, ProgramModel, ScheduleModel, ScheduleRules, Slopes
 from commmodel.errors import InputError, MissingParameterError, RankEndedError, choice_of
 from commmodel.machine.rates import node_rate
 from commmodel.progress import ProgressLine
@@ -60,7 +60,7 @@ class Scenario(Value):
     """Whose links messages share; None for delay models."""
     hosts: Hosts | None
     """Host of each rank on that platform, shape (processes,)."""
-    _simulate: Callable[[bool, Callable[[float, int], None] | None], SimulationResult]
+    _simulate: Callable[[bool, Callable[[float, int], None] | None, Slopes | None], SimulationResult]
     is_default: bool = False
     """Whether nobody has asked for the model."""
 
@@ -71,12 +71,13 @@ class Scenario(Value):
         record: bool = False,
         progress: Callable[[float, int], None] | None = None,
         deadlock: Deadlock = "raise",
+        slopes: Slopes | None = None,
     ) -> SimulationResult:
         """Simulate.
 
         Parameters
         ----------
-        record, progress, deadlock
+        record, progress, deadlock, slopes
             As of `commmodel.simulate.run`.
 
         Raises
@@ -86,7 +87,7 @@ class Scenario(Value):
         """
         with ProgressLine(f"{self.workload.title}, by {self.model}") as line:
             try:
-                result = self._simulate(record, line.note if progress is None and line.is_shown else progress)
+                result = self._simulate(record, line.note if progress is None and line.is_shown else progress, slopes)
             except RankEndedError as error:
                 error.findings = tuple(self.workload.findings())
                 raise
@@ -184,7 +185,7 @@ def prepare(
     rules : {'classic', 'newer'}
         Of a schedule's messages.
     scale : Scale, optional
-        By how much the place is better than it is; not for schedules.
+        By how much the place is better than it is.
 
     Raises
     ------
@@ -207,9 +208,7 @@ def prepare(
     name = model or place.model
     scale = scale or Scale()
     if workload.schedule is not None:
-        if scale != Scale():
-            raise InputError("a GOAL schedule is not scaled: give other parameters")
-        return _schedule(name or "loggops", place, workload, workload.schedule, rules)
+        return _schedule(name or "loggops", place, workload, scale.schedule(workload.schedule), rules, scale)
     name = name or place.default_model
     choice("model", name, ProgramModel)
     messages, count, shared = _limited(_messages(name, place), place), workload.processes, name in FLOW_MODELS
@@ -220,28 +219,41 @@ def prepare(
         messages = messages.changed(scale.delays)
         if workload.runs:
             messages, platform = _ports(messages, count, hosts if hosts is not None else mapping)
+    else:
+        messages = scale.network(messages)
     nodes = platform if platform is not None or mapping is hosts is None else _nodes(count, hosts, mapping)
     ranks = None if nodes is None else _hosts(nodes, count, mapping)
     if ranks is not None and workload.on_hosts is not None:
         workload = workload.on_hosts(tuple(ranks.tolist()))
     speeds = _speeds(platform, ranks, count, speed) * scale.compute
 
-    def simulate(record: bool, progress: Callable[[float, int], None] | None) -> SimulationResult:
-        program = workload.program(speeds, scale.compute)
-        return run(program, messages, platform, hosts=ranks, record=record, progress=progress, deadlock="return")
+    def simulate(
+        record: bool, progress: Callable[[float, int], None] | None, slopes: Slopes | None
+    ) -> SimulationResult:
+        return run(
+            workload.program(speeds, scale.compute), messages, platform, hosts=ranks, record=record, progress=progress,
+            deadlock="return", slopes=slopes,
+        )  # fmt: skip
 
     is_default = model is None and place.model is None
     return Scenario(name, place, workload, platform if shared or workload.runs else None, ranks, simulate, is_default)
 
 
 def _schedule(
-    name: ProgramModel | ScheduleModel, place: Place, workload: Workload, schedule: "GoalSchedule", rules: ScheduleRules
+    name: ProgramModel | ScheduleModel,
+    place: Place,
+    workload: Workload,
+    schedule: "GoalSchedule",
+    rules: ScheduleRules,
+    scale: Scale,
 ) -> Scenario:
     model: ScheduleModel = choice("model", name, ScheduleModel)
-    parameters = _parameters(name, place)
+    parameters = scale.delays(_parameters(name, place))
 
-    def simulate(record: bool, _: Callable[[float, int], None] | None) -> SimulationResult:
-        return delays.run_schedule(schedule, parameters, model=model, rules=rules, record=record, deadlock="return")
+    def simulate(record: bool, _: Callable[[float, int], None] | None, slopes: Slopes | None) -> SimulationResult:
+        return delays.run_schedule(
+            schedule, parameters, model=model, rules=rules, record=record, deadlock="return", slopes=slopes
+        )
 
     return Scenario(name, place, workload, None, None, simulate)
 

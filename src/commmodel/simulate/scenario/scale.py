@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as with_values
 
@@ -10,8 +11,12 @@ from commmodel.arguments import finite
 from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, choice_of
 from commmodel.simulate.delays import DelayParameters
+from commmodel.simulate.network import Network, Overhead
 from commmodel.simulate.platform import Platform
 from commmodel.units import parse_factors
+
+if TYPE_CHECKING:
+    from commmodel.simulate.goal import GoalSchedule
 
 MOST_RUNS = 1000
 _EXAMPLE = "bandwidth=1,2,4,latency=0.5"
@@ -33,6 +38,10 @@ class Scale:
     compute: float = 1.0
     """Of the speed of cores, of their flop/s, and of work that is given or measured in seconds. Overheads of messages,
     and copying and combining in collectives, stay as they are."""
+    overhead: float = 1.0
+    """Of what processors spend on messages; of a delay model, o, O_s and O_r."""
+    gap: float = 1.0
+    """Of the least time between messages; of a delay model, g."""
 
     def __post_init__(self) -> None:
         for name, factor in asdict(self).items():
@@ -59,7 +68,36 @@ class Scale:
     def delays(self, parameters: DelayParameters) -> DelayParameters:
         """Return the parameters of a delay model scaled."""
         per_byte = {name: getattr(parameters, name) / self.bandwidth for name in ("G", "G_small")}
-        return with_values(parameters, L=parameters.L * self.latency, **per_byte)
+        spent = {name: getattr(parameters, name) * self.overhead for name in ("o", "O_s", "O_r")}
+        return with_values(parameters, L=parameters.L * self.latency, g=parameters.g * self.gap, **per_byte, **spent)
+
+    def network(self, network: Network) -> Network:
+        """Return a model of messages on links with its overheads and gaps scaled.
+
+        >>> from commmodel.simulate.network import Overhead, fluid
+        >>> import math, msgspec
+        >>> slow = msgspec.structs.replace(fluid(), send=(Overhead(math.inf, 1e-6, 2e-9),))
+        >>> Scale(overhead=0.5).network(slow).send[0].constant
+        5e-07
+        """
+        if self.overhead == self.gap == 1:
+            return network
+        spent = {name: _scaled(getattr(network, name), self.overhead) for name in ("send", "isend", "receive")}
+        return with_values(network, message_gaps=_scaled(network.message_gaps, self.gap), **spent)
+
+    def schedule(self, schedule: "GoalSchedule") -> "GoalSchedule":
+        """Return a schedule with its computation scaled."""
+        from commmodel._core.common.codes import GoalKind
+
+        if self.compute == 1:
+            return schedule
+        operations = schedule.operations.copy()
+        operations["value"][operations["kind"] == GoalKind.CALCULATE] /= self.compute
+        return replace(schedule, operations=operations)
+
+
+def _scaled(pieces: tuple[Overhead, ...], factor: float) -> tuple[Overhead, ...]:
+    return tuple(Overhead(piece.limit, piece.constant * factor, piece.per_byte * factor) for piece in pieces)
 
 
 def parse_scales(text: str) -> tuple[Scale, ...]:
@@ -69,7 +107,7 @@ def parse_scales(text: str) -> tuple[Scale, ...]:
     ['latency × 0.5', 'bandwidth × 2, latency × 0.5', 'bandwidth × 4, latency × 0.5']
     >>> parse_scales("speed=2")
     Traceback (most recent call last):
-    commmodel.errors.InputError: 'speed' cannot be scaled: choose one of bandwidth, latency, compute
+    commmodel.errors.InputError: 'speed' cannot be scaled: choose one of bandwidth, latency, compute, overhead, gap
     """
     names = [field.name for field in fields(Scale)]
     lists: dict[str, list[str]] = {}
