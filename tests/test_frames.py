@@ -18,6 +18,7 @@ from commmodel.results import Header, Launch, Library, Measurements, Record
 from commmodel.results.configurations import Pairs
 from commmodel.simulate import platform, work
 from commmodel.simulate.scenario import Scale
+from commmodel.simulate.sizes import SizedRuns, sizes
 from commmodel.simulate.what_if import PredictedRuns, predictions
 
 
@@ -50,6 +51,8 @@ def no_figure_stays():
         SERIES.judgement,
         RUNS,
         PredictedRuns(),
+        sizes(lambda ranks: simulate.exchange("ring", 8, ranks, on="switch"), [2, 4]),
+        SizedRuns(),
     ],
     ids=lambda table: type(table).__name__,
 )

@@ -39,6 +39,8 @@ SendMode = Literal["blocking", "non-blocking"]
 Loss = Literal["robust", "paper"]
 Statistic = Literal["lower half", "first quartile", "median", "minimum", "mean", "third quartile"]
 TunedLibrary = Literal["openmpi", "openmpi-6", "mpich"]
+ProblemGrowth = Literal["strong", "weak"]
+"""How a program's problem grows with the number of its processes: not at all, or in proportion."""
 Unit = Literal["s", "B", "1", "B/s", "flop/s", "1/s", "J", "W"]
 """Of what is measured; ``1`` is a plain number."""
 WrittenFormat = Literal["commmodel", "extrap-json", "extrap-text", "csv"]

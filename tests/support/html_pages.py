@@ -137,6 +137,10 @@ def _write_what_if(path: Path) -> None:
     _run(["simulate", "graphene,switch", "halo", "-p", "4", "-n", "64KiB", "--scale", scale, "-o", str(path)])
 
 
+def _write_sizes(path: Path) -> None:
+    _run(["simulate", "graphene", "cg", "-p", "4:16", "--class", "S", "--iterations", "1", "-o", str(path)])
+
+
 def _write_simulation(path: Path) -> None:
     _run(["simulate", "graphene", "alltoall", "-p", "16", "-n", "100KiB", "--compare", "loggps", "-o", str(path)])
 
@@ -161,6 +165,7 @@ PAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "validation": ("report.overlap.validation_page", _write_validation),
     "recording": ("report.recording.page", _write_recording),
     "what-if": ("report.simulation.what_if_page", _write_what_if),
+    "sizes": ("report.simulation.sizes_page", _write_sizes),
     "simulation": ("report.simulation.gantt_page", _write_simulation),
     "timelines": ("report.simulation.gantt_page", _write_timelines),
 }

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, get_args
 
-from commmodel.choices import Application, ProgramModel, ScheduleModel, ScheduleRules
-from commmodel.cli import what_if
+from commmodel.choices import Application, ProblemGrowth, ProgramModel, ScheduleModel, ScheduleRules
+from commmodel.cli import sizes, what_if
 from commmodel.cli.parsers import (
     Parser,
     add_byte_times,
@@ -15,7 +15,6 @@ from commmodel.cli.parsers import (
     add_processes,
     add_root,
     add_segment_size,
-    add_size,
     collective_parents,
     duration,
     flop_rate,
@@ -103,10 +102,24 @@ def _programs() -> list[Parser]:
 
 
 @cache
+def _growth() -> Parser:
+    """Return the option of programs that compute, of how their problem grows with their ranks."""
+    options = parent()
+    options.add_argument(
+        "--scaling", choices=get_args(ProblemGrowth), default="strong",
+        help="beside several -p: all ranks together do the same work, or each of them does (default: %(default)s)",
+    )  # fmt: skip
+    return options
+
+
+@cache
 def _ranks() -> Parser:
     """Return the options of ranks and their hosts."""
     options = parent()
-    add_processes(options, "number of MPI processes (default: one for each core of the platform)", whole(1))
+    add_processes(
+        options, "number of MPI processes, or several, like 4,16,64 or 4:64, which doubles: a table of run times, "
+        "speed-up and efficiency (default: one for each core of the platform)", typed(sizes.parse_processes),
+    )  # fmt: skip
     options.add_argument(
         "--hosts", metavar="N", type=whole(1), help="hosts of a machine (default: one for each process)"
     )
@@ -134,7 +147,11 @@ def _rounds() -> Parser:
 def _messages() -> Parser:
     """Return the option of a message's size."""
     options = parent()
-    add_size(options)
+    options.add_argument(
+        "-n", "--size", dest="message_size", metavar="SIZE", type=typed(sizes.parse_message_sizes), required=True,
+        help="message size, like 64KiB; of a collective, that of MPI's count; or one for each number of -p, like "
+        "64KiB,32KiB,16KiB",
+    )  # fmt: skip
     return options
 
 
@@ -271,8 +288,11 @@ def _add_replay(works: Any, name: str) -> None:
 
 def _add_run(works: Any, name: str) -> None:
     running = _add(works, name, "an MPI program that runs unchanged while it is simulated",
-                   f"{name} -p 64 -- python app.py", _programs())  # fmt: skip
-    running.add_argument("command", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="program and its arguments")
+                   f"{name} -p 64 -- python app.py", [_growth(), *_programs()])  # fmt: skip
+    running.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="-- PROGRAM",
+        help="program and its arguments; {processes} in them is the number of ranks",
+    )  # fmt: skip
     running.add_argument(
         "--compute", metavar="HOW",
         help="time of computation: measured, as long as it takes here; 0; or the folder of a recording of the same "

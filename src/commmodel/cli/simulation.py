@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, get_args
 
 from commmodel.choices import Application, Exchange
-from commmodel.cli import what_if
+from commmodel.cli import sizes, what_if
 from commmodel.cli.parsers import (
     CALL_OPTIONS,
     check_folder,
@@ -42,8 +42,9 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any],
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
     if not command:
         raise InputError("no program to run: commmodel simulate graphene run -p 64 -- python app.py")
+    command = [word.replace("{processes}", str(place.processes(arguments.processes))) for word in command]
     output: Any = sys.stderr if arguments.json else None
-    if what_if.is_what_if(arguments):  # each run says the same
+    if arguments.is_one_of_many:  # each run says the same
         output = subprocess.DEVNULL
     if not arguments.faster > 0:
         raise InputError("--faster 0: give a factor above 0")
@@ -153,11 +154,22 @@ def _predicted(arguments: argparse.Namespace, where: str, scale: Any) -> Any:
     return scenario.prepare(place, _workload(arguments, place), scale=scale, **how).run(deadlock="return")
 
 
+def _sized(arguments: argparse.Namespace, processes: int) -> Any:
+    """Return the result of the workload on one of several numbers of processes; other processes call this."""
+    from commmodel.simulate import scenario
+
+    return _predicted(sizes.on_processes(arguments, processes), arguments.where, scenario.Scale())
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Simulate, write files, and print tables or JSON."""
     from commmodel.simulate import scenario, timeline
 
-    if what_if.is_what_if(arguments):
+    is_what_if, is_sized = what_if.is_what_if(arguments), sizes.is_sized(arguments)
+    arguments.is_one_of_many = is_what_if or is_sized
+    if is_sized:
+        return sizes.run(arguments, partial(_sized, arguments))
+    if is_what_if:
         return what_if.run(arguments, partial(_predicted, arguments))
     beside = _beside(arguments)
     if arguments.trace is not None:

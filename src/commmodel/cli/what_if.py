@@ -71,8 +71,10 @@ def is_what_if(arguments: argparse.Namespace) -> bool:
     if not hasattr(arguments, "scale"):
         return False
     is_several = arguments.scale is not None or len(_places(arguments.where)) > 1
-    if arguments.workers is not None and not is_several:
-        raise InputError("--workers: there is one run: give --scale, or several platforms with commas between")
+    if arguments.workers is not None and not is_several and not isinstance(arguments.processes, tuple):
+        raise InputError(
+            "--workers: there is one run: give --scale, several platforms with commas between, or several -p"
+        )
     return is_several
 
 
@@ -99,8 +101,8 @@ def run(arguments: argparse.Namespace, scenario: Callable[[str, Any], Any]) -> i
     if page is not None:
         check_folder(arguments.output)
         refuse_inputs(arguments.output, places)
-    with _executor(arguments) as executor:
-        results = predictions(scenario, places, scales, executor=executor, workers=_count(arguments))
+    with worker_executor(arguments) as executor:
+        results = predictions(scenario, places, scales, executor=executor, workers=worker_count(arguments))
     if page is not None:
         page(arguments.output, _title(results), results)
     output = arguments.output if page is not None else None
@@ -122,14 +124,14 @@ def run(arguments: argparse.Namespace, scenario: Callable[[str, Any], Any]) -> i
     return code
 
 
-def _count(arguments: argparse.Namespace) -> int:
+def worker_count(arguments: argparse.Namespace) -> int:
     """Return the number of runs side by side; those that measure their computation would disturb each other."""
     if isinstance(arguments.workers, int):
         return arguments.workers
     return 1 if getattr(arguments, "compute", "0") in (None, "measured") else len(os.sched_getaffinity(0))
 
 
-def _executor(arguments: argparse.Namespace) -> Any:
+def worker_executor(arguments: argparse.Namespace) -> Any:
     """Return the context of the executor of --workers mpi; of None for processes of this host."""
     if arguments.workers != _MPI:
         return nullcontext()

@@ -13,7 +13,8 @@
     from_machine network and platform of a measured machine
     result       the result of a simulation; findings: wrong uses of MPI in it
     timeline     what each rank did when, for viewers
-    scenario     a workload on a platform by a model; what_if: many of them; online: programs that run
+    scenario     a workload on a platform by a model; online: programs that run
+    what_if      many scenarios; sizes: one on several numbers of processes
 
 Main entries: `collective` and the other questions; `run`, for programs of one's own. GOAL schedules are another kind of
 work, which `delays.run_schedule` runs. Modules that are not needed at once are loaded at their first use.
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         online,
         platform,
         scenario,
+        sizes,
         timeline,
         traces,
         what_if,
@@ -48,5 +50,5 @@ else:
 __all__ = [
     "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Finding", "Network", "Program", "SimulationResult",
     "application", "collective", "command", "exchange", "fluid", "from_machine", "function", "goal", "online",
-    "platform", "replay", "run", "scenario", "timeline", "traces", "what_if", "work",
+    "platform", "replay", "run", "scenario", "sizes", "timeline", "traces", "what_if", "work",
 ]  # fmt: skip

@@ -2,33 +2,27 @@
 `PredictedRuns`.
 """
 
-import ctypes
-import multiprocessing
-import pickle
-import signal
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
 
-import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.arguments import Count, refuse
-from commmodel.errors import InputError, blame
+from commmodel.arguments import Count
+from commmodel.errors import blame
 from commmodel.frames import Tabular, axes_of, extent, of_axes
-from commmodel.progress import ProgressLine
 from commmodel.signatures import checked, returned
 from commmodel.simulate.findings import Finding
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.scenario.places import Place, Where
-from commmodel.simulate.scenario.scale import MOST_RUNS, Scale
+from commmodel.simulate.scenario.scale import Scale
 from commmodel.simulate.states import IDLE, SIMULATED, STATE_NAMES
 from commmodel.simulate.summary import idle_times
+from commmodel.simulate.workers import spread
 from commmodel.values import OneLine
 
 if TYPE_CHECKING:
@@ -37,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["PredictedRun", "PredictedRuns", "RankTimes", "predictions"]
 
 Question = Callable[[Any, Scale], SimulationResult]
-_PR_SET_PDEATHSIG = 1
 
 
 class RankTimes(NamedTuple):
@@ -160,72 +153,16 @@ def predictions(
     as it is: 729 µs
     bandwidth × 2: 380 µs
     """
-    runs = [*product(places, scales)]
-    if not 0 < len(runs) <= MOST_RUNS:
-        raise InputError(f"{len(runs)} runs: give at least one and at most {MOST_RUNS}")
-    if workers < 1:
-        raise refuse("workers", workers, "give a whole number from 1 up")
-    sent = cloudpickle.dumps(question)
-    with ProgressLine("what if") as line:
-        tell = progress or line.count
-        if executor is not None:
-            return _gathered([executor.submit(_prediction_of, sent, *run) for run in runs], tell)
-        if workers == 1 or len(runs) == 1:
-            results = PredictedRuns()
-            for run in runs:
-                results.append(_prediction(question, *run))
-                tell(len(results), len(runs))
-            return results
-        with _pool(min(workers, len(runs))) as pool:
-            return _gathered([pool.submit(_prediction_of, sent, *run) for run in runs], tell)
+    results = spread(
+        partial(prediction, question),
+        [*product(places, scales)],
+        workers=workers, executor=executor, progress=progress, label="what if",
+    )  # fmt: skip
+    return PredictedRuns(results)
 
 
-def _gathered(futures: "Sequence[Future[PredictedRun]]", tell: Callable[[int, int], None]) -> PredictedRuns:
-    """Return the results in their order; raise the first error, and begin no more then."""
-    try:
-        for count, future in enumerate(as_completed(futures)):
-            future.result()
-            tell(count + 1, len(futures))
-    except BrokenExecutor:
-        problem = "`workers`: a process was killed, as where memory is full: run fewer side by side"
-        raise InputError(problem) from None
-    finally:
-        for future in futures:
-            future.cancel()
-    return PredictedRuns(future.result() for future in futures)
-
-
-@contextmanager
-def _pool(workers: int) -> Iterator[Executor]:
-    """Yield processes side by side; they end with this one, and at once where it fails or is interrupted."""
-    before = {process.pid for process in multiprocessing.active_children()}
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _begin)
-    try:
-        yield pool
-    except BaseException:  # whatever it was, no worker goes on; it is raised again
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():
-            if process.pid not in before:
-                process.kill()
-        raise
-    finally:
-        pool.shutdown()
-
-
-def _begin() -> None:
-    """Let a worker end with its parent; Ctrl-C and SIGTERM are for the parent."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _prediction_of(question: bytes, where: Where | Place, scale: Scale) -> PredictedRun:
-    return _prediction(pickle.loads(question), where, scale)  # noqa: S301  (the caller's own)
-
-
-def _prediction(question: Question, where: Where | Place, scale: Scale) -> PredictedRun:
-    """Run a question; return what is small enough to be sent to another process."""
+def prediction(question: Question, where: Where | Place, scale: Scale) -> PredictedRun:
+    """Return the predicted run of a question: what is small enough to be sent to another process."""
     try:
         answer = question(where, scale)
     except Exception as error:
