@@ -247,6 +247,7 @@ bench: $(VENV)/.test-ready
 	$(BIN)/python -m benchmarks.speed.model_surfaces
 	$(BIN)/python -m benchmarks.speed.overlap_surfaces
 	$(BIN)/python -m benchmarks.speed.critical_path
+	$(BIN)/python -m benchmarks.speed.slopes
 	$(BIN)/python -m benchmarks.validation.scaling_models $(if $(EXTRAP),--extrap $(EXTRAP))
 	$(BIN)/python -m benchmarks.validation.guard_alarms
 	$(BIN)/python -m benchmarks.validation.smpi_accuracy

@@ -20,6 +20,7 @@ MODULES = sorted(
 )
 SMALL = {
     "benchmarks.speed.critical_path": ["--rounds", "1"],
+    "benchmarks.speed.slopes": ["--rounds", "1"],
     "benchmarks.speed.model_surfaces": ["--rounds", "1"],
     "benchmarks.validation.loggp_recovery": ["--sets", "1", "--samples", "20"],
     "benchmarks.validation.overlap_losses": ["--problems", "5"],

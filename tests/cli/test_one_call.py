@@ -30,6 +30,9 @@ CALLS = {
     ],
     "simulate graphene,switch bcast -n 8 -p 4": ["simulate.what_if.predictions"],
     "simulate graphene bcast -n 8 -p 2,4": ["simulate.sizes.sizes"],
+    "simulate graphene bcast -n 8 -p 2 --sensitivity": [
+        "simulate.sensitivity.sensitivity", "simulate.scenario.preparation.prepare"
+    ],
     "optimize machine.toml --volume 8MiB --computation 3ms": ["optimize.choice.ranking"],
     "check mpi growing.jsonl": ["scaling.checking.check"],
     "compare growing.jsonl growing.jsonl": ["scaling.difference.differences"],

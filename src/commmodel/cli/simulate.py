@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, get_args
 
 from commmodel.choices import Application, ProblemGrowth, ProgramModel, ScheduleModel, ScheduleRules
-from commmodel.cli import sizes, what_if
+from commmodel.cli import sensitivity, sizes, what_if
 from commmodel.cli.parsers import (
     Parser,
     add_byte_times,
@@ -82,8 +82,8 @@ def _add_messages(works: Any, name: str) -> None:
 
 
 def _add_schedule(works: Any, name: str) -> None:
-    schedule = _add(works, name, "GOAL schedule", f"{name} schedule.goal",
-                    [_models(get_args(ScheduleModel)), _files()], where="L=2500ns,o=1500ns,g=1us,G=6ps")  # fmt: skip
+    parents = [_models(get_args(ScheduleModel)), sensitivity.options(), _files()]
+    schedule = _add(works, name, "GOAL schedule", f"{name} schedule.goal", parents, "L=2500ns,o=1500ns,g=1us,G=6ps")
     schedule.add_argument(
         "file", metavar="FILE", help="GOAL schedule: text, also compressed, or LogGOPSim's binary form"
     )
@@ -98,7 +98,7 @@ def _add(works: Any, name: str, meaning: str, example: str, parents: Sequence[Pa
 
 def _programs() -> list[Parser]:
     """Return the options of programs."""
-    return [_ranks(), _models(get_args(ProgramModel)), what_if.options(), _files()]
+    return [_ranks(), _models(get_args(ProgramModel)), what_if.options(), sensitivity.options(), _files()]
 
 
 @cache

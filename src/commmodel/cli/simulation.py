@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, get_args
 
 from commmodel.choices import Application, Exchange
-from commmodel.cli import sizes, what_if
+from commmodel.cli import sensitivity, sizes, what_if
 from commmodel.cli.parsers import (
     CALL_OPTIONS,
     check_folder,
@@ -146,12 +146,14 @@ def _place(arguments: argparse.Namespace, where: str) -> Any:
     )  # fmt: skip
 
 
-def _predicted(arguments: argparse.Namespace, where: str, scale: Any) -> Any:
+def _predicted(arguments: argparse.Namespace, where: str, scale: Any, slopes: Any = None) -> Any:
     """Return the result of the workload on a scaled place; other processes call this."""
     from commmodel.simulate import scenario
 
     place, how = _place(arguments, where), _typed_options(arguments, _HOW)
-    return scenario.prepare(place, _workload(arguments, place), scale=scale, **how).run(deadlock="return")
+    return scenario.prepare(place, _workload(arguments, place), scale=scale, **how).run(
+        deadlock="return", slopes=slopes
+    )
 
 
 def _sized(arguments: argparse.Namespace, processes: int) -> Any:
@@ -165,6 +167,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Simulate, write files, and print tables or JSON."""
     from commmodel.simulate import scenario, timeline
 
+    if sensitivity.is_wanted(arguments):
+        arguments.is_one_of_many = True
+        machine = _place(arguments, arguments.where).machine
+        warn_of(machine)
+        return sensitivity.run(arguments, partial(_predicted, arguments), machine)
     is_what_if, is_sized = what_if.is_what_if(arguments), sizes.is_sized(arguments)
     arguments.is_one_of_many = is_what_if or is_sized
     if is_sized:

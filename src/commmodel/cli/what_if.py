@@ -34,8 +34,8 @@ def options() -> Parser:
     group = scaling.add_argument_group("what if")
     group.add_argument(
         "--scale", metavar="FACTORS", type=typed(_scales),
-        help="factors of bandwidth, latency, compute (the speed of cores), overhead and gap of messages, also lists and "
-        "ranges, like bandwidth=2,4,latency=0.5 or compute=1:8: a table of the run times as it is and of all "
+        help="factors of bandwidth, latency, compute (the speed of cores), overhead and gap of messages, also lists "
+        "and ranges, like bandwidth=2,4,latency=0.5 or compute=1:8: a table of the run times as it is and of all "
         "combinations (default: none)",
     )  # fmt: skip
     group.add_argument(

@@ -14,7 +14,8 @@
     result       the result of a simulation; findings: wrong uses of MPI in it
     timeline     what each rank did when, for viewers
     scenario     a workload on a platform by a model; online: programs that run
-    what_if      many scenarios; sizes: one on several numbers of processes
+    what_if      many scenarios; sizes: one on several numbers of processes;
+                 sensitivity: one with dearer and cheaper messages and cores
 
 Main entries: `collective` and the other questions; `run`, for programs of one's own. GOAL schedules are another kind of
 work, which `delays.run_schedule` runs. Modules that are not needed at once are loaded at their first use.
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         online,
         platform,
         scenario,
+        sensitivity,
         sizes,
         timeline,
         traces,
@@ -50,5 +52,5 @@ else:
 __all__ = [
     "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Finding", "Network", "Program", "SimulationResult",
     "application", "collective", "command", "exchange", "fluid", "from_machine", "function", "goal", "online",
-    "platform", "replay", "run", "scenario", "sizes", "timeline", "traces", "what_if", "work",
+    "platform", "replay", "run", "scenario", "sensitivity", "sizes", "timeline", "traces", "what_if", "work",
 ]  # fmt: skip

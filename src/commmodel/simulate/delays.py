@@ -36,8 +36,10 @@ __all__ = [
 
 MODELS: tuple[DelayName, ...] = get_args(DelayName)
 """Models of programs."""
-_COLUMNS = ("compute", "L", "o", "O_s", "O_r", "g", "G", "G_small")
+_COLUMNS = ("compute", "L", "o", "G", "g", "O_s", "O_r", "G_small")
 """The core's derivatives, of messages between hosts and then of those within one."""
+_FEW = 5
+"""The first ones, which LogP and LogGP have."""
 _KNOWN = {"logp": ("L", "o", "g"), "loggp": ("L", "o", "g", "G"), "loggps": ("L", "o", "O_s", "O_r", "G", "G_small"),
           "loggops": ("L", "o", "g", "G", "O_s", "O_r")}  # fmt: skip
 """The parameters that a model takes into account; of a schedule, LogGPS has those of LogGP."""
@@ -155,20 +157,21 @@ def simulated(
         slopes,
     )
     result = from_record(record_of_run, model.name, time.perf_counter() - begin)
-    return _with_slopes(result, record_of_run["slopes"], model.name, [p for _, p in (*between, *within)])
+    columns = _COLUMNS if model.name == "loggps" else _COLUMNS[:_FEW]
+    known = [p for _, p in (*between, *within)]
+    return _with_slopes(result, record_of_run["slopes"].reshape(result.ends.size, -1, len(columns)), model.name, known)
 
 
 def _with_slopes(
     result: SimulationResult, slopes: NDArray[np.float64], model: str, parameters: Sequence[DelayParameters]
 ) -> SimulationResult:
-    """Return a result with the derivatives by what its model knows."""
+    """Return a result with the derivatives by what its model knows; slopes have shape (processes, paths, columns)."""
     if not slopes.size:
         return result
-    columns = slopes.reshape(result.ends.size, -1, len(_COLUMNS))
     names = ("compute", *_KNOWN[model])
-    kept = [(name, columns[:, 0, _COLUMNS.index(name)]) for name in names]
-    if columns.shape[1] > 1:
-        kept += [(f"{name} within", columns[:, 1, _COLUMNS.index(name)]) for name in names[1:]]
+    kept = [(name, slopes[:, 0, _COLUMNS.index(name)]) for name in names]
+    if slopes.shape[1] > 1:
+        kept += [(f"{name} within", slopes[:, 1, _COLUMNS.index(name)]) for name in names[1:]]
     values = {name: {getattr(p, name) for p in parameters} for name in names[1:]}
     return replace(
         result, slopes=np.stack([column for _, column in kept], axis=1), slope_names=tuple(name for name, _ in kept),
@@ -254,8 +257,8 @@ def run_schedule(
     )
     seconds = time.perf_counter() - begin
     result = from_record(record_of_run, model, seconds, unit=unit, calls=_SCHEDULE_CALLS)
-    known: str = "loggp" if model == "loggps" else model
-    result = _with_slopes(result, record_of_run["slopes"], known, [p])
+    columns = record_of_run["slopes"].reshape(result.ends.size, -1, len(_COLUMNS))
+    result = _with_slopes(result, columns, "loggp" if model == "loggps" else model, [p])
     if result.slopes.size and unit != 1:  # computation and factors are in units, parameters in both
         in_units = [name == "compute" or slopes == "factors" for name in result.slope_names]
         result = replace(result, slopes=result.slopes * np.where(in_units, unit, 1.0))

@@ -123,7 +123,9 @@ template <class Time> class Graph {
     };
 
     Time term(double value, Parameter number) const {
-        return parameter<Time>(value, number, false, p_.by_factors ? value : 1.0);
+        Time time;
+        set_parameter(time, value, number, p_.by_factors ? value : 1.0);
+        return time;
     }
 
     void read_dependencies(const GoalDependency *dependencies, int64_t edges) {

@@ -14,7 +14,8 @@ namespace commmodel::delays {
 
 // Derivatives of a time: by the factor of computation (in seconds), and by each parameter of messages, by what is added
 // to it or by its factor.
-enum Parameter { COMPUTATION, LATENCY, OVERHEAD, OVERHEAD_SENT, OVERHEAD_RECEIVED, GAP, BYTE, SMALL_BYTE, PARAMETERS };
+enum Parameter { COMPUTATION, LATENCY, OVERHEAD, BYTE, GAP, OVERHEAD_SENT, OVERHEAD_RECEIVED, SMALL_BYTE, PARAMETERS };
+constexpr int FEW_PARAMETERS = GAP + 1;  // those of LogP and LogGP
 
 template <int COUNT> struct Slopes {
     static constexpr int SIZE = COUNT;
@@ -23,8 +24,6 @@ template <int COUNT> struct Slopes {
 
     Slopes() = default;
     Slopes(double seconds) : value(seconds) {}
-    // A parameter, and how much it grows.
-    Slopes(double seconds, int parameter, double growth) : value(seconds) { by[parameter] = growth; }
 
     Slopes &operator+=(const Slopes &other) {
         value += other.value;
@@ -58,14 +57,11 @@ template <int COUNT> Slopes<COUNT> later(const Slopes<COUNT> &first, const Slope
     return both;
 }
 
-// A parameter of messages between hosts, or within one, as a term of times.
-template <class Time> Time parameter(double seconds, int number, bool within, double growth);
-template <> inline double parameter<double>(double seconds, int, bool, double) { return seconds; }
-template <> inline Slopes<PARAMETERS> parameter(double seconds, int number, bool, double growth) {
-    return {seconds, number, growth};
-}
-template <> inline Slopes<2 * PARAMETERS> parameter(double seconds, int number, bool within, double growth) {
-    return {seconds, number + (within ? PARAMETERS : 0), growth};
+// A parameter of messages as a term of times; the place of its derivative, which a type of few of them may lack.
+inline void set_parameter(double &time, double seconds, int, double) { time = seconds; }
+template <int COUNT> void set_parameter(Slopes<COUNT> &time, double seconds, int place, double growth) {
+    time = seconds;
+    if (place < COUNT) time.by[place] = growth;
 }
 
 // A time after some computation.

@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "delays/flights.hpp"
@@ -54,7 +55,16 @@ struct StreamParameters {
     bool nic_keeps;   // LogGPS: the NIC keeps what it cannot send yet, and the processor goes on
     bool by_factors;  // derivatives are by factors of the parameters, not by what is added to them
 
-    bool within(int32_t sender, int32_t receiver) const { return hosts != nullptr && hosts[sender] == hosts[receiver]; }
+    struct Line {
+        bool within;
+        int32_t number;
+    };
+    Line line(int32_t sender, int32_t receiver, double size) const {
+        const bool within = hosts != nullptr && hosts[sender] == hosts[receiver];
+        int32_t number = 0;
+        while (number < lines[within] - 1 && size > costs[within][number].upto) ++number;
+        return {within, number};
+    }
     double fastest() const {
         double least = INFINITE;
         for (int path = 0; path < (hosts == nullptr ? 1 : 2); ++path)
@@ -76,7 +86,11 @@ template <class Time> class Stream {
             for (int32_t line = 0; line < p_.lines[within]; ++line) {
                 const MessageCosts &c = lines[line];
                 const auto term = [within, this](double seconds, Parameter number) {
-                    return parameter<Time>(seconds, number, within, p_.by_factors ? seconds : 1.0);
+                    Time time;
+                    const int count = p_.nic_keeps ? PARAMETERS : FEW_PARAMETERS;
+                    const int place = number < count ? number + (within && p_.hosts ? count : 0) : 2 * PARAMETERS;
+                    set_parameter(time, seconds, place, p_.by_factors ? seconds : 1.0);
+                    return time;
                 };
                 costs_[within].push_back({c.upto, term(c.L, LATENCY), term(c.o, OVERHEAD), term(c.O_s, OVERHEAD_SENT),
                                           term(c.O_r, OVERHEAD_RECEIVED), term(c.g, GAP), term(c.G, BYTE),
@@ -147,21 +161,20 @@ template <class Time> class Stream {
         Call call = RUNS;
     };
 
-    const Costs<Time> &costs(int32_t sender, int32_t receiver, double size) const {
-        const std::vector<Costs<Time>> &lines = costs_[p_.within(sender, receiver)];
-        const Costs<Time> *line = lines.data();
-        for (const Costs<Time> *last = line + lines.size() - 1; line < last && size > line->upto;) ++line;
-        return *line;
-    }
-    Time gap(const Costs<Time> &c, double size) const {
+    // Costs with derivatives, or plain ones where a time alone is wanted.
+    const Costs<Time> &costs(StreamParameters::Line line) const { return costs_[line.within][line.number]; }
+    const Costs<double> &plain_costs(StreamParameters::Line line) const { return p_.costs[line.within][line.number]; }
+
+    template <class Number> Number gap(const Costs<Number> &c, double size) const {
         if (!p_.nic_keeps) return c.g + bytes_after_first(size) * c.G;
-        return size < c.small ? size * c.G_small : c.small * c.G_small + (size - c.small) * c.G;
+        if (size < c.small) return size * c.G_small;
+        return c.small > 0.0 ? c.small * c.G_small + (size - c.small) * c.G : size * c.G;
     }
-    Time transit(const Costs<Time> &c, double size) const {
+    template <class Number> Number transit(const Costs<Number> &c, double size) const {
         return c.L + (p_.nic_keeps ? gap(c, size) : bytes_after_first(size) * c.G);
     }
-    const Costs<Time> &costs_of(const Note &message, const Rank &receiver) const {
-        return costs(message.source, static_cast<int32_t>(&receiver - ranks_.data()), message.size);
+    StreamParameters::Line line_of(const Note &message, const Rank &receiver) const {
+        return p_.line(message.source, static_cast<int32_t>(&receiver - ranks_.data()), message.size);
     }
     bool rendezvous(double size) const { return size > p_.S; }
 
@@ -169,32 +182,43 @@ template <class Time> class Stream {
     bool is_local(const Rank &rank, const Note &message) const { return &rank == &ranks_[message.source]; }
 
     // When a rank's next message has come; those that only ask or answer take no time on a NIC.
-    Time next_come(const Rank &rank) {
+    double next_come(const Rank &rank) {
         if (rank.flying == NONE) return INFINITE;
         const Note &message = messages_[rank.flying];
-        if (is_local(rank, message)) return message.arrival;
-        bool has_bytes = message.kind == EAGER || message.kind == DATA;
-        return port_passage(rank, message.arrival, has_bytes ? gap(costs_of(message, rank), message.size) : Time(0.0));
+        const double arrival = value_of(message.arrival);
+        if (is_local(rank, message)) return arrival;
+        const double gap = has_bytes(message) ? this->gap(plain_costs(line_of(message, rank)), message.size) : 0.0;
+        return std::max(arrival, value_of(rank.last_arrival) + gap);
     }
+    // The same, once more with its derivatives.
+    Time come(const Rank &rank, double time) {
+        if constexpr (std::is_same_v<Time, double>) return time;
+        const Note &message = messages_[rank.flying];
+        if (is_local(rank, message)) return message.arrival;
+        const Time gap = has_bytes(message) ? this->gap(costs(line_of(message, rank)), message.size) : Time();
+        return port_passage(rank, message.arrival, gap);
+    }
+    static bool has_bytes(const Note &message) { return message.kind == EAGER || message.kind == DATA; }
 
     // Let in what has come by now: match it, and hand what has its receive to the processor.
     void let_in(int32_t number, double now) {
         Rank &rank = ranks_[number];
         while (rank.flying != NONE) {
-            const Time time = next_come(rank);
-            if (value_of(time) > now) return;
+            const double come_at = next_come(rank);
+            if (come_at > now) return;
+            const Time time = come(rank, come_at);
             int32_t place = rank.flying;
             rank.flying = drop_first(by_arrival_, place);
             Note &message = messages_[place];
             const bool local = is_local(rank, message);
             if (!local) rank.last_arrival = time;
-            if (message.kind == EAGER || message.kind == DATA) {
-                const double flight = local ? 0.0 : value_of(transit(costs_of(message, rank), message.size));
-                const double left = value_of(message.arrival) - flight, come = value_of(time);
-                Flights::arrive(ranks_[message.source], rank, message.turns, left, come);
+            if (has_bytes(message)) {
+                const double flight = local ? 0.0 : transit(plain_costs(line_of(message, rank)), message.size);
+                const double left = value_of(message.arrival) - flight;
+                Flights::arrive(ranks_[message.source], rank, message.turns, left, come_at);
                 if (run_.records)
                     run_.transfers.push_back(
-                        {message.source, number, message.tag, message.size, message.born, left, come});
+                        {message.source, number, message.tag, message.size, message.born, left, come_at});
             }
             message.arrival = time;
             if (message.kind == EAGER || message.kind == QUESTION) {
@@ -222,9 +246,8 @@ template <class Time> class Stream {
     }
 
     // Let a message fly; its receiver may now have something to wait for.
-    void launch(int32_t number, Note message, int32_t receiver, const Time &arrival) {
-        if (message.kind == EAGER || message.kind == DATA)
-            message.turns = Flights::leave(ranks_[number], ranks_[receiver]);
+    void launch(int32_t number, Note &message, int32_t receiver, const Time &arrival) {
+        if (has_bytes(message)) message.turns = Flights::leave(ranks_[number], ranks_[receiver]);
         message.arrival = arrival;
         message.source = number;
         message.order = ranks_[number].sent++;
@@ -232,7 +255,7 @@ template <class Time> class Stream {
         Rank &other = ranks_[receiver];
         other.flying = add_to_heap(by_arrival_, other.flying, place);
         if (receiver == number || other.flying != place || other.call == RUNS || other.come != NONE) return;
-        double time = value_of(next_come(other));
+        double time = next_come(other);
         if (other.call == STALLS) time = std::min(time, value_of(sender_free(other)));
         queue_.set(receiver, std::min(queue_.time(receiver), std::max(value_of(other.processor), time)));
     }
@@ -248,7 +271,7 @@ template <class Time> class Stream {
         message.kind = kind;
         message.owner = owner;
         message.answers = answers;
-        const Costs<Time> &c = costs(number, receiver, size);
+        const Costs<Time> &c = costs(p_.line(number, receiver, size));
         const Time overhead = kind == QUESTION ? c.o : c.o + size * c.O_s;
         if (receiver != number && !p_.nic_keeps) {
             return launch(number, message, receiver,
@@ -257,7 +280,8 @@ template <class Time> class Stream {
         rank.processor += overhead;
         if (receiver == number) return launch(number, message, receiver, rank.processor);
         if (kind == QUESTION) return launch(number, message, receiver, sender_free(rank) + c.L);
-        launch(number, message, receiver, send_by_nic<Time>(rank, gap(c, size), transit(c, size)));
+        const Time gap_of_bytes = gap(c, size);
+        launch(number, message, receiver, send_by_nic<Time>(rank, gap_of_bytes, c.L + gap_of_bytes));
     }
 
     // Let the processor take the first of what has come for it.
@@ -267,7 +291,7 @@ template <class Time> class Stream {
         const Note message = messages_[place];
         rank.come = message.link;
         messages_.drop(place);
-        const Costs<Time> &c = costs_of(message, rank);
+        const Costs<Time> &c = costs(line_of(message, rank));
         rank.processor = later(rank.processor, message.arrival);  // at once, for the derivatives of both
         const bool waits = rank.call != ENDED && (rank.at[-1].code == WAIT || rank.at[-1].code == WAITALL);
         if (waits) spend_since_call(number, IN_WAIT);
@@ -471,10 +495,10 @@ template <class Time> class Stream {
                 take(number);
                 continue;
             }
-            Time time = next_come(rank);
-            if (rank.call == STALLS && rank.send_port < time) time = rank.send_port;
-            if (value_of(time) > horizon) return value_of(time);
-            rank.processor = later(rank.processor, time);
+            const double time = next_come(rank), port = value_of(rank.send_port);
+            const bool sends = rank.call == STALLS && port < time;
+            if ((sends ? port : time) > horizon) return sends ? port : time;
+            rank.processor = later(rank.processor, sends ? rank.send_port : come(rank, time));
         }
     }
 
@@ -515,8 +539,10 @@ template <class Time> class Stream {
 inline void run_stream(int32_t ranks, const Operation *operations, const int64_t *offsets,
                        const StreamParameters &parameters, bool slopes, Run &run) {
     if (!slopes) return Stream<double>(ranks, operations, offsets, parameters, run).run();
-    if (parameters.hosts == nullptr)
-        return Stream<Slopes<PARAMETERS>>(ranks, operations, offsets, parameters, run).run();
+    const bool few = !parameters.nic_keeps, paths = parameters.hosts != nullptr;
+    if (few && !paths) return Stream<Slopes<FEW_PARAMETERS>>(ranks, operations, offsets, parameters, run).run();
+    if (!paths) return Stream<Slopes<PARAMETERS>>(ranks, operations, offsets, parameters, run).run();
+    if (few) return Stream<Slopes<2 * FEW_PARAMETERS>>(ranks, operations, offsets, parameters, run).run();
     Stream<Slopes<2 * PARAMETERS>>(ranks, operations, offsets, parameters, run).run();
 }
 

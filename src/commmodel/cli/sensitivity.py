@@ -1,0 +1,87 @@
+"""Sensitivity: what a faster or slower network or processor would change, of the verb ``simulate``."""
+
+import argparse
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from commmodel.cli.parsers import Parser, check_folder, page_writer, parent, print_json, show, tell
+from commmodel.cli.what_if import is_what_if, worker_count, worker_executor
+from commmodel.errors import InputError, MissingPackageError
+from commmodel.files import refuse_inputs
+
+
+@cache
+def options() -> Parser:
+    """Return the option of sensitivity."""
+    alone = parent()
+    alone.add_argument(
+        "--sensitivity", action="store_true",
+        help="how much latency, overhead, bandwidth and cores decide: derivatives, how much worse each may get before "
+        "the work takes 1, 2 or 5 %% longer, and what is gained where it costs nothing any more",
+    )  # fmt: skip
+    return alone
+
+
+def is_wanted(arguments: argparse.Namespace) -> bool:
+    """Whether sensitivity is asked for; raise for what does not go with it."""
+    if not arguments.sensitivity:
+        return False
+    is_ordered = getattr(arguments, "orders", 1) != 1 or getattr(arguments, "order", None) is not None
+    is_several = isinstance(getattr(arguments, "processes", None), tuple)
+    others = (
+        ("--compare", arguments.compare), ("--trace", arguments.trace), ("--orders", is_ordered),
+        ("several -p", is_several), ("--check", getattr(arguments, "check", False)),
+    )  # fmt: skip
+    for option, value in others:
+        if value:
+            raise InputError(f"--sensitivity is of one run: leave out {option}")
+    if getattr(arguments, "workers", None) is None and is_what_if(arguments):
+        raise InputError("--sensitivity is of one platform as it is: leave out --scale, and all but one WHERE")
+    if arguments.what == "run" and arguments.compute in (None, "measured"):
+        raise InputError(
+            "--sensitivity: computation that is measured differs from run to run: give --compute 0 or a recording, or "
+            "record the program and use replay"
+        )
+    return True
+
+
+def run(arguments: argparse.Namespace, question: Callable[[str, Any, Any], Any], machine: Any) -> int:
+    """Find the sensitivity, write the page, and print the table or JSON.
+
+    Parameters
+    ----------
+    arguments : Namespace
+    question : callable
+        (place, scale, slopes) -> result; of a module, as other processes call it.
+    machine : Machine or None
+        Whose parameters it is simulated with.
+    """
+    from commmodel.simulate.sensitivity import sensitivity
+
+    page = None if arguments.output is None else page_writer("write_sensitivity")
+    code = 0 if page is not None or arguments.output is None else MissingPackageError.exit_code
+    if page is not None:
+        check_folder(arguments.output)
+        refuse_inputs(arguments.output, [arguments.where])
+    if not hasattr(arguments, "workers"):
+        arguments.workers = None
+    with worker_executor(arguments) as executor:
+        found = sensitivity(
+            question, arguments.where, pieces=page is not None or arguments.json, machine=machine, executor=executor,
+            workers=worker_count(arguments),
+        )  # fmt: skip
+    if page is not None:
+        page(arguments.output, found)
+    output = arguments.output if page is not None else None
+    if arguments.json:
+        print_json(found.as_json() | {"output": output})
+    else:
+        from commmodel.report.kit.tables import text
+        from commmodel.report.simulation.sensitivity import cost_table, title_of, verdicts
+
+        show(text(title_of(found), "bold"), cost_table(found), *map(text, verdicts(found)))
+        if output is not None:
+            print(f"written to {output}")
+    tell("note", found.notes)
+    return code
