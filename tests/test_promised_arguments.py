@@ -38,7 +38,7 @@ ANSWERS = {
     "Algorithm", "Bounds", "BrokenRule", "Call", "ChangePoint", "CheckResult", "Choice", "Choices", "CollectedSeries",
     "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison", "Difference", "Differences",
     "Efficiency", "ErrorSummary", "Failure", "Finding", "FitReport", "Fits", "GatherResult", "History", "HistoryPoint",
-    "HistoryRun", "HistorySeries", "JobState", "JointVerdict", "Judgement",
+    "HistoryRun", "HistorySeries", "JobRuns", "JobState", "JointVerdict", "Judgement",
     "LibraryRules", "Matrix", "MeasuredRules", "Model", "ModelChoice", "Operation", "PhysicsDoubt",
     "Place", "Platform", "Prediction", "Predictions", "Profile", "RankCall", "RejectedCandidate", "ScalePrediction",
     "Schedule", "Seconds", "Sensitivity", "SideBySide", "SimulationResult", "Site", "SlowNode", "Summary",

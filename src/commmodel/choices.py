@@ -20,6 +20,8 @@ ScheduleModel = Literal["loggops", DelayName]
 ScheduleRules = Literal["classic", "newer"]
 Exchange = Literal["halo", "ring", "irregular", "pairwise"]
 Application = Literal["lu", "cg"]
+JobPlacement = Literal["block", "round-robin", "random"]
+"""Which nodes jobs get: the next ones, one in turn, or any."""
 NASClass = Literal["S", "W", "A", "B", "C", "D"]
 Pattern = Literal[
     "point-to-point", "multiple-end-points-contiguous", "multiple-end-points-interleaved", "end-point-congestion",

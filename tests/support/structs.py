@@ -47,7 +47,7 @@ from commmodel.simulate import (
     timeline,
     work,
 )
-from commmodel.simulate.scenario import Scale, place, prepare, workloads
+from commmodel.simulate.scenario import Scale, place, prepare, run_jobs, workloads
 from commmodel.sites import Site
 
 FROZEN = ROOT / "tests/frozen"
@@ -244,7 +244,9 @@ def of_simulate() -> list[Any]:
     scenario = prepare(graphene, workloads.collective(graphene, "bcast", Problem(8, 1024)))
     result = scenario.run(record=True)
     parameters = DelayParameters(L=4.0, o=1.0, G=0.5)
+    ring = workloads.exchange(graphene, "ring", 1024, 4)
     return [
+        run_jobs(graphene, [ring, ring]),
         *(result, timeline.Timeline.of(result, "bcast"), work.collective("bcast", Problem(8, 1024)), SMPI),
         *(graphene, place("L=4us,o=1us,g=2us,G=6ns"), Scale(bandwidth=2.0), DelayModel(parameters)),
         *(platform.load("graphene"), platform.fat_tree([4, 4], [1, 2], [1, 2], 125e6, 15e-6, cores=2)),

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from commmodel.choices import Application, ProblemGrowth, ProgramModel, ScheduleModel, ScheduleRules
 from commmodel.cli import sensitivity, sizes, what_if
+from commmodel.cli.jobs import run as run_jobs
 from commmodel.cli.parsers import (
     Parser,
     add_byte_times,
@@ -56,7 +57,7 @@ def add(verbs: Any) -> None:
     kinds: dict[str, Callable[[Any, str], None]] = {
         **dict.fromkeys(SCHEDULED, _add_collective), **dict.fromkeys(_EXCHANGES, _add_exchange),
         "exchange": _add_messages, **dict.fromkeys(get_args(Application), _add_application), "replay": _add_replay,
-        "goal": _add_schedule, "run": _add_run,
+        "jobs": _add_jobs, "goal": _add_schedule, "run": _add_run,
     }  # fmt: skip
     for name in simulate.typed_alone(kinds):
         kinds[name](works, name)
@@ -90,6 +91,26 @@ def _add_schedule(works: Any, name: str) -> None:
     schedule.add_argument(
         "--rules", choices=get_args(ScheduleRules), default="classic", help="rules of messages (default: %(default)s)"
     )
+
+
+def _add_jobs(works: Any, name: str) -> None:
+    purpose = "several recordings or traces at once, and each alone: how they slow each other down"
+    example = f"commmodel simulate graphene {name} fft cfd --placement random --seed 1"
+    jobs = new_verb(works, name, run_jobs, purpose, example, [_one_model(get_args(ProgramModel))])
+    jobs.add_argument(
+        "traces", metavar="FROM", nargs="+", help="2 to 8 recordings or traces, as of replay; a job may come twice"
+    )
+    jobs.add_argument(
+        "--placement", metavar="HOW", default="block",
+        help="nodes of jobs, each on its own: block, round-robin or random; or a file that names the host of each rank "
+        "on a line (default: %(default)s)",
+    )  # fmt: skip
+    jobs.add_argument("--seed", metavar="N", type=whole(0), default=1, help="of --placement random (default: %(default)s)")
+    jobs.add_argument(
+        "-k", "--per-node", dest="per_node", metavar="K", type=whole(1),
+        help="ranks of a job on each of its nodes (default: as many as it has cores)",
+    )  # fmt: skip
+    _add_speeds(jobs)
 
 
 def _add(works: Any, name: str, meaning: str, example: str, parents: Sequence[Parser], where: str = "graphene") -> Any:
@@ -157,8 +178,26 @@ def _messages() -> Parser:
 
 @cache
 def _models(names: Sequence[str]) -> Parser:
+    """Return the options of models, their parameters, and what is set beside them."""
+    options = parent()
+    group = _add_model(options, names)
+    group.add_argument(
+        "--compare", nargs="+", metavar="OTHER", default=[],
+        help="further models, or measured timelines (.csv, .json), beside it (default: none)",
+    )  # fmt: skip
+    options.set_defaults(models=names)
+    return options
+
+
+@cache
+def _one_model(names: Sequence[str]) -> Parser:
     """Return the options of the model and its parameters."""
     options = parent()
+    _add_model(options, names)
+    return options
+
+
+def _add_model(options: Parser, names: Sequence[str]) -> Any:
     group = options.add_argument_group("model")
     default = "loggops" if "loggops" in names else "hybrid, else loggp, with a machine; smpi with XML; else fluid"
     group.add_argument("--model", choices=names, help=f"model of messages (default: {default})")
@@ -174,12 +213,7 @@ def _models(names: Sequence[str]) -> Parser:
         "--message-rate", metavar="RATE", type=message_rate,
         help="messages a second that a host sends to others, like 100M/s (default: the machine's, else no limit)",
     )  # fmt: skip
-    group.add_argument(
-        "--compare", nargs="+", metavar="OTHER", default=[],
-        help="further models, or measured timelines (.csv, .json), beside it (default: none)",
-    )  # fmt: skip
-    options.set_defaults(models=names)
-    return options
+    return group
 
 
 def _parameters(word: str) -> Any:
@@ -277,6 +311,11 @@ def _add_replay(works: Any, name: str) -> None:
         help="folder of a recording; traces of SimGrid (time-independent), liballprof, Chakra or OTF2: file that lists "
         "them, folder, or a merged trace",
     )
+    _add_speeds(replay)
+
+
+def _add_speeds(replay: Any) -> None:
+    """Add the options of how recordings and traces are replayed."""
     _add_buffering(replay)
     replay.add_argument(
         "--faster", metavar="FACTOR", type=number,

@@ -77,10 +77,10 @@ def _explored(arguments: argparse.Namespace, place: Any) -> Any:
     from commmodel.simulate.online.orders import run_orders
 
     def workload(outlets: Any) -> Any:
-        return _running(arguments, place, _typed_options(arguments, _WHAT) | _settings(arguments), outlets)
+        return _running(arguments, place, typed_options(arguments, _WHAT) | settings_of(arguments), outlets)
 
     def prepared(work: Any) -> Any:
-        return scenario.prepare(place, work, **_typed_options(arguments, _HOW))
+        return scenario.prepare(place, work, **typed_options(arguments, _HOW))
 
     outlets = online.Outlets(check=arguments.check, clocks=arguments.clocks)
     return run_orders(arguments.order, workload, prepared, arguments.orders, outlets)
@@ -93,11 +93,11 @@ def _tell_orders(exploration: Any) -> int:
     return code
 
 
-def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of collectives as an option of workloads, where there are any."""
     from commmodel.collectives import CollectiveSettings
 
-    settings = _typed_options(arguments, _OF_COLLECTIVES)
+    settings = typed_options(arguments, _OF_COLLECTIVES)
     return {"settings": CollectiveSettings(**settings)} if settings else {}
 
 
@@ -105,7 +105,7 @@ def _report(text: str) -> None:
     print(f"commmodel: {text}", file=sys.stderr)
 
 
-def _typed_options(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:
+def typed_options(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:
     """Return the arguments that this workload has."""
     return {name: value for name, value in vars(arguments).items() if name in names}
 
@@ -116,7 +116,7 @@ def _workload(arguments: argparse.Namespace, place: Any) -> Any:
     from commmodel.collectives.operation import SCHEDULED
     from commmodel.simulate.scenario import workloads
 
-    workload, options = arguments.what, _typed_options(arguments, _WHAT) | _settings(arguments)
+    workload, options = arguments.what, typed_options(arguments, _WHAT) | settings_of(arguments)
     if workload in SCHEDULED:
         names = ("message_size", "root", "segment_size", *CALL_OPTIONS)
         size = {name: options.pop(name) for name in names if name in options}
@@ -137,12 +137,13 @@ def _workload(arguments: argparse.Namespace, place: Any) -> Any:
     )
 
 
-def _place(arguments: argparse.Namespace, where: str) -> Any:
+def place_of(arguments: argparse.Namespace, where: str) -> Any:
+    """Return the place of a command's arguments."""
     from commmodel.simulate import scenario
 
     return scenario.place(
         where, arguments.parameters, path=arguments.path, model=arguments.model, load_machine=known_machine,
-        **_typed_options(arguments, {"buffering", "message_rate", "storage"}),
+        **typed_options(arguments, {"buffering", "message_rate", "storage"}),
     )  # fmt: skip
 
 
@@ -150,7 +151,7 @@ def _predicted(arguments: argparse.Namespace, where: str, scale: Any, slopes: An
     """Return the result of the workload on a scaled place; other processes call this."""
     from commmodel.simulate import scenario
 
-    place, how = _place(arguments, where), _typed_options(arguments, _HOW)
+    place, how = place_of(arguments, where), typed_options(arguments, _HOW)
     return scenario.prepare(place, _workload(arguments, place), scale=scale, **how).run(
         deadlock="return", slopes=slopes
     )
@@ -187,7 +188,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.output = None  # is not written
     for path in (arguments.output, arguments.trace):
         check_folder(path)
-    place = _place(arguments, arguments.where)
+    place = place_of(arguments, arguments.where)
     warn_of(place.machine)
     workload = _workload(arguments, place)
     compare: list[Any] = [name if name in arguments.models else timeline.load(name) for name in beside]
@@ -196,7 +197,7 @@ def run(arguments: argparse.Namespace) -> int:
     with nullcontext() if workload.runs else _prompt():  # else processes are to be ended first
         try:
             runs = scenario.side_by_side(
-                place, workload, compare=compare, record=record, **_typed_options(arguments, _HOW)
+                place, workload, compare=compare, record=record, **typed_options(arguments, _HOW)
             )
         except RankEndedError:
             if has_orders:
@@ -224,7 +225,7 @@ def run(arguments: argparse.Namespace) -> int:
     if has_orders:
         code = _tell_orders(_explored(arguments, place)) or code
     if runs.blocked:
-        code = _deadlocked(runs.blocked)
+        code = tell_deadlock(runs.blocked)
     tell("note", notes)
     return code
 
@@ -281,7 +282,7 @@ def _print(arguments: argparse.Namespace, runs: Any) -> None:
             tell("note", [f"by {summary.name}, {messages}"])
 
 
-def _deadlocked(hanging: list[tuple[str, Any]]) -> int:
+def tell_deadlock(hanging: list[tuple[str, Any]]) -> int:
     """Print the waiting ranks of a deadlock on standard error."""
     for model, result in hanging:
         first, *lines = result.deadlock_lines(model)

@@ -45,12 +45,13 @@ if TYPE_CHECKING:
         what_if,
         work,
     )
-    from commmodel.simulate.questions import application, collective, command, exchange, function, replay
+    from commmodel.simulate.questions import application, collective, command, exchange, function, jobs, replay
 else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
     "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Finding", "Network", "Program", "SimulationResult",
-    "application", "collective", "command", "exchange", "fluid", "from_machine", "function", "goal", "online",
-    "platform", "replay", "run", "scenario", "sensitivity", "sizes", "timeline", "traces", "what_if", "work",
+    "application", "collective", "command", "exchange", "fluid", "from_machine", "function", "goal", "jobs",
+    "online", "platform", "replay", "run", "scenario", "sensitivity", "sizes", "timeline", "traces",
+    "what_if", "work",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 Each function makes a workload, prepares it on a place and runs it, as ``commmodel simulate WHERE WHAT`` does; the steps
 alone are in `commmodel.simulate.scenario`, for those who change something between them.
 
-Main entries: `collective`, `exchange`, `application`, `replay`, `command`, `function`.
+Main entries: `collective`, `exchange`, `application`, `replay`, `jobs`, `command`, `function`.
 """
 
 import inspect
@@ -14,10 +14,19 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, TypeVar, Unpack, cast, get_args
 
 from commmodel.arguments import Count, Dimensions, Positive, Whole, choice, refuse, whole
-from commmodel.choices import Application, Exchange, NASClass, ProgramClocks, ProgramModel, ScheduleModel, Slopes
+from commmodel.choices import (
+    Application,
+    Exchange,
+    JobPlacement,
+    NASClass,
+    ProgramClocks,
+    ProgramModel,
+    ScheduleModel,
+    Slopes,
+)
 from commmodel.collectives.library.rules import Selector
 from commmodel.collectives.library.smpi_selection import Selection
 from commmodel.collectives.schedule import Problem
@@ -31,8 +40,10 @@ from commmodel.simulate.scenario.preparation import Ranks
 if TYPE_CHECKING:
     from commmodel.record import Recording
     from commmodel.simulate.online import Outlets, RecordedComputation
+    from commmodel.simulate.scenario import JobRuns
 
 _Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 Orders = int | Literal["all"]
 """How many orders of messages a program runs in at most."""
 Selecting = str | os.PathLike[str] | Selector | Selection | CollectiveSettings | None
@@ -59,6 +70,17 @@ class ProgramHow(How, total=False):
     orders: Orders
 
 
+class JobsHow(TypedDict, total=False):
+    """How several jobs run on a place, beside what they are."""
+
+    model: ProgramModel | None
+    placement: JobPlacement | str | os.PathLike[str] | Sequence[int] | Sequence[str]
+    per_node: Count | None
+    seed: Whole
+    speed: float | None
+    scale: Scale | None
+
+
 _SHARED = {
     "on": """on : str, path, Platform, Machine, DelayParameters or Place
     Where: what `commmodel.simulate.scenario.place` takes.""",
@@ -79,7 +101,7 @@ _SHARED = {
 """What docstrings of questions say alike of their parameters."""
 
 
-def _question(function: Callable[_Parameters, SimulationResult]) -> Callable[_Parameters, SimulationResult]:
+def _question(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
     """Check the arguments of a question, and say in its docstring what is said of all questions' parameters."""
     head, title, rest = inspect.cleandoc(function.__doc__ or "").partition("Parameters\n----------\n")
     section, gap, behind = rest.partition("\n\n")
@@ -302,6 +324,45 @@ def replayed(
     if isinstance(recording, recordings.Recording):
         return recordings.workload(where, recording, processes, faster=factor, settings=settings)
     return workloads.replay(where, path, processes, faster=factor, settings=settings)
+
+
+@_question
+def jobs(
+    traces: "Sequence[str | os.PathLike[str] | Recording]",
+    *,
+    on: Where | Place,
+    faster: Positive | None = None,
+    selector: Selecting = None,
+    **together: Unpack[JobsHow],
+) -> "JobRuns":
+    """Simulate several programs at once on one platform, and each of them alone in the same place.
+
+    Parameters
+    ----------
+    traces : sequence of path or Recording
+        2 to 8 recordings, or traces of other programs, as of `replay`; each has its own number of ranks.
+    faster : float, optional
+        As of `replay`, of all jobs.
+    **together
+        model, placement, per_node, seed, speed and scale of `commmodel.simulate.scenario.run_jobs`.
+
+    Raises
+    ------
+    InputError
+        If there are too few or too many jobs, no room for them, no such trace or place, or no links.
+    DamagedFileError
+        If a trace is not what its format says.
+
+    Examples
+    --------
+    ``simulate.jobs(["fft", "cfd"], on="graphene").to_dict()["slowdown"]`` is how many times slower each is beside the
+    other.
+    """
+    from commmodel.simulate.scenario import run_jobs
+
+    where, settings, speed = place(on), _settings(selector), together.get("speed")
+    works = [replayed(where, trace, faster=faster, speed=speed, settings=settings) for trace in traces]
+    return run_jobs(where, works, **together)
 
 
 @_question

@@ -47,13 +47,13 @@ def _state_table(title: str, summary: RunSummary) -> Table:
     return Table(title, (*left("state"), *right("mean", "least", "most", "of the time")), plain_rows(rows))
 
 
-def _volume(carried: float) -> str:
+def volume(carried: float) -> str:
     """Return bytes in three digits, for sums over links."""
     return format_rate(carried).removesuffix("/s")
 
 
 def _link_table(title: str, summary: RunSummary) -> Table:
-    rows = ((link.name, _volume(link.carried), format_ratio(link.share)) for link in busiest_links(summary))
+    rows = ((link.name, volume(link.carried), format_ratio(link.share)) for link in busiest_links(summary))
     return Table(title, (*left("link"), *right("carried", "of its capacity")), plain_rows(rows))
 
 

@@ -7,8 +7,9 @@
     scale        links and cores that are better than they are
     preparation  both together, by a model: a scenario that is ready to run
     comparison   one workload by several models, beside measured timelines
+    jobs         several workloads at once on one platform
 
-Main entries: `place`, `workloads`, `prepare`, `Scenario.run`, `side_by_side`. Many places at once:
+Main entries: `place`, `workloads`, `prepare`, `Scenario.run`, `side_by_side`, `run_jobs`. Many places at once:
 `commmodel.simulate.what_if`.
 
 A broadcast on the links of a published platform, by the hybrid model of the machine of the same name, and by LogGPS:
@@ -43,12 +44,14 @@ from commmodel.simulate.scenario.scale import Scale, parse_scales
 from commmodel.simulate.scenario.workloads import Workload
 
 if TYPE_CHECKING:
+    from commmodel.simulate.scenario import jobs
     from commmodel.simulate.scenario.comparison import ScenarioRuns, side_by_side
+    from commmodel.simulate.scenario.jobs import JobRuns, run_jobs
 else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
-    "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Place", "Scale", "Scenario", "ScenarioRuns", "Where",
-    "Workload", "are_parameters", "machine_of_parameters", "parse_parameters", "parse_scales", "place", "prepare",
-    "side_by_side", "workloads",
+    "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "JobRuns", "Place", "Scale", "Scenario", "ScenarioRuns",
+    "Where", "Workload", "are_parameters", "jobs", "machine_of_parameters", "parse_parameters", "parse_scales", "place",
+    "prepare", "run_jobs", "side_by_side", "workloads",
 ]  # fmt: skip

@@ -350,23 +350,27 @@ def _hosts(platform: Platform, processes: int, mapping: Ranks | None) -> Hosts:
         return platform.place(processes, "block" if processes <= int(platform.cores.sum()) else "round-robin")
     if not isinstance(mapping, str | os.PathLike) or mapping in get_args(MappingRule):
         return platform.place(processes, mapping)  # type: ignore[arg-type]  # no path: it is a rule
-    names = _host_names(mapping)
+    names = host_names(mapping)
     try:
         return platform.place(processes, [*islice(cycle(names), processes)])
     except InputError as error:
         raise refuse("mapping", mapping, str(error)) from None
 
 
-def _host_names(path: str | os.PathLike[str]) -> list[str]:
-    """Return the hosts of a file, one per line; ``:n`` after a name and comments are ignored."""
+def host_names(path: str | os.PathLike[str], rules: Any = MappingRule, parameter: str = "mapping") -> list[str]:
+    """Return the hosts of a file, one per line; ``:n`` after a name and comments are ignored.
+
+    `rules` are the words that the parameter takes in place of a file.
+    """
     try:
         with open(path, encoding="utf-8") as file:
             lines = [line.partition("#")[0].strip() for line in file.read(1 << 28).splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not UTF-8 text"
-        problem = f"neither block nor round-robin, nor a file of hosts ({why})"
-        raise refuse("mapping", path, f"{problem}: {choice_of(str(path), get_args(MappingRule))}") from None
+        words = get_args(rules)
+        problem = f"{' nor '.join([f'neither {words[0]}', *words[1:]])}, nor a file of hosts ({why})"
+        raise refuse(parameter, path, f"{problem}: {choice_of(str(path), words)}") from None
     names = [line.split()[0].partition(":")[0] for line in lines if line]
     if not names:
-        raise refuse("mapping", path, "the file names no host: one on each line")
+        raise refuse(parameter, path, "the file names no host: one on each line")
     return names
