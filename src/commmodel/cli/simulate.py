@@ -105,7 +105,9 @@ def _add_jobs(works: Any, name: str) -> None:
         help="nodes of jobs, each on its own: block, round-robin or random; or a file that names the host of each rank "
         "on a line (default: %(default)s)",
     )  # fmt: skip
-    jobs.add_argument("--seed", metavar="N", type=whole(0), default=1, help="of --placement random (default: %(default)s)")
+    jobs.add_argument(
+        "--seed", metavar="N", type=whole(0), default=1, help="of --placement random (default: %(default)s)"
+    )
     jobs.add_argument(
         "-k", "--per-node", dest="per_node", metavar="K", type=whole(1),
         help="ranks of a job on each of its nodes (default: as many as it has cores)",
