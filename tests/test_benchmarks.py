@@ -99,6 +99,7 @@ ELSEWHERE = {
     "corrbench": "a clone of MPI-CorrBench", "courseware": "a clone of SMPI CourseWare",
     "message_rate": "published measurements",
     "mpi4py_suite": "mpi4py's sources", "mpich_suite": "MPICH's sources", "osu_figures": "OSU's sources",
+    "placements": "Scotch's programs",
     "peer_platforms": "other projects' platforms", "petsc4py_suite": "petsc4py's sources",
     "proxy_applications": "clones of applications", "public_record": "public records",
     "public_suites": "public projects' sources",

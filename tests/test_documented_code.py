@@ -37,8 +37,6 @@ def folder(tmp_path, monkeypatch):
     machine.dump(machine.Machine("mine", (machine.Segment("all", loggp=loggp),)), "machine.toml")
     shutil.copy(ROOT / "docs/examples/results.jsonl", "node1.jsonl")
     shutil.copy(ROOT / "docs/examples/results.jsonl", "node2.jsonl")
-    for trace in ("cfd.trace", "fft.trace"):
-        shutil.copy(ROOT / "docs/examples" / trace, trace)
     dump(work.lu("S", 16), "trace")
     goal.dump(goal.from_collective(build("bcast", "binomial", Problem(4, 1024))), "broadcast.goal")
 

@@ -60,6 +60,7 @@ MAY_IMPORT = {
     },
     "simulate.questions": {"simulate", "collectives", "record"},
     "record": {"simulate", "collectives", "_core.common", "_core.recordings"},
+    "placement": {"record", "simulate"},
     "scaling": {"results"},
     "pytest_plugin": {"scaling", "results"},
     "pytest_simulation": {"simulate"},
@@ -67,7 +68,7 @@ MAY_IMPORT = {
     "tuning": {"bench", "collectives", "machine", "predict", "results"},
     "report": {
         *("_core.common", "fit", "machine", "models", "results"),
-        *("collectives", "predict", "optimize", "record", "simulate", "scaling"),
+        *("collectives", "placement", "predict", "optimize", "record", "simulate", "scaling"),
     },
     "cli": {"*"},
     "__main__": {"cli"},

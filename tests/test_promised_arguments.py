@@ -35,14 +35,16 @@ OTHERWISE = {
 }  # fmt: skip
 """What ranks refuse together, what says how it is spelt in a mark, and what takes NaN: arrays, texts of numbers."""
 ANSWERS = {
-    "Algorithm", "Bounds", "BrokenRule", "Call", "ChangePoint", "CheckResult", "Choice", "Choices", "CollectedSeries",
+    "Algorithm", "Bounds", "BrokenRule", "Call", "CandidateMapping", "ChangePoint", "CheckResult", "Choice", "Choices",
+    "CollectedSeries",
     "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison", "Difference", "Differences",
     "Efficiency", "ErrorSummary", "Failure", "Finding", "FitReport", "Fits", "GatherResult", "History", "HistoryPoint",
     "HistoryRun", "HistorySeries", "JobRuns", "JobState", "JointVerdict", "Judgement",
     "LibraryRules", "Matrix", "MeasuredRules", "Model", "ModelChoice", "Operation", "PhysicsDoubt",
-    "Place", "Platform", "Prediction", "Predictions", "Profile", "RankCall", "RejectedCandidate", "ScalePrediction",
+    "Place", "Platform", "Prediction", "Predictions", "Profile", "RankCall", "RankMapping", "RejectedCandidate",
+    "ScalePrediction",
     "Schedule", "Seconds", "Sensitivity", "SideBySide", "SimulationResult", "Site", "SlowNode", "Summary",
-    "SurfaceModel", "Text", "TextLine", "Timeline", "Times", "Violation",
+    "SurfaceModel", "Text", "TextLine", "Timeline", "Times", "Traffic", "Violation",
 }  # fmt: skip
 """Public structs that commmodel makes for its users; they make all others, and `register` checks a `Format`."""
 INPUTS = {kind for kind in public_classes() if kind.__name__ not in ANSWERS | {"Format"}}

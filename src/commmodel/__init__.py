@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         models,
         optimize,
         overlap,
+        placement,
         predict,
         record,
         report,
@@ -48,6 +49,6 @@ else:
 __version__ = "1.0.0"
 __all__ = [
     "bench", "collectives", "documents", "errors", "fit", "formats", "machine", "models", "optimize", "overlap",
-    "predict", "record", "report", "results", "sampled", "scaling", "shadow", "shared_array", "simulate", "statistics",
-    "sweep", "tuning", "units",
+    "placement", "predict", "record", "report", "results", "sampled", "scaling", "shadow", "shared_array", "simulate",
+    "statistics", "sweep", "tuning", "units",
 ]  # fmt: skip

@@ -22,6 +22,7 @@ from commmodel import (
     machine,
     models,
     optimize,
+    placement,
     predict,
     record,
     results,
@@ -115,6 +116,7 @@ def makers() -> dict[str, Callable[[Path], Any]]:
         "machine": lambda _: of_machine(),
         "models": lambda _: models.collectives.CLOSED_FORMS,
         "optimize": lambda _: of_optimize(),
+        "placement": lambda _: of_placement(),
         "predict": lambda _: of_predict(),
         "record": lambda _: of_record(),
         "results": lambda _: [results.load(FROZEN / "results-1.jsonl"), report_samples.cluster_measurements()],
@@ -174,6 +176,12 @@ def of_optimize() -> list[Any]:
         ),
         *(optimize.RejectedCandidate(1024, 4, 1e-3), validate(html_pages._overlap(), overlapping())),
     ]
+
+
+def of_placement() -> list[Any]:
+    candidate = placement.CandidateMapping("block", np.array([0, 1], np.int32), 1e-3, 1024.0)
+    mapping = placement.RankMapping("ring", platform.load("switch"), "fluid", (candidate,), 1024.0)
+    return [mapping, placement.traffic_of(work.ring(1024, 4))]
 
 
 def of_predict() -> list[Any]:

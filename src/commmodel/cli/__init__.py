@@ -22,8 +22,8 @@ from commmodel.streams import discard, guarded
 __all__ = ["main", "run"]
 
 _VERBS = (
-    "record", "fit", "report", "predict", "optimize", "tune", "simulate", "check", "compare", "convert", "sweep",
-    "list",
+    "record", "fit", "report", "predict", "optimize", "tune", "simulate", "place", "check", "compare", "convert",
+    "sweep", "list",
 )  # fmt: skip
 """Verbs, in the order of the help text: modules of this package."""
 _BENCH = "bench"

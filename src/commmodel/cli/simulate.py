@@ -96,7 +96,7 @@ def _add_schedule(works: Any, name: str) -> None:
 def _add_jobs(works: Any, name: str) -> None:
     purpose = "several recordings or traces at once, and each alone: how they slow each other down"
     example = f"commmodel simulate graphene {name} fft cfd --placement random --seed 1"
-    jobs = new_verb(works, name, run_jobs, purpose, example, [_one_model(get_args(ProgramModel))])
+    jobs = new_verb(works, name, run_jobs, purpose, example, [one_model(get_args(ProgramModel))])
     jobs.add_argument(
         "traces", metavar="FROM", nargs="+", help="2 to 8 recordings or traces, as of replay; a job may come twice"
     )
@@ -192,7 +192,7 @@ def _models(names: Sequence[str]) -> Parser:
 
 
 @cache
-def _one_model(names: Sequence[str]) -> Parser:
+def one_model(names: Sequence[str]) -> Parser:
     """Return the options of the model and its parameters."""
     options = parent()
     _add_model(options, names)

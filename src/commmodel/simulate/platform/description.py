@@ -140,6 +140,23 @@ class Platform(Value):
         name = self.host_names[host]
         return name.rpartition("/")[0] if self.sockets.size else name
 
+    def seats(self, node: int, ranks: int | None = None) -> NDArray[np.int32]:
+        """Return the host of each of so many ranks on a node, by default of one on each of its cores.
+
+        On a node of several sockets they are spread in equal parts over these.
+
+        >>> from commmodel.simulate.platform import cabinets
+        >>> two = cabinets([2, 2], 50e9, 1e-7, (20e9, 1e-6), are_nodes=True, cores=2)
+        >>> two.seats(1).tolist(), two.seats(1, 2).tolist()
+        ([2, 2, 3, 3], [2, 3])
+        """
+        count = int(self.sockets[node]) if self.sockets.size else 1
+        first = int(self.sockets[:node].sum()) if self.sockets.size else node
+        hosts = np.arange(first, first + count, dtype=np.int32)
+        if ranks is None:
+            return np.repeat(hosts, self.cores[hosts])
+        return hosts[np.arange(ranks) * count // ranks] if ranks else hosts[:0]
+
     def routing(self) -> Routing:
         """Return the object that computes routes, the same at each call."""
         return self._routing

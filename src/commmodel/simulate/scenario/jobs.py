@@ -194,17 +194,9 @@ def job_hosts(
 def _on_nodes_of_their_own(
     platform: Platform, sizes: Sequence[int], placement: str, per_node: int | None, seed: int
 ) -> list[Hosts]:
-    counts = platform.sockets if platform.sockets.size else np.ones(platform.hosts, np.int64)
-    nodes, first = np.arange(counts.size), np.cumsum(counts) - counts
+    nodes = np.arange(platform.sockets.size or platform.hosts)
     if placement == "random":
         nodes = np.random.default_rng(seed).permutation(nodes)
-
-    def seats(node: int) -> Hosts:
-        """Return the host of each rank that a node takes."""
-        hosts = np.arange(first[node], first[node] + counts[node], dtype=np.int32)
-        chosen = np.arange(per_node or 0) * counts[node] // (per_node or 1)
-        return np.repeat(hosts, platform.cores[hosts]) if per_node is None else hosts[chosen]
-
     seated: list[list[Hosts]] = [[] for _ in sizes]
     left, queue = [*sizes], iter(nodes.tolist())
     job = 0
@@ -217,7 +209,7 @@ def _on_nodes_of_their_own(
             kind = counted(nodes.size, "node") if per_node is None else f"{nodes.size} nodes with {per_node} ranks each"
             problem = f"jobs of {ranks} ranks, each on nodes of its own, do not fit on platform {platform.name!r}"
             raise InputError(f"{problem} of {kind}: take fewer, or name the host of each rank with `placement`")
-        seated[job].append(seats(node))
+        seated[job].append(platform.seats(node, per_node))
         left[job] -= seated[job][-1].size
         if placement == "round-robin":
             job = (job + 1) % len(sizes)

@@ -368,6 +368,8 @@ def host_names(path: str | os.PathLike[str], rules: Any = MappingRule, parameter
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not UTF-8 text"
         words = get_args(rules)
+        if not words:
+            raise refuse(parameter, path, f"no file of names, one on each line ({why})") from None
         problem = f"{' nor '.join([f'neither {words[0]}', *words[1:]])}, nor a file of hosts ({why})"
         raise refuse(parameter, path, f"{problem}: {choice_of(str(path), words)}") from None
     names = [line.split()[0].partition(":")[0] for line in lines if line]

@@ -1,0 +1,70 @@
+"""The verb ``place``: where the ranks of a program should be."""
+
+import argparse
+import os
+from typing import Any, get_args
+
+from commmodel.choices import ProgramModel
+from commmodel.cli.parsers import add_output, add_processes, new_verb, print_json, show, tell, warn_of, whole
+from commmodel.cli.simulate import one_model
+from commmodel.cli.simulation import place_of
+
+
+def add(verbs: Any) -> None:
+    """Add the verb."""
+    place = new_verb(
+        verbs, "place", _run, "place the ranks of a program so that its traffic stays near: by simulation, never worse "
+        "than in blocks", "commmodel place graphene recording -o placement", [one_model(get_args(ProgramModel))],
+    )  # fmt: skip
+    place.add_argument("where", metavar="WHERE", help="platform (file, or name from: commmodel list platforms)")
+    place.add_argument(
+        "traces", metavar="FROM",
+        help="folder of a recording; traces, as of simulate replay; or a CSV file with sender,receiver,bytes",
+    )  # fmt: skip
+    add_processes(place, "number of MPI processes, of a CSV file (default: as many as occur in it)", whole(1))
+    place.add_argument(
+        "-k", "--per-node", dest="per_node", metavar="K", type=whole(1),
+        help="MPI processes of a node (default: one for each of its cores)",
+    )  # fmt: skip
+    place.add_argument(
+        "--nodes", metavar="FILE", help="nodes of the allocation, a name on each line (default: the first of WHERE)"
+    )
+    place.add_argument(
+        "--faster", metavar="FACTOR", type=float,
+        help="how many times faster cores are than those of a recording or of traces in seconds (default: 1)",
+    )  # fmt: skip
+    place.add_argument(
+        "--workers", metavar="N", type=whole(1, 4096), help="simulations side by side (default: one for each core)"
+    )
+    add_output(place, "folder for hostfile (Slurm), rankfile (Open MPI) and MPICH_RANK_ORDER; they")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Simulate the candidates, write the files of the best one, and print the table or JSON."""
+    from commmodel import placement
+    from commmodel.placement.files import refuse_existing
+    from commmodel.simulate.scenario.preparation import host_names
+
+    where = place_of(arguments, arguments.where)
+    warn_of(where.machine)
+    how = {name: getattr(arguments, name) for name in ("processes", "per_node", "faster")}
+    nodes = None if arguments.nodes is None else host_names(arguments.nodes, (), "nodes")
+    if arguments.output is not None:
+        refuse_existing(arguments.output, replace=arguments.force)
+    workers = arguments.workers or len(os.sched_getaffinity(0))
+    mapping = placement.map_ranks(arguments.traces, on=where, nodes=nodes, workers=workers, **how)
+    paths = []
+    if arguments.output is not None:
+        paths = mapping.write(arguments.output, replace=arguments.force)
+    if arguments.json:
+        print_json({**mapping.as_json(), "output": arguments.output})
+    else:
+        from commmodel.report.kit.tables import text
+        from commmodel.report.simulation.placements import mapping_lines, mapping_table
+
+        show(text(f"{mapping.title}, {mapping.platform.name}", "bold"), mapping_table(mapping))
+        show(*map(text, mapping_lines(mapping)))
+        for path in paths:
+            print(f"written to {path}")
+    tell("note", mapping.notes)
+    return 0
