@@ -170,7 +170,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if sensitivity.is_wanted(arguments):
         arguments.is_one_of_many = True
-        machine = _place(arguments, arguments.where).machine
+        machine = place_of(arguments, arguments.where).machine
         warn_of(machine)
         return sensitivity.run(arguments, partial(_predicted, arguments), machine)
     is_what_if, is_sized = what_if.is_what_if(arguments), sizes.is_sized(arguments)
