@@ -97,7 +97,7 @@ PARTS = {"barrier_exits", "counting_messages", "queue_exchanges", "rank_report"}
 ELSEWHERE = {
     "bug_suites": "clones of suites of bugs",
     "corrbench": "a clone of MPI-CorrBench", "courseware": "a clone of SMPI CourseWare",
-    "message_rate": "published measurements",
+    "llamp_tolerances": "clones of LLAMP and ATLAHS", "message_rate": "published measurements",
     "mpi4py_suite": "mpi4py's sources", "mpich_suite": "MPICH's sources", "osu_figures": "OSU's sources",
     "placements": "Scotch's programs",
     "peer_platforms": "other projects' platforms", "petsc4py_suite": "petsc4py's sources",

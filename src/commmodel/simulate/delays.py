@@ -257,8 +257,10 @@ def run_schedule(
     )
     seconds = time.perf_counter() - begin
     result = from_record(record_of_run, model, seconds, unit=unit, calls=_SCHEDULE_CALLS)
-    columns = record_of_run["slopes"].reshape(result.ends.size, -1, len(_COLUMNS))
-    result = _with_slopes(result, columns, "loggp" if model == "loggps" else model, [p])
+    if slopes is not None:
+        has_few = p.O_s == p.O_r == 0
+        columns = record_of_run["slopes"].reshape(result.ends.size, 1, _FEW if has_few else len(_COLUMNS))
+        result = _with_slopes(result, columns, "logp" if model == "logp" else "loggp" if has_few else model, [p])
     if result.slopes.size and unit != 1:  # computation and factors are in units, parameters in both
         in_units = [name == "compute" or slopes == "factors" for name in result.slope_names]
         result = replace(result, slopes=result.slopes * np.where(in_units, unit, 1.0))

@@ -72,7 +72,7 @@ template <class Time> class Graph {
         for (int32_t rank = 0; rank < ranks_; rank++) {
             for (int64_t i = offsets_[rank]; i < offsets_[rank + 1]; i++)
                 if (status_[i] == HELD && !nodes_[i].child) release(rank, static_cast<int32_t>(i), 0.0);
-            queue_->set(rank, value_of(first(rank).time));
+            queue_->set(rank, first(rank).time);
         }
         while (queue_->least() < INFINITE) {
             const double horizon = queue_->horizon();
@@ -117,8 +117,7 @@ template <class Time> class Graph {
         int32_t &sibling(int32_t one) { return nodes[one].sibling; }
     };
     struct Candidate {
-        Time time = INFINITE;
-        double since = INFINITE;
+        double time = INFINITE, since = INFINITE;
         int32_t kind = KINDS, cpu_nic = 0;
     };
 
@@ -159,61 +158,61 @@ template <class Time> class Graph {
     Candidate first(int32_t rank) {
         Candidate best;
         for (int32_t cpu_nic = 0; cpu_nic < cpu_nics_; cpu_nic++) {
-            const Time &processor = processor_[at_processor(rank, cpu_nic)];
-            size_t nic = at_nic(rank, cpu_nic);
             const int32_t *heads = &head(rank, cpu_nic, 0);
             for (int32_t kind = 0; kind < KINDS; kind++) {
                 if (heads[kind] == NONE) continue;
-                Time time;
-                double since;
-                if (kind >= ARRIVALS) {
-                    const Note &message = messages_[heads[kind]];
-                    time = message.arrival;
-                    since = message.born;
-                    if (kind == RECEPTIONS || !p_.newer) time = later(time, later(processor, receiving_[nic]));
-                } else {
-                    const Node &node = nodes_[heads[kind]];
-                    time = node.time;
-                    since = node.freed;
-                    if (kind != POSTS) time = later(time, processor);
-                    if (kind == SENDS) time = later(time, sending_[nic]);
-                }
-                if (time < best.time || (!(time != best.time) && since < best.since))
-                    best = {time, since, kind, cpu_nic};
+                const double since = kind >= ARRIVALS ? messages_[heads[kind]].born : nodes_[heads[kind]].freed;
+                const double time = ready<double>(rank, cpu_nic, kind, heads[kind]);
+                if (time < best.time || (time == best.time && since < best.since)) best = {time, since, kind, cpu_nic};
             }
         }
         return best;
+    }
+
+    // When the first of a heap can begin, with its derivatives or without.
+    template <class Number> Number ready(int32_t rank, int32_t cpu_nic, int32_t kind, int32_t head) {
+        const Time &processor = processor_[at_processor(rank, cpu_nic)];
+        const size_t nic = at_nic(rank, cpu_nic);
+        const auto after = [](const Number &time, const Time &other) { return later(time, as<Number>(other)); };
+        if (kind >= ARRIVALS) {
+            const Number arrival = as<Number>(messages_[head].arrival);
+            if (kind != RECEPTIONS && p_.newer) return arrival;
+            return after(after(arrival, processor), receiving_[nic]);
+        }
+        const Number time = as<Number>(nodes_[head].time);
+        if (kind == POSTS) return time;
+        return kind == SENDS ? after(after(time, processor), sending_[nic]) : after(time, processor);
     }
 
     void act(int32_t rank, double horizon) {
         Candidate next = first(rank);
         do {
             run_.events += 1;
+            int32_t &heap = head(rank, next.cpu_nic, next.kind);
+            const Time now = ready<Time>(rank, next.cpu_nic, next.kind, heap);
             if (next.kind >= ARRIVALS) {
-                int32_t &heap = head(rank, next.cpu_nic, next.kind);
                 int32_t message = heap;
                 heap = drop_first(by_arrival_, message);
                 if (next.kind == RECEPTIONS)
-                    receive(rank, message, next.time);
+                    receive(rank, message, now);
                 else if (p_.newer)
-                    arrive(rank, message, next.time);
+                    arrive(rank, message, now);
                 else
-                    take(rank, message, next.time);
+                    take(rank, message, now);
             } else {
                 Nodes nodes{nodes_};
-                int32_t &heap = head(rank, next.cpu_nic, next.kind);
                 int32_t operation = heap;
                 heap = drop_first(nodes, operation);
                 if (next.kind == SENDS)
-                    send(rank, operation, next.time);
+                    send(rank, operation, now);
                 else if (next.kind == POSTS)
-                    post(rank, operation, next.time);
+                    post(rank, operation, now);
                 else
-                    calculate(rank, operation, next.time);
+                    calculate(rank, operation, now);
             }
             next = first(rank);
-        } while (value_of(next.time) <= horizon);
-        queue_->set(rank, value_of(next.time));
+        } while (next.time <= horizon);
+        queue_->set(rank, next.time);
     }
 
     // An operation depends on nothing any more.
@@ -359,7 +358,7 @@ template <class Time> class Graph {
         processor = later(processor, time);
         nic = later(nic, p_.newer ? now + g_ : now);
         let_go(one.source, one.owner, false, time, value_of(now));
-        if (one.source != rank) queue_->set(one.source, value_of(first(one.source).time));
+        if (one.source != rank) queue_->set(one.source, first(one.source).time);
     }
 
     // Note what a rank did, and before it, that it did nothing.
@@ -430,8 +429,10 @@ template <class Time> class Graph {
 inline void run_goal(int32_t ranks, const int64_t *offsets, const GoalOperation *operations, int64_t count,
                      const GoalDependency *dependencies, int64_t edges, const GraphParameters &parameters, bool slopes,
                      Run &run) {
-    if (slopes)
+    if (slopes && (parameters.O_s > 0.0 || parameters.O_r > 0.0))
         Graph<Slopes<PARAMETERS>>(ranks, offsets, operations, count, dependencies, edges, parameters, run).run();
+    else if (slopes)
+        Graph<Slopes<FEW_PARAMETERS>>(ranks, offsets, operations, count, dependencies, edges, parameters, run).run();
     else
         Graph<double>(ranks, offsets, operations, count, dependencies, edges, parameters, run).run();
 }

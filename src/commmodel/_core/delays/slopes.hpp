@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "common/constants.hpp"
 
@@ -44,6 +45,14 @@ template <int COUNT> struct Slopes {
 
 inline double value_of(double time) { return time; }
 template <int COUNT> double value_of(const Slopes<COUNT> &time) { return time.value; }
+
+// A time as it is, or its value alone.
+template <class Number, class Time> Number as(const Time &time) {
+    if constexpr (std::is_same_v<Number, Time>)
+        return time;
+    else
+        return value_of(time);
+}
 
 inline double later(double first, double second) { return std::max(first, second); }
 template <int COUNT> Slopes<COUNT> later(const Slopes<COUNT> &first, const Slopes<COUNT> &second) {
