@@ -58,6 +58,7 @@ MAY_IMPORT = {
         *("collectives", "machine"),
         *("_core.common", "_core.flows", "_core.delays", "_core.routing", "_core.program", "_core.online"),
     },
+    "simulate.noise": {"simulate", "results"},
     "simulate.questions": {"simulate", "collectives", "record"},
     "record": {"simulate", "collectives", "_core.common", "_core.recordings"},
     "placement": {"record", "simulate"},

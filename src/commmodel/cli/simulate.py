@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, get_args
 
 from commmodel.choices import Application, ProblemGrowth, ProgramModel, ScheduleModel, ScheduleRules
-from commmodel.cli import sensitivity, sizes, what_if
+from commmodel.cli import noise, sensitivity, sizes, what_if
 from commmodel.cli.jobs import run as run_jobs
 from commmodel.cli.parsers import (
     Parser,
@@ -121,7 +121,14 @@ def _add(works: Any, name: str, meaning: str, example: str, parents: Sequence[Pa
 
 def _programs() -> list[Parser]:
     """Return the options of programs."""
-    return [_ranks(), _models(get_args(ProgramModel)), what_if.options(), sensitivity.options(), _files()]
+    return [
+        _ranks(),
+        _models(get_args(ProgramModel)),
+        what_if.options(),
+        sensitivity.options(),
+        noise.options(),
+        _files(),
+    ]
 
 
 @cache

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, get_args
 
 from commmodel.choices import Application, Exchange
-from commmodel.cli import sensitivity, sizes, what_if
+from commmodel.cli import noise, sensitivity, sizes, what_if
 from commmodel.cli.parsers import (
     CALL_OPTIONS,
     check_folder,
@@ -168,6 +168,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Simulate, write files, and print tables or JSON."""
     from commmodel.simulate import scenario, timeline
 
+    if noise.is_wanted(arguments):
+        arguments.is_one_of_many = True
+        place = place_of(arguments, arguments.where)
+        warn_of(place.machine)
+        return noise.run(arguments, place, partial(_workload, arguments), typed_options(arguments, _HOW))
     if sensitivity.is_wanted(arguments):
         arguments.is_one_of_many = True
         machine = place_of(arguments, arguments.where).machine

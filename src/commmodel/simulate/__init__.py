@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from commmodel.simulate import (
         from_machine,
         goal,
+        noise,
         online,
         platform,
         scenario,
@@ -52,6 +53,6 @@ else:
 __all__ = [
     "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Finding", "Network", "Program", "SimulationResult",
     "application", "collective", "command", "exchange", "fluid", "from_machine", "function", "goal", "jobs",
-    "online", "platform", "replay", "run", "scenario", "sensitivity", "sizes", "timeline", "traces",
+    "noise", "online", "platform", "replay", "run", "scenario", "sensitivity", "sizes", "timeline", "traces",
     "what_if", "work",
 ]  # fmt: skip
