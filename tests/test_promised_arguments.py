@@ -37,13 +37,14 @@ OTHERWISE = {
 ANSWERS = {
     "Algorithm", "Bounds", "BrokenRule", "Call", "CandidateMapping", "ChangePoint", "CheckResult", "Choice", "Choices",
     "CollectedSeries",
-    "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison", "Difference", "Differences",
+    "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison", "CriticalPath", "Difference",
+    "Differences",
     "Efficiency", "ErrorSummary", "Failure", "Finding", "FitReport", "Fits", "GatherResult", "History", "HistoryPoint",
     "HistoryRun", "HistorySeries", "JobRuns", "JobState", "JointVerdict", "Judgement",
-    "LibraryRules", "Matrix", "MeasuredRules", "Model", "ModelChoice", "Operation", "PhysicsDoubt",
-    "Place", "Platform", "Prediction", "Predictions", "Profile", "RankCall", "RankMapping", "RejectedCandidate",
-    "ScalePrediction",
-    "Schedule", "Seconds", "Sensitivity", "SideBySide", "SimulationResult", "Site", "SlowNode", "Summary",
+    "LibraryRules", "Matrix", "MeasuredRules", "Model", "ModelChoice", "Operation", "PathShare", "PhysicsDoubt",
+    "Place", "Platform", "Prediction", "Predictions", "Profile", "RankCall", "RankMapping", "RecordedExchange",
+    "RejectedCandidate", "ScalePrediction",
+    "Schedule", "Seconds", "Sensitivity", "SideBySide", "SimulationResult", "Site", "SiteGain", "SlowNode", "Summary",
     "SurfaceModel", "Text", "TextLine", "Timeline", "Times", "Traffic", "Violation",
 }  # fmt: skip
 """Public structs that commmodel makes for its users; they make all others, and `register` checks a `Format`."""

@@ -1,6 +1,7 @@
 """Call sites: where in a program its calls of MPI stand. Main entries: `Site`, `resolve`."""
 
 import os
+import re
 import subprocess
 from collections import defaultdict
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from commmodel.docstrings import with_attributes
 
-__all__ = ["Site", "resolve"]
+__all__ = ["Site", "resolve", "without_suffix"]
 
 _PATIENCE = 20.0
 _ADDRESS = "@0x"
@@ -45,6 +46,15 @@ class Site:
         if not name:
             return "unknown site"
         return f"{name}:{self.line}" if self.line else f"{name}, {self.function}" if self.function else name
+
+
+def without_suffix(place: str) -> str:
+    """Return where a site is; of a compiled module of Python, its name alone.
+
+    >>> without_suffix("MPI.mpich.cpython-311-x86_64-linux-gnu.so, @0x8fd52")
+    'MPI.mpich, @0x8fd52'
+    """
+    return re.sub(r"\.cpython-[^,]*", "", place)
 
 
 def resolve(sites: Sequence[Site]) -> list[Site]:

@@ -9,8 +9,10 @@ import pytest
 from support.paths import ROOT
 from support.timelines import TOLD_APART, random_timeline
 
+from commmodel import simulate
 from commmodel.report.simulation import gantt_page
 from commmodel.report.simulation.gantt_page import render
+from commmodel.simulate.critical_path import critical_path
 from commmodel.simulate.link_load import COLUMNS, LinkLoad
 from commmodel.simulate.result import INTERVAL, MESSAGE
 from commmodel.simulate.states import State
@@ -29,9 +31,9 @@ LEFT, TOP, INNER, TICKS = 74, 22, 1000, 2**32 - 1
 def shown(tmp_path):
     """Return a function that shows timelines, takes steps, and returns what is seen at first and after each step."""
 
-    def show(timelines, *steps, hash_="", loads=()):
+    def show(timelines, *steps, hash_="", loads=(), critical_path=None):
         page = tmp_path / "page.html"
-        page.write_text(render("page", timelines, loads=loads), encoding="utf-8")
+        page.write_text(render("page", timelines, loads=loads, critical_path=critical_path), encoding="utf-8")
         done = subprocess.run(
             [NODE, HARNESS, page, hash_], input=json.dumps(steps), capture_output=True, text=True, timeout=900
         )
@@ -190,3 +192,14 @@ def test_of_many_ranks_some_rows_are_shown_and_scrolled(shown):
     assert names[0] == []  # numbers alone, not of every rank
     assert names[-2][-1] == "rank 199"
     assert bars_of(entry[0]) == bars_of(entry[-1])
+
+
+def test_the_critical_path_is_one_line_through_the_ranks(shown):
+    result = simulate.exchange("ring", 65536, 4, on="L=4us,o=1us,G=1ns", record=True)
+    timeline, path = Timeline.of(result), critical_path(result)
+    assert [kind.name for kind in path.by_kind()] == ["transfer", "send", "receive"]
+    without, drawn = shown([timeline], ["path", True], critical_path=path)
+    # of the sender to the end of its overhead, to the receiver, and on; twice, as its halo is drawn first
+    assert drawn["charts"][0]["lines"] - without["charts"][0]["lines"] == 2 * 3
+    assert "</span> critical path</li>" in render("page", [timeline], critical_path=path)
+    assert "</span> critical path</li>" not in render("page", [timeline])

@@ -1,7 +1,7 @@
 "use strict";
 // Runs the script of a page of Gantt charts without a browser: `node gantt_page.js PAGE < steps.json`.
 // Canvases note what is drawn on them. A step is one of: ["point", chart, x, y] (y below 0: from the end), ["wheel", chart, x, y, delta],
-// ["drag", chart, from x, to x], ["key", chart, key], ["do", action], ["arrows", on]. Printed is a list, first of how the
+// ["drag", chart, from x, to x], ["key", chart, key], ["do", action], ["arrows", on], ["path", on]. Printed is a list, first of how the
 // page begins, then after each step: the tip (or null), and of each chart what was drawn last and what it says below.
 const fs = require("node:fs");
 const vm = require("node:vm");
@@ -34,9 +34,10 @@ class Context {
   }
   fillText(text, x, y) { this.canvas.drawn.texts.push({ text, x, y }); }
   fill() { this.canvas.drawn.marks += 1; }
+  lineTo() { if (this.canvas.drawn) this.canvas.drawn.lines += 1; }
   createPattern() { return { stripes: true }; }
 }
-for (const name of ["fillRect", "strokeRect", "save", "restore", "beginPath", "rect", "clip", "moveTo", "lineTo", "stroke", "setLineDash"]) Context.prototype[name] = () => {};
+for (const name of ["fillRect", "strokeRect", "save", "restore", "beginPath", "rect", "clip", "moveTo", "stroke", "setLineDash"]) Context.prototype[name] = () => {};
 
 class Element {
   constructor(id) {
@@ -103,7 +104,7 @@ isDrawn.then(() => {
     }
     if (what === "key") canvas.fire("keydown", { key: more[1] });
     if (what === "do") byId("tools").fire("click", { target: { dataset: { do: more[0] } } });
-    if (what === "arrows") { byId("arrows").checked = more[0]; byId("arrows").fire("change"); }
+    if (what === "arrows" || what === "path") { byId(what).checked = more[0]; byId(what).fire("change"); }
     found.push(seen());
   }
   process.stdout.write(JSON.stringify(found));

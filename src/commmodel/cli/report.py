@@ -20,6 +20,9 @@ from commmodel.cli.parsers import (
 from commmodel.errors import InputError, MissingPackageError
 from commmodel.shell import with_next
 
+_MOST_CALLS = 5_000_000
+"""Of a recording whose critical path is told: some 250 bytes each."""
+
 
 def add(verbs: Any) -> None:
     """Add the verb."""
@@ -164,8 +167,9 @@ def _refuse_traces(files: Sequence[str]) -> None:
 def _run_recording(arguments: argparse.Namespace) -> int:
     """Print and write where a recorded program's communication time goes."""
     from commmodel import record, report
-    from commmodel.report.recording.findings import verdict
+    from commmodel.report.recording.findings import optimize_command, verdict
     from commmodel.report.recording.tables import recording_blocks
+    from commmodel.report.simulation.critical_path import path_as_json
 
     if arguments.expectations is not None or not all(map(record.is_recording, arguments.files)):
         raise InputError("a recording is reported alone: name its folder, or those of its nodes, and nothing else")
@@ -178,6 +182,14 @@ def _run_recording(arguments: argparse.Namespace) -> int:
     except InputError as error:
         efficiency = None
         notes.append(str(error))
+    path = exchange = None
+    if sum(map(recording.calls, recording.ranks)) > _MOST_CALLS:
+        notes.append(
+            f"no critical path of more than {_MOST_CALLS:,} calls: commmodel simulate WHERE replay {folder} has it"
+        )
+    else:
+        path = record.critical_path(recording)
+        exchange = record.costliest_exchange(recording, profile)
     program, *rest = recording.command or (os.path.abspath(folder),)
     name = shlex.join([os.path.basename(program), *rest])
     hosts = {recording.texts(rank).get("host", "") for rank in recording.ranks} - {""}
@@ -185,7 +197,15 @@ def _run_recording(arguments: argparse.Namespace) -> int:
     output = output_path(arguments)
     is_written = wrote_page(
         lambda: report.write_recording(
-            output, name, profile, tuple(filter(None, subtitle)), efficiency=efficiency, folder=folder, further=further
+            output,
+            name,
+            profile,
+            tuple(filter(None, subtitle)),
+            efficiency=efficiency,
+            folder=folder,
+            further=further,
+            critical_path=path,
+            exchange=exchange,
         )
     )
     tell("note", notes)
@@ -194,10 +214,12 @@ def _run_recording(arguments: argparse.Namespace) -> int:
             "output": output if is_written else None,
             "verdict": verdict(profile, efficiency),
             "efficiency": efficiency and efficiency.to_dict(),
+            "critical_path": path and path_as_json(path),
+            "optimize": exchange and optimize_command(exchange),
             **profile.to_dict(),
         })  # fmt: skip
     else:
-        show(*recording_blocks(profile, efficiency, folder, *further))
+        show(*recording_blocks(profile, efficiency, folder, *further, critical_path=path, exchange=exchange))
         if is_written:
             print(f"written to {output}")
     return 0 if is_written or arguments.output is None else MissingPackageError.exit_code

@@ -83,7 +83,7 @@ def _add_messages(works: Any, name: str) -> None:
 
 
 def _add_schedule(works: Any, name: str) -> None:
-    parents = [_models(get_args(ScheduleModel)), sensitivity.options(), _files()]
+    parents = [_models(get_args(ScheduleModel)), sensitivity.options(), _path(), _files()]
     schedule = _add(works, name, "GOAL schedule", f"{name} schedule.goal", parents, "L=2500ns,o=1500ns,g=1us,G=6ps")
     schedule.add_argument(
         "file", metavar="FILE", help="GOAL schedule: text, also compressed, or LogGOPSim's binary form"
@@ -126,9 +126,22 @@ def _programs() -> list[Parser]:
         _models(get_args(ProgramModel)),
         what_if.options(),
         sensitivity.options(),
+        _path(),
         noise.options(),
         _files(),
     ]
+
+
+@cache
+def _path() -> Parser:
+    """Return the option of the critical path."""
+    options = parent()
+    options.add_argument(
+        "--critical-path", action="store_true",
+        help="what decides the time: messages, computation and waits from the end back to the begin, by call site, "
+        "rank and link, and what to shorten first",
+    )  # fmt: skip
+    return options
 
 
 @cache

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from commmodel.choices import Application, Exchange
 from commmodel.cli import noise, sensitivity, sizes, what_if
+from commmodel.cli.critical_path import change_of, path_of
 from commmodel.cli.parsers import (
     CALL_OPTIONS,
     check_folder,
@@ -65,8 +66,9 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any],
         compute = replace(record.computation(record.load(how)), factor=compute)
     if outlets is None:
         outlets = online.Outlets(
-            output, _report, arguments.patience, arguments.check, arguments.clocks, record=arguments.order
-        )
+            output, _report, arguments.patience, arguments.check, arguments.clocks, record=arguments.order,
+            sites=arguments.critical_path,
+        )  # fmt: skip
     return online.workload(place, command, computation=compute, outlets=outlets, universe=arguments.universe,
                            **options)  # fmt: skip
 
@@ -180,6 +182,7 @@ def run(arguments: argparse.Namespace) -> int:
         return sensitivity.run(arguments, partial(_predicted, arguments), machine)
     is_what_if, is_sized = what_if.is_what_if(arguments), sizes.is_sized(arguments)
     arguments.is_one_of_many = is_what_if or is_sized
+    change = change_of(arguments)
     if is_sized:
         return sizes.run(arguments, partial(_sized, arguments))
     if is_what_if:
@@ -197,13 +200,15 @@ def run(arguments: argparse.Namespace) -> int:
     warn_of(place.machine)
     workload = _workload(arguments, place)
     compare: list[Any] = [name if name in arguments.models else timeline.load(name) for name in beside]
-    record: Any = "all" if page is not None else "none" if arguments.trace is None else "first"
+    is_recorded = arguments.trace is not None or arguments.critical_path
+    record: Any = "all" if page is not None else "first" if is_recorded else "none"
     has_orders = workload.runs and arguments.orders != 1
     with nullcontext() if workload.runs else _prompt():  # else processes are to be ended first
         try:
             runs = scenario.side_by_side(
-                place, workload, compare=compare, record=record, **typed_options(arguments, _HOW)
+                place, workload, compare=compare, record=record, change=change, **typed_options(arguments, _HOW)
             )
+            path = path_of(runs) if arguments.critical_path and not runs.results[0].blocked else None
         except RankEndedError:
             if has_orders:
                 _tell_orders(_explored(arguments, place))
@@ -216,16 +221,17 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.trace is not None:
             timeline.dump(timelines[0], arguments.trace)
         if page is not None:
-            _write_page(page, arguments.output, runs)
+            _write_page(page, arguments.output, runs, path)
     except InputError as error:
         if not runs.blocked:  # else that is what people have to know first
             raise
         arguments.output = None
         notes.append(f"not written: {error}")
     if arguments.json:
-        print_json({**runs.as_json(), "output": arguments.output, "trace": arguments.trace, "notes": notes})
+        further = {} if path is None else {"critical_path": path.as_json()}
+        print_json({**runs.as_json(), **further, "output": arguments.output, "trace": arguments.trace, "notes": notes})
     elif not runs.blocked:
-        _print(arguments, runs)
+        _print(arguments, runs, [] if path is None else path.tables())
     code = tell_findings(runs.findings) or code
     if has_orders:
         code = _tell_orders(_explored(arguments, place)) or code
@@ -247,12 +253,13 @@ def _is_empty(timelines: Sequence[Any]) -> bool:
     return axis_seconds(timelines) <= 0
 
 
-def _write_page(write: Any, path: str, runs: Any) -> None:
-    """Write the page of Gantt charts."""
+def _write_page(write: Any, output: str, runs: Any, path: Any) -> None:
+    """Write the page of Gantt charts, with the critical path where there is one."""
     from commmodel.report.simulation.gantt_page import axis_seconds
 
     timelines = runs.timelines
-    write(path, runs.title, timelines, runs.summaries, runs.loads(axis_seconds(timelines)))
+    further = () if path is None else (path.path, path.tables())
+    write(output, runs.title, timelines, runs.summaries, runs.loads(axis_seconds(timelines)), *further)
 
 
 def _beside(arguments: argparse.Namespace) -> list[str]:
@@ -272,12 +279,12 @@ def _check_trace(path: str, timeline: Any) -> None:
         raise InputError(f"--trace {path}: the name must end in {', '.join(timeline.WRITERS)}, with .gz behind or not")
 
 
-def _print(arguments: argparse.Namespace, runs: Any) -> None:
+def _print(arguments: argparse.Namespace, runs: Any, further: Sequence[Any]) -> None:
     from commmodel.report.kit.tables import text
     from commmodel.report.simulation.tables import summary_tables
 
     summaries = runs.summaries
-    show(text(runs.title, "bold"), *summary_tables(summaries))
+    show(text(runs.title, "bold"), *summary_tables(summaries), *further)
     for path in (arguments.output, arguments.trace):
         if path is not None:
             print(f"written to {path}")

@@ -4,7 +4,8 @@
 the MPI calls that a recording holds. `load` opens a recording; `profile` and `matrix` summarise it, and
 `Recording.events` iterates over its calls. `workload` replays it on any platform, `computation` gives the computation
 of its ranks to a program that runs while it is simulated, `convert` writes it in other formats, `timeline` gives the
-states of each rank over time, `efficiency` its parallel efficiency. Modules are loaded at their first use.
+states of each rank over time, `efficiency` its parallel efficiency, `critical_path` what has decided its time,
+`costliest_exchange` what `commmodel optimize` asks of it. Modules are loaded at their first use.
 """
 
 from typing import TYPE_CHECKING
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from commmodel.record.actions import RecordedActions
     from commmodel.record.computations import computation
     from commmodel.record.conversion import convert
+    from commmodel.record.critical_paths import critical_path
     from commmodel.record.efficiencies import Efficiency, efficiency
+    from commmodel.record.exchanges import RecordedExchange, costliest_exchange
     from commmodel.record.files import Recording, is_recording, load
     from commmodel.record.matrices import Matrix, matrix
     from commmodel.record.profiles import Profile, profile
@@ -32,6 +35,7 @@ else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
-    "CALLS", "Call", "Efficiency", "Matrix", "Profile", "RecordedActions", "Recording", "computation", "convert",
-    "efficiency", "is_recording", "launch", "load", "matrix", "profile", "timeline", "workload",
+    "CALLS", "Call", "Efficiency", "Matrix", "Profile", "RecordedActions", "RecordedExchange", "Recording",
+    "computation", "convert", "costliest_exchange", "critical_path", "efficiency", "is_recording", "launch", "load",
+    "matrix", "profile", "timeline", "workload",
 ]  # fmt: skip

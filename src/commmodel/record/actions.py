@@ -40,6 +40,7 @@ from commmodel.simulate.traces import replay_texts
 from commmodel.simulate.traces.action_text import Action, MemberCall, Tags
 from commmodel.simulate.traces.rank_actions import CountedActions
 from commmodel.simulate.work.communicators import Definition
+from commmodel.sites import without_suffix
 
 NAMES = {call.code: call.name for call in CALLS}
 _GROUPS = {call.code: call.group for call in CALLS}
@@ -147,6 +148,8 @@ class RecordedActions(CountedActions):
     recording : Recording
     speed : float
         Flops per second: a second of computation becomes so many flops.
+    located : bool
+        Whether what belongs to a call, and the computation before it, is behind a mark with the number of its site.
 
     Raises
     ------
@@ -154,8 +157,10 @@ class RecordedActions(CountedActions):
         Where the log of a rank is missing.
     """
 
-    def __init__(self, recording: Recording, speed: float = 1e9) -> None:
+    def __init__(self, recording: Recording, speed: float = 1e9, *, located: bool = False) -> None:
         self.recording: Recording = recording
+        self.located: bool = located
+        self._call_sites: dict[tuple[int, int], int] = {}
         self.speed: float = speed
         super().__init__(recording.processes, self._parts_of)
         missing = sorted(set(range(self.processes)) - set(recording.ranks))
@@ -163,6 +168,15 @@ class RecordedActions(CountedActions):
             shown = ", ".join(map(str, missing[:8])) + ", ..." * (len(missing) > 8)
             raise InputError(f"{recording.folder}: no log of ranks {shown}: only complete recordings can be replayed")
         self.tags: Tags = Tags()
+
+    def site_mark(self, site: int, code: int) -> int:
+        """Return the number of the mark of a call at a site of the recording."""
+        return self._call_sites.setdefault((site, code), len(self._call_sites))
+
+    def sites(self) -> tuple[str, ...]:
+        """Return the sites by the numbers of their marks, as far as the recording has been read."""
+        names = [without_suffix(str(site)) for site in self.recording.sites]
+        return tuple(f"{names[site]}, {NAMES[code]}" for site, code in self._call_sites)
 
     @cached_property
     def windows(self) -> Windows:
@@ -210,6 +224,8 @@ class _Rank:
         }
         self._kinds = [communicator.kind for communicator in actions.recording.communicators]
         self._windows, self._epochs = actions.windows, Epochs()
+        self._actions = actions
+        self._sites = actions.recording.site_numbers(rank) if actions.located else None
         self._window_waits: dict[int, list[str]] = {}
         self._defined: set[int] = set()
         self._alike: dict[tuple[object, ...], Action] = {}
@@ -225,6 +241,10 @@ class _Rank:
         """Return the actions of a block of calls."""
         for call in map(Row._make, block.calls.tolist()):
             name = NAMES[call.code]
+            if self._sites is not None:
+                self._add(
+                    f"mark {self._actions.site_mark(int(self._sites[min(call.site, self._sites.size - 1)]), call.code)}"
+                )
             self._compute_until(name, call)
             if name in _WITHOUT_TIME:
                 continue

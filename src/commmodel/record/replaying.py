@@ -51,8 +51,13 @@ def workload(
     chosen = place.settings_or(settings)
     actions = RecordedActions(recording)
 
+    located_actions = RecordedActions(recording, located=True)
+
     def program(_: Any, factor: float) -> Program:
         return actions.program(faster=faster * factor, settings=chosen)
+
+    def located(_: Any, factor: float) -> Program:
+        return located_actions.program(faster=faster * factor, settings=chosen)
 
     ranks = "one rank" if recording.processes == 1 else f"{recording.processes} ranks"
     title = f"Replay of {recording.folder} on {ranks}, collectives as {chosen.name} picks"
@@ -60,8 +65,11 @@ def workload(
 
     def notes() -> list[str]:
         crowded = (f"{line}; `faster` makes them compute faster" for line in recording.oversubscription if faster == 1)
-        return [*recording.faults, *crowded, *actions.notes()]
+        return [*recording.faults, *crowded, *actions.notes(), *located_actions.notes()]
 
     again = partial(workload, place, recording, processes, faster=faster)
     count = recording.processes
-    return Workload(count, title, program, facts, notes=notes, on_hosts=on_hosts(chosen, again))
+    return Workload(
+        count, title, program, facts, notes=notes, on_hosts=on_hosts(chosen, again), located=located,
+        sites=located_actions.sites,
+    )  # fmt: skip

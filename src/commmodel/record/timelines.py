@@ -3,10 +3,14 @@
 Main entry: `timeline`.
 """
 
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel._core.common.codes import Share, State
+from commmodel._core.recordings.logs import CALL
 from commmodel.arguments import enough_memory
 from commmodel.record.calls import CALLS
 from commmodel.record.files import CallBlock, Recording
@@ -57,21 +61,8 @@ def timeline(recording: Recording, name: str = "") -> Timeline:
     InputError
         Where it does not fit into memory.
     """
-    messages, waits = _analysed(recording)
-    parts = [np.empty(0, INTERVAL)]
-    for rank in recording.ranks:
-        previous_end, last = recording.interval(rank)
-        for block in recording.events(rank):
-            if not block.calls.size:
-                continue
-            memory = messages.nbytes + sum(part.nbytes for part in parts)
-            enough_memory(memory + block.calls.size * _BYTES_OF_A_CALL, "a timeline")
-            calls = _calls(recording, rank, block)
-            parts += _told_apart(calls, waits[rank])
-            parts.append(_computing(rank, block, previous_end))
-            previous_end = max(previous_end, float(block.calls["end"].max()))
-        parts.append(_intervals(rank, State.COMPUTE, np.array([previous_end]), np.array([last])))
-    rows = np.concatenate(parts)
+    messages, waits = analysed(recording)
+    rows = np.concatenate([np.empty(0, INTERVAL), *(part.rows for part in parts(recording, waits, messages.nbytes))])
     origin = rows["start"].min(initial=np.inf)
     for column in ("start", "end"):
         rows[column] -= origin if rows.size else 0.0
@@ -80,7 +71,38 @@ def timeline(recording: Recording, name: str = "") -> Timeline:
     return Timeline(name or recording.folder.name, recording.processes, rows[rows["end"] > rows["start"]], messages)
 
 
-def _analysed(recording: Recording) -> tuple[NDArray[np.void], dict[int, NDArray[np.void]]]:
+class Part(NamedTuple):
+    """Intervals of a rank, in no order."""
+
+    rows: NDArray[np.void]
+    calls: NDArray[np.void]
+    """The call to which each belongs, or before which it is; empty behind the last."""
+
+
+def parts(recording: Recording, waits: Mapping[int, NDArray[np.void]], memory: int) -> Iterator[Part]:
+    """Yield the intervals of all ranks, with the times of the recording; of a wait the peer is the rank waited for.
+
+    `waits` are those of each rank's calls by begin, and `memory` bytes are in use beside the intervals.
+    """
+    for rank in recording.ranks:
+        previous_end, last = recording.interval(rank)
+        for block in recording.events(rank):
+            if not block.calls.size:
+                continue
+            enough_memory(memory + block.calls.size * _BYTES_OF_A_CALL, "a timeline")
+            calls = _calls(recording, rank, block)
+            for rows, places in _told_apart(calls, waits[rank]):
+                memory += rows.nbytes
+                yield Part(rows, block.calls[places])
+            yield Part(_computing(rank, block, previous_end), block.calls)
+            previous_end = max(previous_end, float(block.calls["end"].max()))
+        yield Part(_intervals(rank, State.COMPUTE, np.array([previous_end]), np.array([last])), _NO_CALLS)
+
+
+_NO_CALLS = np.empty(0, CALL)
+
+
+def analysed(recording: Recording) -> tuple[NDArray[np.void], dict[int, NDArray[np.void]]]:
     """Return the messages whose send and receive are in the recording, and the waits of each rank's calls by begin."""
     enough_memory(sum(map(recording.calls, recording.ranks)) * 2 * MESSAGE.itemsize, "the messages of a timeline")
     analysis = analyse(recording, keeps_transfers=True)
@@ -94,16 +116,18 @@ def _analysed(recording: Recording) -> tuple[NDArray[np.void], dict[int, NDArray
     return messages, dict(zip(recording.ranks, np.split(waits, bounds[1:-1]), strict=True))
 
 
-def _told_apart(calls: NDArray[np.void], waits: NDArray[np.void]) -> list[NDArray[np.void]]:
-    """Return what a rank's calls waited, and the rest of them."""
+def _told_apart(calls: NDArray[np.void], waits: NDArray[np.void]) -> list[tuple[NDArray[np.void], NDArray[np.bool_]]]:
+    """Return what a rank's calls waited, and the rest of them, each with the calls that they are of."""
+    everywhere = np.ones(calls.size, dtype=bool)
     if not waits.size:
-        return [calls]
+        return [(calls, everywhere)]
     place = np.minimum(np.searchsorted(waits["begin"], calls["start"]), waits.size - 1)
     has_waited = (waits["begin"][place] == calls["start"]) & (waits["end"][place] <= calls["end"])
     waiting = calls[has_waited]
     waiting["state"], waiting["end"] = State.WAIT, waits["end"][place[has_waited]]
+    waiting["peer"] = waits["cause"][place[has_waited]]
     calls["start"][has_waited] = waiting["end"]
-    return [waiting, calls]
+    return [(waiting, has_waited), (calls, everywhere)]
 
 
 def _calls(recording: Recording, rank: int, block: CallBlock) -> NDArray[np.void]:

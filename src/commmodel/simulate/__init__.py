@@ -13,6 +13,7 @@
     from_machine network and platform of a measured machine
     result       the result of a simulation; findings: wrong uses of MPI in it
     timeline     what each rank did when, for viewers
+    critical_path  what decides the time of a run
     scenario     a workload on a platform by a model; online: programs that run
     what_if      many scenarios; sizes: one on several numbers of processes;
                  sensitivity: one with dearer and cheaper messages and cores
@@ -33,6 +34,7 @@ from commmodel.simulate.run import run
 
 if TYPE_CHECKING:
     from commmodel.simulate import (
+        critical_path,
         from_machine,
         goal,
         noise,
@@ -52,7 +54,7 @@ else:
 
 __all__ = [
     "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Finding", "Network", "Program", "SimulationResult",
-    "application", "collective", "command", "exchange", "fluid", "from_machine", "function", "goal", "jobs",
-    "noise", "online", "platform", "replay", "run", "scenario", "sensitivity", "sizes", "timeline", "traces",
+    "application", "collective", "command", "critical_path", "exchange", "fluid", "from_machine", "function", "goal",
+    "jobs", "noise", "online", "platform", "replay", "run", "scenario", "sensitivity", "sizes", "timeline", "traces",
     "what_if", "work",
 ]  # fmt: skip

@@ -495,6 +495,8 @@ def _run_program(
 
     choice("clocks", how.get("clocks", "machine"), ProgramClocks)
     settings: Any = {name: how[name] for name in ("check", "clocks") if name in how}
+    if how.get("record"):
+        settings["sites"] = True
     outlets, orders, record = replace(outlets or Outlets(), **settings), how.get("orders", 1), RunRecord()
     most = None if orders == "all" else whole("orders", orders, least=1)
     deadlock, how = how.get("deadlock", "raise"), {**how, "deadlock": "return"}

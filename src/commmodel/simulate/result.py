@@ -21,6 +21,9 @@ from commmodel.values import Value
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from commmodel.simulate.delays import DelayModel
+    from commmodel.simulate.network import Network
+
 __all__ = [
     "INTERVAL",
     "MARK",
@@ -134,6 +137,13 @@ class SimulationResult(Tabular, Value):
     """Of `commmodel.simulate.function`: what each rank returned."""
     findings: tuple[Finding, ...] = ()
     """Wrong uses of MPI, of a program that ran with checks."""
+    message_model: "Network | DelayModel | None" = field(default=None, compare=False)
+    """Of messages, where the run was recorded."""
+    hosts: NDArray[np.integer[Any]] | None = field(default=None, compare=False)
+    """Host of each rank, where the run was recorded and its place has hosts, shape (processes,)."""
+    sites: tuple[str, ...] = field(default=(), compare=False)
+    """Names of call sites, where they were recorded: the operations behind a mark of a number from 0 on are of the site
+    of that number."""
 
     @property
     def seconds(self) -> float:

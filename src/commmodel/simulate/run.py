@@ -6,8 +6,10 @@ of what has to come before what: `commmodel.simulate.delays.run_schedule` runs t
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from commmodel.choices import Slopes
@@ -93,12 +95,24 @@ def run(
             raise InputError(
                 f"a program that runs needs a model of shared links, hybrid, fluid or smpi: not {model.name}"
             )
-        return delays.simulated(program, model, record, progress, hosts, slopes).or_deadlock(deadlock)
+        result = delays.simulated(program, model, record, progress, hosts, slopes)
+        return _with_model(result, model, hosts, record).or_deadlock(deadlock)
     if platform is None:
         raise InputError(
             f"by the model {model.name!r} messages share links: give a platform, as in run(program, model, platform)"
         )
     try:
-        return flows.simulated(program, model, platform, hosts, record, progress).or_deadlock(deadlock)
+        result = flows.simulated(program, model, platform, hosts, record, progress)
+        places = platform.place(program.processes) if hosts is None else hosts
+        return _with_model(result, model, places, record).or_deadlock(deadlock)
     finally:
         program.close()
+
+
+def _with_model(
+    result: SimulationResult, model: Network | DelayModel, hosts: ArrayLike | None, record: bool
+) -> SimulationResult:
+    """Return the result with what its critical path is told by, where it was recorded."""
+    if not record:
+        return result
+    return replace(result, message_model=model, hosts=None if hosts is None else np.asarray(hosts))

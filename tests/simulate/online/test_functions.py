@@ -1,6 +1,7 @@
 """Python functions called on simulated ranks."""
 
 import functools
+import inspect
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ import pytest
 
 from commmodel import simulate
 from commmodel.errors import DeadlockError, InputError, RankEndedError
+from commmodel.simulate.critical_path import critical_path
 
 pytestmark = pytest.mark.mpi
 
@@ -159,3 +161,28 @@ def test_a_command_is_run():
     result = simulate.command([sys.executable, "-c", code], 3, on="graphene", computation=0)
     assert (result.ends.size, result.returned) == (3, ())
     assert result.seconds > 0
+
+
+def test_the_critical_path_of_a_program_names_its_lines():
+    def late(comm):
+        from mpi4py import MPI
+
+        if comm.rank == 1:
+            sum(range(10**6))
+            comm.Send([bytes(8), MPI.BYTE], 0)
+        elif comm.rank == 0:
+            comm.Recv([bytearray(8), MPI.BYTE], 1)
+
+    result = simulate.function(late, 2, on="graphene", record=True)
+    shares = critical_path(result).by_site()
+    first = inspect.getsourcelines(late)[1]
+    names = [share.name for share in shares]
+    assert names[0] == f"computation before test_functions.py:{first + 5}, MPI_Send"
+    assert f"test_functions.py:{first + 7}, MPI_Recv" in names
+    assert shares[0].share > 0.5
+
+
+def test_marks_of_call_sites_change_no_time():
+    runs = [run(scaled, args=([1],), record=is_recorded) for is_recorded in (False, True)]
+    assert runs[0].seconds == runs[1].seconds
+    assert any("MPI_Allreduce" in site or "MPI_Bcast" in site for site in runs[1].sites)

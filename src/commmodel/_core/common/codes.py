@@ -13,7 +13,7 @@ __all__ = [
     "ANY", "ANY_OF_COMMUNICATOR", "COLLECTIVE_TAG", "COLLECTIVE_TAGS", "EVERY_NAMED", "FIELDS",
     "FIRST_CALL_TAG", "FIRST_REPORTED",
     "IS_ROOT", "LARGEST_TAG", "NO_PROCESS", "TAG_BITS", "TYPE_SIZES", "UNNAMED", "Code", "CommunicatorKind", "DataFlag",
-    "Ending", "GoalKind", "LogRecord", "Reason", "Role", "Rule", "Share", "State", "Volume", "header",
+    "Ending", "GoalKind", "LogRecord", "PathKind", "Reason", "Role", "Rule", "Share", "State", "Volume", "header",
 ]  # fmt: skip
 
 
@@ -69,6 +69,26 @@ class State(IntEnum):
     TRANSFER = 5
     FILES = 6
     START_AND_END = 7
+
+
+class PathKind(IntEnum):
+    """What a part of a critical path is spent on."""
+
+    COMPUTATION = 0
+    SLEEP = 1
+    SEND = 2
+    """A processor sends: the overhead, or of a recording the call."""
+    RECEIVE = 3
+    TRANSFER = 4
+    """A message is on its way: latency, its bytes, and what other messages on its links cost it."""
+    PORT = 5
+    """A message waits until the NIC has let one before it pass."""
+    RENDEZVOUS = 6
+    """Question and answer before a large message leaves."""
+    WAIT = 7
+    """A rank waits, and no record says for what: polls, alarms, non-blocking collectives that compute."""
+    FILES = 8
+    START_AND_END = 9
 
 
 class GoalKind(IntEnum):
@@ -237,6 +257,7 @@ long double, wchar, bool, int8 to int64, uint8 to uint64, complex, aint, offset.
 _LISTS: dict[str, Iterable[str]] = {
     "OPERATION_CODES": Code.__members__,
     "RANK_STATES": [f"IN_{state.name}" for state in State if state <= State.FILES],
+    "PATH_KINDS": [f"ON_{kind.name}" for kind in PathKind],
     "GOAL_KINDS": [f"GOAL_{name}" for name in GoalKind.__members__],
     "CALL_ROLES": Role.__members__,
     "WAITING_RULES": Rule.__members__,

@@ -126,6 +126,7 @@ class Pump final : public Live {
             } else if (cursor.batch != 0) {
                 if (!more_of_batch(cursor, begin, count)) drop_batch(cursor);
             } else if (shared.tail != shared.head) {
+                if (!marks_.empty() && mark_site(number, shared, cursor, begin, count)) break;
                 more_of_ring(shared, cursor, begin, count);
             } else if (shared.state == ONLINE_FINALIZED) {
                 return calls.end(calls.context, number);
@@ -233,6 +234,12 @@ class Pump final : public Live {
     const char *text(uint64_t offset) const {
         return offset ? static_cast<const char *>(online_at(world_, offset)) : nullptr;
     }
+
+    // Mark where the operations of another call site begin.
+    void mark_sites() { marks_.assign(static_cast<size_t>(world_->ranks), Operation{MARK, NONE, NONE, UNNAMED, -1.0}); }
+
+    // The call site of a mark's number, as of `text`; 0 behind the last.
+    uint64_t marked_site(size_t number) const { return number < marked_sites_.size() ? marked_sites_[number] : 0; }
 
     // Look, beside the simulation, whether ranks come as far without buffers.
     void look_without_buffers() { unbuffered_ = std::make_unique<Unbuffered>(world_->ranks); }
@@ -459,13 +466,34 @@ class Pump final : public Live {
         unbuffered_->join(cursor.rank, operation.tag, call->participants, batch, cursor.text);
     }
 
-    // Operations up to the next of another kind, or the end of the ring's memory.
+    // Begin the call site of a rank's next operation; false where it is that of the last one.
+    bool mark_site(int32_t rank, const online_rank &shared, const Cursor &cursor, const Operation *&begin,
+                   int64_t &count) {
+        const uint64_t site = shared.call_sites[shared.tail % ONLINE_RING];
+        if (site == 0 || (cursor.text == site && marks_[static_cast<size_t>(rank)].value >= 0.0)) return false;
+        cursors_[rank].text = site;
+        auto entry = site_numbers_.find(site);
+        if (entry == site_numbers_.end()) {  // each rank has texts of its own
+            const auto next = static_cast<int32_t>(marked_sites_.size());
+            const int32_t number = numbers_of_words_.try_emplace(text(site), next).first->second;
+            if (number == next) marked_sites_.push_back(site);
+            entry = site_numbers_.emplace(site, number).first;
+        }
+        marks_[static_cast<size_t>(rank)].value = entry->second;
+        begin = &marks_[static_cast<size_t>(rank)];
+        count = 1;
+        return true;
+    }
+
+    // Operations up to the next of another kind, or of another site where these are marked, or the end of the ring's
+    // memory.
     void give(online_rank &shared, Cursor &cursor, const Operation *&begin, int64_t &count) {
         static_assert(sizeof(online_operation) == sizeof(Operation));
         const online_operation *const first = &shared.ring[shared.tail % ONLINE_RING];
         const online_operation *const last = shared.ring + ONLINE_RING;
         uint32_t number = 0;
-        while (shared.tail + number != shared.head && first + number != last && first[number].code < ONLINE_COLLECTIVE)
+        while (shared.tail + number != shared.head && first + number != last &&
+               first[number].code < ONLINE_COLLECTIVE && (marks_.empty() || is_of_site(shared, number, cursor.text)))
             ++number;
         for (uint32_t i = 0; unbuffered_ && i < number; ++i) {
             const online_operation &operation = first[i];
@@ -475,6 +503,11 @@ class Pump final : public Live {
         cursor.ring_count = number;
         begin = reinterpret_cast<const Operation *>(first);
         count = number;
+    }
+
+    static bool is_of_site(const online_rank &shared, uint32_t behind, uint64_t site) {
+        const uint64_t other = shared.call_sites[(shared.tail + behind) % ONLINE_RING];
+        return other == 0 || other == site;
     }
 
     static bool is_outside(online_rank &shared) {
@@ -570,6 +603,10 @@ class Pump final : public Live {
     size_t remembered_ = 0;        // bytes of these
     std::vector<bool> has_begun_;  // of ranks that others spawn
     std::unique_ptr<Unbuffered> unbuffered_;
+    std::vector<Operation> marks_;  // of each rank, the last mark of a call site, where these are marked
+    std::unordered_map<uint64_t, int32_t> site_numbers_;
+    std::unordered_map<std::string, int32_t> numbers_of_words_;
+    std::vector<uint64_t> marked_sites_;
 };
 
 }  // namespace commmodel

@@ -135,6 +135,8 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         int32_t copy_of(int32_t rank)
         const online_finding *finding(uint64_t offset)
         void look_without_buffers() except +
+        void mark_sites() except +
+        uint64_t marked_site(size_t number)
         const _Step *hanging_without_buffers(int32_t rank, const _Step **begun)
         const void *at(uint64_t offset)
 
@@ -546,6 +548,18 @@ cdef class Pump:
     cdef list _words(self, uint64_t site):
         cdef const char *text = self._pump.text(site)
         return [] if text == NULL else text.decode("utf-8", "replace").split("\n")
+
+    def mark_sites(self):
+        """Have operations of each call site follow a mark with its number."""
+        self._pump.mark_sites()
+
+    def marked_sites(self):
+        """Return where in the program the sites of marks are, by their numbers, as `call_site` does."""
+        cdef uint64_t site
+        sites = []
+        while (site := self._pump.marked_site(len(sites))) != 0:
+            sites.append(self._words(site))
+        return sites
 
     def call_site(self, int rank, int step):
         """Return where in the program an operation comes from.

@@ -552,6 +552,11 @@ class Parser {
         if (action.is("test")) return wait_or_test(rank, TEST);
         if (action.is("sendRecv") || action.is("sendrecv")) return exchange(rank);
         if (records_ > 0 && action.is("collective")) return record(rank);
+        if (action.is("mark")) {
+            if (!needs(1, "number") || !whole(2, "number", 0, LARGEST_INDEX, value)) return false;
+            mine.operations.push_back({MARK, ANY, ANY, UNNAMED, value});
+            return true;
+        }
         for (std::string_view name : {"barrier", "bcast", "reduce", "allreduce", "alltoall", "allgather", "gather",
                                       "scatter", "scan", "exscan"})
             if (action.is(name)) return collective(rank, false);

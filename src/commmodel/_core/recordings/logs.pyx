@@ -163,7 +163,7 @@ TRANSFER = np.dtype(
     + [(name, np.int32) for name in ("sender", "receiver", "tag", "communicator")]
 )
 assert CALL.itemsize == sizeof(_Call) and COMPLETED.itemsize == sizeof(_Completed)
-WAIT_OF_CALL = np.dtype([("begin", np.float64), ("end", np.float64), ("rank", np.int64)])
+WAIT_OF_CALL = np.dtype([("begin", np.float64), ("end", np.float64), ("rank", np.int32), ("cause", np.int32)])
 assert TRANSFER.itemsize == sizeof(_Transfer) and WAIT_OF_CALL.itemsize == sizeof(_WaitOfCall)
 
 

@@ -21,10 +21,10 @@ namespace commmodel::recordings {
 enum Reason : int32_t { WAITING_REASONS, REASONS };
 enum Rule : int32_t { WAITING_RULES };
 
-// A call of a rank waited from its begin until then.
+// A call of a rank waited from its begin until then, as another one, the cause, came to its part.
 struct WaitOfCall {
     double begin, end;
-    int64_t rank;
+    int32_t rank, cause;
 };
 
 struct Waits {  // sums, in seconds
@@ -78,7 +78,7 @@ class Wait : public Counted<Wait> {
         sums_.of_communicator[communicator_] += seconds_;
         sums_.caused_by[cause_] += seconds_;
         sums_.of(row_, cause_) += seconds_;
-        if (sums_.keeps_calls) sums_.of_calls.push_back({begin_, begin_ + seconds_, rank_});
+        if (sums_.keeps_calls) sums_.of_calls.push_back({begin_, begin_ + seconds_, rank_, cause_});
     }
 
   private:

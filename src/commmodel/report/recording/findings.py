@@ -4,16 +4,16 @@ Main entries: `verdict`, `costly_sites`, `factors_table`, `next_commands`.
 """
 
 import os
-import re
 import shlex
 from typing import NamedTuple
 
-from commmodel.record import Efficiency, Profile
+from commmodel.record import Efficiency, Profile, RecordedExchange
 from commmodel.record.profiles import SiteProfile
 from commmodel.report.kit.tables import Cell, Style, Table, left, right
 from commmodel.report.recording.guides import guide
 from commmodel.report.recording.objects import array_advice, object_methods
 from commmodel.shell import command_lines
+from commmodel.sites import without_suffix
 from commmodel.units import format_rate, format_ratio, format_time
 
 _MOST_SITES = 3
@@ -56,7 +56,7 @@ def volume(size: float) -> str:
 
 def place(site: SiteProfile) -> str:
     """Return where a site is; of a compiled module of Python, its name alone."""
-    return re.sub(r"\.cpython-[^,]*", "", site.place)
+    return without_suffix(site.place)
 
 
 class CostlySite(NamedTuple):
@@ -236,7 +236,24 @@ def _transfer_advice(profile: Profile, site: SiteProfile, size: float) -> str:
     return "bandwidth counts: send less, or compute meanwhile with non-blocking calls (MPI_I...)"
 
 
-def next_commands(folder: str, *further: str) -> tuple[str, ...]:
+def optimize_command(exchange: RecordedExchange) -> str:
+    """Return the command that asks into which messages to cut an exchange, so that computation hides it.
+
+    Its network is that of the recorded messages; a measured machine says more.
+    """
+    pattern = ""
+    if exchange.is_all_to_all or exchange.peers > 1:
+        kind = "all-to-all-contiguous" if exchange.is_all_to_all else "multiple-end-points-contiguous"
+        pattern = f" --peers {exchange.peers} --patterns {kind}"
+    times = {
+        "computation": exchange.computation, "overhead": exchange.overhead, "latency": exchange.latency
+    }  # fmt: skip
+    words = " ".join(f"--{name} {format_time(seconds).replace(' ', '')}" for name, seconds in times.items())
+    byte_time = f"--byte-time {1e9 * exchange.byte_time:.3g}ns/B"
+    return f"commmodel optimize --volume {round(exchange.volume)} {words} {byte_time}{pattern}"
+
+
+def next_commands(folder: str, *further: str, exchange: RecordedExchange | None = None) -> tuple[str, ...]:
     """Return what to type next; of several folders of one recording, first what makes one of them."""
     name = "all" if further else shlex.quote(folder)
     folders = " ".join(shlex.quote(os.path.join(path, ".")) for path in (folder, *further))
@@ -246,6 +263,9 @@ def next_commands(folder: str, *further: str) -> tuple[str, ...]:
         f"commmodel simulate graphene replay {name}": "the same ranks on another machine",
         f"commmodel simulate graphene replay {name} -k 1": "and a node for each of them",
     }
+    if exchange is not None:
+        where = without_suffix(exchange.site.place)
+        commands[optimize_command(exchange)] = f"messages with which computation hides the exchange at {where}"
     width = max(map(len, commands))
     lines = [f"{command:{width}}  # {purpose}" for command, purpose in commands.items()]
     if max(map(len, lines)) <= _SHORT:

@@ -4,14 +4,15 @@ import os
 from collections.abc import Sequence
 
 from commmodel.files import write_text
-from commmodel.record import Efficiency, Profile
+from commmodel.record import Efficiency, Profile, RecordedExchange
 from commmodel.report.kit.blocks import Bullets, CodeBlock, Fact, Facts, Figures, NameList, Section, Words, folded
 from commmodel.report.kit.pages import render_page
 from commmodel.report.kit.tables import Cell
 from commmodel.report.recording.findings import costly_sites, factors_table, next_commands, verdict, volume
 from commmodel.report.recording.plots import draw
-from commmodel.report.recording.tables import profile_tables
+from commmodel.report.recording.tables import path_table, profile_tables
 from commmodel.signatures import checked
+from commmodel.simulate.critical_path import CriticalPath
 from commmodel.units import format_ratio, format_time
 
 _HOW_TO_READ = (
@@ -33,6 +34,8 @@ def write_recording(
     efficiency: Efficiency | None = None,
     folder: str = "FOLDER",
     further: Sequence[str] = (),
+    critical_path: CriticalPath | None = None,
+    exchange: RecordedExchange | None = None,
 ) -> None:
     """Write the page; a file that is there is replaced.
 
@@ -49,19 +52,25 @@ def write_recording(
         The recording's, for the commands that the page suggests.
     further : sequence of str
         Folders of further nodes of the same recording.
+    critical_path : CriticalPath, optional
+        What `commmodel.record.critical_path` returns.
+    exchange : RecordedExchange, optional
+        What `commmodel.record.costliest_exchange` returns, for the commands.
     """
     sites = tuple((site.title, site.lines) for site in costly_sites(profile))
     details = tuple(folded(table, is_open=table.title == "Call sites") for table in profile_tables(profile))
     factors = (factors_table(efficiency).untitled(),) if efficiency is not None else ()
+    decisive = (path_table(critical_path).untitled(),) if critical_path is not None else ()
     faults = (Bullets(profile.faults),) if profile.faults else ()
     sections = [
         Section("Before you trust these numbers", faults, is_warning=True),
         Section("Where the communication time goes", (Facts(_facts(profile)),)),
         Section("The call sites that matter", (NameList(sites),) if sites else ()),
+        Section("What decides its time", decisive),
         Section("Parallel efficiency", factors),
         Section("Ranks and messages", (Figures(tuple(draw(profile))),)),
         Section("In numbers", details),
-        Section("What to do next", (CodeBlock(next_commands(folder, *further)),)),
+        Section("What to do next", (CodeBlock(next_commands(folder, *further, exchange=exchange)),)),
         Section("How to read it", tuple(Words(text, is_hint=True) for text in _HOW_TO_READ)),
     ]  # fmt: skip
     title, answer = f"Where {name} spends its communication time", verdict(profile, efficiency)

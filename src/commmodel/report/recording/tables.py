@@ -5,23 +5,49 @@ from collections.abc import Iterable, Sequence
 from rich.console import RenderableType
 from rich.padding import Padding
 
-from commmodel.record import Efficiency, Profile
+from commmodel.record import Efficiency, Profile, RecordedExchange
 from commmodel.report.kit.tables import Cell, Table, left, plain_rows, right, text
 from commmodel.report.recording.findings import costly_sites, factors_table, next_commands, place, verdict, volume
+from commmodel.simulate.critical_path import CriticalPath
 from commmodel.units import format_ratio, format_size, format_time
 
 _MOST_ROWS = 20
+_MOST_DECISIVE = 6
 
 
-def recording_blocks(profile: Profile, efficiency: Efficiency | None, *folders: str) -> list[RenderableType]:
+def recording_blocks(
+    profile: Profile,
+    efficiency: Efficiency | None,
+    *folders: str,
+    critical_path: CriticalPath | None = None,
+    exchange: RecordedExchange | None = None,
+) -> list[RenderableType]:
     """Return the verdict, the call sites that matter, the efficiency, what to type next, and all tables."""
     blocks: list[RenderableType] = [text(sentence, "bold") for sentence in verdict(profile, efficiency)]
     for number, site in enumerate(costly_sites(profile), 1):
         blocks += [text(""), text(f"{number}. {site.title}", "bold")]
         blocks += [Padding(text(words), (0, 0, 0, 3)) for words in site.lines]
     blocks += [text(""), factors_table(efficiency)] if efficiency is not None else []
-    blocks += [text(""), text("What to do next", "bold"), *(text(f"  {line}") for line in next_commands(*folders))]
+    blocks += [text(""), path_table(critical_path)] if critical_path is not None else []
+    commands = next_commands(*folders, exchange=exchange)
+    blocks += [text(""), text("What to do next", "bold"), *(text(f"  {line}") for line in commands)]
     return [*blocks, text(""), *profile_tables(profile)]
+
+
+def path_table(path: CriticalPath) -> Table:
+    """Return the call sites on the critical path, those that decide most of the time first."""
+    shares = path.by_site()
+    rows = plain_rows(
+        (share.name, format_time(share.seconds), format_ratio(share.share)) for share in shares[:_MOST_DECISIVE]
+    )
+    rest = shares[_MOST_DECISIVE:]
+    more = (f"And {len(rest)} more, {format_time(sum(share.seconds for share in rest))}.",) if rest else ()
+    note = (
+        "From the end of the last rank back to the begin, always to the rank that was waited for. Shortening a line "
+        "gains that much at most: less where another path is nearly as long."
+    )
+    columns = (*left("shorten this first"), *right("by up to", "of the run"))
+    return Table("Critical path", columns, rows, (note, *more))
 
 
 def profile_tables(profile: Profile) -> list[Table]:

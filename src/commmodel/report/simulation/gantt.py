@@ -13,13 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel._core.common.codes import State
+from commmodel._core.common.codes import PathKind, State
+from commmodel.simulate.critical_path import CriticalPath
 from commmodel.simulate.link_load import LinkLoad, spread
 from commmodel.simulate.timeline import Timeline
 
 MOST_INTERVALS = 1_000_000
 MOST_MESSAGES = 80_000
 """Over all charts of a page: mostly 2 to 8 bytes each, at worst 23 and 24."""
+MOST_TURNS = 40_000
+"""Points of a critical path, of a chart."""
 _TICKS = 2**32 - 1
 """Times are whole numbers of this part of the common axis."""
 _TOGETHER = 0x80
@@ -173,7 +176,12 @@ def _times(start: NDArray[np.float64], end: NDArray[np.float64], scale: float) -
 
 
 def chart(
-    timeline: Timeline, seconds: float, most_intervals: int, most_messages: int, loads: Sequence[LinkLoad] = ()
+    timeline: Timeline,
+    seconds: float,
+    most_intervals: int,
+    most_messages: int,
+    loads: Sequence[LinkLoad] = (),
+    path: CriticalPath | None = None,
 ) -> Chart:
     """Return the chart of a timeline for a page.
 
@@ -186,7 +194,10 @@ def chart(
         That this chart may hold. Of more messages, the largest stay, of equal ones some from all of the time.
     loads : sequence of LinkLoad
         Links whose load is drawn below the ranks.
+    path : CriticalPath, optional
+        That is drawn over the ranks.
     """
+    turns, turn_ranks = _turns(path)
     pieces, resolution = thinned(timeline, most_intervals)
     sent = timeline.transfers
     if sent.size > most_messages:
@@ -208,6 +219,8 @@ def chart(
         sent["receiver"].astype("<i4"),
         sent["size"].astype("<f4"),
         *(np.rint(255 * load.shares).astype(np.uint8) for load in loads),
+        np.clip(np.rint(turns * scale), 0, _TICKS).astype("<u4"),
+        turn_ranks.astype("<i4"),
     ]
     data: dict[str, object] = {
         "name": timeline.name,
@@ -216,12 +229,34 @@ def chart(
         "pieces": pieces.size,
         "messages": sent.size,
         "links": [load.name for load in loads],
+        "turns": turns.size,
     }
     return Chart(
         timeline.name, timeline.processes, timeline.seconds, data, _packed(columns), timeline.intervals.size,
         pieces.size, timeline.transfers.size, sent.size, resolution, overview(pieces, timeline.processes, seconds),
         tuple(np.unique(pieces["state"]).tolist()),
     )  # fmt: skip
+
+
+def _turns(path: CriticalPath | None) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Return times and ranks of the points between which a critical path is straight, some of them where it has many.
+
+    A message goes from its sender to its receiver, all else stays at its rank.
+    """
+    if path is None:
+        return np.empty(0), np.empty(0, dtype=np.int32)
+    rows = path.segments
+    is_message = (rows["kind"] == PathKind.TRANSFER) & (rows["peer"] >= 0) & (rows["sends"] == 0)
+    times = np.stack([rows["start"], rows["end"]], axis=1).ravel()
+    ranks = np.stack([np.where(is_message, rows["peer"], rows["rank"]), rows["rank"]], axis=1).ravel()
+    if ranks.size > 2:
+        is_turn = np.ones(ranks.size, dtype=bool)
+        is_turn[1:-1] = (ranks[1:-1] != ranks[:-2]) | (ranks[1:-1] != ranks[2:])
+        times, ranks = times[is_turn], ranks[is_turn]
+    if ranks.size > MOST_TURNS:
+        chosen = np.unique(np.linspace(0, ranks.size - 1, MOST_TURNS).astype(np.int64))
+        times, ranks = times[chosen], ranks[chosen]
+    return times, ranks
 
 
 def overview(

@@ -20,6 +20,7 @@ from commmodel.report.kit.pages import render_page, template_text
 from commmodel.report.simulation.gantt import LETTERS, MOST_INTERVALS, MOST_MESSAGES, Chart, chart, shares
 from commmodel.report.simulation.tables import rank_tables, summary_tables, verdict
 from commmodel.signatures import checked
+from commmodel.simulate.critical_path import CriticalPath
 from commmodel.simulate.link_load import COLUMNS, LinkLoad
 from commmodel.simulate.states import COLOURS, STATE_NAMES
 from commmodel.simulate.summary import RunSummary
@@ -35,6 +36,8 @@ def render(
     timelines: Sequence[Timeline],
     summaries: Sequence[RunSummary] = (),
     loads: Sequence[Sequence[LinkLoad]] = (),
+    critical_path: CriticalPath | None = None,
+    path_tables: Sequence[Block] = (),
 ) -> str:
     """Return the page; it refers to nothing outside itself."""
     seconds = axis_seconds(timelines)
@@ -43,12 +46,20 @@ def render(
     intervals = shares([timeline.intervals.size for timeline in timelines], MOST_INTERVALS)
     messages = shares([timeline.transfers.size for timeline in timelines], MOST_MESSAGES)
     charts = [
-        chart(timeline, seconds, intervals[number], messages[number], loads[number] if number < len(loads) else ())
+        chart(
+            timeline,
+            seconds,
+            intervals[number],
+            messages[number],
+            loads[number] if number < len(loads) else (),
+            None if number else critical_path,
+        )
         for number, timeline in enumerate(timelines)
     ]
     states = sorted({state for chart in charts for state in chart.states})
     folds = (folded(table, is_open=False) for table in rank_tables(summaries))
-    tables: list[Block] = [*summary_tables(summaries, title="Times", all_links=True), *folds] if summaries else []
+    summary: list[Block] = [*summary_tables(summaries, title="Times", all_links=True)] if summaries else []
+    tables = [*summary, *path_tables, *folds]
     script = template_text("gantt.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     data = {
@@ -74,6 +85,7 @@ def render(
         legend=[(STATE_NAMES[state], LETTERS[state], state) for state in states],
         has_messages=any(chart.messages for chart in charts),
         has_loads=any(loads),
+        has_path=critical_path is not None,
         charts=[(chart, Markup(_svg(chart, number, seconds)), _left_out(chart))  # noqa: S704  (drawn from numbers)
                 for number, chart in enumerate(charts)],
         verdicts=[
@@ -92,6 +104,8 @@ def write_gantt(
     timelines: Sequence[Timeline],
     summaries: Sequence[RunSummary] = (),
     loads: Sequence[Sequence[LinkLoad]] = (),
+    critical_path: CriticalPath | None = None,
+    path_tables: Sequence[Block] = (),
 ) -> None:
     """Write the page; a file that is there is replaced.
 
@@ -105,13 +119,17 @@ def write_gantt(
         Of the same runs, for the tables below the charts.
     loads : sequence of sequences of LinkLoad
         Links whose load is drawn below each of the first charts, on the page's time axis (`axis_seconds`).
+    critical_path : CriticalPath, optional
+        Of the first timeline's run, drawn as a line over its chart.
+    path_tables : sequence of blocks
+        Tables of the path.
 
     Raises
     ------
     InputError
         Where no timeline holds an interval, or the file cannot be written.
     """
-    write_text(path, render(name, timelines, summaries, loads))
+    write_text(path, render(name, timelines, summaries, loads, critical_path, path_tables))
 
 
 def axis_seconds(timelines: Sequence[Timeline]) -> float:

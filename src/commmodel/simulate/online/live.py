@@ -62,6 +62,8 @@ class Outlets:
     """Gets the program's standard error, as `output` its standard output."""
     record: RunRecord | None = None
     """Says what each run decides that time would decide, and gets what the run has decided."""
+    sites: bool = False
+    """Whether the result says of which call site operations are, for its critical path."""
 
 
 class LiveProgram:
@@ -95,6 +97,8 @@ class LiveProgram:
         """What the last run has used that is not simulated, a sentence each."""
         self.findings: list[Finding] = []
         """Wrong uses of MPI of the last run, where it was checked."""
+        self.sites: list[str] = []
+        """Call sites of the last run by the numbers of their marks, where there are any."""
         self._processor = Processor()
         self.has_buffers = True
         """Whether some sends end before their receives."""
@@ -107,6 +111,7 @@ class LiveProgram:
         self._processor.take()
         self.notes.clear()
         self.findings.clear()
+        self.sites.clear()
         forks = self._outlets.forks
         beginning = forks.beginning if isinstance(forks, RepeatedForks) else None
         self._begin_anew(hosts, simulated, sockets) if beginning is None else self._go_on(beginning)
@@ -118,6 +123,8 @@ class LiveProgram:
         )
         if self._outlets.check and self.has_buffers:
             self._pump.look_without_buffers()
+        if self._outlets.sites:
+            self._pump.mark_sites()
         if self._outlets.record is not None:
             self._outlets.record.ranks.clear()
             self._pump.note_decisions(self._outlets.record.choices())
@@ -224,6 +231,11 @@ class LiveProgram:
 
     def _note(self) -> None:
         """Write down what the ranks have used that is not simulated."""
+        if self._pump is not None and self._outlets.sites:
+            for words in self._pump.marked_sites():
+                name, site = self._call_of.name_and_site(words)
+                is_at_end = os.path.basename(words[1]) == "fork_server.py"  # ours: the program has come to its end
+                self.sites.append(name if is_at_end or not site else f"{site}, {name}")
         clock, threads, blas = ([], False, False) if self._pump is None else self._pump.unsimulated()
         if clock:
             name, site = self._call_of.name_and_site(clock)

@@ -89,6 +89,7 @@ def workload(
         raise InputError(f"a universe of {most} ranks for a program of {count}: give {count} or more")
     notes: list[str] = []
     findings: list[Finding] = []
+    sites: list[str] = []
     chosen = place.settings_or(settings)
     words = name or shlex.join(command)
 
@@ -102,7 +103,7 @@ def workload(
 
         live = LiveProgram(command, count, collectives, factor / faster, recorded, outlets, most)
         live.storage = place.storage
-        live.notes, live.findings = notes, findings
+        live.notes, live.findings, live.sites = notes, findings, sites
         live.has_buffers = place.buffering is None or 0 < place.buffering < math.inf  # else nothing depends on them
         return Program(NOTHING, np.zeros(most + 1, dtype=np.int64), live, os.path.basename(command[0]))
 
@@ -116,5 +117,5 @@ def workload(
     title = f"{words} on {ranks}"
     return Workload(
         most, title, program, facts, notes=lambda: notes, findings=lambda: findings, on_hosts=on_hosts(chosen, again),
-        runs=True,
+        runs=True, sites=lambda: sites,
     )  # fmt: skip

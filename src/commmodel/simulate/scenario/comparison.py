@@ -14,7 +14,7 @@ from commmodel.signatures import checked
 from commmodel.simulate.findings import Finding
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.scenario.places import Place
-from commmodel.simulate.scenario.preparation import Ranks, Scenario, prepare
+from commmodel.simulate.scenario.preparation import Change, Ranks, Scenario, prepare
 from commmodel.simulate.scenario.scale import Scale
 from commmodel.simulate.scenario.workloads import Workload
 from commmodel.simulate.summary import RunSummary, loads_of, summary_as_json, summary_of
@@ -137,6 +137,7 @@ def side_by_side(
     compare: Sequence[ProgramModel | ScheduleModel | Timeline] = (),
     *,
     record: Literal["none", "first", "all"] = "none",
+    change: Change | None = None,
     **how: Unpack[Preparation],
 ) -> ScenarioRuns:
     """Simulate a workload by one model and by others, and set it beside measured timelines.
@@ -151,6 +152,8 @@ def side_by_side(
         Further models, and timelines of the same number of ranks.
     record : {"none", "first", "all"}
         Of which models the timeline is kept.
+    change : callable, optional
+        Makes the program that is simulated of the workload's, as of `Scenario.run`.
     **how
         mapping, hosts, speed, rules and scale of `commmodel.simulate.scenario.prepare`.
 
@@ -182,7 +185,9 @@ def side_by_side(
             mend = "measure and simulate the same number (`processes`)"
             raise InputError(f"compare {timeline.name}: {problem}: {mend}", "compare")
     results = [
-        scenario.run(record=record == "all" or (record == "first" and scenario is scenarios[0]), deadlock="return")
+        scenario.run(
+            record=record == "all" or (record == "first" and scenario is scenarios[0]), deadlock="return", change=change
+        )
         for scenario in scenarios
     ]
     return ScenarioRuns(tuple(scenarios), tuple(results), tuple(measured))

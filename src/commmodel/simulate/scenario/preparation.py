@@ -24,6 +24,7 @@ from commmodel.signatures import checked
 from commmodel.simulate import delays, from_machine
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, Overhead, fluid
+from commmodel.simulate.operations import Program
 from commmodel.simulate.platform import Platform, flat
 from commmodel.simulate.platform.description import MappingRule
 from commmodel.simulate.ports import ports
@@ -47,6 +48,8 @@ Ranks = MappingRule | str | os.PathLike[str] | int | Sequence[int] | Sequence[st
 """Where ranks are: a rule, a file of hosts, how many are on each host, or the host of each."""
 Hosts = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
+Change = Callable[[Program], Program]
+"""Makes another program of one."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Scenario(Value):
     """Whose links messages share; None for delay models."""
     hosts: Hosts | None
     """Host of each rank on that platform, shape (processes,)."""
-    _simulate: Callable[[bool, Callable[[float, int], None] | None, Slopes | None], SimulationResult]
+    _simulate: Callable[[bool, Callable[[float, int], None] | None, Slopes | None, Change | None], SimulationResult]
     is_default: bool = False
     """Whether nobody has asked for the model."""
 
@@ -72,6 +75,7 @@ class Scenario(Value):
         progress: Callable[[float, int], None] | None = None,
         deadlock: Deadlock = "raise",
         slopes: Slopes | None = None,
+        change: Change | None = None,
     ) -> SimulationResult:
         """Simulate.
 
@@ -79,6 +83,9 @@ class Scenario(Value):
         ----------
         record, progress, deadlock, slopes
             As of `commmodel.simulate.run`.
+        change : callable, optional
+            Makes the program that is simulated of the workload's, which has marks of its call sites then, where they
+            are known. A schedule and a program that runs stay what they are.
 
         Raises
         ------
@@ -87,7 +94,8 @@ class Scenario(Value):
         """
         with ProgressLine(f"{self.workload.title}, by {self.model}") as line:
             try:
-                result = self._simulate(record, line.note if progress is None and line.is_shown else progress, slopes)
+                shown = line.note if progress is None and line.is_shown else progress
+                result = self._simulate(record, shown, slopes, change)
             except RankEndedError as error:
                 error.findings = tuple(self.workload.findings())
                 raise
@@ -228,12 +236,16 @@ def prepare(
     speeds = _speeds(platform, ranks, count, speed) * scale.compute
 
     def simulate(
-        record: bool, progress: Callable[[float, int], None] | None, slopes: Slopes | None
+        record: bool, progress: Callable[[float, int], None] | None, slopes: Slopes | None, change: Change | None
     ) -> SimulationResult:
-        return run(
-            workload.program(speeds, scale.compute), messages, platform, hosts=ranks, record=record, progress=progress,
-            deadlock="return", slopes=slopes,
-        )  # fmt: skip
+        make = workload.located if change is not None and workload.located is not None else workload.program
+        program = make(speeds, scale.compute)
+        if change is not None and not workload.runs:
+            program = change(program)
+        result = run(
+            program, messages, platform, hosts=ranks, record=record, progress=progress, deadlock="return", slopes=slopes
+        )
+        return replace(result, sites=tuple(workload.sites())) if change is not None or workload.runs else result
 
     is_default = model is None and place.model is None
     return Scenario(name, place, workload, platform if shared or workload.runs else None, ranks, simulate, is_default)
@@ -250,7 +262,9 @@ def _schedule(
     model: ScheduleModel = choice("model", name, ScheduleModel)
     parameters = scale.delays(_parameters(name, place))
 
-    def simulate(record: bool, _: Callable[[float, int], None] | None, slopes: Slopes | None) -> SimulationResult:
+    def simulate(
+        record: bool, _: Callable[[float, int], None] | None, slopes: Slopes | None, __: Change | None
+    ) -> SimulationResult:
         return delays.run_schedule(
             schedule, parameters, model=model, rules=rules, record=record, deadlock="return", slopes=slopes
         )

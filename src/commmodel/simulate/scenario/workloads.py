@@ -57,6 +57,10 @@ class Workload(Value):
     """Whether it is a program that runs in processes of its own."""
     findings: Callable[[], Sequence[Finding]] = tuple
     """Returns its wrong uses of MPI once it has been simulated."""
+    located: Callable[[Any, float], Program] | None = None
+    """As `program`, with marks of the call sites, where these are known."""
+    sites: Callable[[], Sequence[str]] = tuple
+    """Returns the names of call sites, by the numbers of their marks, once it has been simulated."""
 
 
 def _repeated(program: Program, rounds: int) -> Program:

@@ -8,7 +8,7 @@
   const LEFT = 74, TOP = 22, BOTTOM = 6, MOST_ARROWS = 1500;
   const INK = 0.06;  // share of the rows' area that arrows may cover, as lines one pixel wide
   const LINK = 10, ABOVE_LINKS = 8;  // heights of a strip of link load, and of the gap above the first
-  const tip = document.getElementById("tip"), arrows = document.getElementById("arrows");
+  const tip = document.getElementById("tip"), arrows = document.getElementById("arrows"), path = document.getElementById("path");
 
   // Columns of numbers, each as its bytes of least weight, then those of the next, and all deflated: see `_packed` in gantt.py.
   async function columnsOf(text) {
@@ -48,6 +48,7 @@
       ranks: one.ranks, seconds: one.seconds, name: one.name, links: one.links,
       first, start, end, state, peer, detail, left, arrived, sender, receiver,
       bytes: next(one.messages, Float32Array), loads: next(one.links.length * data.columns, Uint8Array),
+      turns: next(one.turns), turnRanks: next(one.turns, Int32Array),
       crowded: false, pointed: null, cursor: null, span: null, image: null, drawn: "",
       canvas: document.getElementById(`canvas-${number}`), seen: document.getElementById(`seen-${number}`),
     };
@@ -79,7 +80,7 @@
     const named = (name) => style.getPropertyValue(name).trim();
     const states = data.states.map((_, state) => named(`--state-${state}`));
     look = {
-      ink: named("--ink"), soft: named("--soft"), rule: named("--rule"), paper: named("--paper"), states,
+      ink: named("--ink"), soft: named("--soft"), rule: named("--rule"), paper: named("--paper"), path: named("--path"), states,
       letters: states.map(inkOn), pixels: states.map((colour) => 0xff000000 | rgb(colour).reduceRight((sum, part) => sum << 8 | part, 0)),
     };
   }
@@ -212,6 +213,7 @@
     chart.crowded = false;
     let words = "";
     if (arrows.checked) words = drawMessages(chart, context, width, top, each, rows, room);
+    if (path.checked) drawPath(chart, context, width, top, each);
     if (chart.cursor) drawCursor(chart, context, columns, top, each);
     context.restore();
     if (chart.span) {
@@ -352,6 +354,30 @@
     }
     context.restore();
     return chart.crowded ? `${word}: point at a row for those of its rank, or zoom in.` : inView ? `${word}.` : "";
+  }
+
+  // The critical path: one line from rank to rank, of what is in view.
+  function drawPath(chart, context, width, top, each) {
+    if (!chart.turns.length) return;
+    const inner = width - LEFT, scale = inner / (view.end - view.begin);
+    context.save();
+    context.beginPath(); context.rect(LEFT, TOP, inner, 1e6); context.clip();
+    context.lineJoin = "round";
+    for (const [colour, thickness] of [[look.paper, 5], [look.path, 2.5]]) {
+      context.strokeStyle = colour;
+      context.lineWidth = thickness;
+      context.beginPath();
+      for (let index = 1, last = 0; index < chart.turns.length; index++) {
+        if (chart.turns[index] < view.begin || chart.turns[index - 1] > view.end) continue;
+        for (const place of last === index - 1 && index > 1 ? [index] : [index - 1, index]) {
+          const x = LEFT + (chart.turns[place] - view.begin) * scale, y = TOP + (chart.turnRanks[place] - top + 0.5) * each;
+          if (place < index) context.moveTo(x, y); else context.lineTo(x, y);
+        }
+        last = index;
+      }
+      context.stroke();
+    }
+    context.restore();
   }
 
   // The interval that the keys have chosen.
@@ -563,6 +589,7 @@
   document.getElementById("usage").hidden = false;
   tools.addEventListener("click", (event) => { const act = event.target.dataset.do; if (act) does[act](); });
   arrows.addEventListener("change", redraw);
+  path.addEventListener("change", redraw);
   addEventListener("resize", redraw);
   const printed = (isPrinted) => { onPaper = isPrinted; readLook(); charts.forEach(draw); };
   addEventListener("beforeprint", () => printed(true));
