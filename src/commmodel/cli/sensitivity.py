@@ -32,6 +32,7 @@ def is_wanted(arguments: argparse.Namespace) -> bool:
     others = (
         ("--compare", arguments.compare), ("--trace", arguments.trace), ("--orders", is_ordered),
         ("several -p", is_several), ("--check", getattr(arguments, "check", False)),
+        ("--critical-path", arguments.critical_path),
     )  # fmt: skip
     for option, value in others:
         if value:

@@ -76,7 +76,7 @@ def costliest_exchange(recording: Recording, profile: Profile) -> RecordedExchan
 
     Examples
     --------
-    ``record.costliest_exchange(recording, record.profile(recording)).volume`` is what ``commmodel optimize --volume`` takes.
+    ``record.costliest_exchange(recording, record.profile(recording)).volume`` is for ``commmodel optimize --volume``.
     """
     sites = [site for site in profile.communication_sites if _is_exchange(profile, site)]
     if not sites or not profile.ranks:
