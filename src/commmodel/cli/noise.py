@@ -36,6 +36,7 @@ def is_wanted(arguments: argparse.Namespace) -> bool:
         return False
     values = {
         "--compare": arguments.compare, "--trace": arguments.trace, "-o": arguments.output, "--scale": arguments.scale,
+        "--critical-path": arguments.critical_path,
     }  # fmt: skip
     for option, value in values.items():
         if value:
