@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,8 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if isinstance(item, pytest.DoctestItem) and any("mpi4py" in example.source for example in item.dtest.examples):
             item.add_marker(pytest.mark.mpi)  # a docstring has no marks of its own
+        if isinstance(item, pytest.DoctestItem) and "commmodel.placement" in item.name and not find_spec("pymetis"):
+            item.add_marker(pytest.mark.skip(reason="the extra placement is not installed"))
     if "thorough" not in config.option.markexpr:
         late = [item for item in items if item.get_closest_marker("thorough")]
         config.hook.pytest_deselected(items=late)

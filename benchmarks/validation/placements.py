@@ -86,12 +86,14 @@ def scotch(graph: Graph, sizes: Sequence[int], folder: Path) -> np.ndarray:
         raise SystemExit(f"{folder}/bin has neither {' nor '.join(_NAMES)}: give the folder that Scotch is in")
     libraries = ":".join({str(path.parent) for path in folder.rglob("libscotch*.so*")})
     loads = np.maximum(1, np.rint(graph.weights)).astype(int).tolist()
-    starts, others = graph.starts.tolist(), graph.neighbours.tolist()
+    starts, neighbours = graph.starts.tolist(), graph.neighbours.tolist()
     with tempfile.TemporaryDirectory() as temporary:
         source, target, mapping = (Path(temporary) / name for name in ("g.grf", "g.tgt", "g.map"))
-        lines = [f"0\n{graph.vertices} {len(others)}\n0 010"]
+        lines = [f"0\n{graph.vertices} {len(neighbours)}\n0 010"]
         for begin, end in pairwise(starts):
-            edges = " ".join(f"{load} {other}" for load, other in zip(loads[begin:end], others[begin:end], strict=True))
+            edges = " ".join(
+                f"{load} {other}" for load, other in zip(loads[begin:end], neighbours[begin:end], strict=True)
+            )
             lines.append(f"{end - begin} {edges}")
         source.write_text("\n".join(lines) + "\n")
         is_even = len({*sizes}) == 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.arguments import Count, refuse
+from commmodel.arguments import Count, Positive, refuse
 from commmodel.choices import ProgramModel
 from commmodel.errors import InputError
 from commmodel.files import write_text
@@ -147,7 +147,7 @@ def map_ranks(
     model: ProgramModel | None = None,
     per_node: Count | None = None,
     nodes: Sequence[str] | None = None,
-    faster: float | None = None,
+    faster: Positive | None = None,
     workers: Count = 1,
 ) -> RankMapping:
     """Find where the ranks of a program should be, so that its traffic stays near, and simulate it there.
@@ -172,7 +172,7 @@ def map_ranks(
     nodes : sequence of str, optional
         Names of the nodes that there are, by default as many as are needed of the first ones.
     faster : float, optional
-        How many times faster cores are than those of a recording or of traces in seconds.
+        How many times faster cores are than those of a recording or of traces in seconds, above 0.
     workers : int
         Simulations side by side, 1 or more.
 

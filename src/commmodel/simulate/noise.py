@@ -190,8 +190,8 @@ def _table(rows: Iterable[_Row]) -> NoiseTable | None:
 
 def _nearest(table: NoiseTable, keys: Floats) -> NDArray[np.intp]:
     """Return the numbers of the distributions whose keys are nearest by ratio, shape of `keys`."""
-    logs, wanted = (np.log(np.maximum(values, _SMALLEST)) for values in (table.keys, keys))
-    return np.searchsorted((logs[1:] + logs[:-1]) / 2, wanted)
+    logs, places = (np.log(np.maximum(values, _SMALLEST)) for values in (table.keys, keys))
+    return np.searchsorted((logs[1:] + logs[:-1]) / 2, places)
 
 
 def _not_longer(table: NoiseTable, keys: Floats) -> NDArray[np.intp]:
@@ -287,9 +287,9 @@ def _with_noise(operations: Operations, noise: Noise, draws: np.random.Generator
 def _of_computations(seconds: Floats, table: NoiseTable, draws: np.random.Generator) -> Floats:
     """Return the noise of computations: as often drawn as a measurement fits into it, at the end by chance."""
     excess = np.zeros(seconds.size)
-    which = _not_longer(table, seconds)
-    for number in np.unique(which):
-        chosen = np.flatnonzero(which == number)
+    numbers_of = _not_longer(table, seconds)
+    for number in np.unique(numbers_of):
+        chosen = np.flatnonzero(numbers_of == number)
         samples = table.excess[number]
         times = seconds[chosen] / table.keys[number]
         counts = np.floor(times + draws.random(chosen.size)).astype(np.int64)

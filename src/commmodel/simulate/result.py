@@ -4,7 +4,7 @@ Main entries: `SimulationResult`, and `from_record`, which makes it of an engine
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from commmodel.simulate.delays import DelayModel
+    from commmodel.simulate.energy import EnergyUse
     from commmodel.simulate.network import Network
 
 __all__ = [
@@ -144,6 +145,8 @@ class SimulationResult(Tabular, Value):
     sites: tuple[str, ...] = field(default=(), compare=False)
     """Names of call sites, where they were recorded: the operations behind a mark of a number from 0 on are of the site
     of that number."""
+    energy: "EnergyUse | None" = None
+    """Of a scenario on a platform that says the power or the price of its hosts."""
 
     @property
     def seconds(self) -> float:
@@ -181,6 +184,11 @@ class SimulationResult(Tabular, Value):
         axes.set(title=", ".join(filter(None, [self.title, self.where])), xlabel="time in s", ylabel="rank")
         axes.legend()
         return axes
+
+    def without_record(self) -> "SimulationResult":
+        """Return the result without what each rank did when, and without its messages."""
+        nothing = np.empty(0, INTERVAL), np.empty(0, MESSAGE)
+        return replace(self, intervals=nothing[0], transfers=nothing[1], message_model=None, hosts=None)
 
     def or_deadlock(self, deadlock: Deadlock) -> "SimulationResult":
         """Return the result, or raise `commmodel.errors.DeadlockError` where ranks hang and `deadlock` is ``raise``."""

@@ -125,4 +125,6 @@ def summary_as_json(summary: RunSummary) -> dict[str, Any]:
     }
     if result is not None:
         plain |= {"solver_calls": result.solver_calls, "unmatched_messages": result.unmatched_messages}
+        if result.energy is not None:
+            plain |= {"energy": result.energy.as_json(), "price": result.energy.price}
     return plain

@@ -9,7 +9,7 @@ from commmodel.report.kit.tables import Table, left, plain_rows, right
 from commmodel.simulate.states import STATE_NAMES
 from commmodel.simulate.summary import RunSummary, breakdown, busiest_links
 from commmodel.simulate.timeline import Timeline
-from commmodel.units import format_rate, format_ratio, format_time
+from commmodel.units import format_quantity, format_rate, format_ratio, format_time
 
 _MOST_RANKS = 128
 
@@ -67,7 +67,23 @@ def summary_tables(summaries: Sequence[RunSummary], *, title: str = "", all_link
         tables.append(_state_table(f"Time of ranks{of}", summary))
         if all_links or not place:
             links.append(_link_table(f"Busiest links{of * all_links}", summary))
-    return [*tables, *(table for table in links if table.rows)]
+    return [*tables, *(table for table in links if table.rows), *_energy_tables(summaries)]
+
+
+def _energy_tables(summaries: Sequence[RunSummary]) -> list[Table]:
+    """Return the energy and the price of simulations, where a platform says the power or the price of its hosts."""
+    rows = []
+    for summary in summaries:
+        use = None if summary.result is None else summary.result.energy
+        if use is None:
+            continue
+        joules = use.used_joules
+        used = "" if joules is None else format_quantity(joules, "J")
+        power = "" if joules is None or summary.seconds <= 0 else format_quantity(joules / summary.seconds, "W")
+        idle = format_quantity(use.idle_joules, "J") if use.idle_joules else ""
+        rows.append((summary.name, used, power, idle, "" if use.price is None else f"{use.price:.4g}"))
+    columns = (*left("model"), *right("energy of its hosts", "their power", "of idle hosts", "price"))
+    return [Table("Energy and price", columns, plain_rows(rows))] if rows else []
 
 
 def verdict(timeline: Timeline, summary: RunSummary | None = None) -> str:

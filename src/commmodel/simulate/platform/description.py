@@ -7,7 +7,7 @@ kind and makes a `Platform` of them; builders and readers use it. Main entries: 
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, overload
 
@@ -28,6 +28,8 @@ MOST_LINKS = 2**25
 _LINK = 220
 """Bytes of a direction of a link, with its share of a host: here, in the routes and in the engine."""
 _LOOK = 1 << 18
+NO_COSTS = (math.nan,) * 5
+"""Watts and price of a host of which none are known."""
 Sharing = Literal["split", "shared", "fatpipe"]
 """Each direction for itself; both directions together; each flow for itself."""
 MappingRule = Literal["block", "round-robin"]
@@ -98,6 +100,11 @@ class Platform(Value):
     """When hosts and links first change, which is not simulated: host or link, its number, seconds, what says so."""
     sockets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """How many hosts, one after the other, are sockets of a node each, shape (nodes,); empty where hosts are nodes."""
+    watts: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
+    """W of each host, shape (hosts, 4): idle, with a load of next to nothing, with all cores busy, and off. NaN where a
+    host's are not known; empty where those of none are."""
+    prices: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    """Price of each host and hour, in any currency, shape (hosts,). NaN and empty as `watts`."""
 
     @property
     def hosts(self) -> int:
@@ -341,6 +348,7 @@ class Assembly:
     _hosts: list[tuple[int, Callable[[int], str]]] = field(default_factory=list)
     _speeds: list[NDArray[np.float64]] = field(default_factory=list)
     _cores: list[NDArray[np.int64]] = field(default_factory=list)
+    _costs: list[NDArray[np.float64]] = field(default_factory=list)
     zones: list[dict[str, Any]] = field(default_factory=list)
     links: int = 0
     hosts: int = 0
@@ -387,9 +395,13 @@ class Assembly:
         speeds: ArrayLike = 1e9,
         cores: ArrayLike = 1,
         *,
+        costs: ArrayLike = NO_COSTS,
         may_stand: bool = False,
     ) -> None:
-        """Add a zone with its hosts, which are numbered zone by zone; may_stand: a speed may be 0."""
+        """Add a zone with its hosts, which are numbered zone by zone.
+
+        `costs` are the watts and the price of a host, or of each; may_stand: a speed may be 0.
+        """
         count = zone["hosts"]
         if self.hosts + count > MOST_HOSTS:
             raise InputError(f"more than {MOST_HOSTS} hosts")
@@ -404,6 +416,8 @@ class Assembly:
             raise InputError("a host has at least one core")
         self._speeds.append(flops)
         self._cores.append(numbers)
+        rows = np.asarray(costs, np.float64).reshape(-1, len(NO_COSTS))
+        self._costs.append(np.broadcast_to(rows, (count, len(NO_COSTS))))
 
     def platform(
         self, name: str, kind: str, passages: Mapping[str, Any] | None = None, description: Any = None
@@ -427,4 +441,10 @@ class Assembly:
             description,
         )
         platform.routing()  # what contradicts itself is said here
-        return platform
+        table = np.concatenate(self._costs)
+        watts, prices = table[:, :-1], table[:, -1]
+        return replace(
+            platform,
+            watts=platform.watts if np.isnan(watts).all() else watts,
+            prices=platform.prices if np.isnan(prices).all() else prices,
+        )

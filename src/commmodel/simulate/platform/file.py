@@ -19,7 +19,9 @@ from commmodel.simulate.platform.topologies import TOPOLOGIES
 from commmodel.simulate.platform.topology import Topology
 
 FORMAT, VERSION = "commmodel-platform", 1
-_UNITS = {"bandwidth": "B/s", "limiter": "B/s", "latency": "s", "speed": "flop/s"}
+_UNITS = {"bandwidth": "B/s", "limiter": "B/s", "latency": "s", "speed": "flop/s"} | dict.fromkeys(
+    ("idle", "epsilon", "all", "off"), "W"
+)
 
 
 def _numbers(path: Path, table: dict[str, Any], place: str = "") -> None:

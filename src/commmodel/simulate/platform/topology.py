@@ -4,6 +4,7 @@ Bandwidths are in B/s, latencies in s, speeds in flop/s. Topologies stand in
 `commmodel.simulate.platform.topologies`. Main entries: `Topology`, `Link`, `Backbone`, `make`.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from commmodel.arguments import finite, integer
 from commmodel.errors import InputError, choice_of
-from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform, Sharing
+from commmodel.simulate.platform.description import MOST_HOSTS, NO_COSTS, Assembly, Platform, Sharing
 from commmodel.values import OneLine
 
 Name = Callable[[int], str]
@@ -35,6 +36,18 @@ class Backbone(Link, frozen=True):
     sharing: Literal["shared", "fatpipe"] = "shared"
 
 
+class Power(Struct, frozen=True, forbid_unknown_fields=True):
+    """W of a host: P = epsilon + (all - epsilon) × the share of its cores that compute, or idle where none does."""
+
+    idle: float
+    """Switched on, with nothing to do."""
+    epsilon: float
+    """With next to no load."""
+    all: float
+    """All cores compute."""
+    off: float = 0.0
+
+
 class Options(TypedDict, total=False):
     """What every platform may have beside its shape, bandwidth and latency: fields of `Topology`."""
 
@@ -44,6 +57,8 @@ class Options(TypedDict, total=False):
     sharing: Sharing
     cores: int
     speed: float
+    power: Power | tuple[float, ...] | None
+    price: float | None
     host_names: str
 
 
@@ -69,6 +84,10 @@ class Topology(
     cores: int = 1
     speed: float = 1e9
     """flop/s of a core."""
+    power: Power | None = None
+    """Of a host."""
+    price: float | None = None
+    """Of a host and hour, in any currency."""
     host_names: str = "node-{}"
     """Names, with {} for the number."""
 
@@ -99,11 +118,28 @@ class Topology(
             if (link := getattr(self, title, None)) is not None:
                 finite(f"bandwidth of the {title}", link.bandwidth, 0)
                 finite(f"latency of the {title}", link.latency, 0)
+        costs = self.costs()
         passages = self.assemble(assembly, name)
         kind = str(self.__struct_config__.tag)
         platform = assembly.platform(self.name or kind, kind, passages, self)
-        sockets = self.sockets_of_nodes()
-        return replace(platform, sockets=np.array(sockets, np.int64)) if sockets else platform
+        sockets, hosts = self.sockets_of_nodes(), platform.hosts
+        changes: dict[str, Any] = {"sockets": np.array(sockets, np.int64)} if sockets else {}
+        if self.power is not None:
+            changes["watts"] = np.tile(costs[:-1], (hosts, 1))
+        if self.price is not None:
+            changes["prices"] = np.full(hosts, costs[-1])
+        return replace(platform, **changes) if changes else platform
+
+    def costs(self) -> NDArray[np.float64]:
+        """Return the watts and the price of a host, NaN where they are not known; `InputError` where they are wrong."""
+        power = self.power
+        watts = NO_COSTS[:-1] if power is None else (power.idle, power.epsilon, power.all, power.off)
+        for name, value in zip(Power.__struct_fields__, watts, strict=True):
+            if power is not None:
+                finite(f"power: {name}", value, 0)
+        if self.price is not None:
+            finite("price", self.price, 0)
+        return np.array([*watts, math.nan if self.price is None else self.price])
 
     def sockets_of_nodes(self) -> Sequence[int]:
         """Return how many hosts, one after the other, are sockets of each node; nothing where a host is a node."""
@@ -150,6 +186,8 @@ def make(kind: type[Topology], **fields: Any) -> Platform:
     for field, link in (("loopback", Link), ("backbone", Backbone)):
         if isinstance(fields.get(field), tuple):
             fields[field] = link(*fields[field])
+    if isinstance(fields.get("power"), tuple):
+        fields["power"] = Power(*fields["power"])
     return kind(**fields).build()
 
 

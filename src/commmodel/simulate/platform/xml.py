@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.simulate.platform.description import Assembly, Platform, Sharing
+from commmodel.simulate.platform.description import NO_COSTS, Assembly, Platform, Sharing
 from commmodel.simulate.platform.hierarchy import Leaf, Point, Tree, passages, shortest_routes, table_of
 from commmodel.simulate.platform.topologies import Dragonfly, FatTree, Flat, Torus
 from commmodel.simulate.platform.topology import Backbone, Link, Name
 from commmodel.simulate.platform.xml_elements import Element, Ranges, parse, parse_bytes
+from commmodel.simulate.platform.xml_power import costs_of
 from commmodel.simulate.platform.xml_profiles import OF_HOST, OF_LINK, changes
 from commmodel.simulate.platform.xml_settings import check
 
@@ -76,10 +77,12 @@ class _Own:
     peers: dict[str, tuple[int, ...]] = field(default_factory=dict)
     coordinates: dict[str, Element] = field(default_factory=dict)
     backbone: int = -1
+    costs: list[tuple[float, ...]] = field(default_factory=list)
 
-    def add(self, name: str, speed: float, cores: int) -> None:
+    def add(self, name: str, speed: float, cores: int, costs: tuple[float, ...]) -> None:
         """Add a host."""
         self.hosts.append((name, speed, cores))
+        self.costs.append(costs)
         self.names.add(name)
 
 
@@ -206,12 +209,12 @@ class _PlatformReader:
             if child.tag == "prop" and name.startswith("smpi/"):
                 child.fail(f"{name} of a single host is not simulated: set it for all in <config>, or take it out")
 
-    def add_leaf(self, tree: Tree, leaf: Leaf, names: Name, speeds: Any, cores: Any) -> None:
+    def add_leaf(self, tree: Tree, leaf: Leaf, names: Name, speeds: Any, cores: Any, costs: Any = NO_COSTS) -> None:
         """Add a zone with hosts or routers."""
         leaf.links = self.assembly.links
         self.leaves.append(leaf)
         self.trees.append(tree)
-        self.assembly.add_zone(leaf.zone, names, speeds, cores, may_stand=True)
+        self.assembly.add_zone(leaf.zone, names, speeds, cores, costs=costs, may_stand=True)
 
     def zone(self, element: Element, parent: Tree | None) -> None:
         """Read a zone with all that is in it."""
@@ -305,7 +308,7 @@ class _PlatformReader:
         self.host_properties(element)
         name = element.text("id")
         self.name_point(element, name, (leaf, len(content.hosts)))
-        content.add(name, self.speed(element), element.count("core", "1"))
+        content.add(name, self.speed(element), element.count("core", "1"), costs_of(element))
         content.coordinates[name] = element
 
     def speed(self, element: Element) -> float:
@@ -382,7 +385,7 @@ class _PlatformReader:
         router = element.text("router_id", "") or f"{cluster.prefix}{tree.name}_router{cluster.suffix}"
         self.name_point(element, router, (leaf, -1))
         speed, cores = self.speed(element), element.count("core", "1")
-        self.add_leaf(tree, Leaf(tree.name, zone), names, speed, cores)
+        self.add_leaf(tree, Leaf(tree.name, zone), names, speed, cores, costs_of(element))
 
     def topology(self, element: Element, topology: str, links: dict[str, Any], names: Name) -> dict[str, Any]:
         """Return the zone of a cluster that is more than a switch."""
@@ -416,7 +419,7 @@ class _PlatformReader:
         for place in range(count):
             name = names(place)
             self.name_point(element, name, (leaf, len(content.hosts)))
-            content.add(name, speed, cores)
+            content.add(name, speed, cores, costs_of(element))
             limiter, up, down, loopback = (int(zone[key][place]) for key in ("limiter", "up", "down", "loopback"))
             content.ports[name] = limiter, up, down, loopback
 
@@ -435,7 +438,7 @@ class _PlatformReader:
         """Add the zone of own hosts."""
         hosts = content.hosts
         speeds, cores = [speed for _, speed, _ in hosts], [number for _, _, number in hosts]
-        self.add_leaf(tree, Leaf(tree.name, zone, routes), lambda place: hosts[place][0], speeds, cores)
+        self.add_leaf(tree, Leaf(tree.name, zone, routes), lambda place: hosts[place][0], speeds, cores, content.costs)
 
     def table(self, element: Element, tree: Tree, content: _Own) -> None:
         """Make the zone of a zone of routes."""

@@ -21,7 +21,7 @@ from commmodel.errors import InputError, MissingParameterError, RankEndedError, 
 from commmodel.machine.rates import node_rate
 from commmodel.progress import ProgressLine
 from commmodel.signatures import checked
-from commmodel.simulate import delays, from_machine
+from commmodel.simulate import delays, energy, from_machine
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, Overhead, fluid
 from commmodel.simulate.operations import Program
@@ -242,9 +242,15 @@ def prepare(
         program = make(speeds, scale.compute)
         if change is not None and not workload.runs:
             program = change(program)
+        costs = None if platform is None or ranks is None or not energy.has_costs(platform) else (platform, ranks)
+        records = record or (costs is not None and energy.needs_intervals(*costs))
         result = run(
-            program, messages, platform, hosts=ranks, record=record, progress=progress, deadlock="return", slopes=slopes
-        )
+            program, messages, platform, hosts=ranks, record=records, progress=progress, deadlock="return",
+            slopes=slopes,
+        )  # fmt: skip
+        if costs is not None:
+            use = energy.energy_use(*costs, result)
+            result = replace(result if record else result.without_record(), energy=use)
         return replace(result, sites=tuple(workload.sites())) if change is not None or workload.runs else result
 
     is_default = model is None and place.model is None
