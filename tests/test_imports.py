@@ -55,7 +55,7 @@ MAY_IMPORT = {
     "optimize": {"models", "machine", "results", "predict"},
     "overlap": {"optimize"},
     "simulate": {
-        *("collectives", "machine"),
+        *("collectives", "machine", "scaling"),
         *("_core.common", "_core.flows", "_core.delays", "_core.routing", "_core.program", "_core.online"),
     },
     "simulate.noise": {"simulate", "results"},

@@ -178,7 +178,8 @@ def test_structs_of_kernels_are_listed_and_not_at_the_front_of_results():
 
 
 NEEDS_RANKS = {
-    "commmodel.record.launch", "commmodel.report.write_validation", "commmodel.sweep.interleaving.measure_in_turns",
+    "commmodel.record.launch", "commmodel.record.recording_simulated_ranks", "commmodel.report.write_validation",
+    "commmodel.sweep.interleaving.measure_in_turns",
 }  # fmt: skip
 """What starts MPI programs, or takes measurements of minutes: a doctest cannot show it, tests of ranks do."""
 

@@ -54,6 +54,7 @@ from commmodel.sites import Site
 FROZEN = ROOT / "tests/frozen"
 UNIQUE = {
     "Exchange": "holds requests of MPI",
+    "ExtrapolatedActions": "makes actions piece by piece",
     "ForeignTrace": "reads a file piece by piece",
     "Formula": "a function",
     "Member": "of a collective while it is expanded",
@@ -65,6 +66,8 @@ UNIQUE = {
     "RecordedComputation": "reads a recording piece by piece",
     "Recording": "reads a recording piece by piece",
     "Round": "holds functions of an algorithm",
+    "StepSource": "a protocol",
+    "StructureModel": "holds functions",
     "SampledBlock": "part of a running program",
     "Scaling": "a fixture",
     "Scenario": "holds what makes the program",

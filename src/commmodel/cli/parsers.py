@@ -462,7 +462,8 @@ def refuse_outputs(arguments: argparse.Namespace) -> None:
         inputs += [words] if isinstance(words, str) else words if isinstance(words, list) else []
     outputs = {option: path for name, option in _OUTPUTS.items() if (path := getattr(arguments, name, None))}
     if getattr(arguments, "traces", None) and any(map(os.path.exists, outputs.values())):
-        inputs += _listed(arguments.traces)
+        traces = [arguments.traces] if isinstance(arguments.traces, str) else arguments.traces
+        inputs += [file for trace in traces for file in _listed(trace)]
     for path in outputs.values():
         refuse_inputs(path, inputs)
     if len({os.path.realpath(path) for path in outputs.values()}) < len(outputs):

@@ -330,9 +330,20 @@ def _add_replay(works: Any, name: str) -> None:
     replay.add_argument(
         "traces",
         metavar="FROM",
-        help="folder of a recording; traces of SimGrid (time-independent), liballprof, Chakra or OTF2: file that lists "
-        "them, folder, or a merged trace",
+        nargs="+",
+        help="folder of a recording, or several of the same program on other numbers of ranks; traces of SimGrid "
+        "(time-independent), liballprof, Chakra or OTF2: file that lists them, folder, or a merged trace",
     )
+    replay.add_argument(
+        "--scaling", choices=get_args(ProblemGrowth),
+        help="of one recording and another -p: all ranks together do the same work, or each of them does (default: "
+        "several recordings tell it)",
+    )  # fmt: skip
+    replay.add_argument(
+        "--process-grid", dest="grid", metavar="NxM", type=typed(sizes.parse_grid),
+        help="of another -p than the recording's: the grid of ranks, like 64x64 (default: by the rule that those of "
+        "recordings follow)",
+    )  # fmt: skip
     _add_speeds(replay)
 
 
@@ -368,6 +379,11 @@ def _add_run(works: Any, name: str) -> None:
         "--clocks", choices=("machine", "simulated"), default="machine",
         help="what clocks other than MPI_Wtime tell the program (clock_gettime, Python's time): the time of this "
         "machine, or simulated time (default: machine)",
+    )  # fmt: skip
+    running.add_argument(
+        "--record", metavar="FOLDER",
+        help="record the calls of MPI of the simulated ranks, with simulated times, into a new folder, as commmodel "
+        "record does; their clocks are simulated then (default: not recorded)",
     )  # fmt: skip
     running.add_argument(
         "--orders", metavar="N", type=typed(_orders), default=1,

@@ -40,7 +40,7 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any],
 
     from commmodel.simulate import online
 
-    command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+    command = _words(arguments)
     if not command:
         raise InputError("no program to run: commmodel simulate graphene run -p 64 -- python app.py")
     command = [word.replace("{processes}", str(place.processes(arguments.processes))) for word in command]
@@ -49,6 +49,8 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any],
         output = subprocess.DEVNULL
     if not arguments.faster > 0:
         raise InputError("--faster 0: give a factor above 0")
+    if arguments.record is not None and (arguments.orders != 1 or arguments.is_one_of_many or arguments.compare):
+        raise InputError("--record is of one run: leave out --orders, --compare, --scale, several WHERE and several -p")
     is_repeated = arguments.orders != 1 or arguments.order is not None
     if arguments.orders != 1 and arguments.order is None:
         from commmodel.simulate.online.decisions import RunRecord
@@ -65,8 +67,9 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any],
             raise InputError(f"--compute {how}: say measured, 0, or the folder of a recording")
         compute = replace(record.computation(record.load(how)), factor=compute)
     if outlets is None:
+        clocks: Any = arguments.clocks if arguments.record is None else "simulated"
         outlets = online.Outlets(
-            output, _report, arguments.patience, arguments.check, arguments.clocks, record=arguments.order,
+            output, _report, arguments.patience, arguments.check, clocks, record=arguments.order,
             sites=arguments.critical_path,
         )  # fmt: skip
     return online.workload(place, command, computation=compute, outlets=outlets, universe=arguments.universe,
@@ -131,7 +134,10 @@ def _workload(arguments: argparse.Namespace, place: Any) -> Any:
     if workload == "replay":
         from commmodel.simulate.questions import replayed
 
-        return replayed(place, arguments.traces, faster=arguments.faster, speed=arguments.speed, **options)
+        return replayed(
+            place, arguments.traces, faster=arguments.faster, speed=arguments.speed, scaling=arguments.scaling,
+            grid=arguments.grid, **options,
+        )  # fmt: skip
     if workload == "run":
         return _running(arguments, place, options)
     return (
@@ -203,7 +209,7 @@ def run(arguments: argparse.Namespace) -> int:
     is_recorded = arguments.trace is not None or arguments.critical_path
     record: Any = "all" if page is not None else "first" if is_recorded else "none"
     has_orders = workload.runs and arguments.orders != 1
-    with nullcontext() if workload.runs else _prompt():  # else processes are to be ended first
+    with _recorded(arguments) if workload.runs else _prompt():  # else processes are to be ended first
         try:
             runs = scenario.side_by_side(
                 place, workload, compare=compare, record=record, change=change, **typed_options(arguments, _HOW)
@@ -239,6 +245,21 @@ def run(arguments: argparse.Namespace) -> int:
         code = tell_deadlock(runs.blocked)
     tell("note", notes)
     return code
+
+
+def _recorded(arguments: argparse.Namespace) -> Any:
+    """Return the context in which ranks are recorded, where that is wanted."""
+    if arguments.record is None:
+        return nullcontext()
+    from commmodel.record import recording_simulated_ranks
+
+    return recording_simulated_ranks(_words(arguments), arguments.record, arguments.where)
+
+
+def _words(arguments: argparse.Namespace) -> list[str]:
+    """Return the program that runs, and its arguments."""
+    command: list[str] = arguments.command
+    return command[1:] if command[:1] == ["--"] else command
 
 
 def _prompt() -> Any:

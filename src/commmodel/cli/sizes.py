@@ -9,7 +9,7 @@ from commmodel.cli.parsers import check_folder, page_writer, print_json, show, t
 from commmodel.cli.what_if import is_what_if, worker_count, worker_executor
 from commmodel.errors import InputError, MissingPackageError
 from commmodel.files import refuse_inputs
-from commmodel.units import parse_counts, parse_size
+from commmodel.units import parse_counts, parse_size, parse_whole
 
 _DEADLOCK = 2
 
@@ -34,6 +34,15 @@ def parse_message_sizes(word: str) -> int | tuple[int, ...]:
     return sizes if len(sizes) > 1 else sizes[0]
 
 
+def parse_grid(word: str) -> tuple[int, ...]:
+    """Return the dimensions of a grid.
+
+    >>> parse_grid("64x32")
+    (64, 32)
+    """
+    return tuple(parse_whole(part, 1, 1 << 24) for part in word.lower().split("x"))
+
+
 def is_sized(arguments: argparse.Namespace) -> bool:
     """Whether several numbers of processes are wanted; raise for what does not go with them, or needs them."""
     processes: Any = getattr(arguments, "processes", None)
@@ -43,7 +52,7 @@ def is_sized(arguments: argparse.Namespace) -> bool:
         count = len(processes) if is_several else 1
         raise InputError(f"-n: {len(sizes)} sizes and {count} -p: give one size, or one for each number of processes")
     if not is_several:
-        if getattr(arguments, "scaling", "strong") != "strong":
+        if arguments.what == "run" and arguments.scaling != "strong":
             raise InputError(f"--scaling {arguments.scaling}: there is one size: give several -p, like 4,16,64")
         return False
     if arguments.what == "exchange":
@@ -81,7 +90,7 @@ def run(arguments: argparse.Namespace, question: Callable[[int], Any]) -> int:
     if page is not None:
         check_folder(arguments.output)
         refuse_inputs(arguments.output, [arguments.where])
-    scaling: Any = getattr(arguments, "scaling", "strong")
+    scaling: Any = getattr(arguments, "scaling", None) or "strong"
     with worker_executor(arguments) as executor:
         results = sizes(
             question, arguments.processes, scaling=scaling, executor=executor, workers=worker_count(arguments)

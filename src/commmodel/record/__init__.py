@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from commmodel.lazy import attributes
 from commmodel.record.calls import CALLS, Call
-from commmodel.record.launching import launch
+from commmodel.record.launching import launch, recording_simulated_ranks
 
 if TYPE_CHECKING:
     from commmodel.record import actions as actions
@@ -37,5 +37,5 @@ else:
 __all__ = [
     "CALLS", "Call", "Efficiency", "Matrix", "Profile", "RecordedActions", "RecordedExchange", "Recording",
     "computation", "convert", "costliest_exchange", "critical_path", "efficiency", "is_recording", "launch", "load",
-    "matrix", "profile", "timeline", "workload",
+    "matrix", "profile", "recording_simulated_ranks", "timeline", "workload",
 ]  # fmt: skip

@@ -188,6 +188,27 @@ class RecordedActions(CountedActions):
         yield ["init"]
         yield from filter(None, map(writer.actions, self.recording.events(rank)))
 
+    @property
+    def title(self) -> str:
+        """Folder of the recording."""
+        return str(self.recording.folder)
+
+    def steps(self, rank: int) -> Iterator[tuple[str, Sequence[Action]]]:
+        """Yield the calls of a rank: name and site of each, and its actions, with the computation before it."""
+        writer = _Rank(self, rank, Counter())
+        sites, numbers = self.recording.sites, self.recording.site_numbers(rank)
+        for block in self.recording.events(rank):
+            for call, actions in writer.calls(block):
+                yield f"{NAMES[call.code]} at {sites[numbers[call.site]]}", actions
+
+    def context(self, tag: int) -> tuple[tuple[int, ...] | None, int]:
+        """Return the members of the communicator of a tag in actions, None for all ranks, and the tag in it."""
+        number, local = self.tags.origin(tag)
+        if number == 0:
+            return None, local
+        members = tuple(self.recording.communicators[number].ranks.tolist())
+        return (None if members == tuple(range(self.processes)) else members), local
+
     def program(self, *, faster: float | Sequence[float] = 1.0, settings: CollectiveSettings | None = None) -> Program:
         """Return the program that does what the recorded ranks did, computing between calls as long as they did.
 
@@ -239,6 +260,10 @@ class _Rank:
 
     def actions(self, block: CallBlock) -> list[Action]:
         """Return the actions of a block of calls."""
+        return [action for _, actions in self.calls(block) for action in actions]
+
+    def calls(self, block: CallBlock) -> Iterator[tuple[Any, list[Action]]]:
+        """Yield each call of a block, and its actions, with the computation before it."""
         for call in map(Row._make, block.calls.tolist()):
             name = NAMES[call.code]
             if self._sites is not None:
@@ -253,8 +278,11 @@ class _Rank:
                 del self._lines[before:]
                 self._not_carried[name] += 1
                 self._add(f"sleep {max(call.end - call.begin, 0.0):.12g}")
-        actions, self._lines = self._lines, []
-        return actions
+            actions, self._lines = self._lines, []
+            yield call, actions
+        if self._lines:  # computation before a call that takes no time
+            actions, self._lines = self._lines, []
+            yield call, actions
 
     def _add(self, action: Action) -> None:
         self._lines.append(action)

@@ -63,6 +63,7 @@ class _RecordingFile(msgspec.Struct):
     command: list[str] = []
     created: str = ""
     commmodel: str = ""
+    simulated: str = ""
 
 
 class LogHeader(msgspec.Struct, frozen=True):
@@ -238,6 +239,8 @@ class Recording:
         What was run; empty where that is not known.
     created : str
         When, in ISO format.
+    simulated : str
+        On what it was simulated; empty of a program that ran in earnest.
     processes : int
     headers : dict
         Rank -> `LogHeader`, of those ranks whose log there is.
@@ -254,6 +257,7 @@ class Recording:
         self.folder = folder
         self.command: tuple[str, ...] = tuple(description.command)
         self.created: str = description.created
+        self.simulated: str = description.simulated
         self.processes = processes
         self.headers: dict[int, LogHeader] = {rank: header for rank, (header, _) in logs.items()}
         self._paths = {rank: path for rank, (_, path) in logs.items()}
@@ -306,7 +310,7 @@ class Recording:
         """A line for each host whose ranks shared processors: times of computing and waiting are too long there."""
         ranks: dict[str, int] = {}
         processors: dict[str, set[int]] = {}
-        for log in self._logs.values():
+        for log in () if self.simulated else self._logs.values():
             if listed := log.texts.get("processors"):
                 host = log.texts.get("host", "")
                 ranks[host] = ranks.get(host, 0) + 1

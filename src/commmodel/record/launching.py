@@ -1,7 +1,8 @@
 """Start a program with its calls of MPI recorded: this process becomes the program.
 
 The library that records is preloaded, in the build for the MPI library that the program will load. Which one that is
-follows from what the program is linked with; for Python, from what mpi4py would load. Main entry: `launch`.
+follows from what the program is linked with; for Python, from what mpi4py would load. Main entries: `launch`
+and, for programs that run while they are simulated, `recording_simulated_ranks`.
 """
 
 import json
@@ -13,8 +14,8 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
@@ -92,6 +93,58 @@ def launch(command: Sequence[str], folder: str | os.PathLike[str] = "recording",
         raise ProgramError(f"{command[0]}: {error.strerror}", 126) from None
 
 
+@contextmanager
+def recording_simulated_ranks(
+    command: Sequence[str], folder: str | os.PathLike[str], where: str, *, force: bool = False
+) -> Iterator[None]:
+    """Let a program that runs while it is simulated be recorded, with simulated times, in the block.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The program and its arguments.
+    folder : path
+        Where the recording goes: a new folder.
+    where : str
+        On what it is simulated, for people.
+    force : bool
+        Replace a recording that is there already.
+
+    Raises
+    ------
+    InputError
+        The folder exists or cannot be made.
+    MPIEnvironmentError
+        Nothing is built for the MPI library of simulated ranks.
+
+    Examples
+    --------
+    ``with recording_simulated_ranks(words, "on-64", "graphene"): simulate.command(words, 64, on="graphene")`` records
+    that run.
+    """
+    recorder = _LIBRARIES / "libcommmodel-record.mpich.so"
+    if not recorder.is_file():
+        raise MPIEnvironmentError(
+            "simulated ranks have MPICH's ABI, for which no recorder is built: install with MPICC"
+        )
+    target = Path(folder).absolute()
+    _make_folder(target, command, force, where)
+    before = dict(os.environ)
+    os.environ.update(
+        {
+            "COMMMODEL_RECORD": str(target),
+            "COMMMODEL_RECORD_PRELOAD": str(recorder),
+            "COMMMODEL_RECORD_REFUSAL": "",
+            "COMMMODEL_RECORD_ALONE": "",
+        }
+    )
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 def quiet_but_first(error: CommModelError) -> int:
     """Let rank 0 alone say what is wrong with all: raise there, elsewhere wait and return the exit code."""
     if rank() == 0:
@@ -127,7 +180,7 @@ def _executable(name: str) -> str:
     return os.path.abspath(path)
 
 
-def _make_folder(folder: Path, command: Sequence[str], force: bool) -> None:
+def _make_folder(folder: Path, command: Sequence[str], force: bool, simulated: str = "") -> None:
     """Make the folder of a recording, with the file that says what is recorded."""
     from commmodel import __version__
 
@@ -144,6 +197,8 @@ def _make_folder(folder: Path, command: Sequence[str], force: bool) -> None:
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "commmodel": __version__,
     }
+    if simulated:
+        content["simulated"] = simulated
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for log in folder.glob("rank-*.log"):

@@ -22,6 +22,7 @@ from commmodel.choices import (
     Exchange,
     JobPlacement,
     NASClass,
+    ProblemGrowth,
     ProgramClocks,
     ProgramModel,
     ScheduleModel,
@@ -265,20 +266,30 @@ def application(
 
 @_question
 def replay(
-    trace: "str | os.PathLike[str] | Recording",
+    trace: "str | os.PathLike[str] | Recording | Sequence[str | os.PathLike[str] | Recording]",
+    processes: Count | None = None,
     *,
     on: Where | Place,
     faster: Positive = 1.0,
+    scaling: ProblemGrowth | None = None,
+    grid: tuple[int, ...] | None = None,
     selector: Selecting = None,
     **how: Unpack[How],
 ) -> SimulationResult:
     """Simulate what a program did: a recording, or traces of another program.
 
+    Recordings also tell what the program would do on another number of processes.
+
     Parameters
     ----------
-    trace : path or Recording
-        Folder of a recording; a trace, a folder of traces, or a file that lists the traces of ranks, by names relative
-        to its folder, as `commmodel.simulate.traces.load` reads them.
+    trace : path or Recording, or a sequence of them
+        Folder of a recording, or several of the same program on other numbers of processes; a trace, a folder of
+        traces, or a file that lists the traces of ranks, by names relative to its folder, as
+        `commmodel.simulate.traces.load` reads them.
+    processes : int, optional
+        By default that of the trace.
+    scaling, grid
+        Of a recording on another number of processes, as of `commmodel.record.workload`.
     faster : float
         How many times faster cores are than those of a recording or of traces in seconds, above 0.
 
@@ -294,25 +305,36 @@ def replay(
     ``simulate.replay("recording", on="graphene").seconds`` is how long the recorded program takes there.
     """
     where = _place(on, how)
-    workload = replayed(where, trace, faster=faster, speed=how.get("speed"), settings=_settings(selector))
+    workload = replayed(
+        where, trace, processes, faster=faster, speed=how.get("speed"), settings=_settings(selector),
+        scaling=scaling, grid=grid,
+    )  # fmt: skip
     return _run(where, workload, how)
 
 
 def replayed(
     where: Place,
-    trace: "str | os.PathLike[str] | Recording",
+    trace: "str | os.PathLike[str] | Recording | Sequence[str | os.PathLike[str] | Recording]",
     processes: int | None = None,
     *,
     faster: float | None = None,
     speed: float | None = None,
     settings: CollectiveSettings | None = None,
+    scaling: ProblemGrowth | None = None,
+    grid: tuple[int, ...] | None = None,
 ) -> Workload:
     """Return the workload of a recording, or of traces of other programs; parameters are those of `replay`."""
     from commmodel import record as recordings
     from commmodel.simulate.traces import is_foreign
 
-    path = "" if isinstance(trace, recordings.Recording) else os.fspath(trace)
-    recording = recordings.load(path) if path and recordings.is_recording(path) else trace
+    items = [trace] if isinstance(trace, str | os.PathLike | recordings.Recording) else [*trace]
+    if not items:
+        raise InputError("no recording, and no trace")
+    first, *rest = items
+    path = "" if isinstance(first, recordings.Recording) else os.fspath(first)
+    recording = recordings.load(path) if path and recordings.is_recording(path) else first
+    if not isinstance(recording, recordings.Recording) and (rest or scaling or grid):
+        raise InputError(f"{path} is no recording: only recordings tell what a program does on other numbers of ranks")
     if not isinstance(recording, recordings.Recording) and not is_foreign(path):
         if faster not in (None, 1.0):
             raise InputError(
@@ -322,7 +344,10 @@ def replayed(
         raise InputError("speed is of time-independent traces: of others, which are in seconds, give `faster`", "speed")
     factor = 1.0 if faster is None else faster
     if isinstance(recording, recordings.Recording):
-        return recordings.workload(where, recording, processes, faster=factor, settings=settings)
+        further = [item if isinstance(item, recordings.Recording) else recordings.load(item) for item in rest]
+        return recordings.workload(
+            where, recording, processes, further=further, faster=factor, settings=settings, scaling=scaling, grid=grid
+        )
     return workloads.replay(where, path, processes, faster=factor, settings=settings)
 
 

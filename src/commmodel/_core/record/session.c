@@ -28,7 +28,8 @@ enum { ABI = 3 };
 #endif
 
 static char folder[MOST_TEXT];
-static const char FOLDER[] = "COMMMODEL_RECORD", PRELOAD[] = "LD_PRELOAD", OURS[] = "COMMMODEL_RECORD_PRELOAD";
+static const char FOLDER[] = "COMMMODEL_RECORD", PRELOAD[] = "LD_PRELOAD", OURS[] = "COMMMODEL_RECORD_PRELOAD",
+                  SIMULATED[] = "COMMMODEL_SIMULATED";
 
 static const char REFUSAL[] = "COMMMODEL_RECORD_REFUSAL";  // exit code where rank 0 cannot make the folder, else empty
 static const char ALONE[] = "COMMMODEL_RECORD_ALONE";      // what is wrong if this is the only rank, else empty
@@ -81,7 +82,8 @@ static uint64_t start_tick, start_nanoseconds;
 
 __attribute__((constructor)) static void start(void) {
     next_prepare();
-    ticks_counter = has_steady_counter();
+    // Of a simulated rank, times are simulated: its library answers clock_gettime.
+    ticks_counter = getenv(SIMULATED) == NULL && has_steady_counter();
     start_tick = ticks();
     start_nanoseconds = ticks_of(CLOCK_MONOTONIC);
     const char *setting = getenv(FOLDER);
@@ -226,7 +228,7 @@ static void log_processors(void) {
     log_text("processors", list);
 }
 
-static void begin_log(uint64_t begin, uint64_t end, int level, unsigned code, const void *caller) {
+static void begin_log(uint64_t begin, int level, unsigned code, const void *caller) {
     struct log_header header = {"CMRECORD", 2, sizeof header, 0, 0, 0, 0, 0, ABI, (uint32_t)level, TABLE_FINGERPRINT};
     struct timespec now;
     struct clock clock;
@@ -277,7 +279,7 @@ static void begin_log(uint64_t begin, uint64_t end, int level, unsigned code, co
     on_exit(at_exit, NULL);
     depth = 1;
     uint64_t site = enter_log(caller);
-    close_call(open_call(code, begin, end, site, 0));
+    close_call(open_call(code, begin, ticks(), site, 0));  // else comparing clocks would be computation of the program
     recording = 1;
 }
 
@@ -290,10 +292,9 @@ static int should_begin(int code) {
 VISIBLE int MPI_Init(int *argc, char ***argv) {
     uint64_t begin = ticks();
     int code = next.Init(argc, argv), level = MPI_THREAD_SINGLE;
-    uint64_t end = ticks();
     if (should_begin(code)) {
         PMPI_Query_thread(&level);
-        begin_log(begin, end, level, CODE_Init, __builtin_return_address(0));
+        begin_log(begin, level, CODE_Init, __builtin_return_address(0));
     }
     return code;
 }
@@ -302,8 +303,7 @@ ALSO_PMPI(Init)
 VISIBLE int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     uint64_t begin = ticks();
     int code = next.Init_thread(argc, argv, required, provided);
-    uint64_t end = ticks();
-    if (should_begin(code)) begin_log(begin, end, *provided, CODE_Init_thread, __builtin_return_address(0));
+    if (should_begin(code)) begin_log(begin, *provided, CODE_Init_thread, __builtin_return_address(0));
     return code;
 }
 ALSO_PMPI(Init_thread)

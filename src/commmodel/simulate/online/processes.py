@@ -81,13 +81,16 @@ def _python_words(command: Sequence[str]) -> tuple[list[str], list[str]] | None:
     return [*command[:place]], words
 
 
+_RECORDER = "COMMMODEL_RECORD_PRELOAD"
+"""Names the library that records calls, and calls ours, where ranks are recorded."""
+
+
 def environment(simulated: str = "", sockets: Sequence[int] = ()) -> dict[str, str]:
     """Return the environment of ranks: our library takes the place of theirs, and BLAS one thread."""
-    preloaded = os.environ.get("LD_PRELOAD", "")
     chosen = str(library())
     ones = dict.fromkeys(ONE_THREAD, "1") | dict(os.environ)
     return ones | {
-        "LD_PRELOAD": f"{chosen}:{preloaded}" if preloaded else chosen,
+        "LD_PRELOAD": ":".join(filter(None, (os.environ.get(_RECORDER), chosen, os.environ.get("LD_PRELOAD")))),
         "MPI4PY_MPIABI": "mpich",
         "MPI4PY_LIBMPI": chosen,
         "COMMMODEL_SIMULATED": simulated,

@@ -58,12 +58,26 @@ class Tags:
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, int], int] = {}
+        self._origins: list[tuple[int, int]] = []
 
     def __call__(self, communicator: int, tag: int) -> int:
         """Return the number of a tag in a communicator, of which 0 is MPI_COMM_WORLD; -1 is any."""
         if tag == -1 or (communicator == 0 and 0 <= tag < _FIRST_TAG):
             return tag
         return self._numbers.setdefault((communicator, tag), _FIRST_TAG + len(self._numbers))
+
+    def origin(self, number: int) -> tuple[int, int]:
+        """Return the communicator and the tag in it that have a number.
+
+        >>> tags = Tags()
+        >>> tags.origin(tags(3, 7)), tags.origin(7)
+        ((3, 7), (0, 7))
+        """
+        if number < _FIRST_TAG:
+            return 0, number
+        if len(self._origins) < len(self._numbers):
+            self._origins = [*self._numbers]
+        return self._origins[number - _FIRST_TAG]
 
 
 class MemberCall(NamedTuple):
