@@ -203,8 +203,10 @@ def test_the_command_prints_what_the_function_returns(capsys, tmp_path):
         (["--seeds", "3"], "name its source with --noise"),
         (["--noise", "none.csv"], "none.csv"),
         (["--noise", "x.csv", "--scale", "latency=2"], "--scale is of runs without noise"),
+        (["--noise", "x.csv", "--sensitivity"], "--sensitivity is of runs without noise"),
         (["--noise", "x.csv", "--seeds", "0"], "--seeds: "),
-        (["--noise", "x.csv", "-p", "2,4"], "give one"),
+        (["--noise", "x.csv", "-p", "2,4"], "-p: noise is of one program"),
+        (["--noise", "x.csv", "-n", "8,16"], "-n: noise is of one program"),
     ],
 )
 def test_wrong_words_are_refused_in_a_line(capsys, words, problem):

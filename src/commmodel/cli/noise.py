@@ -1,6 +1,7 @@
 """Noise: the spread of a program's run time by measured noise, of the verb ``simulate``."""
 
 import argparse
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -36,13 +37,16 @@ def is_wanted(arguments: argparse.Namespace) -> bool:
         return False
     values = {
         "--compare": arguments.compare, "--trace": arguments.trace, "-o": arguments.output, "--scale": arguments.scale,
-        "--critical-path": arguments.critical_path,
+        "--critical-path": arguments.critical_path, "--sensitivity": arguments.sensitivity,
     }  # fmt: skip
     for option, value in values.items():
         if value:
             raise InputError(f"{option} is of runs without noise: leave it out, or --noise")
-    if isinstance(arguments.processes, tuple):
-        raise InputError("-p: noise is of one number of processes: give one")
+    for option, value in (("-p", arguments.processes), ("-n", getattr(arguments, "message_size", None))):
+        if isinstance(value, tuple):
+            raise InputError(f"{option}: noise is of one program: give one number")
+    if "," in arguments.where and "=" not in arguments.where and not os.path.exists(arguments.where):
+        raise InputError(f"{arguments.where}: noise is of one platform: name one")
     if arguments.what == "run":
         raise InputError("--noise is of programs that are known: record yours first (commmodel record), and replay it")
     return True
