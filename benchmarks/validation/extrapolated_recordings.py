@@ -7,6 +7,8 @@ should be within 5 % in the median and 10 % at worst. Computation is a sleep of 
 measured. A program that cannot be extrapolated is a miss with its reason; the exit code is 1 where there is one.
 
     python -m benchmarks.validation.extrapolated_recordings
+
+``--large 4096`` extrapolates each program to as many ranks of a fat tree, too, and says how long that takes.
 """
 
 import argparse
@@ -24,6 +26,7 @@ from rich.table import Table
 
 from commmodel import record, simulate
 from commmodel.errors import CommModelError
+from commmodel.simulate import platform
 from commmodel.simulate.online import Outlets
 from commmodel.simulate.result import SimulationResult
 from commmodel.units import format_time
@@ -72,7 +75,7 @@ def recording(name: str, ranks: int, folder: Path) -> Path:
     return target
 
 
-def rows(names: list[str], ranks: int, sizes: tuple[int, ...], folder: Path) -> Iterator[Row]:
+def rows(names: list[str], ranks: int, sizes: tuple[int, ...], folder: Path, large: int) -> Iterator[Row]:
     """Yield each program."""
     for name in names:
         counts = SIZES.get(name, sizes) if max(SIZES.get(name, sizes)) < ranks else sizes
@@ -85,11 +88,28 @@ def rows(names: list[str], ranks: int, sizes: tuple[int, ...], folder: Path) -> 
             continue
         work, begin = time.process_time() - begin, time.perf_counter()
         run = direct(name, ranks)
+        if large and name != "transpose":  # its messages are as many as the pairs of ranks
+            enlarge(name, large, recordings)
         volumes = [int(result.transfers["size"].sum()) for result in (extrapolated, run)]
         yield Row(
             name, counts, (extrapolated.messages, run.messages), (volumes[0], volumes[1]),
             (extrapolated.seconds, run.seconds), (work, time.perf_counter() - begin),
         )  # fmt: skip
+
+
+def enlarge(name: str, ranks: int, recordings: list[Path]) -> None:
+    """Extrapolate a program to many ranks of a fat tree of 4,096 hosts, and say how long that takes."""
+    tree = platform.fat_tree(
+        down=[16, 16, 16], up=[1, 8, 8], parallel=[1, 1, 1], bandwidth=12.5e9, latency=1e-6, cores=-(-ranks // 4096)
+    )
+    begin = time.process_time()
+    result = simulate.replay(recordings, ranks, on=tree)
+    seconds = time.process_time() - begin
+    print(
+        f"{name} on {ranks:,} ranks of a fat tree: {format_time(result.seconds)}, {result.messages:,} messages, in "
+        f"{seconds:.0f} s of processor time",
+        flush=True,
+    )
 
 
 def table(results: list[Row], ranks: int) -> Table:
@@ -127,12 +147,13 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, default=512)
     parser.add_argument("--recorded", default="16,32,64", help="ranks of the recordings")
+    parser.add_argument("--large", type=int, default=0, help="ranks of a further extrapolation (default: none)")
     names = sorted(path.stem for path in PROGRAMS.glob("*.py") if path.stem != "__init__")
     parser.add_argument("--programs", default=",".join(names))
     options = parser.parse_args(words)
     sizes = tuple(map(int, options.recorded.split(",")))
     with tempfile.TemporaryDirectory() as folder:
-        results = list(rows(options.programs.split(","), options.ranks, sizes, Path(folder)))
+        results = list(rows(options.programs.split(","), options.ranks, sizes, Path(folder), options.large))
     console = Console(width=150)
     console.print(table(results, options.ranks))
     complete = [row for row in results if not row.miss]

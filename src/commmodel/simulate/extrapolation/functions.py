@@ -225,15 +225,18 @@ def _transposed(spot: Surroundings) -> Any:
     return (spot.rank + (second - first) * by_first + (first - second) * by_second) * is_square - 1 * (height != width)
 
 
-def _lengths(line: int, name: str) -> list[Candidate]:
-    """Return functions of the length of a line, and of places in it, for how often a loop goes round."""
+def _lengths(line: int, name: str, *, is_single: bool) -> list[Candidate]:
+    """Return functions of the length of a line, and of places in it, for how often a loop goes round.
+
+    Of a single number of processes without the rarer ones: they would cast doubt on too many constants.
+    """
 
     def plus(rule: Callable[[Any, Any], Any], offset: int) -> Function:
         return lambda spot: rule(*spot.lines[line][:2]) + offset
 
     rules: list[tuple[str, Callable[[Any, Any], Any], tuple[int, ...]]] = [
-        ("P", lambda _, n: n, (0, -1, 1)),
-        ("log2 P", lambda _, n: _log2(n), (0, -1, 1)),
+        ("P", lambda _, n: n, (0, -1) if is_single else (0, -1, 1)),
+        ("log2 P", lambda _, n: _log2(n), (0,) if is_single else (0, -1, 1)),
         ("P / 2", lambda _, n: n // 2, (0,)),
         ("place", lambda x, _: x, (0, -1, 1)),
         ("places behind", lambda x, n: n - 1 - x, (0, -1, 1)),
@@ -265,7 +268,7 @@ def counts(samples: NumberSamples, *, is_single: bool) -> list[Candidate]:
     listed = [_constant(value)]
     for line, name in _line_names(len(spot.lines)):
         _, length, _ = spot.lines[line]
-        listed += _lengths(line, name)
+        listed += _lengths(line, name, is_single=is_single)
         by, rest = divmod(value, length)
         if not is_single and by > 1 and not rest:
             listed.append(Candidate(f"{by} P{name}", _multiple(line, by)))
