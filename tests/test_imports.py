@@ -61,6 +61,7 @@ MAY_IMPORT = {
     "simulate.noise": {"simulate", "results"},
     "simulate.questions": {"simulate", "collectives", "record"},
     "record": {"simulate", "collectives", "_core.common", "_core.recordings"},
+    "advice": {"placement", "simulate"},
     "placement": {"record", "simulate"},
     "scaling": {"results"},
     "pytest_plugin": {"scaling", "results"},
@@ -69,7 +70,7 @@ MAY_IMPORT = {
     "tuning": {"bench", "collectives", "machine", "predict", "results"},
     "report": {
         *("_core.common", "fit", "machine", "models", "results"),
-        *("collectives", "placement", "predict", "optimize", "record", "simulate", "scaling"),
+        *("advice", "collectives", "placement", "predict", "optimize", "record", "simulate", "scaling"),
     },
     "cli": {"*"},
     "__main__": {"cli"},

@@ -137,6 +137,11 @@ def _write_what_if(path: Path) -> None:
     _run(["simulate", "graphene,switch", "halo", "-p", "4", "-n", "64KiB", "--scale", scale, "-o", str(path)])
 
 
+def _write_advice(path: Path) -> None:
+    recording = Path(__file__).parents[2] / "docs" / "examples" / "recording"
+    _run(["simulate", "graphene", "replay", str(recording), "--advice", "-o", str(path)])
+
+
 def _write_sensitivity(path: Path) -> None:
     _run(["simulate", "L=2us,o=1us,g=1us,G=1ns", "cg", "-p", "8", "--class", "S", "--iterations", "1", "--sensitivity",
           "-o", str(path)])  # fmt: skip
@@ -170,6 +175,7 @@ PAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "validation": ("report.overlap.validation_page", _write_validation),
     "recording": ("report.recording.page", _write_recording),
     "what-if": ("report.simulation.what_if_page", _write_what_if),
+    "advice": ("report.simulation.advice_page", _write_advice),
     "sensitivity": ("report.simulation.sensitivity_page", _write_sensitivity),
     "sizes": ("report.simulation.sizes_page", _write_sizes),
     "simulation": ("report.simulation.gantt_page", _write_simulation),

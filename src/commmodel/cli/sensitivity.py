@@ -27,6 +27,12 @@ def is_wanted(arguments: argparse.Namespace) -> bool:
     """Whether sensitivity is asked for; raise for what does not go with it."""
     if not arguments.sensitivity:
         return False
+    refuse_others(arguments, "--sensitivity")
+    return True
+
+
+def refuse_others(arguments: argparse.Namespace, wanted: str) -> None:
+    """Raise for options that are of another kind of run than the wanted one."""
     is_ordered = getattr(arguments, "orders", 1) != 1 or getattr(arguments, "order", None) is not None
     is_several = isinstance(getattr(arguments, "processes", None), tuple)
     others = (
@@ -36,15 +42,14 @@ def is_wanted(arguments: argparse.Namespace) -> bool:
     )  # fmt: skip
     for option, value in others:
         if value:
-            raise InputError(f"--sensitivity is of one run: leave out {option}")
+            raise InputError(f"{wanted} is of one run: leave out {option}")
     if getattr(arguments, "workers", None) is None and is_what_if(arguments):
-        raise InputError("--sensitivity is of one platform as it is: leave out --scale, and all but one WHERE")
+        raise InputError(f"{wanted} is of one platform as it is: leave out --scale, and all but one WHERE")
     if arguments.what == "run" and arguments.compute in (None, "measured"):
         raise InputError(
-            "--sensitivity: computation that is measured differs from run to run: give --compute 0 or a recording, or "
+            f"{wanted}: computation that is measured differs from run to run: give --compute 0 or a recording, or "
             "record the program and use replay"
         )
-    return True
 
 
 def run(arguments: argparse.Namespace, question: Callable[[str, Any, Any], Any], machine: Any) -> int:

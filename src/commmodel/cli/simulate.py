@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, get_args
 
 from commmodel.choices import Application, ProblemGrowth, ProgramModel, ScheduleModel, ScheduleRules
-from commmodel.cli import noise, sensitivity, sizes, what_if
+from commmodel.cli import advice, noise, sensitivity, sizes, what_if
 from commmodel.cli.jobs import run as run_jobs
 from commmodel.cli.parsers import (
     Parser,
@@ -126,6 +126,7 @@ def _programs() -> list[Parser]:
         _models(get_args(ProgramModel)),
         what_if.options(),
         sensitivity.options(),
+        advice.options(),
         _path(),
         noise.options(),
         _files(),

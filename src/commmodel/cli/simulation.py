@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, get_args
 
 from commmodel.choices import Application, Exchange
-from commmodel.cli import noise, sensitivity, sizes, what_if
+from commmodel.cli import advice, noise, sensitivity, sizes, what_if
 from commmodel.cli.critical_path import change_of, path_of
 from commmodel.cli.parsers import (
     CALL_OPTIONS,
@@ -181,6 +181,11 @@ def run(arguments: argparse.Namespace) -> int:
         place = place_of(arguments, arguments.where)
         warn_of(place.machine)
         return noise.run(arguments, place, partial(_workload, arguments), typed_options(arguments, _HOW))
+    if advice.is_wanted(arguments):
+        arguments.is_one_of_many = True
+        place = place_of(arguments, arguments.where)
+        warn_of(place.machine)
+        return advice.run(arguments, place, _workload(arguments, place), typed_options(arguments, _HOW))
     if sensitivity.is_wanted(arguments):
         arguments.is_one_of_many = True
         machine = place_of(arguments, arguments.where).machine

@@ -3,9 +3,9 @@
 Tables need nothing beyond commmodel's own dependencies; pages and plots need matplotlib and jinja2, the optional extra
 ``commmodel[report]``. Every name is loaded at its first use, so importing this package is cheap. A folder for each
 product makes tables and figures of `kit`, and knows no other product; `page` and `tables` put them together. Main
-entries: `machine_table`, `measurements_table`, `environment_table`, `render`, `write_html`, `write_check`,
-`write_comparison`, `write_differences`, `write_gantt`, `write_history`, `write_index`, `write_recording`,
-`write_sensitivity`, `write_sizes`, `write_validation` and `write_what_if`.
+entries: `machine_table`, `measurements_table`, `environment_table`, `render`, `write_advice`, `write_html`,
+`write_check`, `write_comparison`, `write_differences`, `write_gantt`, `write_history`, `write_index`,
+`write_recording`, `write_sensitivity`, `write_sizes`, `write_validation` and `write_what_if`.
 """
 
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from commmodel.report.recording.page import write_recording
     from commmodel.report.scaling.difference_page import write_differences, write_history
     from commmodel.report.scaling.page import write_check
+    from commmodel.report.simulation.advice_page import write_advice
     from commmodel.report.simulation.gantt_page import write_gantt
     from commmodel.report.simulation.sensitivity_page import write_sensitivity
     from commmodel.report.simulation.sizes_page import write_sizes
@@ -43,7 +44,7 @@ else:
 
 
 __all__ = [
-    "environment_table", "folder_index", "machine_table", "measurements_table", "render", "write_check",
+    "environment_table", "folder_index", "machine_table", "measurements_table", "render", "write_advice", "write_check",
     "write_comparison", "write_differences", "write_gantt", "write_history", "write_html", "write_index",
     "write_recording", "write_sensitivity", "write_sizes", "write_validation", "write_what_if",
 ]  # fmt: skip

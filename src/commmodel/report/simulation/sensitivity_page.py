@@ -1,12 +1,14 @@
 """Page of what costs do to a simulated time. Main entry: `write_sensitivity`."""
 
 import os
+from collections.abc import Iterator
 
 from commmodel.files import write_text
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Figures, Plot, Section
 from commmodel.report.kit.canvas import cycled_styles, draw_series, legend_of, new_canvas
 from commmodel.report.kit.pages import render_page
+from commmodel.report.kit.tables import Table
 from commmodel.report.simulation.sensitivity import COST_NAMES, cost_table, title_of, verdicts
 from commmodel.signatures import checked
 from commmodel.simulate.sensitivity import CostCurve, Sensitivity
@@ -34,6 +36,14 @@ def _plot(curve: CostCurve) -> Plot:
     return canvas.finish(f"sensitivity-{curve.cost}", f"Run time over {label}", words, colours)
 
 
+def cost_blocks(found: Sensitivity) -> Iterator[Table | Figures]:
+    """Yield the table of costs, and the plots of the time over each of them."""
+    yield cost_table(found, "Costs")
+    if found.curves:
+        with look.style():
+            yield Figures(tuple(map(_plot, found.curves)))
+
+
 @checked
 def write_sensitivity(path: str | os.PathLike[str], found: Sensitivity) -> None:
     """Write the page; a file that is there is replaced.
@@ -42,11 +52,6 @@ def write_sensitivity(path: str | os.PathLike[str], found: Sensitivity) -> None:
     ----------
     found : Sensitivity
     """
-    plots: tuple[Plot, ...] = ()
-    if found.curves:
-        with look.style():
-            plots = tuple(map(_plot, found.curves))
-    blocks = (cost_table(found, "Costs"), *((Figures(plots),) if plots else ()))
     name = title_of(found)
-    sections = [Section("What decides the time", blocks)]
+    sections = [Section("What decides the time", tuple(cost_blocks(found)))]
     write_text(path, render_page(name, f"Sensitivity: {name}", "Sensitivity", sections, answer=verdicts(found)))

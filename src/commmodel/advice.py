@@ -1,0 +1,173 @@
+"""What to pay for: which of a better network, faster cores, another placement or better code gains most for a program.
+
+Each option is a simulation of the same program on the same platform with one thing better: a cost of messages or of
+computation halved, ranks placed otherwise, a call site without its time. Main entry: `advise`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from commmodel.arguments import Count, Positive
+from commmodel.choices import ProgramModel, Slopes
+from commmodel.errors import MissingPackageError
+from commmodel.frames import Tabular
+from commmodel.placement import RankMapping, map_ranks
+from commmodel.signatures import checked
+from commmodel.simulate.critical_path import CriticalPath, PathShare, SiteGain, critical_path, gains, with_steps
+from commmodel.simulate.result import SimulationResult
+from commmodel.simulate.scenario import FLOW_MODELS, Place, Scale, Where, Workload, place, prepare
+from commmodel.simulate.scenario.preparation import Ranks
+from commmodel.simulate.sensitivity import Sensitivity, sensitivity
+from commmodel.simulate.workers import spread
+from commmodel.values import OneLine, Value
+
+__all__ = ["Advice", "Option", "advise"]
+
+_BETTER = {
+    "latency": ("half the latency", Scale(latency=0.5)),
+    "overhead": ("half the overhead of messages", Scale(overhead=0.5)),
+    "gap": ("half the gap between messages", Scale(gap=0.5)),
+    "bandwidth": ("twice the bandwidth", Scale(bandwidth=2.0)),
+    "compute": ("cores twice as fast", Scale(compute=2.0)),
+}
+"""Cost -> words, and what is better."""
+
+
+@dataclass(frozen=True)
+class Option(OneLine):
+    """Something that can be better, and the time with it."""
+
+    kind: Literal["machine", "placement", "program"]
+    words: str
+    seconds: float
+
+    def gain(self, seconds: float) -> float:
+        """Return the share of a time that it saves."""
+        return 1 - self.seconds / seconds if seconds else 0.0
+
+
+@dataclass(frozen=True, repr=False)
+class Advice(Tabular, Value):
+    """What would gain how much, for one program on one platform."""
+
+    options: tuple[Option, ...]
+    """The one that gains most first."""
+    sensitivity: Sensitivity
+    path: CriticalPath
+    links: tuple[PathShare, ...]
+    """Of the critical path, where messages share links."""
+    sites: tuple[SiteGain, ...]
+    """Call sites, where they are known."""
+    mapping: RankMapping | None = None
+    """Of the ranks, where they can be placed otherwise."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """Time of the program as it is."""
+        return self.sensitivity.seconds
+
+    def __repr__(self) -> str:
+        """Return the time, and what gains most."""
+        best = f", best: {self.options[0].words}" if self.options else ""
+        return f"Advice({self.seconds:.6g} s{best})"
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return a row for each option: its kind and words, the seconds with it, the share of the time it saves."""
+        return {
+            "kind": [option.kind for option in self.options],
+            "option": [option.words for option in self.options],
+            "seconds": [option.seconds for option in self.options],
+            "gain": [option.gain(self.seconds) for option in self.options],
+        }
+
+
+def _answer(
+    where: Place, workload: Workload, how: dict[str, Any], scale: Scale, slopes: Slopes | None = None
+) -> SimulationResult:
+    return prepare(where, workload, scale=scale, **how).run(deadlock="return", slopes=slopes)
+
+
+@checked
+def advise(
+    workload: Workload,
+    *,
+    on: Where | Place,
+    model: ProgramModel | None = None,
+    mapping: Ranks | None = None,
+    hosts: Count | None = None,
+    speed: Positive | None = None,
+    percents: Sequence[float] = (1.0, 2.0, 5.0),
+    workers: Count = 1,
+) -> Advice:
+    """Say which of a better machine, another placement and better code gains most.
+
+    Parameters
+    ----------
+    workload : Workload
+        Of `commmodel.simulate.scenario.workloads`, or a recording's: `commmodel.simulate.questions.replayed`.
+    on : str, path, Platform, Machine, DelayParameters or Place
+        What `commmodel.simulate.scenario.place` takes.
+    model, mapping, hosts, speed
+        Of `commmodel.simulate.scenario.prepare`.
+    percents : sequence of float
+        Of `commmodel.simulate.sensitivity.sensitivity`.
+    workers : int
+        Simulations side by side, 1 or more.
+
+    Raises
+    ------
+    InputError
+        If the program cannot run there.
+    DeadlockError
+        If ranks wait for ever.
+
+    Examples
+    --------
+    >>> from commmodel.simulate.scenario import place, workloads
+    >>> graphene = place("graphene")
+    >>> halo = workloads.exchange(graphene, "halo", 65536, 16)
+    >>> advice = advise(halo, on=graphene)
+    >>> [f"{option.words}: {option.gain(advice.seconds):.0%}" for option in advice.options][:2]
+    ['twice the bandwidth: 47%', 'half the latency: 3%']
+    """
+    where = place(on)
+    how: dict[str, Any] = {"model": model, "mapping": mapping, "hosts": hosts, "speed": speed}
+
+    def question(_: Any, scale: Scale, slopes: Slopes | None) -> SimulationResult:
+        return _answer(where, workload, how, scale, slopes)
+
+    found = sensitivity(question, where, percents=percents, machine=where.machine, workers=workers)
+    scenario = prepare(where, workload, **how)
+    path = critical_path(scenario.run(record=True, change=with_steps))
+    sites = gains(scenario, path)
+    better = [_BETTER[curve.cost] for curve in found.curves]
+    calls = [(scale,) for _, scale in better]
+    results = spread(partial(_answer, where, workload, how), calls, workers=workers, label="advice") if calls else []
+    options = [Option("machine", words, run.seconds) for (words, _), run in zip(better, results, strict=True)]
+    options += [
+        Option("program", f"no time for {site.site}", found.seconds - site.gain) for site in sites if site.gain > 0
+    ]
+    placed, notes = _placed(where, workload, model, scenario.model, mapping, workers)
+    if placed is not None:
+        words = f"ranks placed {placed.best.name}"
+        options.append(Option("placement", words, min(placed.best.seconds, found.seconds)))
+    options.sort(key=lambda option: option.seconds)
+    links = [] if scenario.platform is None else path.by_link(scenario.platform)
+    return Advice(tuple(options), found, path, tuple(links), tuple(sites), placed, (*found.notes, *notes))
+
+
+def _placed(
+    where: Place, workload: Workload, asked: ProgramModel | None, model: str, mapping: Ranks | None, workers: int
+) -> tuple[RankMapping | None, tuple[str, ...]]:
+    """Return the best mapping of the ranks, where there are nodes and links, and what is to be said of it."""
+    is_placed = mapping is not None and not isinstance(mapping, int)
+    if where.platform is None or model not in FLOW_MODELS or workload.runs or is_placed:
+        return None, ()
+    per_node: Any = mapping
+    try:
+        return map_ranks(workload, on=where, model=asked, per_node=per_node, workers=workers), ()
+    except MissingPackageError as error:
+        return None, (f"other placements are not tried: {error}",)

@@ -1,0 +1,83 @@
+"""What to pay for: options are simulations with one thing better, on one page, in one table, as JSON."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commmodel.advice import advise
+from commmodel.cli import main
+from commmodel.simulate import OPERATION, Code, Program
+from commmodel.simulate.platform import flat
+from commmodel.simulate.scenario import Scale, place, prepare, workloads
+
+RECORDING = str(Path(__file__).parents[1] / "docs" / "examples" / "recording")
+
+
+def test_options_are_simulations_and_the_best_is_first():
+    graphene = place("graphene")
+    halo = workloads.exchange(graphene, "halo", 65536, 16, rounds=2)
+    advice = advise(halo, on=graphene)
+    seconds = {option.words: option.seconds for option in advice.options}
+    assert seconds["twice the bandwidth"] == prepare(graphene, halo, scale=Scale(bandwidth=2.0)).run().seconds
+    assert [option.seconds for option in advice.options] == sorted(seconds.values())
+    assert advice.path.seconds == pytest.approx(advice.seconds, rel=1e-12)
+    assert advice.mapping.best.seconds <= advice.seconds
+    assert advice.to_dict()["gain"][0] == max(advice.to_dict()["gain"])
+
+
+def test_a_placement_comes_first_where_blocks_are_bad():
+    """Ranks that are far apart by number send each other all bytes: blocks put each pair on two nodes."""
+
+    def program(*_):
+        rows = [
+            [(Code.ISEND, (rank + 4) % 8, 0, -1, 1e6), (Code.IRECV, (rank + 4) % 8, 0, -1, 1e6),
+             (Code.WAITALL, 0, 0, -1, 0)] for rank in range(8)
+        ]  # fmt: skip
+        return Program.from_ranks([np.array(operations, dtype=OPERATION) for operations in rows])
+
+    nodes = flat(4, 1.25e9, 1e-6, cores=2, loopback=(1e11, 1e-7))
+    advice = advise(workloads.Workload(8, "far pairs", program, {}), on=place(nodes))
+    assert advice.options[0].kind == "placement"
+    assert advice.options[0].seconds < advice.seconds / 10
+
+
+def test_without_links_there_is_no_placement_and_no_link():
+    delays = place("L=4us,o=1us,G=1ns")
+    advice = advise(workloads.exchange(delays, "ring", 1000, 4), on=delays)
+    assert (advice.mapping, advice.links) == (None, ())
+    assert advice.options[0].words == "half the latency"
+
+
+def test_the_command_prints_a_table_json_and_a_page(capsys, tmp_path):
+    page = tmp_path / "page.html"
+    assert main(["simulate", "graphene", "replay", RECORDING, "--advice", "-o", str(page)]) == 0
+    told = capsys.readouterr().out
+    assert "Most is gained with no time for app.py:4, MPI_Comm_dup" in told.replace("\n", " ")
+    text = page.read_text()
+    for words in ("What to pay for", "Run time over", "What to shorten first", "Where its ranks are"):
+        assert words in text
+    assert main(["simulate", "graphene", "replay", RECORDING, "--advice", "--json", "--workers", "1"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["options"][0]["kind"] == "program"
+    assert told["critical_path"]["gains"][0]["site"] == "app.py:4, MPI_Comm_dup"
+    assert told["placement"]["best"]
+    assert "1%" in told["tolerance"]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ("halo -n 8 -p 4 --sensitivity", "leave out --sensitivity"),
+        ("halo -n 8 -p 4,8", "several -p"),
+        ("halo -n 8 -p 4 --workers mpi", "--workers mpi"),
+        ("run -p 2 -- python -c pass", "--compute 0 or a recording"),
+    ],
+)
+def test_what_does_not_go_with_it_is_one_line(options, problem, capsys):
+    first, *words = options.split()
+    assert main(["simulate", "graphene", first, "--advice", *words]) == 2
+    error = capsys.readouterr().err
+    assert problem in error
+    assert error.count("\n") == 1
