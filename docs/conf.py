@@ -56,7 +56,7 @@ nitpick_ignore_regex = [
     ("py:class", r"commmodel\.simulate\.online\.(processes\.(Repeated)?Forks|decisions\.RunRecord)"),
     (
         "py:class",
-        r"commmodel\.(arguments\._Array|simulate\.questions\.(Program)?How|report\.(sections\.MachineSection|listing\.IndexRow))",
+        r"commmodel\.(arguments\._Array|simulate\.questions\.(Program|Jobs)?How|report\.(sections\.MachineSection|listing\.IndexRow))",
     ),
     ("py:class", r"commmodel\.(simulate\.(summary\.RunSummary|link_load\.LinkLoad)|optimize\.validation\.Validation)"),
     ("py:class", r"commmodel\.(collectives\.call\.CollectiveCall|simulate\.work\.communicators\.Definition)"),

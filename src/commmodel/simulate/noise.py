@@ -8,6 +8,7 @@ its operations alone. Main entries: `load`, `noise_spread`.
 import csv
 import os
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
@@ -32,8 +33,6 @@ from commmodel.units import parse_number
 from commmodel.values import Value
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from matplotlib.axes import Axes
 
 __all__ = ["Noise", "NoiseSpread", "NoiseTable", "load", "noise_spread", "noisy"]
@@ -422,7 +421,7 @@ def noise_spread(
     on: Where | Place,
     model: ProgramModel | None = None,
     workers: Count = 1,
-    executor: "Executor | None" = None,
+    executor: Executor | None = None,
     **how: Unpack[Preparation],
 ) -> NoiseSpread:
     """Simulate a program without noise and with that of several seeds.

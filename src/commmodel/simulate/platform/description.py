@@ -101,8 +101,8 @@ class Platform(Value):
     sockets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """How many hosts, one after the other, are sockets of a node each, shape (nodes,); empty where hosts are nodes."""
     watts: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
-    """W of each host, shape (hosts, 4): idle, with a load of next to nothing, with all cores busy, and off. NaN where a
-    host's are not known; empty where those of none are."""
+    """Watts of each host when it is idle, has a load of next to nothing, has all cores busy, and is off, shape
+    (hosts, 4). NaN where a host's are not known; empty where those of none are."""
     prices: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """Price of each host and hour, in any currency, shape (hosts,). NaN and empty as `watts`."""
 

@@ -70,7 +70,7 @@ class JobRuns(Tabular, Value):
 
     jobs: tuple[JobRun, ...]
     result: SimulationResult
-    """Of all jobs at once: the ranks of the second follow those of the first."""
+    """Of all jobs at once; the ranks of the second follow those of the first."""
     platform: Platform
     placement: str
     seed: int
