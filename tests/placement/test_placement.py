@@ -199,7 +199,7 @@ def test_nodes_of_an_allocation_are_taken_and_no_others(capsys, tmp_path):
         ([MESH, "-k", "0"], "-k: "),
         ([MESH, "--model", "loggp"], "knows no links"),
         ([MESH, "--faster", "2"], "compute nothing"),
-        ([RECORDING, "-p", "3"], "has 2 processes"),
+        ([RECORDING, "-p", "3"], "2 ranks show no structure"),
         (["nowhere.csv"], "nowhere.csv"),
     ],
 )

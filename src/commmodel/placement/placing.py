@@ -164,7 +164,7 @@ def map_ranks(
     on : str, path, Platform, Machine or Place
         What `commmodel.simulate.scenario.place` takes; with a platform.
     processes : int, optional
-        1 or more; of a CSV file, by default as many as occur in it.
+        1 or more; of a CSV file, by default as many as occur in it; others than those of a recording extrapolate it.
     model : str, optional
         By default the place's; one of models in which messages share links.
     per_node : int, optional
