@@ -21,7 +21,9 @@ def add(verbs: Any) -> None:
         "traces", metavar="FROM",
         help="folder of a recording; traces, as of simulate replay; or a CSV file with sender,receiver,bytes",
     )  # fmt: skip
-    add_processes(place, "number of MPI processes, of a CSV file or an extrapolated recording (default: its own)", whole(1))
+    add_processes(
+        place, "number of MPI processes, of a CSV file or an extrapolated recording (default: its own)", whole(1)
+    )
     place.add_argument(
         "-k", "--per-node", dest="per_node", metavar="K", type=whole(1),
         help="MPI processes of a node (default: one for each of its cores)",
