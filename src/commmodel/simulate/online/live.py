@@ -27,7 +27,7 @@ from commmodel.simulate.online.processes import Forks, Processes, RepeatedForks
 from commmodel.simulate.online.processor import Processor
 from commmodel.simulate.online.rank_processes import RankProcesses
 from commmodel.simulate.online.unbuffered import without_buffers
-from commmodel.simulate.online.variables import misuses
+from commmodel.simulate.online.variables import misuses, unread
 from commmodel.simulate.operations import Operations
 from commmodel.simulate.storage import Storage
 
@@ -265,7 +265,9 @@ class LiveProgram:
                 self.notes.append(f"{calls[0]}: {sentence}")
             else:
                 self.findings.append(Finding(kind, sentence, ranks, calls, times))
-        self.findings.extend(misuses(self._pump.uses(), self._call_of))
+        uses = self._pump.uses()
+        self.findings.extend(misuses(uses, self._call_of))
+        self.notes.extend(unread(uses))
         steps = [(rank, self._pump.hanging_without_buffers(rank)) for rank in range(self._processes)]
         finding = without_buffers([(rank, *step) for rank, step in steps if step is not None], self._call_of)
         if finding is not None and all(self._pump.state(rank)[0] == "finalized" for rank in range(self._processes)):

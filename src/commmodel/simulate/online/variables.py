@@ -8,6 +8,7 @@ a buffer is and which type its elements have; pointers say the latter of other m
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from commmodel.simulate.findings import Finding
@@ -312,6 +313,18 @@ def _misuse(file: str, code: int, verb: str, text: str) -> tuple[str, str] | Non
         return None
     (kind, _, name), (word, at) = places[0], wrong[0]
     return TYPE, f"the call {use.verb} {word}{f' at byte {at}' if at else ''} {name}, which is {_spelled(kind)}"
+
+
+def unread(uses: Sequence[tuple[str, str, tuple[int, ...], int, list[list[str]]]]) -> list[str]:
+    """Return a note where uses of memory cannot be checked, as nothing here reads debug information.
+
+    >>> unread([])
+    []
+    """
+    is_compiled = any("@" in sites[0][3] for _, _, _, _, sites in uses if sites)
+    if not is_compiled or find_spec("elftools") is not None:
+        return []
+    return ["variables of the program are not checked, for want of pyelftools: pip install 'commmodel[variables]'"]
 
 
 def misuses(
