@@ -45,6 +45,10 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "constant.jsonl").write_text(CONSTANT)
     (tmp_path / "expected.toml").write_text(EXPECTATIONS)
     (tmp_path / "deadlock.txt").write_text(DEADLOCK)
+    (tmp_path / "study.toml").write_text(STUDY)
+    (tmp_path / "study-results.jsonl").write_text(
+        '{"study":1,"where":"w","program":"p","processes":2,"model":null,"scale":"","ranks":2,"seconds":1.0,"error":""}\n'
+    )
     loggp = LogGP(*(Parameter(value) for value in (5e-6, 1e-6, 1e-6, 1e-9)))
     rates = MaxRate(Parameter(1e-6), Parameter(1e9), Parameter(float("inf"), low=1e9))
     machine.dump(Machine("m", (Segment("all", loggp=loggp, max_rate=rates),)), "unlimited.toml")
@@ -53,6 +57,7 @@ def folder(tmp_path, monkeypatch):
 
 PLACING = "place graphene recording --workers 1" if find_spec("pymetis") else ""
 """Needs the extra placement."""
+STUDY = 'format = "commmodel-study"\nversion = 1\nwhere = ["switch"]\nprograms = ["ring -n 8"]\nprocesses = [2]\n'
 CASES = (
     f"""
 fit results.jsonl --resamples 20
@@ -76,6 +81,8 @@ convert results.jsonl -o results.csv
 {PLACING}
 sweep make new -p 2:4 --launches 1
 sweep status made
+study study.toml
+report study-results.jsonl
 list machines
 list algorithms
 bench --dry-run -p 4

@@ -22,8 +22,8 @@ from commmodel.streams import discard, guarded
 __all__ = ["main", "run"]
 
 _VERBS = (
-    "record", "fit", "report", "predict", "optimize", "tune", "simulate", "place", "check", "compare", "convert",
-    "sweep", "list",
+    "record", "fit", "report", "predict", "optimize", "tune", "simulate", "place", "study", "check", "compare",
+    "convert", "sweep", "list",
 )  # fmt: skip
 """Verbs, in the order of the help text: modules of this package."""
 _BENCH = "bench"
@@ -82,6 +82,13 @@ def _run(words: Sequence[str]) -> int:
     refuse_outputs(arguments)
     verb: Callable[[argparse.Namespace], int] = arguments.verb
     return verb(arguments)
+
+
+def parsed(words: Sequence[str]) -> argparse.Namespace:
+    """Return the arguments of a command."""
+    arguments = _parser(words).parse_args(words)
+    arguments.words = ("commmodel", *words)
+    return arguments
 
 
 def _with_options(error: CommModelError) -> str:

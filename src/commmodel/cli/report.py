@@ -35,7 +35,7 @@ def add(verbs: Any) -> None:
         nargs="+",
         metavar="FILE",
         help="results.jsonl ... and at most one machine, by file or published name (default: fitted to them); or the "
-        "folder of a recording, or those that its nodes wrote",
+        "folder of a recording, or those that its nodes wrote; or the results of a study",
     )
     add_format(report)
     report.add_argument(
@@ -68,6 +68,8 @@ def _run(arguments: argparse.Namespace) -> int:
     """Print the tables and write the HTML report."""
     if arguments.index:
         return _run_index(arguments)
+    if any(map(_is_study, arguments.files)):
+        return _run_study(arguments)
     _refuse_traces(arguments.files)
     if any(map(_is_recording, arguments.files)):
         return _run_recording(arguments)
@@ -116,6 +118,32 @@ def _run(arguments: argparse.Namespace) -> int:
         words = f"written to {output}"
         print(words if read_machine is None else with_next(words, f"commmodel {ask}"))
     return code
+
+
+def _is_study(path: str) -> bool:
+    from commmodel.simulate.study import is_results
+
+    return is_results(path)
+
+
+def _run_study(arguments: argparse.Namespace) -> int:
+    """Print and write the results of a study."""
+    from commmodel import report
+    from commmodel.report.simulation.study import study_table
+    from commmodel.simulate.study import read_results
+
+    if len(arguments.files) > 1 or arguments.expectations is not None:
+        raise InputError("the results of a study are reported alone: name the file, and nothing else")
+    (path,) = arguments.files
+    rows, output = read_results(path), output_path(arguments)
+    is_written = wrote_page(lambda: report.write_study(output, os.path.basename(path), rows))
+    if arguments.json:
+        print_json({"output": output if is_written else None, "runs": rows})
+    else:
+        show(study_table(rows))
+        if is_written:
+            print(f"written to {output}")
+    return 0 if is_written or arguments.output is None else MissingPackageError.exit_code
 
 
 def _run_index(arguments: argparse.Namespace) -> int:

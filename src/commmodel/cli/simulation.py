@@ -155,7 +155,7 @@ def place_of(arguments: argparse.Namespace, where: str) -> Any:
     )  # fmt: skip
 
 
-def _predicted(arguments: argparse.Namespace, where: str, scale: Any, slopes: Any = None) -> Any:
+def predicted(arguments: argparse.Namespace, where: str, scale: Any, slopes: Any = None) -> Any:
     """Return the result of the workload on a scaled place; other processes call this."""
     from commmodel.simulate import scenario
 
@@ -169,7 +169,7 @@ def _sized(arguments: argparse.Namespace, processes: int) -> Any:
     """Return the result of the workload on one of several numbers of processes; other processes call this."""
     from commmodel.simulate import scenario
 
-    return _predicted(sizes.on_processes(arguments, processes), arguments.where, scenario.Scale())
+    return predicted(sizes.on_processes(arguments, processes), arguments.where, scenario.Scale())
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -190,14 +190,14 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.is_one_of_many = True
         machine = place_of(arguments, arguments.where).machine
         warn_of(machine)
-        return sensitivity.run(arguments, partial(_predicted, arguments), machine)
+        return sensitivity.run(arguments, partial(predicted, arguments), machine)
     is_what_if, is_sized = what_if.is_what_if(arguments), sizes.is_sized(arguments)
     arguments.is_one_of_many = is_what_if or is_sized
     change = change_of(arguments)
     if is_sized:
         return sizes.run(arguments, partial(_sized, arguments))
     if is_what_if:
-        return what_if.run(arguments, partial(_predicted, arguments))
+        return what_if.run(arguments, partial(predicted, arguments))
     beside = _beside(arguments)
     if arguments.trace is not None:
         _check_trace(arguments.trace, timeline)

@@ -5,7 +5,7 @@ Tables need nothing beyond commmodel's own dependencies; pages and plots need ma
 product makes tables and figures of `kit`, and knows no other product; `page` and `tables` put them together. Main
 entries: `machine_table`, `measurements_table`, `environment_table`, `render`, `write_advice`, `write_html`,
 `write_check`, `write_comparison`, `write_differences`, `write_gantt`, `write_history`, `write_index`,
-`write_recording`, `write_sensitivity`, `write_sizes`, `write_validation` and `write_what_if`.
+`write_recording`, `write_sensitivity`, `write_sizes`, `write_study`, `write_validation` and `write_what_if`.
 """
 
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from commmodel.report.simulation.gantt_page import write_gantt
     from commmodel.report.simulation.sensitivity_page import write_sensitivity
     from commmodel.report.simulation.sizes_page import write_sizes
+    from commmodel.report.simulation.study import write_study
     from commmodel.report.simulation.what_if_page import write_what_if
     from commmodel.report.tables import environment_table, machine_table, measurements_table
 else:
@@ -46,5 +47,5 @@ else:
 __all__ = [
     "environment_table", "folder_index", "machine_table", "measurements_table", "render", "write_advice", "write_check",
     "write_comparison", "write_differences", "write_gantt", "write_history", "write_html", "write_index",
-    "write_recording", "write_sensitivity", "write_sizes", "write_validation", "write_what_if",
+    "write_recording", "write_sensitivity", "write_sizes", "write_study", "write_validation", "write_what_if",
 ]  # fmt: skip

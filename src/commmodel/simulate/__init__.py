@@ -15,6 +15,7 @@
     timeline     what each rank did when, for viewers
     critical_path  what decides the time of a run
     scenario     a workload on a platform by a model; online: programs that run
+    study        many scenarios that a file lists, in parts that resume
     what_if      many scenarios; sizes: one on several numbers of processes;
                  sensitivity: one with dearer and cheaper messages and cores
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         scenario,
         sensitivity,
         sizes,
+        study,
         timeline,
         traces,
         what_if,
@@ -55,6 +57,6 @@ else:
 __all__ = [
     "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Finding", "Network", "Program", "SimulationResult",
     "application", "collective", "command", "critical_path", "exchange", "fluid", "from_machine", "function", "goal",
-    "jobs", "noise", "online", "platform", "replay", "run", "scenario", "sensitivity", "sizes", "timeline", "traces",
-    "what_if", "work",
+    "jobs", "noise", "online", "platform", "replay", "run", "scenario", "sensitivity", "sizes", "study", "timeline",
+    "traces", "what_if", "work",
 ]  # fmt: skip

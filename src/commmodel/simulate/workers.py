@@ -75,8 +75,8 @@ def spread(
                 results.append(function(*arguments))
                 tell(len(results), len(calls))
             return results
-        with _pool(min(workers, len(calls))) as pool:
-            return _gathered([pool.submit(_call, sent, *arguments) for arguments in calls], tell)
+        with pool(min(workers, len(calls))) as side_by_side:
+            return _gathered([side_by_side.submit(_call, sent, *arguments) for arguments in calls], tell)
 
 
 def _call(function: bytes, *arguments: Any) -> Any:
@@ -99,20 +99,20 @@ def _gathered(futures: "Sequence[Future[_Result]]", tell: Callable[[int, int], N
 
 
 @contextmanager
-def _pool(workers: int) -> Iterator[Executor]:
+def pool(workers: int) -> Iterator[Executor]:
     """Yield processes side by side; they end with this one, and at once where it fails or is interrupted."""
     before = {process.pid for process in multiprocessing.active_children()}
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _begin)
+    executor = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _begin)
     try:
-        yield pool
+        yield executor
     except BaseException:  # whatever it was, no worker goes on; it is raised again
-        pool.shutdown(wait=False, cancel_futures=True)
+        executor.shutdown(wait=False, cancel_futures=True)
         for process in multiprocessing.active_children():
             if process.pid not in before:
                 process.kill()
         raise
     finally:
-        pool.shutdown()
+        executor.shutdown()
 
 
 def _begin() -> None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from typing import TypedDict, Unpack
 
 from commmodel.files import write_text
 from commmodel.record import Efficiency, Profile, RecordedExchange
@@ -24,6 +25,15 @@ _HOW_TO_READ = (
 )
 
 
+class Leads(TypedDict, total=False):
+    """Where a recording leads on."""
+
+    critical_path: CriticalPath | None
+    """What `commmodel.record.critical_path` returns."""
+    exchange: RecordedExchange | None
+    """What `commmodel.record.costliest_exchange` returns, for the commands."""
+
+
 @checked
 def write_recording(
     path: str | os.PathLike[str],
@@ -34,8 +44,7 @@ def write_recording(
     efficiency: Efficiency | None = None,
     folder: str = "FOLDER",
     further: Sequence[str] = (),
-    critical_path: CriticalPath | None = None,
-    exchange: RecordedExchange | None = None,
+    **leads: Unpack[Leads],
 ) -> None:
     """Write the page; a file that is there is replaced.
 
@@ -52,11 +61,10 @@ def write_recording(
         The recording's, for the commands that the page suggests.
     further : sequence of str
         Folders of further nodes of the same recording.
-    critical_path : CriticalPath, optional
-        What `commmodel.record.critical_path` returns.
-    exchange : RecordedExchange, optional
-        What `commmodel.record.costliest_exchange` returns, for the commands.
+    **leads
+        What `Leads` names.
     """
+    critical_path, exchange = leads.get("critical_path"), leads.get("exchange")
     sites = tuple((site.title, site.lines) for site in costly_sites(profile))
     details = tuple(folded(table, is_open=table.title == "Call sites") for table in profile_tables(profile))
     factors = (factors_table(efficiency).untitled(),) if efficiency is not None else ()
