@@ -13,6 +13,8 @@ __all__ = ["Site", "resolve", "without_suffix"]
 
 _PATIENCE = 20.0
 _ADDRESS = "@0x"
+_CALLER = ", called at "
+"""What sites.c writes between a function of a library and the line of the program that calls it."""
 
 
 @with_attributes
@@ -37,15 +39,19 @@ class Site:
     language: int = 0
 
     def __str__(self) -> str:
-        """Return the file's name and the line, as people write them.
+        """Return the file's name and the line, as people write them; of a library's line also who calls it.
 
         >>> str(Site("/home/ada/solver.py", 81, "step", 1)), str(Site()), str(Site("/opt/app", 0, "main", 2))
         ('solver.py:81', 'unknown site', 'app, main')
+        >>> str(Site("/opt/site-packages/heat/communication.py", 680, "Bcast, called at solver.py:42", 1))
+        'communication.py:680 from solver.py:42'
         """
         name = os.path.basename(self.file)
         if not name:
             return "unknown site"
-        return f"{name}:{self.line}" if self.line else f"{name}, {self.function}" if self.function else name
+        caller = self.function.partition(_CALLER)[2]
+        behind = f" from {caller}" if caller else ""
+        return f"{name}:{self.line}{behind}" if self.line else f"{name}, {self.function}" if self.function else name
 
 
 def without_suffix(place: str) -> str:

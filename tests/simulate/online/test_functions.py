@@ -186,3 +186,21 @@ def test_marks_of_call_sites_change_no_time():
     runs = [run(scaled, args=([1],), record=is_recorded) for is_recorded in (False, True)]
     assert runs[0].seconds == runs[1].seconds
     assert any("MPI_Allreduce" in site or "MPI_Bcast" in site for site in runs[1].sites)
+
+
+def test_a_line_of_a_library_is_named_with_the_line_that_calls_it(tmp_path):
+    library = tmp_path / "site-packages" / "heat.py"
+    library.parent.mkdir()
+    library.write_text("def total(comm):\n    return inner(comm)\n\n\ndef inner(comm):\n    return comm.Barrier()\n")
+
+    def twice(comm):
+        sys.path.insert(0, str(library.parent))
+        import heat
+
+        heat.total(comm)
+        heat.total(comm)
+
+    sites = simulate.function(twice, 2, on="graphene", record=True).sites
+    first = inspect.getsourcelines(twice)[1]
+    names = [f"heat.py:6 from test_functions.py:{first + number}, MPI_Barrier" for number in (4, 5)]
+    assert [site for site in sites if site.startswith("heat.py")] == names

@@ -148,6 +148,40 @@ static void insert(uintptr_t code, uintptr_t instruction, uint64_t id) {
     sites.used++;
 }
 
+// Lines of Python that call, or call what calls; one in a library is named with the line of the program that calls it.
+static struct line {
+    char *file, *function;
+    uint64_t number, site;  // site: 0 until a call of MPI stands there
+    int in_library;
+} *lines;
+static size_t line_count, line_room;
+enum { LINES = 1 };  // the id of the first one
+
+static int in_library(const char *file) {
+    return strstr(file, "/site-packages/") != NULL || strstr(file, "/dist-packages/") != NULL ||
+           strstr(file, "/lib/python3") != NULL || strstr(file, "/commmodel/simulate/online/") != NULL;
+}
+
+static char *copied(const char *text) {
+    char *copy = malloc(strlen(text) + 1);
+    return copy == NULL ? NULL : strcpy(copy, text);
+}
+
+// Number a line, from 0 on; SIZE_MAX where there is no room.
+static size_t new_line(const char *file, uint64_t number, const char *function) {
+    if (line_count == line_room) {
+        const size_t room = line_room == 0 ? 256 : 2 * line_room;
+        struct line *wider = realloc(lines, room * sizeof *wider);
+        if (wider == NULL) return SIZE_MAX;
+        lines = wider;
+        line_room = room;
+    }
+    char *const path = copied(file), *const name = copied(function);
+    if (path == NULL || name == NULL) return SIZE_MAX;
+    lines[line_count] = (struct line){path, name, number, 0, in_library(file)};
+    return line_count++;
+}
+
 // Number a site, with the lock held; another thread may have been faster.
 static uint64_t define(uintptr_t code, uintptr_t instruction, const char *file, uint64_t line, const char *function,
                        unsigned language) {
@@ -240,20 +274,47 @@ static uint64_t ask_python(object state, const char *frame, int above) {
         insert((uintptr_t)code, instruction, SKIP);
         return SKIP;
     }
-    return define((uintptr_t)code, instruction, file, line > 0 ? (uint64_t)line : 0, function, 1);
+    uint64_t id = find((uintptr_t)code, instruction);
+    if (id != 0) return id;  // another thread was faster
+    const size_t number = new_line(file, line > 0 ? (uint64_t)line : 0, function);
+    if (number == SIZE_MAX) return 0;
+    insert((uintptr_t)code, instruction, number + LINES);
+    return number + LINES;
+}
+
+// The site of a line; of a library's with the line of the program that calls it, where there is one.
+static uint64_t site_of_line(uint64_t id, uint64_t caller) {
+    struct line *const line = &lines[id - LINES];
+    if (caller == 0) {
+        if (line->site == 0 && keep_site(sites.ids + 1, line->file, line->number, line->function, 1))
+            line->site = ++sites.ids;
+        return line->site;
+    }
+    const uint64_t site = find((uintptr_t)id, (uintptr_t)caller);  // no address is as small as these
+    if (site != 0) return site;
+    const struct line *const outer = &lines[caller - LINES];
+    const char *const slash = strrchr(outer->file, '/');
+    char function[MOST_TEXT];
+    snprintf(function, sizeof function, "%.2000s, called at %.1000s:%lu", line->function,
+             slash == NULL ? outer->file : slash + 1, (unsigned long)outer->number);
+    return define((uintptr_t)id, (uintptr_t)caller, line->file, line->number, function, 1);
 }
 
 static uint64_t python_site(void) {
     object state = python.Py_IsInitialized() ? python.PyGILState_GetThisThreadState() : NULL;
     if (state == NULL) return 0;
     int above = 0;
+    uint64_t library = 0;  // line of the innermost frame, where that is in one
     for (const char *frame = without_c(top_frame(state)); frame != NULL && has_python;
          frame = without_c(FIELD(frame, at.previous)), above++) {
         uint64_t id = find((uintptr_t)code_of(frame), (uintptr_t)FIELD(frame, at.instruction));
         if (id == 0) id = python.is_finalizing() ? 0 : ask_python(state, frame, above);
-        if (id != SKIP) return id;
+        if (id == 0) break;
+        if (id == SKIP) continue;
+        if (!lines[id - LINES].in_library) return library == 0 ? site_of_line(id, 0) : site_of_line(library, id);
+        if (library == 0) library = id;
     }
-    return 0;
+    return library == 0 ? 0 : site_of_line(library, 0);
 }
 
 uint64_t site_of(const void *caller) {
