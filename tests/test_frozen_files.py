@@ -13,7 +13,7 @@ from commmodel.record import files as recordings
 from commmodel.record.actions import RecordedActions
 from commmodel.record.launching import VERSION as RECORDING
 from commmodel.scaling import expectations
-from commmodel.simulate import fluid, platform, run
+from commmodel.simulate import fluid, platform, run, study
 from commmodel.simulate.platform import file as platforms
 from commmodel.sweep import plan
 
@@ -26,6 +26,7 @@ VERSIONS = {
     "selector": rules.VERSION,
     "sweep": plan.VERSION,
     "recording": RECORDING,
+    "study": study.VERSION,
 }
 """Format -> the version that is written now."""
 
@@ -75,6 +76,13 @@ def test_a_platform():
     assert (graphene.summary()["hosts"], graphene.summary()["links"]) == (144, 588)
     assert graphene.route(0, 143)[3:5] == ["cabinet 0 up", "cabinet 3 down"]
     assert graphene.cores[0] == 4
+
+
+def test_a_study():
+    runs = study.load(FROZEN / "study-1.toml").runs()
+    assert len(runs) == 2 * 2 * 2 * 3
+    last = study.StudyRun("switch", "bcast -n 1MiB", 16, "hybrid", "bandwidth=4")
+    assert runs[-1] == last
 
 
 def test_expectations():
