@@ -42,9 +42,11 @@ from commmodel.simulate import (
     DelayModel,
     DelayParameters,
     Finding,
+    critical_path,
     goal,
     platform,
     smpi_collectives,
+    study,
     timeline,
     work,
 )
@@ -201,8 +203,9 @@ def of_predict() -> list[Any]:
 
 def of_record() -> list[Any]:
     recording = record.load(FROZEN / "recording-1")
-    summaries = record.profile, record.matrix, record.efficiency, record.timeline
-    return [record.CALLS, *(summary(recording) for summary in summaries), Site("solver.py", 81, "step")]
+    summaries = record.profile, record.matrix, record.efficiency, record.timeline, record.critical_path
+    exchange = record.costliest_exchange(recording, record.profile(recording))
+    return [record.CALLS, *(summary(recording) for summary in summaries), exchange, Site("solver.py", 81, "step")]
 
 
 def of_scaling() -> list[Any]:
@@ -258,6 +261,10 @@ def of_simulate() -> list[Any]:
     ring = workloads.exchange(graphene, "ring", 1024, 4)
     return [
         run_jobs(graphene, [ring, ring]),
+        critical_path.critical_path(result).by_kind(),
+        critical_path.SiteGain("solver.py:81, MPI_Send", 1.0, 0.5, 0.2),
+        study.load(FROZEN / "study-1.toml"),
+        study.StudyRun("switch", "ring -n 8"),
         *(result, timeline.Timeline.of(result, "bcast"), work.collective("bcast", Problem(8, 1024)), SMPI),
         *(graphene, place("L=4us,o=1us,g=2us,G=6ns"), Scale(bandwidth=2.0), DelayModel(parameters)),
         *(platform.load("graphene"), platform.fat_tree([4, 4], [1, 2], [1, 2], 125e6, 15e-6, cores=2)),
