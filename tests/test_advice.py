@@ -43,6 +43,21 @@ def test_a_placement_comes_first_where_blocks_are_bad():
     assert advice.options[0].seconds < advice.seconds / 10
 
 
+def test_a_link_that_decides_is_named():
+    """All send to one: only its own link matters."""
+    switch = flat(5, 1.25e9, 1e-6)
+
+    def program(*_):
+        receives = [(Code.IRECV, rank, 0, -1, 1e7) for rank in range(1, 5)]
+        rows = [[*receives, (Code.WAITALL, 0, 0, -1, 0)], *([(Code.SEND, 0, 0, -1, 1e7)] for _ in range(4))]
+        return Program.from_ranks([np.array(operations, dtype=OPERATION) for operations in rows])
+
+    advice = advise(workloads.Workload(5, "incast", program, {}), on=place(switch))
+    seconds = {option.words: option.seconds for option in advice.options}
+    assert seconds["twice the bandwidth of node-0 down"] < 0.6 * advice.seconds
+    assert seconds["twice the bandwidth of node-1 up"] == pytest.approx(advice.seconds, rel=0.01)
+
+
 def test_without_links_there_is_no_placement_and_no_link():
     delays = place("L=4us,o=1us,G=1ns")
     advice = advise(workloads.exchange(delays, "ring", 1000, 4), on=delays)

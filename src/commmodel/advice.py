@@ -1,7 +1,7 @@
 """What to pay for: which of a better network, faster cores, another placement or better code gains most for a program.
 
 Each option is a simulation of the same program on the same platform with one thing better: a cost of messages or of
-computation halved, ranks placed otherwise, a call site without its time. Main entry: `advise`.
+computation halved, a link twice as wide, ranks placed otherwise, a call site without its time. Main entry: `advise`.
 """
 
 from collections.abc import Sequence
@@ -33,6 +33,8 @@ _BETTER = {
     "compute": ("cores twice as fast", Scale(compute=2.0)),
 }
 """Cost -> words, and what is better."""
+_LINKS = 3
+"""Of the critical path, each of which is tried alone."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,9 @@ def advise(
     scenario = prepare(where, workload, **how)
     path = critical_path(scenario.run(record=True, change=with_steps))
     sites = gains(scenario, path)
+    links = [] if scenario.platform is None else path.by_link(scenario.platform)
     better = [_BETTER[curve.cost] for curve in found.curves]
+    better += [(f"twice the bandwidth of {link.name}", Scale(links=((link.name, 2.0),))) for link in links[:_LINKS]]
     calls = [(scale,) for _, scale in better]
     results = spread(partial(_answer, where, workload, how), calls, workers=workers, label="advice") if calls else []
     options = [Option("machine", words, run.seconds) for (words, _), run in zip(better, results, strict=True)]
@@ -155,7 +159,6 @@ def advise(
         words = f"ranks placed {placed.best.name}"
         options.append(Option("placement", words, min(placed.best.seconds, found.seconds)))
     options.sort(key=lambda option: option.seconds)
-    links = [] if scenario.platform is None else path.by_link(scenario.platform)
     return Advice(tuple(options), found, path, tuple(links), tuple(sites), placed, (*found.notes, *notes))
 
 

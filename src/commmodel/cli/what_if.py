@@ -152,7 +152,7 @@ def _as_json(results: Sequence[Any], output: str | None) -> dict[str, Any]:
     first = results[0]
     runs = []
     for result in results:
-        row = asdict(result)
+        row = asdict(result) | {"scale": result.scale.factors}
         row["seconds"] = None if result.blocked else result.seconds  # a deadlock never ends
         row["ranks"] = {name: times._asdict() for name, times in result.ranks.items()}
         del row["title"], row["processes"]

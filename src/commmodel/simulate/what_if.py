@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
@@ -70,7 +70,7 @@ class PredictedRun(Tabular, OneLine):
     def to_dict(self) -> dict[str, Any]:
         """Return a row of `PredictedRuns`."""
         names = ("place", "title", "model", "processes", "seconds", "messages", "events", "wall_seconds")
-        return {name: getattr(self, name) for name in names} | asdict(self.scale)
+        return {name: getattr(self, name) for name in names} | self.scale.factors
 
     @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":

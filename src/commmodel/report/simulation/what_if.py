@@ -1,7 +1,6 @@
 """The table of predicted run times of scaled and of several platforms. Main entries: `prediction_table`, `verdicts`."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from commmodel.report.kit.cells import measured_cell
 from commmodel.report.kit.tables import NOTHING, Cell, Style, Table, left, right
@@ -19,7 +18,7 @@ _MOST_CHANGES = 12
 
 def factor_names(predictions: Sequence[PredictedRun]) -> list[str]:
     """Return the names of the factors that are not 1 everywhere."""
-    rows = [asdict(prediction.scale) for prediction in predictions]
+    rows = [prediction.scale.factors for prediction in predictions]
     return [name for name in rows[0] if any(row[name] != 1 for row in rows)]
 
 
@@ -75,7 +74,7 @@ def _changes(predictions: Sequence[PredictedRun], best: PredictedRun) -> list[st
     for run in changed:
         if run is best and run.seconds < (1 - _ALIKE) * baseline.seconds:
             continue
-        factors = [name for name, factor in asdict(run.scale).items() if factor != getattr(baseline.scale, name)]
+        factors = [name for name, factor in run.scale.factors.items() if factor != getattr(baseline.scale, name)]
         differences = len(factors) + (place_words(run) != place_words(baseline))
         if differences == 1 and _is_comparable(run):
             is_worse = run.seconds > (1 + _ALIKE) * baseline.seconds

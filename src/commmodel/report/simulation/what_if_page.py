@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import fill
+from typing import Any
 
 from matplotlib.patches import Patch
 
@@ -39,7 +40,8 @@ _STATE_COLOURS = {STATE_NAMES[state]: pair for state, pair in COLOURS.items()} |
 def _curves(predictions: Sequence[PredictedRun], name: str, key: str) -> Plot:
     """Return the plot of the run time over a factor, a series for all that is equal otherwise."""
     series: dict[str, list[PredictedRun]] = defaultdict(list)
-    rests = [replace(prediction, scale=replace(prediction.scale, **{name: 1.0})) for prediction in predictions]
+    as_it_is: Any = {name: 1.0}
+    rests = [replace(prediction, scale=replace(prediction.scale, **as_it_is)) for prediction in predictions]
     for prediction, rest in zip(predictions, rests, strict=True):
         series[f"else {words}" if (words := run_words(rest, rests)) == _AS_IT_IS else words].append(prediction)
     canvas = new_canvas()

@@ -2,8 +2,8 @@
 
 import itertools
 import math
-from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace as with_values
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from commmodel.simulate.goal import GoalSchedule
 
 MOST_RUNS = 1000
+_FACTORS = ("bandwidth", "latency", "compute", "overhead", "gap")
 _EXAMPLE = "bandwidth=1,2,4,latency=0.5"
 
 
@@ -42,14 +43,21 @@ class Scale:
     """Of what processors spend on messages; of a delay model, o, O_s and O_r."""
     gap: float = 1.0
     """Of the least time between messages; of a delay model, g."""
+    links: tuple[tuple[str, float], ...] = ()
+    """Names of a platform's links, and a factor of the bandwidth of each, beside that of all."""
 
     def __post_init__(self) -> None:
-        for name, factor in asdict(self).items():
+        for name, factor in (*self.factors.items(), *self.links):
             finite(name, factor, above=0)
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """Name of each factor but those of single links -> the factor."""
+        return {name: getattr(self, name) for name in _FACTORS}
 
     def __str__(self) -> str:
         """Return the factors that are not 1."""
-        factors = (f"{name} × {factor:g}" for name, factor in asdict(self).items() if factor != 1)
+        factors = (f"{name} × {factor:g}" for name, factor in (*self.factors.items(), *self.links) if factor != 1)
         return ", ".join(factors) or "as it is"
 
     def platform(self, platform: Platform) -> Platform:
@@ -60,9 +68,14 @@ class Scale:
         >>> float(fast.capacity[0]), float(fast.latency[0])
         (500000000.0, 1.5e-05)
         """
-        if self.bandwidth == self.latency == 1:
+        if self.bandwidth == self.latency == 1 and not self.links:
             return platform
         capacity, latency = platform.capacity * self.bandwidth, platform.latency * self.latency
+        numbers = {name: number for number, name in enumerate(platform.link_names)} if self.links else {}
+        for name, factor in self.links:
+            if name not in numbers:
+                raise InputError(f"platform {platform.name!r} has no link {name!r}: {choice_of(name, numbers)}")
+            capacity[numbers[name]] *= factor
         return replace(platform, capacity=capacity, latency=latency, description=None)
 
     def delays(self, parameters: DelayParameters) -> DelayParameters:
@@ -109,7 +122,7 @@ def parse_scales(text: str) -> tuple[Scale, ...]:
     Traceback (most recent call last):
     commmodel.errors.InputError: 'speed' cannot be scaled: choose one of bandwidth, latency, compute, overhead, gap
     """
-    names = [field.name for field in fields(Scale)]
+    names = _FACTORS
     lists: dict[str, list[str]] = {}
     current: list[str] = []
     for part in text.split(","):
@@ -132,4 +145,5 @@ def parse_scales(text: str) -> tuple[Scale, ...]:
     count = math.prod(map(len, factors.values()))
     if count > MOST_RUNS:
         raise InputError(f"{count} combinations: at most {MOST_RUNS} are run")
-    return tuple(Scale(**dict(zip(factors, values, strict=True))) for values in itertools.product(*factors.values()))
+    rows = (dict[str, Any](zip(factors, values, strict=True)) for values in itertools.product(*factors.values()))
+    return tuple(Scale(**row) for row in rows)
