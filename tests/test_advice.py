@@ -68,17 +68,17 @@ def test_without_links_there_is_no_placement_and_no_link():
 def test_the_command_prints_a_table_json_and_a_page(capsys, tmp_path):
     page = tmp_path / "page.html"
     assert main(["simulate", "graphene", "replay", RECORDING, "--advice", "-o", str(page)]) == 0
-    told = capsys.readouterr().out
-    assert "Most is gained with no time for app.py:4, MPI_Comm_dup" in told.replace("\n", " ")
+    output = capsys.readouterr().out
+    assert "Most is gained with no time for app.py:4, MPI_Comm_dup" in output.replace("\n", " ")
     text = page.read_text()
     for words in ("What to pay for", "Run time over", "What to shorten first", "Where its ranks are"):
         assert words in text
     assert main(["simulate", "graphene", "replay", RECORDING, "--advice", "--json", "--workers", "1"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["options"][0]["kind"] == "program"
-    assert told["critical_path"]["gains"][0]["site"] == "app.py:4, MPI_Comm_dup"
-    assert told["placement"]["best"]
-    assert "1%" in told["tolerance"]
+    output = json.loads(capsys.readouterr().out)
+    assert output["options"][0]["kind"] == "program"
+    assert output["critical_path"]["gains"][0]["site"] == "app.py:4, MPI_Comm_dup"
+    assert output["placement"]["best"]
+    assert "1%" in output["tolerance"]
 
 
 @pytest.mark.parametrize(

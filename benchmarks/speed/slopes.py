@@ -61,7 +61,7 @@ def main() -> None:
         plain = times[name, "plain"]
         words = []
         for kind in ("slopes", "control"):
-            ratio = summarise([other / one for one, other in zip(plain, times[name, kind], strict=True)])
+            ratio = summarise([other / plain_time for plain_time, other in zip(plain, times[name, kind], strict=True)])
             words.append(f"{kind} {ratio.median:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]")
         print(f"  {name:44} {summarise(plain).median * 1e3:7.1f} ms  {'  '.join(words)}")
 

@@ -141,7 +141,7 @@ def _lines(pieces: Any, rank: int, tag: Any, more_bytes: int) -> Iterator[str]:
     yield "calc 0"
 
 
-def ours(text: str) -> Answer:
+def simulated(text: str) -> Answer:
     """Answer by simulation."""
     start = time.process_time()
     schedule = goal.parse(text)
@@ -153,8 +153,8 @@ def ours(text: str) -> Answer:
         return DelayParameters(L=1e-9 * latency, o=1e-9 * OVERHEAD, G=1e-9 * BYTE)
 
     results = [question(parameters(latency), Scale(), "parameters") for latency in LATENCIES]
-    found = sensitivity(question, parameters(LATENCIES[0]), percents=PERCENTS, costs=["latency"], pieces=False)
-    factors = found.curves[0].tolerance if found.curves else dict.fromkeys(PERCENTS, float("inf"))
+    costs = sensitivity(question, parameters(LATENCIES[0]), percents=PERCENTS, costs=["latency"], pieces=False)
+    factors = costs.curves[0].tolerance if costs.curves else dict.fromkeys(PERCENTS, float("inf"))
     seconds = time.process_time() - start
     return Answer(
         [1e9 * result.seconds for result in results], [result.derivatives["L"] for result in results],
@@ -162,7 +162,7 @@ def ours(text: str) -> Answer:
     )  # fmt: skip
 
 
-def theirs(folder: Path, python: str, schedules: list[Path]) -> list[Answer]:
+def solved(folder: Path, python: str, schedules: list[Path]) -> list[Answer]:
     """Answer by LLAMP."""
     request = {"schedules": [*map(str, schedules)], "o": OVERHEAD, "G": BYTE, "L": LATENCIES, "percents": PERCENTS}
     words = [python, "-c", PEER, str(folder / "mpi-dep-graph")]
@@ -178,18 +178,18 @@ def cases(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[str, st
     for path in sorted((arguments.llamp / "mpi-dep-graph" / "test" / "data").glob("*.goal")):
         text = path.read_text()
         yield f"LLAMP's toy {path.stem}", text, text.replace("4b", "5b")
-    made: dict[str, workloads.Workload] = {}
+    examples: dict[str, workloads.Workload] = {}
     if arguments.atlahs is not None:
         samples = arguments.atlahs / "goal_gen" / "hpc" / "Schedgen" / "liballprof-samples"
         for name in ("sweep3d-2x2", "bcast"):
-            made[f"ATLAHS's sample {name}"] = replayed(WHERE, str(samples / name))
+            examples[f"ATLAHS's sample {name}"] = replayed(WHERE, str(samples / name))
     for name in RECORDED:
-        made[f"recording of {name}, 4 ranks"] = replayed(WHERE, str(_recorded(name, folder)))
-    made["LU, class W, 16 ranks"] = workloads.application(WHERE, "lu", "W", 16, iterations=5)
-    made["CG, class S, 16 ranks"] = workloads.application(WHERE, "cg", "S", 16, iterations=5)
-    made["halo in 3 dimensions, 64 ranks"] = workloads.exchange(WHERE, "halo", 4096, 64, dimensions=3, rounds=5)
-    made["allreduce, 64 ranks"] = workloads.collective(WHERE, "allreduce", Problem(64, 4096), rounds=10)
-    for name, workload in made.items():
+        examples[f"recording of {name}, 4 ranks"] = replayed(WHERE, str(_recorded(name, folder)))
+    examples["LU, class W, 16 ranks"] = workloads.application(WHERE, "lu", "W", 16, iterations=5)
+    examples["CG, class S, 16 ranks"] = workloads.application(WHERE, "cg", "S", 16, iterations=5)
+    examples["halo in 3 dimensions, 64 ranks"] = workloads.exchange(WHERE, "halo", 4096, 64, dimensions=3, rounds=5)
+    examples["allreduce, 64 ranks"] = workloads.collective(WHERE, "allreduce", Problem(64, 4096), rounds=10)
+    for name, workload in examples.items():
         make = partial(workload.program, [1e9] * workload.processes, 1.0)
         yield name, chained(make(), 0), chained(make(), 1)
 
@@ -213,18 +213,19 @@ def main() -> int:
     table = Table("schedule", "operations", "T differs", "slope differs", "tolerance differs", "LLAMP", "times ours")
     misses = []
     with tempfile.TemporaryDirectory() as folder:
-        made = [*cases(arguments, Path(folder))]
+        schedules = [*cases(arguments, Path(folder))]
         paths = []
-        for number, (_, text, _) in enumerate(made):
+        for number, (_, text, _) in enumerate(schedules):
             paths.append(Path(folder, f"{number}.goal"))
             paths[-1].write_text(text)
-        for (name, text, longer), answer in zip(made, theirs(arguments.llamp, arguments.python, paths), strict=True):
-            one = ours(longer)
+        answers = solved(arguments.llamp, arguments.python, paths)
+        for (name, text, longer), answer in zip(schedules, answers, strict=True):
+            answer_here = simulated(longer)
             times, slopes, tolerated = (
                 max((abs(a - b) / abs(b) if b else abs(a) for a, b in zip(*pair, strict=True) if a < 1e9), default=0.0)
-                for pair in zip(one[:3], answer[:3], strict=True)
+                for pair in zip(answer_here[:3], answer[:3], strict=True)
             )
-            faster = answer.seconds / one.seconds
+            faster = answer.seconds / answer_here.seconds
             table.add_row(
                 name, str(text.count(":")), f"{times:.1e}", f"{slopes:.1e}", f"{tolerated:.1e}",
                 f"{answer.seconds:.2f} s", f"{faster:.0f}",
@@ -232,7 +233,7 @@ def main() -> int:
             if max(times, tolerated) > TOLERANCE or faster < FASTER:
                 misses.append(name)
     Console(width=160).print(table)
-    print(f"{len(made) - len(misses)} of {len(made)} within {TOLERANCE:.1%} and {FASTER:.0f} times as fast")
+    print(f"{len(schedules) - len(misses)} of {len(schedules)} within {TOLERANCE:.1%} and {FASTER:.0f} times as fast")
     for name in misses:
         print(f"  miss: {name}")
     return int(bool(misses))

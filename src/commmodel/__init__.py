@@ -18,6 +18,7 @@ from commmodel.lazy import attributes
 
 if TYPE_CHECKING:
     from commmodel import (
+        advice,
         bench,
         collectives,
         documents,
@@ -48,7 +49,7 @@ else:
 
 __version__ = "1.0.0"
 __all__ = [
-    "bench", "collectives", "documents", "errors", "fit", "formats", "machine", "models", "optimize", "overlap",
-    "placement", "predict", "record", "report", "results", "sampled", "scaling", "shadow", "shared_array", "simulate",
-    "statistics", "sweep", "tuning", "units",
+    "advice", "bench", "collectives", "documents", "errors", "fit", "formats", "machine", "models", "optimize",
+    "overlap", "placement", "predict", "record", "report", "results", "sampled", "scaling", "shadow", "shared_array",
+    "simulate", "statistics", "sweep", "tuning", "units",
 ]  # fmt: skip

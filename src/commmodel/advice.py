@@ -19,11 +19,11 @@ from commmodel.simulate.critical_path import CriticalPath, PathShare, SiteGain, 
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.scenario import FLOW_MODELS, Place, Scale, Where, Workload, place, prepare
 from commmodel.simulate.scenario.preparation import Ranks
-from commmodel.simulate.sensitivity import Sensitivity, sensitivity
+from commmodel.simulate.sensitivity import CostSensitivity, sensitivity
 from commmodel.simulate.workers import spread
 from commmodel.values import OneLine, Value
 
-__all__ = ["Advice", "Option", "advise"]
+__all__ = ["Advice", "AdvisedOption", "advise"]
 
 _BETTER = {
     "latency": ("half the latency", Scale(latency=0.5)),
@@ -38,13 +38,14 @@ _LINKS = 3
 
 
 @dataclass(frozen=True)
-class Option(OneLine):
+class AdvisedOption(OneLine):
     """Something that can be better, and the time with it."""
 
     kind: Literal["machine", "placement", "program"]
     words: str
     seconds: float
 
+    @checked
     def gain(self, seconds: float) -> float:
         """Return the share of a time that it saves."""
         return 1 - self.seconds / seconds if seconds else 0.0
@@ -54,9 +55,9 @@ class Option(OneLine):
 class Advice(Tabular, Value):
     """What would gain how much, for one program on one platform."""
 
-    options: tuple[Option, ...]
+    options: tuple[AdvisedOption, ...]
     """The one that gains most first."""
-    sensitivity: Sensitivity
+    sensitivity: CostSensitivity
     path: CriticalPath
     links: tuple[PathShare, ...]
     """Of the critical path, where messages share links."""
@@ -141,29 +142,31 @@ def advise(
     def question(_: Any, scale: Scale, slopes: Slopes | None) -> SimulationResult:
         return _answer(where, workload, how, scale, slopes)
 
-    found = sensitivity(question, where, percents=percents, machine=where.machine, workers=workers)
+    costs = sensitivity(question, where, percents=percents, machine=where.machine, workers=workers)
     scenario = prepare(where, workload, **how)
     path = critical_path(scenario.run(record=True, change=with_steps))
     sites = gains(scenario, path)
     links = [] if scenario.platform is None else path.by_link(scenario.platform)
-    better = [_BETTER[curve.cost] for curve in found.curves]
+    better = [_BETTER[curve.cost] for curve in costs.curves]
     better += [(f"twice the bandwidth of {link.name}", Scale(links=((link.name, 2.0),))) for link in links[:_LINKS]]
     calls = [(scale,) for _, scale in better]
     results = spread(partial(_answer, where, workload, how), calls, workers=workers, label="advice") if calls else []
-    options = [Option("machine", words, run.seconds) for (words, _), run in zip(better, results, strict=True)]
+    options = [AdvisedOption("machine", words, run.seconds) for (words, _), run in zip(better, results, strict=True)]
     options += [
-        Option("program", f"no time for {site.site}", found.seconds - site.gain) for site in sites if site.gain > 0
+        AdvisedOption("program", f"no time for {site.site}", costs.seconds - site.gain)
+        for site in sites
+        if site.gain > 0
     ]
     placed, notes = _placed(where, workload, model, scenario.model, mapping, workers)
     if placed is not None:
         words = f"ranks placed {placed.best.name}"
-        options.append(Option("placement", words, min(placed.best.seconds, found.seconds)))
+        options.append(AdvisedOption("placement", words, min(placed.best.seconds, costs.seconds)))
     options.sort(key=lambda option: option.seconds)
-    return Advice(tuple(options), found, path, tuple(links), tuple(sites), placed, (*found.notes, *notes))
+    return Advice(tuple(options), costs, path, tuple(links), tuple(sites), placed, (*costs.notes, *notes))
 
 
 def _placed(
-    where: Place, workload: Workload, asked: ProgramModel | None, model: str, mapping: Ranks | None, workers: int
+    where: Place, workload: Workload, chosen_model: ProgramModel | None, model: str, mapping: Ranks | None, workers: int
 ) -> tuple[RankMapping | None, tuple[str, ...]]:
     """Return the best mapping of the ranks, where there are nodes and links, and what is to be said of it."""
     is_placed = mapping is not None and not isinstance(mapping, int)
@@ -171,6 +174,6 @@ def _placed(
         return None, ()
     per_node: Any = mapping
     try:
-        return map_ranks(workload, on=where, model=asked, per_node=per_node, workers=workers), ()
+        return map_ranks(workload, on=where, model=chosen_model, per_node=per_node, workers=workers), ()
     except MissingPackageError as error:
         return None, (f"other placements are not tried: {error}",)

@@ -64,23 +64,23 @@ def ring(where, scale, slopes):
 
 
 def test_costs_of_a_ring_are_those_of_its_messages():
-    found = sensitivity(ring, DELAYS)
+    costs = sensitivity(ring, DELAYS)
     latency, byte, overhead = 2.5e-6, 1000 * 6e-9, 3e-6
     seconds = latency + byte + overhead
-    assert found.seconds == pytest.approx(seconds)
-    assert [curve.cost for curve in found.curves] == ["bandwidth", "overhead", "latency"]
-    assert found["bandwidth"].share == pytest.approx(byte / seconds)
-    assert found["latency"].tolerance[5.0] == pytest.approx(1 + 0.05 * seconds / latency)
-    assert found["latency"].gain == pytest.approx(latency / seconds, rel=1e-6)
-    assert found.derivatives == pytest.approx({"compute": 0, "L": 1, "o": 2, "g": 0, "G": 1000})
-    assert found.as_json()["tolerance"]["1%"]["L"] == pytest.approx(latency + 0.01 * seconds)
-    assert found.uncertainty is None
+    assert costs.seconds == pytest.approx(seconds)
+    assert [curve.cost for curve in costs.curves] == ["bandwidth", "overhead", "latency"]
+    assert costs["bandwidth"].share == pytest.approx(byte / seconds)
+    assert costs["latency"].tolerance[5.0] == pytest.approx(1 + 0.05 * seconds / latency)
+    assert costs["latency"].gain == pytest.approx(latency / seconds, rel=1e-6)
+    assert costs.derivatives == pytest.approx({"compute": 0, "L": 1, "o": 2, "g": 0, "G": 1000})
+    assert costs.as_json()["tolerance"]["1%"]["L"] == pytest.approx(latency + 0.01 * seconds)
+    assert costs.uncertainty is None
 
 
 def test_shared_links_have_slopes_by_a_second_run():
     """Two messages share a link of 100 MB/s for all of their bytes: 2 n / B and the latency of the route."""
 
-    def both(where, scale, slopes):
+    def incast(where, scale, slopes):
         from commmodel.simulate.scenario import place, prepare
         from commmodel.simulate.scenario.workloads import Workload
 
@@ -91,13 +91,13 @@ def test_shared_links_have_slopes_by_a_second_run():
         return ready.run(slopes=slopes)
 
     links = platforms.flat(2, bandwidth=100e6, latency=1e-3, cores=2)
-    found = sensitivity(both, links)
-    assert found.seconds == pytest.approx(2e-3 + 0.02)
-    assert found["bandwidth"].share == pytest.approx(0.02 / 0.022, rel=1e-6)
-    assert found["latency"].share == pytest.approx(0.002 / 0.022, rel=1e-6)
-    assert found["bandwidth"].tolerance[1.0] == pytest.approx(1 + 0.00022 / 0.02)
-    assert found["bandwidth"].is_exact
-    assert found.derivatives == {}
+    costs = sensitivity(incast, links)
+    assert costs.seconds == pytest.approx(2e-3 + 0.02)
+    assert costs["bandwidth"].share == pytest.approx(0.02 / 0.022, rel=1e-6)
+    assert costs["latency"].share == pytest.approx(0.002 / 0.022, rel=1e-6)
+    assert costs["bandwidth"].tolerance[1.0] == pytest.approx(1 + 0.00022 / 0.02)
+    assert costs["bandwidth"].is_exact
+    assert costs.derivatives == {}
 
 
 @pytest.mark.parametrize("kind", ["halo", "irregular"])
@@ -105,30 +105,30 @@ def test_slopes_on_shared_links_are_differences_on_both_sides(kind):
     def question(where, scale, slopes=None):
         return simulate.exchange(kind, 40_000, 8, on=where, scale=scale, slopes=slopes)
 
-    found = sensitivity(question, "graphene", percents=(1.0,), pieces=False)
-    for curve in found.curves:
+    costs = sensitivity(question, "graphene", percents=(1.0,), pieces=False)
+    for curve in costs.curves:
         step = 1e-4
         up, down = (
             question("graphene", simulate.scenario.Scale(**{curve.cost: curve.speed(1 + s)})).seconds
             for s in (step, -step)
         )
-        assert (up - down) / (2 * step) == pytest.approx(curve.now.slope, rel=1e-5, abs=1e-7 * found.seconds)
+        assert (up - down) / (2 * step) == pytest.approx(curve.now.slope, rel=1e-5, abs=1e-7 * costs.seconds)
 
 
 def test_workers_and_a_notebooks_function_give_the_same():
-    one, two = sensitivity(ring, DELAYS), sensitivity(lambda *a: ring(*a), DELAYS, workers=2)
-    assert one == two
+    alone, two = sensitivity(ring, DELAYS), sensitivity(lambda *a: ring(*a), DELAYS, workers=2)
+    assert alone == two
 
 
 def test_a_graphene_halo_is_sure_by_its_intervals_and_costs_are_asked_for_by_name():
     def halo(where, scale, slopes):
         return simulate.exchange("halo", 65536, 4, on=where, scale=scale, slopes=slopes)
 
-    found = sensitivity(halo, "graphene", costs=["latency"], pieces=False)
-    assert [curve.cost for curve in found.curves] == ["latency"]
-    assert 0 < found.uncertainty < 1
+    costs = sensitivity(halo, "graphene", costs=["latency"], pieces=False)
+    assert [curve.cost for curve in costs.curves] == ["latency"]
+    assert 0 < costs.uncertainty < 1
     with pytest.raises(InputError, match="'gap' costs nothing here: choose one of latency"):
-        found["gap"]
+        costs["gap"]
 
 
 @pytest.mark.parametrize(
@@ -154,10 +154,10 @@ def test_the_command_prints_a_table_json_and_a_page(capsys, tmp_path):
     assert main(["simulate", DELAYS, "lu", "-p", "4", "--class", "S", "--iterations", "2", "--sensitivity"]) == 0
     assert "What takes most of the time is computation" in capsys.readouterr().out.replace("\n", " ")
     assert main(["simulate", DELAYS, "ring", "-p", "4", "-n", "1001", "--sensitivity", "--json", "-o", str(page)]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["derivatives"]["L"] == 1.0
-    assert told["tolerance"]["5%"]["L"] == pytest.approx(2.5e-6 + 0.05 * told["seconds"])
-    assert told["curves"]["latency"]["exact"]
+    output = json.loads(capsys.readouterr().out)
+    assert output["derivatives"]["L"] == 1.0
+    assert output["tolerance"]["5%"]["L"] == pytest.approx(2.5e-6 + 0.05 * output["seconds"])
+    assert output["curves"]["latency"]["exact"]
     assert "Run time over latency" in page.read_text()
 
 
@@ -166,8 +166,8 @@ def test_a_schedule_has_a_sensitivity(capsys, tmp_path):
     sender = "rank 0 {\nl1: calc 1000\nl2: send 8b to 1\nl2 requires l1\n}\n"
     path.write_text(f"num_ranks 2\n{sender}rank 1 {{\nrecv 8b from 0\n}}\n")
     assert main(["simulate", DELAYS, "goal", str(path), "--sensitivity", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["derivatives"] == pytest.approx({"compute": 1e-6, "L": 1, "o": 2, "g": 0, "G": 7})
+    output = json.loads(capsys.readouterr().out)
+    assert output["derivatives"] == pytest.approx({"compute": 1e-6, "L": 1, "o": 2, "g": 0, "G": 7})
 
 
 @pytest.mark.parametrize(

@@ -47,13 +47,13 @@ def models(draw):
         values = {name: draw(st.integers(1, 1000)) * 1e-8 * unit for name, unit in UNITS.items()}
         return {name: value / (1 if name in ("L", "o", "g") else 1000) for name, value in values.items()}
 
-    known = drawn()
+    values = drawn()
     small, limit = draw(st.sampled_from([0, 100, 3000])), draw(st.sampled_from([float("inf"), 2000]))
     name = draw(st.sampled_from(["logp", "loggp", "loggps"]))
     within = ()
     if draw(st.booleans()):
         within = ((float("inf"), DelayParameters(**{name: 0.57 * value for name, value in drawn().items()})),)
-    return DelayModel(DelayParameters(**known, S=limit, small=small), name, (), within)
+    return DelayModel(DelayParameters(**values, S=limit, small=small), name, (), within)
 
 
 def changed(model, name, step, within):
@@ -67,8 +67,8 @@ def changed(model, name, step, within):
 
 
 @given(programs(), models())
-def test_derivatives_of_programs_are_finite_differences(made, model):
-    work, hosts = made
+def test_derivatives_of_programs_are_finite_differences(drawn_program, model):
+    work, hosts = drawn_program
     base = run(program(work), model, hosts=hosts, slopes="parameters")
     assert base.ends.tolist() == run(program(work), model, hosts=hosts).ends.tolist()
     for name in base.slope_names:
@@ -90,8 +90,8 @@ def test_derivatives_of_programs_are_finite_differences(made, model):
 
 
 @given(programs(), models())
-def test_derivatives_by_factors_are_those_by_parameters_times_their_values(made, model):
-    work, hosts = made
+def test_derivatives_by_factors_are_those_by_parameters_times_their_values(drawn_program, model):
+    work, hosts = drawn_program
     by_value = run(program(work), model, hosts=hosts, slopes="parameters").derivatives
     by_factor = run(program(work), model, hosts=hosts, slopes="factors").derivatives
     for name, slope in by_value.items():
@@ -120,7 +120,7 @@ def schedules(draw):
 @given(schedules(), st.sampled_from(["classic", "newer"]), st.sampled_from([4096, float("inf")]))
 def test_derivatives_of_schedules_are_finite_differences(text, rules, limit):
     schedule = goal.parse(text)
-    known = DelayParameters(L=2517e-9, o=1493e-9, g=1031e-9, G=6.1e-9, O_s=0.37e-9, O_r=0.53e-9, S=limit)
+    values = DelayParameters(L=2517e-9, o=1493e-9, g=1031e-9, G=6.1e-9, O_s=0.37e-9, O_r=0.53e-9, S=limit)
     unit = 1.0  # so that no value is taken for an integer
 
     def seconds(parameters):
@@ -128,11 +128,14 @@ def test_derivatives_of_schedules_are_finite_differences(text, rules, limit):
         scaled = DelayParameters(**ticks, S=limit)
         return run_schedule(schedule, scaled, rules=rules, unit=unit, deadlock="return", slopes="parameters")
 
-    base = seconds(known)
+    base = seconds(values)
     assume(not base.blocked)
     for name in ("L", "o", "g", "G", "O_s", "O_r"):
-        step = 1e-5 * getattr(known, name)
-        up, down = (seconds(msgspec.structs.replace(known, **{name: getattr(known, name) + s})) for s in (step, -step))
+        step = 1e-5 * getattr(values, name)
+        up, down = (
+            seconds(msgspec.structs.replace(values, **{name: getattr(values, name) + change}))
+            for change in (step, -step)
+        )
         assume(down.seconds <= base.seconds * (1 + 1e-12) <= up.seconds * (1 + 2e-12))
         assert base.derivatives[name] == pytest.approx((up.seconds - base.seconds) / (1e9 * step), rel=1e-6, abs=1e-6)
 
@@ -143,9 +146,9 @@ def test_where_two_chains_are_as_long_the_one_that_grows_counts():
     receiver = np.array([(Code.COMPUTE, 0, 0, -1, 5.0), (Code.RECV, 0, 0, -1, 1)], dtype=OPERATION)
     model = DelayModel(DelayParameters(L=4.0, o=1.0), "loggp")
     result = run(Program.from_ranks([sender, receiver]), model, slopes="parameters")
-    found = result.derivatives
+    derivatives = result.derivatives
     assert result.seconds == 6.0
-    assert (found["compute"], found["L"], found["o"]) == (5.0, 1.0, 2.0)
+    assert (derivatives["compute"], derivatives["L"], derivatives["o"]) == (5.0, 1.0, 2.0)
 
 
 def test_a_run_without_slopes_has_none_and_a_network_carries_none():

@@ -16,6 +16,7 @@ from support.paths import ROOT
 
 import commmodel
 from commmodel import (
+    advice,
     collectives,
     fit,
     formats,
@@ -121,6 +122,7 @@ def makers() -> dict[str, Callable[[Path], Any]]:
         "machine": lambda _: of_machine(),
         "models": lambda _: models.collectives.CLOSED_FORMS,
         "optimize": lambda _: of_optimize(),
+        "advice": lambda _: of_advice(),
         "placement": lambda _: of_placement(),
         "predict": lambda _: of_predict(),
         "record": lambda _: of_record(),
@@ -181,6 +183,11 @@ def of_optimize() -> list[Any]:
         ),
         *(optimize.RejectedCandidate(1024, 4, 1e-3), validate(html_pages._overlap(), overlapping())),
     ]
+
+
+def of_advice() -> list[Any]:
+    switch = place("switch")
+    return [advice.advise(workloads.exchange(switch, "ring", 1024, 4), on=switch)]
 
 
 def of_placement() -> list[Any]:

@@ -31,23 +31,23 @@ def is_wanted(arguments: argparse.Namespace) -> bool:
     return True
 
 
-def refuse_others(arguments: argparse.Namespace, wanted: str) -> None:
+def refuse_others(arguments: argparse.Namespace, option_name: str) -> None:
     """Raise for options that are of another kind of run than the wanted one."""
     is_ordered = getattr(arguments, "orders", 1) != 1 or getattr(arguments, "order", None) is not None
     is_several = isinstance(getattr(arguments, "processes", None), tuple)
-    others = (
+    excluded = (
         ("--compare", arguments.compare), ("--trace", arguments.trace), ("--orders", is_ordered),
         ("several -p", is_several), ("--check", getattr(arguments, "check", False)),
         ("--critical-path", arguments.critical_path),
     )  # fmt: skip
-    for option, value in others:
+    for option, value in excluded:
         if value:
-            raise InputError(f"{wanted} is of one run: leave out {option}")
+            raise InputError(f"{option_name} is of one run: leave out {option}")
     if getattr(arguments, "workers", None) is None and is_what_if(arguments):
-        raise InputError(f"{wanted} is of one platform as it is: leave out --scale, and all but one WHERE")
+        raise InputError(f"{option_name} is of one platform as it is: leave out --scale, and all but one WHERE")
     if arguments.what == "run" and arguments.compute in (None, "measured"):
         raise InputError(
-            f"{wanted}: computation that is measured differs from run to run: give --compute 0 or a recording, or "
+            f"{option_name}: computation that is measured differs from run to run: give --compute 0 or a recording, or "
             "record the program and use replay"
         )
 
@@ -73,21 +73,21 @@ def run(arguments: argparse.Namespace, question: Callable[[str, Any, Any], Any],
     if not hasattr(arguments, "workers"):
         arguments.workers = None
     with worker_executor(arguments) as executor:
-        found = sensitivity(
+        costs = sensitivity(
             question, arguments.where, pieces=page is not None or arguments.json, machine=machine, executor=executor,
             workers=worker_count(arguments),
         )  # fmt: skip
     if page is not None:
-        page(arguments.output, found)
+        page(arguments.output, costs)
     output = arguments.output if page is not None else None
     if arguments.json:
-        print_json(found.as_json() | {"output": output})
+        print_json(costs.as_json() | {"output": output})
     else:
         from commmodel.report.kit.tables import text
         from commmodel.report.simulation.sensitivity import cost_table, title_of, verdicts
 
-        show(text(title_of(found), "bold"), cost_table(found), *map(text, verdicts(found)))
+        show(text(title_of(costs), "bold"), cost_table(costs), *map(text, verdicts(costs)))
         if output is not None:
             print(f"written to {output}")
-    tell("note", found.notes)
+    tell("note", costs.notes)
     return code

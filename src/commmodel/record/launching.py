@@ -94,6 +94,7 @@ def launch(command: Sequence[str], folder: str | os.PathLike[str] = "recording",
 
 
 @contextmanager
+@checked
 def recording_simulated_ranks(
     command: Sequence[str], folder: str | os.PathLike[str], where: str, *, force: bool = False
 ) -> Iterator[None]:

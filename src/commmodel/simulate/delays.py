@@ -158,8 +158,8 @@ def simulated(
     )
     result = from_record(record_of_run, model.name, time.perf_counter() - begin)
     columns = _COLUMNS if model.name == "loggps" else _COLUMNS[:_FEW]
-    known = [p for _, p in (*between, *within)]
-    return _with_slopes(result, record_of_run["slopes"].reshape(result.ends.size, -1, len(columns)), model.name, known)
+    lines = [p for _, p in (*between, *within)]
+    return _with_slopes(result, record_of_run["slopes"].reshape(result.ends.size, -1, len(columns)), model.name, lines)
 
 
 def _with_slopes(
@@ -169,13 +169,14 @@ def _with_slopes(
     if not slopes.size:
         return result
     names = ("compute", *_KNOWN[model])
-    kept = [(name, slopes[:, 0, _COLUMNS.index(name)]) for name in names]
+    columns = [(name, slopes[:, 0, _COLUMNS.index(name)]) for name in names]
     if slopes.shape[1] > 1:
-        kept += [(f"{name} within", slopes[:, 1, _COLUMNS.index(name)]) for name in names[1:]]
+        columns += [(f"{name} within", slopes[:, 1, _COLUMNS.index(name)]) for name in names[1:]]
     values = {name: {getattr(p, name) for p in parameters} for name in names[1:]}
     return replace(
-        result, slopes=np.stack([column for _, column in kept], axis=1), slope_names=tuple(name for name, _ in kept),
-        parameters={name: value for name, (value, *others) in values.items() if not others},
+        result, slopes=np.stack([column for _, column in columns], axis=1),
+        slope_names=tuple(name for name, _ in columns),
+        parameters={name: value for name, (value, *differing) in values.items() if not differing},
     )  # fmt: skip
 
 

@@ -187,8 +187,8 @@ class SimulationResult(Tabular, Value):
 
     def without_record(self) -> "SimulationResult":
         """Return the result without what each rank did when, and without its messages."""
-        nothing = np.empty(0, INTERVAL), np.empty(0, MESSAGE)
-        return replace(self, intervals=nothing[0], transfers=nothing[1], message_model=None, hosts=None)
+        empty = np.empty(0, INTERVAL), np.empty(0, MESSAGE)
+        return replace(self, intervals=empty[0], transfers=empty[1], message_model=None, hosts=None)
 
     def or_deadlock(self, deadlock: Deadlock) -> "SimulationResult":
         """Return the result, or raise `commmodel.errors.DeadlockError` where ranks hang and `deadlock` is ``raise``."""

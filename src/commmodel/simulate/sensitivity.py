@@ -30,7 +30,7 @@ from commmodel.values import Value
 if TYPE_CHECKING:
     from commmodel.machine import Machine
 
-__all__ = ["COSTS", "Cost", "CostCurve", "CurvePoint", "Sensitivity", "sensitivity"]
+__all__ = ["COSTS", "Cost", "CostCurve", "CostSensitivity", "CurvePoint", "sensitivity"]
 
 Cost = Literal["latency", "overhead", "gap", "bandwidth", "compute"]
 COSTS: tuple[Cost, ...] = get_args(Cost)
@@ -100,13 +100,14 @@ class CostCurve(Value):
         """Share of the time that is saved where the cost is gone."""
         return 1 - self.without / self.now.seconds if self.now.seconds else 0.0
 
+    @checked
     def speed(self, factor: float) -> float:
         """Return a cost's factor as that of what people name: a bandwidth halves where the time of a byte doubles."""
         return 1 / factor if self.cost in _IS_SPEED else factor
 
 
 @dataclass(frozen=True)
-class Sensitivity(Value):
+class CostSensitivity(Value):
     """What the costs of a workload do to its time."""
 
     title: str
@@ -140,7 +141,14 @@ class Sensitivity(Value):
         raise InputError(f"{cost!r} costs nothing here: choose one of {', '.join(c.cost for c in self.curves)}")
 
     def as_json(self) -> dict[str, Any]:
-        """Return what ``commmodel simulate --sensitivity --json`` prints."""
+        """Return what ``commmodel simulate --sensitivity --json`` prints.
+
+        >>> from commmodel import simulate
+        >>> def ring(where, scale, slopes):
+        ...     return simulate.exchange("ring", 1000, 4, on=where, scale=scale, slopes=slopes)
+        >>> sensitivity(ring, "L=4us,o=1us,g=1us,G=1ns").as_json()["derivatives"]["L"]
+        1.0
+        """
         percents = list(self.curves[0].tolerance) if self.curves else []
         return {
             "work": {"title": self.title}, "platform": self.place, "model": self.model, "processes": self.processes,
@@ -198,10 +206,11 @@ class _Runs:
     def _result(self, factor: float) -> SimulationResult:
         self.count += 1
         speed = 1 / factor if self._cost in _IS_SPEED else factor
-        return asked(self._question, self._where, Scale(**{self._cost: speed}), "factors" if self._carries else None)
+        scale: Any = {self._cost: speed}
+        return answered(self._question, self._where, Scale(**scale), "factors" if self._carries else None)
 
 
-def asked(question: CostQuestion, where: Where | Place, scale: Scale, slopes: Slopes | None) -> SimulationResult:
+def answered(question: CostQuestion, where: Where | Place, scale: Scale, slopes: Slopes | None) -> SimulationResult:
     """Return the answer of a question, which is the caller's; raise where it is none."""
     try:
         answer = question(where, scale, slopes)
@@ -291,11 +300,11 @@ def _on_line(start: CurvePoint, end: CurvePoint) -> bool:
 
 def _corners(points: Sequence[CurvePoint]) -> list[CurvePoint]:
     """Return the points without those that lie on a straight line between their neighbours."""
-    kept = [points[0]]
+    corners = [points[0]]
     for point, after in zip(points[1:], [*points[2:], None], strict=True):
-        if after is None or not (_on_line(kept[-1], point) and _on_line(kept[-1], after)):
-            kept.append(point)
-    return kept
+        if after is None or not (_on_line(corners[-1], point) and _on_line(corners[-1], after)):
+            corners.append(point)
+    return corners
 
 
 class _Study(NamedTuple):
@@ -313,10 +322,10 @@ def _curve(study: _Study, cost: Cost) -> tuple[CostCurve | None, int]:
     runs = _Runs(study.question, study.where, cost, study.carries)
     now, free = runs.at(1.0), runs.at(_NEARLY_NOTHING)
     tolerance = {percent: _tolerated(runs, now, percent) for percent in study.percents}
-    found = [factor for factor in tolerance.values() if factor < _MOST]
-    if not found and abs(now.seconds - free.seconds) <= _CLOSE * now.seconds:
+    reached = [factor for factor in tolerance.values() if factor < _MOST]
+    if not reached and abs(now.seconds - free.seconds) <= _CLOSE * now.seconds:
         return None, runs.count
-    points, is_exact = _pieces(runs, free, runs.at(max([2.0, *found]))) if study.pieces else ([], True)
+    points, is_exact = _pieces(runs, free, runs.at(max([2.0, *reached]))) if study.pieces else ([], True)
     return CostCurve(cost, now, tolerance, free.seconds, tuple(points), is_exact), runs.count
 
 
@@ -329,11 +338,11 @@ def _uncertainty(machine: "Machine | None", model: str, curves: Sequence[CostCur
     sources: list[Any] = modes if is_shared else [part.loggp for part in machine.segments]
     squares = []
     for curve in curves:
-        known = [getattr(source, name) for source in sources if source is not None
+        parameters = [getattr(source, name) for source in sources if source is not None
                  for name in _MEASURED[is_shared].get(curve.cost, ())]  # fmt: skip
         widths = [
             (p.high - p.low) / 2 / p.value
-            for p in known
+            for p in parameters
             if p is not None and p.low is not None and p.high is not None and p.value > 0 and p.high < float("inf")
         ]
         if widths:
@@ -352,7 +361,7 @@ def sensitivity(
     machine: "Machine | None" = None,
     workers: Count = 1,
     executor: Executor | None = None,
-) -> Sensitivity:
+) -> CostSensitivity:
     """Find how the time of a workload depends on the costs of messages and of computation.
 
     Parameters
@@ -400,16 +409,16 @@ def sensitivity(
     for cost in costs:
         if cost not in COSTS:
             raise refuse("costs", cost, f"choose of {', '.join(COSTS)}")
-    base = asked(question, where, Scale(), "parameters")
+    base = answered(question, where, Scale(), "parameters")
     study = _Study(question, where, tuple(percents), bool(base.slopes.size), pieces)
     calls = [(cost,) for cost in dict.fromkeys(costs)]
     studies = spread(partial(_curve, study), calls, workers=workers, executor=executor, label="sensitivity")
     curves = [_with_values(curve, base) for curve, _ in studies if curve is not None]
-    known = machine if machine is not None else place(where).machine
-    return Sensitivity(
+    measured = machine if machine is not None else place(where).machine
+    return CostSensitivity(
         base.title, base.where, base.model, base.ends.size, base.seconds,
         tuple(sorted(curves, key=lambda curve: -curve.share)), base.derivatives,
-        _uncertainty(known, base.model, curves), 1 + sum(count for _, count in studies), base.notes,
+        _uncertainty(measured, base.model, curves), 1 + sum(count for _, count in studies), base.notes,
     )  # fmt: skip
 
 

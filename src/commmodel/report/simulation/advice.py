@@ -39,10 +39,10 @@ def advice_lines(advice: Advice) -> list[str]:
     worth = [option for option in advice.options if option.gain(advice.seconds) >= _NOTHING]
     if not worth:
         return ["Nothing gains anything: neither a better machine nor another placement nor any call site."]
-    first, *others = worth
+    first, *rest = worth
     lines = [f"Most is gained with {first.words}: {format_ratio(first.gain(advice.seconds))}."]
     for kind in ("machine", "placement", "program"):
-        best = next((option for option in others if option.kind == kind and kind != first.kind), None)
+        best = next((option for option in rest if option.kind == kind and kind != first.kind), None)
         if best is not None:
             lines.append(f"Of the {kind}: {best.words}, {format_ratio(best.gain(advice.seconds))}.")
     useless = [option.words for option in advice.options if option not in worth and option.kind == "machine"]

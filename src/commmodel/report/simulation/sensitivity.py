@@ -1,7 +1,7 @@
 """What costs do to a simulated time, as a table and in sentences. Main entries: `cost_table`, `verdicts`."""
 
 from commmodel.report.kit.tables import NOTHING, Cell, Table, left, right
-from commmodel.simulate.sensitivity import CostCurve, Sensitivity
+from commmodel.simulate.sensitivity import CostCurve, CostSensitivity
 from commmodel.units import format_ratio, format_time
 
 COST_NAMES = {"latency": "latency", "overhead": "overhead of messages", "gap": "gap between messages",
@@ -16,26 +16,26 @@ _NEVER = 1e3
 _NO_GAIN = 1e-3
 
 
-def title_of(found: Sensitivity) -> str:
+def title_of(costs: CostSensitivity) -> str:
     """Return what was simulated, where, and by which model."""
-    return f"{found.title}, {found.place}, by {found.model}: {format_time(found.seconds)}"
+    return f"{costs.title}, {costs.place}, by {costs.model}: {format_time(costs.seconds)}"
 
 
-def cost_table(found: Sensitivity, title: str = "") -> Table:
+def cost_table(costs: CostSensitivity, title: str = "") -> Table:
     """Return for each cost its share, how much worse it may get, and what is gained where it costs nothing.
 
     Parameters
     ----------
-    found : Sensitivity
+    costs : CostSensitivity
     title : str
     """
-    percents = list(found.curves[0].tolerance) if found.curves else []
+    percents = list(costs.curves[0].tolerance) if costs.curves else []
     rows = [
         (
             Cell(COST_NAMES[curve.cost]), _now(curve), Cell(format_ratio(curve.share), style="strong"),
             *(_tolerated(curve, percent) for percent in percents), Cell(f"{format_ratio(curve.gain)} faster"),
         )
-        for curve in found.curves
+        for curve in costs.curves
     ]  # fmt: skip
     heads = [f"{percent:g} % slower at" for percent in percents]
     note = (
@@ -66,19 +66,19 @@ def _tolerated(curve: CostCurve, percent: float) -> Cell:
     return Cell(f"× {curve.speed(factor):.3g}")
 
 
-def verdicts(found: Sensitivity) -> list[str]:
+def verdicts(costs: CostSensitivity) -> list[str]:
     """Return sentences: what decides, what a better one would bring, and what may get worse without harm."""
-    if not found.curves:
+    if not costs.curves:
         return ["Nothing of it depends on latency, bandwidth, overheads or the speed of cores."]
-    first = found.curves[0]
+    first = costs.curves[0]
     lines = [f"What takes most of the time is {_SHARES[first.cost]}: {format_ratio(first.share)}."]
-    if found.uncertainty is not None:
-        sure = format_ratio(found.uncertainty)
+    if costs.uncertainty is not None:
+        sure = format_ratio(costs.uncertainty)
         lines[0] += f" By the intervals of the machine's parameters, the time is sure to {sure}."
-    best = max(found.curves, key=lambda curve: curve.gain)
+    best = max(costs.curves, key=lambda curve: curve.gain)
     if best.gain > _NO_GAIN:
         lines.append(f"Most would be gained by {_GOODS[best.cost]}: {format_ratio(best.gain)}.")
-    for curve in found.curves:
+    for curve in costs.curves:
         factor = curve.tolerance[min(curve.tolerance)]
         percent = f"{min(curve.tolerance):g} %"
         if factor > 2:

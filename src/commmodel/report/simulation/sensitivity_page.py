@@ -11,7 +11,7 @@ from commmodel.report.kit.pages import render_page
 from commmodel.report.kit.tables import Table
 from commmodel.report.simulation.sensitivity import COST_NAMES, cost_table, title_of, verdicts
 from commmodel.signatures import checked
-from commmodel.simulate.sensitivity import CostCurve, Sensitivity
+from commmodel.simulate.sensitivity import CostCurve, CostSensitivity
 from commmodel.units import format_time
 
 
@@ -36,22 +36,22 @@ def _plot(curve: CostCurve) -> Plot:
     return canvas.finish(f"sensitivity-{curve.cost}", f"Run time over {label}", words, colours)
 
 
-def cost_blocks(found: Sensitivity) -> Iterator[Table | Figures]:
+def cost_blocks(costs: CostSensitivity) -> Iterator[Table | Figures]:
     """Yield the table of costs, and the plots of the time over each of them."""
-    yield cost_table(found, "Costs")
-    if found.curves:
+    yield cost_table(costs, "Costs")
+    if costs.curves:
         with look.style():
-            yield Figures(tuple(map(_plot, found.curves)))
+            yield Figures(tuple(map(_plot, costs.curves)))
 
 
 @checked
-def write_sensitivity(path: str | os.PathLike[str], found: Sensitivity) -> None:
+def write_sensitivity(path: str | os.PathLike[str], costs: CostSensitivity) -> None:
     """Write the page; a file that is there is replaced.
 
     Parameters
     ----------
-    found : Sensitivity
+    costs : CostSensitivity
     """
-    name = title_of(found)
-    sections = [Section("What decides the time", tuple(cost_blocks(found)))]
-    write_text(path, render_page(name, f"Sensitivity: {name}", "Sensitivity", sections, answer=verdicts(found)))
+    name = title_of(costs)
+    sections = [Section("What decides the time", tuple(cost_blocks(costs)))]
+    write_text(path, render_page(name, f"Sensitivity: {name}", "Sensitivity", sections, answer=verdicts(costs)))

@@ -10,6 +10,7 @@ from msgspec.structs import replace as with_values
 from commmodel.arguments import finite
 from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, choice_of
+from commmodel.signatures import check_fields
 from commmodel.simulate.delays import DelayParameters
 from commmodel.simulate.network import Network, Overhead
 from commmodel.simulate.platform import Platform
@@ -47,6 +48,7 @@ class Scale:
     """Names of a platform's links, and a factor of the bandwidth of each, beside that of all."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name, factor in (*self.factors.items(), *self.links):
             finite(name, factor, above=0)
 
