@@ -28,7 +28,7 @@ struct Run {
     bool records = false;              // intervals and transfers
     std::vector<double> ends;
     std::vector<double> slopes;  // derivatives of each rank's end, where they are carried
-    std::vector<double> spent;  // STATES for each rank
+    std::vector<double> spent;   // STATES for each rank
     std::vector<double> link_bytes;
     std::vector<double> link_work;  // the bytes that the link could have carried meanwhile at its full capacity
     std::vector<Interval> intervals;
