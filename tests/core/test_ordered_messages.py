@@ -177,3 +177,12 @@ def test_every_exchange_comes_to_its_end_with_all_bytes(messages, buffer):
     assert outcome.unmatched_messages == 0
     assert np.array_equal(outcome.link_bytes, plain.link_bytes)
     assert outcome.seconds <= sum(WHOLE + size / BANDWIDTH for *_, size in messages) + 2 * len(messages) * TRIP
+
+
+def test_a_rank_that_has_ended_answers():
+    """As in MPI_Finalize: its receive is posted, it only computes on, and the sender waits for its answer."""
+    receiver = [irecv(1, tag=0), compute(1.0)]
+    sender = [send(0, SIZE, tag=0), compute(0.5)]
+    result = run(program(receiver, sender), ORDERED, flat(2), hosts=[0, 1], deadlock="return")
+    assert not result.blocked
+    assert result.ends[1] == pytest.approx(1.0 + 1.0 + 0.5 + 2 * TRIP, rel=1e-3)

@@ -197,7 +197,11 @@ class Engine final : public Answers {
         process.since = now_;
         if (process.at == process.end && !reader_.more(rank, process)) {
             process.doing = ENDED;
-            if (!strands_.is_rank(rank)) end_strand(rank);
+            if (strands_.is_rank(rank)) {
+                progress(rank);  // in MPI_Finalize
+            } else {
+                end_strand(rank);
+            }
             return false;
         }
         if (!reader_.check(rank, process, requests_)) return false;
