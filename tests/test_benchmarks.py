@@ -111,6 +111,7 @@ ELSEWHERE = {
     "peer_platforms": "other projects' platforms", "petsc4py_suite": "petsc4py's sources",
     "proxy_applications": "clones of applications", "public_record": "public records",
     "public_suites": "public projects' sources",
+    "two_networks": "public records",
     "tuning_by_measurement": "public records", "emulated_tuning": "minutes of a machine without other work",
     **dict.fromkeys(
         ("emulated_collectives", "emulated_guard", "emulated_levels", "emulated_queues"), "tests/cluster"

@@ -16,12 +16,15 @@ class NodePort {
     // Let a message begin at a time, which never falls; `passed(message, time)` is told of those that are through.
     template <class Passed> double begin(int32_t message, double gap, double time, Passed passed) {
         advance(time, passed);
+        if (count() > 0) virtual_ += (time - now_) / static_cast<double>(count());
+        now_ = time;
         const Passage added{virtual_ + gap, message};
         const auto place = std::upper_bound(inside_.begin() + static_cast<ptrdiff_t>(first_), inside_.end(), added);
         inside_.insert(place, added);
         return added.end;
     }
 
+    // Tell of those that are through by a time. Else nothing changes, so that asking often loses nothing by rounding.
     template <class Passed> void advance(double time, Passed passed) {
         while (first_ < inside_.size()) {
             const double through = now_ + (inside_[first_].end - virtual_) * static_cast<double>(count());
@@ -29,10 +32,6 @@ class NodePort {
             now_ = std::max(now_, through);
             virtual_ = inside_[first_].end;
             passed(inside_[first_++].message, now_);
-        }
-        if (time > now_) {
-            if (first_ < inside_.size()) virtual_ += (time - now_) / static_cast<double>(count());
-            now_ = time;
         }
         if (first_ == inside_.size()) {
             inside_.clear();
@@ -66,7 +65,7 @@ class NodePort {
 
     std::vector<Passage> inside_;  // from `first_` on, ascending
     size_t first_ = 0;
-    double now_ = 0.0, virtual_ = 0.0;
+    double now_ = 0.0, virtual_ = 0.0;  // when a message last began or was through
 };
 
 }  // namespace commmodel::delays
