@@ -47,7 +47,13 @@ class AdvisedOption(OneLine):
 
     @checked
     def gain(self, seconds: float) -> float:
-        """Return the share of a time that it saves."""
+        """Return the share of a time that it saves.
+
+        Parameters
+        ----------
+        seconds : float
+            The time without it, 0 or more.
+        """
         return 1 - self.seconds / seconds if seconds else 0.0
 
 

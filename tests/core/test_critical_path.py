@@ -216,3 +216,18 @@ def test_a_process_begins_no_send_while_its_message_passes_the_port():
     messages = [0, 0, 0], [0, 1, 0], [2, 3, 2], *([[1.0] * 3] * 2), [0.0] * 3, [1.0] * 3
     times = finish_times(4, *messages, node=[0, 0, 1, 1], node_gap=[4.0, 4.0, 2.0])
     assert times.tolist() == [9.0, 1.0, 13.0, 11.0]
+
+
+def test_asking_a_port_often_loses_nothing_by_rounding():
+    """Fifty processes on two nodes send to all: they once asked for ever when their messages were through."""
+    processes, node = 50, np.arange(50) // 25
+    schedule = build("alltoall", "linear", Problem(processes, 128))
+    times = np.ones(schedule.messages)
+    overhead, gap, transit = 9.88549159004133e-07, 3.8683975463696507e-07, 2.4713723395500724e-06
+    node_gap = np.where(node[schedule.sender] != node[schedule.receiver], 2.6226998839190265e-07, 0.0)
+    ends = finish_times(
+        processes, schedule.round, schedule.sender, schedule.receiver, overhead * times, overhead * times, gap * times,
+        transit * times, node=node, node_gap=node_gap,
+    )  # fmt: skip
+    assert np.isfinite(ends).all()
+    assert ends.max() >= 25 * 25 * node_gap.max()

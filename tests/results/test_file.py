@@ -187,7 +187,7 @@ DAMAGES = {
     "line end in a type": (line(RECORD, type="a\r\nb"), "line 2: field type: ", r"\r\n"),
     "binary": (bytes(range(14, 256)) + b"\n", "line 2: ", "malformed"),
     "zeros": (bytes(4096) + b"\n", "line 2: ", "malformed"),
-    "not UTF-8": (GOOD_RECORD.replace(b"same-node", b"\xff\xfe"), "line 2: ", "'utf-8' codec"),
+    "not UTF-8": (GOOD_RECORD.replace(b"same-node", b"\xff\xfe"), "line 2: ", "utf-8"),
     "half a character": (GOOD_RECORD.replace(b"same-node", rb"\ud800"), "line 2: ", "malformed"),
     "deep list": (b"[" * BOMB + b"\n", "line 2: ", "expected object"),
     "deep object": (b'{"a":' * BOMB + b"\n", "line 2: ", "while deserializing"),
@@ -211,7 +211,7 @@ def test_damage_in_a_middle_line_is_refused_in_one_line_naming_file_line_and_fie
     message = refusal(file)
     assert message.startswith("line 2: ")
     assert place in message
-    assert words in message
+    assert words.lower() in message.lower()
 
 
 @pytest.mark.parametrize(

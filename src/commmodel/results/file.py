@@ -331,4 +331,6 @@ def schema() -> bytes:
     for of_type in plain["$defs"].values():
         if "description" in of_type:  # a docstring, whose indentation Python keeps up to 3.12
             of_type["description"] = cleandoc(of_type["description"])
+        for part in of_type.get("properties", {}).values():
+            part.pop("propertyNames", None)  # of msgspec 0.23; the same schema by every release
     return msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"

@@ -24,13 +24,20 @@ def as_one(records: Sequence[Record]) -> Record:
     fastest = [record.fastest for record in records if record.fastest is not None]
     return msgspec.structs.replace(
         records[0],
-        delay=float(np.median(delays)) if delays else None,
+        delay=_median(delays) if delays else None,
         fastest=tuple(sample for samples in fastest for sample in samples) if fastest else None,
         samples=tuple(sample for record in records for sample in record.samples),
         visits=tuple(visit for record in records for visit in record.visits),
         stop=max((record.stop for record in records), key=STOPS.index),
         duration=sum(record.duration for record in records),
     )
+
+
+def _median(numbers: Sequence[float]) -> float:
+    """Return the median; the middle of two numbers of any size does not overflow."""
+    ascending = sorted(numbers)
+    low, high = ascending[(len(ascending) - 1) // 2], ascending[len(ascending) // 2]
+    return low + (high - low) / 2
 
 
 def join_visits(records: Iterable[Record]) -> tuple[Record, ...]:

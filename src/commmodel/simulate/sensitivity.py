@@ -102,7 +102,13 @@ class CostCurve(Value):
 
     @checked
     def speed(self, factor: float) -> float:
-        """Return a cost's factor as that of what people name: a bandwidth halves where the time of a byte doubles."""
+        """Return a cost's factor as that of what people name: a bandwidth halves where the time of a byte doubles.
+
+        Parameters
+        ----------
+        factor : float
+            Of the cost, above 0.
+        """
         return 1 / factor if self.cost in _IS_SPEED else factor
 
 

@@ -261,7 +261,7 @@ def carry_out(
     part : (int, int), optional
         Only so much: the k-th of n parts, from 1 up, into a file of its own.
     workers : int
-        Runs side by side.
+        Runs side by side, 1 or more.
     executor : concurrent.futures.Executor, optional
         Runs them in place of workers, as ``mpi4py.futures.MPIPoolExecutor`` does on the hosts of a cluster.
 
