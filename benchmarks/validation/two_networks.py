@@ -52,15 +52,15 @@ def changes(data: Path) -> Iterator[Change]:
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(data / "hpc-tests/csd3.tar.xz") as packed:
             packed.extractall(folder, filter="data")
-        found: list[dict[tuple[str, int], Cell]] = []
+        tables: list[dict[tuple[str, int], Cell]] = []
         for network in ("ib", "roce"):
             tests = Path(folder) / f"csd3/cclake-{network}-gcc9-ompi3-ucx/omb"
             files = sorted(tests.glob("Osu_*/*.out"))
             messages = [file for file in files if re.search("Osu_(latency|bw|mbw_mr)", str(file))]
             cells = from_messages(network, messages, OLD_OPEN_MPI, formats.load_all(files))
-            found.append({(cell.call.operation, cell.call.message_size): cell for cell in cells if cell.predicted})
-    for (operation, size), before in found[0].items():
-        after = found[1].get((operation, size))
+            tables.append({(cell.call.operation, cell.call.message_size): cell for cell in cells if cell.predicted})
+    for (operation, size), before in tables[0].items():
+        after = tables[1].get((operation, size))
         if after is None or before.predicted is None or after.predicted is None:
             continue
         spread = math.hypot(*(math.log(cell.high / cell.low) / 2 for cell in (before, after)))
