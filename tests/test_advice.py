@@ -71,7 +71,7 @@ def test_the_command_prints_a_table_json_and_a_page(capsys, tmp_path):
     output = capsys.readouterr().out
     assert "Most is gained with no time for app.py:4, MPI_Comm_dup" in output.replace("\n", " ")
     text = page.read_text()
-    for words in ("What to pay for", "Run time over", "What to shorten first", "Where its ranks are"):
+    for words in ("What to pay for", "slower at", "What to shorten first", "Where its ranks are"):
         assert words in text
     assert main(["simulate", "graphene", "replay", RECORDING, "--advice", "--json", "--workers", "1"]) == 0
     output = json.loads(capsys.readouterr().out)

@@ -122,7 +122,7 @@ def advise(
     model, mapping, hosts, speed
         Of `commmodel.simulate.scenario.prepare`.
     percents : sequence of float
-        Of `commmodel.simulate.sensitivity.sensitivity`.
+        Of `commmodel.simulate.sensitivity.sensitivity`; none save half of the runs.
     workers : int
         Simulations side by side, 1 or more.
 
@@ -148,7 +148,7 @@ def advise(
     def question(_: Any, scale: Scale, slopes: Slopes | None) -> SimulationResult:
         return _answer(where, workload, how, scale, slopes)
 
-    costs = sensitivity(question, where, percents=percents, machine=where.machine, workers=workers)
+    costs = sensitivity(question, where, percents=percents, pieces=False, machine=where.machine, workers=workers)
     scenario = prepare(where, workload, **how)
     path = critical_path(scenario.run(record=True, change=with_steps))
     sites = gains(scenario, path)

@@ -53,6 +53,8 @@ def run(arguments: argparse.Namespace, place: Any, workload: Any, how: dict[str,
     if page is not None:
         check_folder(arguments.output)
         refuse_inputs(arguments.output, [arguments.where])
+    if page is None and not arguments.json:
+        how = how | {"percents": ()}  # what costs tolerate is on the page
     advice = advise(workload, on=place, workers=worker_count(arguments), **how)
     if page is not None:
         page(arguments.output, advice)

@@ -78,7 +78,7 @@ def verdicts(costs: CostSensitivity) -> list[str]:
     best = max(costs.curves, key=lambda curve: curve.gain)
     if best.gain > _NO_GAIN:
         lines.append(f"Most would be gained by {_GOODS[best.cost]}: {format_ratio(best.gain)}.")
-    for curve in costs.curves:
+    for curve in costs.curves if costs.curves[0].tolerance else ():
         factor = curve.tolerance[min(curve.tolerance)]
         percent = f"{min(curve.tolerance):g} %"
         if factor > 2:

@@ -39,9 +39,10 @@ def _plot(curve: CostCurve) -> Plot:
 def cost_blocks(costs: CostSensitivity) -> Iterator[Table | Figures]:
     """Yield the table of costs, and the plots of the time over each of them."""
     yield cost_table(costs, "Costs")
-    if costs.curves:
+    curves = [curve for curve in costs.curves if curve.points]
+    if curves:
         with look.style():
-            yield Figures(tuple(map(_plot, costs.curves)))
+            yield Figures(tuple(map(_plot, curves)))
 
 
 @checked
