@@ -109,7 +109,7 @@ def bars_of(monkeypatch, at_terminal):
     with ProgressLine("Bcast", at_terminal=at_terminal) as line:
         line.count(3, 8)
         until(lambda: "3 of 8 runs" in sys.stderr.getvalue())
-    return re.findall("Bcast: 0 s (.*?); 3 of 8 runs", sys.stderr.getvalue())
+    return re.findall(r"Bcast: 0 s ([^\r]*?); 3 of 8 runs", sys.stderr.getvalue())  # of one line
 
 
 def test_a_terminal_shows_a_bar(monkeypatch, soon):
