@@ -58,6 +58,7 @@ nitpick_ignore_regex = [
         "py:class",
         r"commmodel\.(arguments\._Array|simulate\.questions\.(Program|Jobs)?How|report\.(sections\.MachineSection|listing\.IndexRow))",
     ),
+    ("py:class", r"commmodel\.report\.(kit\.(tables|blocks)\.\w+|recording\.page\.Leads)"),
     ("py:class", r"commmodel\.(simulate\.(summary\.RunSummary|link_load\.LinkLoad)|optimize\.validation\.Validation)"),
     ("py:class", r"commmodel\.(collectives\.call\.CollectiveCall|simulate\.work\.communicators\.Definition)"),
     ("py:class", r"commmodel\.collectives\.(schedule\.Round|algorithms\.registry\.Stage)"),

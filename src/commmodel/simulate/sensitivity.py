@@ -124,11 +124,11 @@ class CostSensitivity(Value):
     curves: tuple[CostCurve, ...]
     """Of the costs that the workload has, the one with the largest share first."""
     derivatives: dict[str, float]
-    """Of a delay model, by what is added to its parameters: seconds by seconds, by seconds per byte; ``compute`` by the
-    factor of computation. Empty where messages share links."""
+    """Of a delay model, in seconds by what is added to its parameters (seconds, or seconds per byte); ``compute`` by
+    the factor of computation. Empty where messages share links."""
     uncertainty: float | None = None
-    """Share of the time by which it is unsure, by the intervals of the machine's parameters: the widest of each cost,
-    times the cost's share, as independent errors add. None where there is no machine, or it has no intervals."""
+    """Share of the time by which it is unsure. The widest interval of the machine's parameters that are a cost, times
+    the cost's share, added up as independent errors are. None where there is no machine, or it has no intervals."""
     runs: int = field(default=0, compare=False)
     """Simulations that were run."""
     notes: tuple[str, ...] = ()

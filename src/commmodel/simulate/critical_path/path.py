@@ -63,7 +63,7 @@ class CriticalPath(Tabular, Value):
 
     @property
     def seconds(self) -> float:
-        """Length of the path: the time of the run."""
+        """Length of the path, which is the time of the run."""
         return float(self.segments["end"][-1]) if self.segments.size else 0.0
 
     def __repr__(self) -> str:
