@@ -32,7 +32,6 @@ FIRST = {
     "what would a faster network buy": "howto/sensitivity",
     "what should I pay for": "howto/advice",
     "how sensitive is my program to latency": "howto/sensitivity",
-    "on which nodes should my ranks be": "howto/place",
     "mpi4py slower than C": "howto/thread-level",
     "my job was killed": "howto/resume",
     "out of memory with many processes": "howto/memory",
