@@ -359,3 +359,11 @@ def test_messages_meet_their_receives():
                 received[int(peer), rank, tag, size] += 1
     assert sent == received
     assert sum(np.fromiter(sent.values(), int)) == 7 * 2 * 2 * 16 * 15
+
+
+def test_call_sites_are_marked_for_the_critical_path():
+    actions = ExtrapolatedActions(model(ring, 8, 16), 64)
+    result = run(actions.program(located=True), LOGGP)
+    assert result.seconds == run(actions.program(), LOGGP).seconds
+    assert {*result.marks["number"].tolist()} == {*range(len(actions.sites()))}
+    assert {*actions.sites()} == {"a.c:1", "a.c:2", "a.c:3", "the end"}

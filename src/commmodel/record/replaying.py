@@ -112,6 +112,9 @@ def _extrapolated(
     def program(_: Any, factor: float) -> Program:
         return actions.program(faster=faster * factor, settings=settings, title=f"extrapolation of {names}")
 
+    def located(_: Any, factor: float) -> Program:
+        return actions.program(faster=faster * factor, settings=settings, title=f"of {names}", located=True)
+
     title = f"{names} extrapolated to {counted(processes, 'rank')}, collectives as {settings.name} picks"
     facts = {
         "recordings": [str(recording.folder) for recording in recordings],
@@ -126,4 +129,7 @@ def _extrapolated(
             lines += [*recording.faults, *_crowded(recording, faster)]
         return [*actions.notes, *lines]
 
-    return Workload(processes, title, program, facts, notes=notes, on_hosts=on_hosts(settings, again))
+    return Workload(
+        processes, title, program, facts, notes=notes, on_hosts=on_hosts(settings, again), located=located,
+        sites=actions.sites,
+    )  # fmt: skip

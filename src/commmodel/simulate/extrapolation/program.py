@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,7 @@ class ExtrapolatedActions:
         spot = Surroundings(ranks, ranks * 0 + processes, lines_of(ranks, processes, self.grids), ())
         self._rules = [self._resolved(site, spot) for site in model.sites]
         self._tags = Tags()
+        self._call_sites: dict[str, int] = {}
         self._spans: dict[Span, int] = {}
         self._members: dict[tuple[Span, int], tuple[int, ...]] = {}
         self._sources: dict[int, tuple[int, int]] = {}
@@ -261,12 +263,21 @@ class ExtrapolatedActions:
                     )
                     yield from self._signature(rule.body, inner)
 
-    def pieces(self, rank: int) -> Iterator[Piece]:
-        """Yield the actions of a rank for a replay."""
-        return (as_piece(rank, actions) for actions in self._parts(rank))
+    def pieces(self, rank: int, *, located: bool = False) -> Iterator[Piece]:
+        """Yield the actions of a rank for a replay, with marks of their call sites where that is asked for."""
+        return (as_piece(rank, actions) for actions in self._parts(rank, located))
 
-    def _parts(self, rank: int) -> Iterator[list[Action]]:
-        writer = _ExtrapolatedRank(self, rank)
+    def site_mark(self, site: str) -> int:
+        """Return the number of the mark of a call site."""
+        return self._call_sites.setdefault(site, len(self._call_sites))
+
+    def sites(self) -> tuple[str, ...]:
+        """Return the sites by the numbers of their marks, as far as actions have been made."""
+        parted = (site.partition(" at ") for site in self._call_sites)
+        return tuple(f"{where}, {call}" if where else call for call, _, where in parted)
+
+    def _parts(self, rank: int, located: bool) -> Iterator[list[Action]]:
+        writer = _ExtrapolatedRank(self, rank, located=located)
         actions: list[Action] = ["init"]
         for rule, spot in self._walk(self._rules, self._spot(rank)):
             writer.write(rule, spot, actions)
@@ -350,7 +361,12 @@ class ExtrapolatedActions:
         return computation * rule.factor, sleep
 
     def program(
-        self, *, faster: float | Sequence[float] = 1.0, settings: CollectiveSettings | None = None, title: str = ""
+        self,
+        *,
+        faster: float | Sequence[float] = 1.0,
+        settings: CollectiveSettings | None = None,
+        title: str = "",
+        located: bool = False,
     ) -> Program:
         """Return the program.
 
@@ -362,6 +378,8 @@ class ExtrapolatedActions:
             Of collectives.
         title : str
             For people.
+        located : bool
+            Whether what belongs to a call is behind a mark with the number of its site.
 
         Returns
         -------
@@ -371,14 +389,14 @@ class ExtrapolatedActions:
         factors = [faster] * self.processes if isinstance(faster, int | float) else faster
         names = [f"extrapolated rank {rank}" for rank in range(self.processes)]
         speeds = [SPEED * factor for factor in factors]
-        return replay_texts(self.pieces, names, speeds=speeds, settings=settings, title=title)
+        return replay_texts(partial(self.pieces, located=located), names, speeds=speeds, settings=settings, title=title)
 
 
 class _ExtrapolatedRank:
     """Writes the actions of a rank."""
 
-    def __init__(self, program: ExtrapolatedActions, rank: int) -> None:
-        self._program, self._rank = program, rank
+    def __init__(self, program: ExtrapolatedActions, rank: int, *, located: bool) -> None:
+        self._program, self._rank, self._located = program, rank, located
         self._defined: set[int] = set()
         self._numbers: dict[int, int] = {}
         self.balance = 0
@@ -392,6 +410,8 @@ class _ExtrapolatedRank:
         position = rule.site.position.number
         number = self._numbers.get(position, 0)
         self._numbers[position] = number + 1
+        if self._located:
+            actions.append(f"mark {self._program.site_mark(kind.site)}")
         computation, sleep = self._program.seconds(rule, spot, number)
         if computation > 0:
             actions.append(f"compute {computation * SPEED:.12g}")
