@@ -58,6 +58,15 @@ def test_a_link_that_decides_is_named():
     assert seconds["twice the bandwidth of node-1 up"] == pytest.approx(advice.seconds, rel=0.01)
 
 
+def test_a_placement_is_not_held_against_a_run_of_other_speed_or_more_ranks_than_cores():
+    graphene = place("graphene")
+    lu = workloads.application(graphene, "lu", "S", 16, iterations=1)
+    crowd = workloads.exchange(graphene, "ring", 8, 600)
+    for advice in (advise(lu, on=graphene, percents=(), speed=1e6), advise(crowd, on=graphene, percents=())):
+        assert advice.mapping is None
+        assert any("other placements are not tried" in note for note in advice.notes)
+
+
 def test_without_links_there_is_no_placement_and_no_link():
     delays = place("L=4us,o=1us,G=1ns")
     advice = advise(workloads.exchange(delays, "ring", 1000, 4), on=delays)
@@ -87,6 +96,7 @@ def test_the_command_prints_a_table_json_and_a_page(capsys, tmp_path):
         ("halo -n 8 -p 4 --sensitivity", "leave out --sensitivity"),
         ("halo -n 8 -p 4,8", "several -p"),
         ("halo -n 8 -p 4 --workers mpi", "--workers mpi"),
+        ("halo -n 8 -p 4 --workers 2 --scale latency=2", "leave out --scale"),
         ("run -p 2 -- python -c pass", "--compute 0 or a recording"),
     ],
 )

@@ -4,20 +4,21 @@ Each option is a simulation of the same program on the same platform with one th
 computation halved, a link twice as wide, ranks placed otherwise, a call site without its time. Main entry: `advise`.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from commmodel.arguments import Count, Positive
 from commmodel.choices import ProgramModel, Slopes
-from commmodel.errors import MissingPackageError
+from commmodel.errors import InputError, MissingPackageError
 from commmodel.frames import Tabular
 from commmodel.placement import RankMapping, map_ranks
 from commmodel.signatures import checked
 from commmodel.simulate.critical_path import CriticalPath, PathShare, SiteGain, critical_path, gains, with_steps
 from commmodel.simulate.result import SimulationResult
-from commmodel.simulate.scenario import FLOW_MODELS, Place, Scale, Where, Workload, place, prepare
+from commmodel.simulate.scenario import FLOW_MODELS, Place, Scale, Scenario, Where, Workload, place, prepare
 from commmodel.simulate.scenario.preparation import Ranks
 from commmodel.simulate.sensitivity import CostSensitivity, sensitivity
 from commmodel.simulate.workers import spread
@@ -163,23 +164,25 @@ def advise(
         for site in sites
         if site.gain > 0
     ]
-    placed, notes = _placed(where, workload, model, scenario.model, mapping, workers)
+    placed, notes = _placed(scenario, mapping, costs.seconds, workers)
     if placed is not None:
-        words = f"ranks placed {placed.best.name}"
-        options.append(AdvisedOption("placement", words, min(placed.best.seconds, costs.seconds)))
+        options.append(AdvisedOption("placement", f"ranks placed {placed.best.name}", placed.best.seconds))
     options.sort(key=lambda option: option.seconds)
     return Advice(tuple(options), costs, path, tuple(links), tuple(sites), placed, (*costs.notes, *notes))
 
 
 def _placed(
-    where: Place, workload: Workload, chosen_model: ProgramModel | None, model: str, mapping: Ranks | None, workers: int
+    scenario: Scenario, mapping: Ranks | None, seconds: float, workers: int
 ) -> tuple[RankMapping | None, tuple[str, ...]]:
-    """Return the best mapping of the ranks, where there are nodes and links, and what is to be said of it."""
-    is_placed = mapping is not None and not isinstance(mapping, int)
-    if where.platform is None or model not in FLOW_MODELS or workload.runs or is_placed:
+    """Return the best mapping of the ranks, where it can be held against the run as it is, and what is to be said."""
+    workload, is_placed = scenario.workload, mapping is not None and not isinstance(mapping, int)
+    if scenario.place.platform is None or scenario.model not in FLOW_MODELS or workload.runs or is_placed:
         return None, ()
-    per_node: Any = mapping
+    per_node, model = cast("int | None", mapping), cast(ProgramModel, scenario.model)
     try:
-        return map_ranks(workload, on=where, model=chosen_model, per_node=per_node, workers=workers), ()
-    except MissingPackageError as error:
+        placed = map_ranks(workload, on=scenario.place, model=model, per_node=per_node, workers=workers)
+    except (MissingPackageError, InputError) as error:
         return None, (f"other placements are not tried: {error}",)
+    if not math.isclose(placed.block.seconds, seconds, rel_tol=1e-9):
+        return None, ("other placements are not tried: ranks are not in blocks, or cores have another speed",)
+    return placed, ()

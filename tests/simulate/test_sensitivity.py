@@ -161,6 +161,14 @@ def test_the_command_prints_a_table_json_and_a_page(capsys, tmp_path):
     assert "Run time over latency" in page.read_text()
 
 
+def test_what_takes_no_time_has_no_costs():
+    def alone(where, scale, slopes):
+        return simulate.collective("barrier", None, 1, on=where, scale=scale, slopes=slopes)
+
+    costs = sensitivity(alone, DELAYS)
+    assert (costs.seconds, costs.curves) == (0.0, ())
+
+
 def test_a_schedule_has_a_sensitivity(capsys, tmp_path):
     path = tmp_path / "one.goal"
     sender = "rank 0 {\nl1: calc 1000\nl2: send 8b to 1\nl2 requires l1\n}\n"

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from commmodel.cli.parsers import Parser, check_folder, page_writer, parent, print_json, show, tell
-from commmodel.cli.what_if import is_what_if, worker_count, worker_executor
+from commmodel.cli.what_if import is_several, worker_count, worker_executor
 from commmodel.errors import InputError, MissingPackageError
 from commmodel.files import refuse_inputs
 
@@ -34,16 +34,16 @@ def is_wanted(arguments: argparse.Namespace) -> bool:
 def refuse_others(arguments: argparse.Namespace, option_name: str) -> None:
     """Raise for options that are of another kind of run than the wanted one."""
     is_ordered = getattr(arguments, "orders", 1) != 1 or getattr(arguments, "order", None) is not None
-    is_several = isinstance(getattr(arguments, "processes", None), tuple)
+    is_sized = isinstance(getattr(arguments, "processes", None), tuple)
     excluded = (
         ("--compare", arguments.compare), ("--trace", arguments.trace), ("--orders", is_ordered),
-        ("several -p", is_several), ("--check", getattr(arguments, "check", False)),
+        ("several -p", is_sized), ("--check", getattr(arguments, "check", False)),
         ("--critical-path", arguments.critical_path),
     )  # fmt: skip
     for option, value in excluded:
         if value:
             raise InputError(f"{option_name} is of one run: leave out {option}")
-    if getattr(arguments, "workers", None) is None and is_what_if(arguments):
+    if is_several(arguments):
         raise InputError(f"{option_name} is of one platform as it is: leave out --scale, and all but one WHERE")
     if arguments.what == "run" and arguments.compute in (None, "measured"):
         raise InputError(

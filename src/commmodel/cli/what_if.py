@@ -66,16 +66,21 @@ def _places(where: str) -> list[str]:
     return places
 
 
+def is_several(arguments: argparse.Namespace) -> bool:
+    """Whether scaled or several platforms are named."""
+    return getattr(arguments, "scale", None) is not None or len(_places(arguments.where)) > 1
+
+
 def is_what_if(arguments: argparse.Namespace) -> bool:
-    """Whether scaled or several platforms are wanted."""
+    """Whether scaled or several platforms are wanted; raise for workers where there is one run."""
     if not hasattr(arguments, "scale"):
         return False
-    is_several = arguments.scale is not None or len(_places(arguments.where)) > 1
-    if arguments.workers is not None and not is_several and not isinstance(arguments.processes, tuple):
+    are_several = is_several(arguments)
+    if arguments.workers is not None and not are_several and not isinstance(arguments.processes, tuple):
         raise InputError(
             "--workers: there is one run: give --scale, several platforms with commas between, or several -p"
         )
-    return is_several
+    return are_several
 
 
 def run(arguments: argparse.Namespace, scenario: Callable[[str, Any], Any]) -> int:

@@ -327,6 +327,8 @@ def _curve(study: _Study, cost: Cost) -> tuple[CostCurve | None, int]:
     """Return the curve of a cost, None where the workload has none of it, and how many runs that took."""
     runs = _Runs(study.question, study.where, cost, study.carries)
     now, free = runs.at(1.0), runs.at(_NEARLY_NOTHING)
+    if now.seconds == 0:  # nothing of it takes any time
+        return None, runs.count
     tolerance = {percent: _tolerated(runs, now, percent) for percent in study.percents}
     reached = [factor for factor in tolerance.values() if factor < _MOST]
     if not reached and abs(now.seconds - free.seconds) <= _CLOSE * now.seconds:
