@@ -166,13 +166,10 @@ def test_files_that_are_no_source_of_noise_are_refused(tmp_path):
         load(tmp_path / "results.jsonl")
 
 
-def test_programs_that_hang_or_run_are_told(tmp_path):
+def test_programs_that_hang_are_told():
     hanging = np.array([(Code.RECV, 1, 0, -1, 8)], OPERATION)
     with pytest.raises(DeadlockError):
         noise_spread(workload_of(Program.from_ranks([hanging, hanging[:0]])), BY_COMPUTING, 2, on=SWITCH)
-    (tmp_path / "work.csv").write_text("seconds\n" + "1\n" * 12)
-    words = ["simulate", "graphene", "run", "-p", "2", "--noise", str(tmp_path / "work.csv"), "--", "true"]
-    assert main(words) == 2
 
 
 def test_workers_give_what_one_gives():
@@ -191,10 +188,12 @@ def test_the_command_prints_what_the_function_returns(capsys, tmp_path):
     printed = json.loads(capsys.readouterr().out)
     graphene = place("graphene")
     study = noise_spread(workloads.replay(graphene, trace), str(path), 3, on=graphene)
-    assert printed == json.loads(json.dumps(study.as_json()))
+    assert printed == json.loads(json.dumps(study.as_json())) | {"output": None}
     assert [row["seconds"] for row in printed["runs"]] == study.seconds.tolist()
-    assert main(words) == 0
+    page = tmp_path / "noise.html"
+    assert main([*words, "-o", str(page)]) == 0
     assert "noise of a rank" in capsys.readouterr().out
+    assert "Spread of the run time" in page.read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ from commmodel.scaling.overview import overview
 
 _SECOND = 10**9
 _VOLUME = 1 << 20
+_EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+_FFT, _CFD = (str(_EXAMPLES / name) for name in ("fft.trace", "cfd.trace"))
 
 
 def _overlap() -> Measurements:
@@ -138,8 +140,22 @@ def _write_what_if(path: Path) -> None:
 
 
 def _write_advice(path: Path) -> None:
-    recording = Path(__file__).parents[2] / "docs" / "examples" / "recording"
-    _run(["simulate", "graphene", "replay", str(recording), "--advice", "-o", str(path)])
+    _run(["simulate", "graphene", "replay", str(_EXAMPLES / "recording"), "--advice", "-o", str(path)])
+
+
+def _write_noise(path: Path) -> None:
+    source = path.parent / "work.csv"
+    source.write_text("seconds\n" + "".join(f"{1e-3 + 1e-5 * (number % 7) ** 2}\n" for number in range(50)))
+    _run(["simulate", "graphene", "cg", "-p", "4", "--class", "S", "--iterations", "1", "--noise", str(source),
+          "--seeds", "20", "-o", str(path)])  # fmt: skip
+
+
+def _write_jobs(path: Path) -> None:
+    _run(["simulate", "graphene", "jobs", _FFT, _CFD, "--placement", "random", "-k", "2", "-o", str(path)])
+
+
+def _write_placement(path: Path) -> None:
+    _run(["place", "graphene", _FFT, "-k", "4", "-o", str(path)])
 
 
 def _write_sensitivity(path: Path) -> None:
@@ -177,6 +193,9 @@ PAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "what-if": ("report.simulation.what_if_page", _write_what_if),
     "advice": ("report.simulation.advice_page", _write_advice),
     "sensitivity": ("report.simulation.sensitivity_page", _write_sensitivity),
+    "noise": ("report.simulation.noise_page", _write_noise),
+    "jobs": ("report.simulation.jobs_page", _write_jobs),
+    "placement": ("report.simulation.placements_page", _write_placement),
     "sizes": ("report.simulation.sizes_page", _write_sizes),
     "simulation": ("report.simulation.gantt_page", _write_simulation),
     "timelines": ("report.simulation.gantt_page", _write_timelines),

@@ -4,11 +4,11 @@ import argparse
 from functools import cache
 from typing import Any
 
-from commmodel.cli.parsers import Parser, check_folder, page_writer, parent, print_json, show, tell
+from commmodel.cli.pages import OutputPage
+from commmodel.cli.parsers import Parser, parent, tell
 from commmodel.cli.sensitivity import refuse_others
 from commmodel.cli.what_if import worker_count
-from commmodel.errors import InputError, MissingPackageError
-from commmodel.files import refuse_inputs
+from commmodel.errors import InputError
 
 
 @cache
@@ -48,27 +48,19 @@ def run(arguments: argparse.Namespace, place: Any, workload: Any, how: dict[str,
     """
     from commmodel.advice import advise
 
-    page = None if arguments.output is None else page_writer("write_advice")
-    code = 0 if page is not None or arguments.output is None else MissingPackageError.exit_code
-    if page is not None:
-        check_folder(arguments.output)
-        refuse_inputs(arguments.output, [arguments.where])
-    if page is None and not arguments.json:
+    page = OutputPage(arguments, "write_advice", [arguments.where])
+    if page.path is None and not arguments.json:
         how = how | {"percents": ()}  # what costs tolerate is on the page
     advice = advise(workload, on=place, workers=worker_count(arguments), **how)
-    if page is not None:
-        page(arguments.output, advice)
-    output = arguments.output if page is not None else None
+    page.write(advice)
     from commmodel.report.simulation.advice import advice_as_json, advice_lines, advice_table
 
-    if arguments.json:
-        print_json(advice_as_json(advice) | {"output": output})
-    else:
+    def blocks() -> list[Any]:
         from commmodel.report.kit.tables import text
         from commmodel.report.simulation.sensitivity import title_of
 
-        show(text(title_of(advice.sensitivity), "bold"), advice_table(advice), *map(text, advice_lines(advice)))
-        if output is not None:
-            print(f"written to {output}")
+        return [text(title_of(advice.sensitivity), "bold"), advice_table(advice), *map(text, advice_lines(advice))]
+
+    page.answer(lambda: advice_as_json(advice), blocks)
     tell("note", advice.notes)
-    return code
+    return page.code

@@ -2,15 +2,20 @@
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from commmodel.cli.parsers import Parser, parent, print_json, show, tell, whole
+from commmodel.cli.pages import OutputPage
+from commmodel.cli.parsers import Parser, parent, tell, whole
 from commmodel.cli.what_if import worker_count, worker_executor
 from commmodel.errors import InputError
 
 _SEEDS = 100
+KEPT = ("computation is that of one run, which was recorded first: every seed has the same, and its own noise",)
+"""What is said of runs that do not measure their computation each time."""
 
 
 @cache
@@ -36,7 +41,7 @@ def is_wanted(arguments: argparse.Namespace) -> bool:
             raise InputError("--seeds: there is no noise to draw: name its source with --noise")
         return False
     values = {
-        "--compare": arguments.compare, "--trace": arguments.trace, "-o": arguments.output, "--scale": arguments.scale,
+        "--compare": arguments.compare, "--trace": arguments.trace, "--scale": arguments.scale,
         "--critical-path": arguments.critical_path, "--sensitivity": arguments.sensitivity,
     }  # fmt: skip
     for option, value in values.items():
@@ -47,12 +52,51 @@ def is_wanted(arguments: argparse.Namespace) -> bool:
             raise InputError(f"{option}: noise is of one program: give one number")
     if "," in arguments.where and "=" not in arguments.where and not os.path.exists(arguments.where):
         raise InputError(f"{arguments.where}: noise is of one platform: name one")
-    if arguments.what == "run":
-        raise InputError("--noise is of programs that are known: record yours first (commmodel record), and replay it")
+    is_ordered = getattr(arguments, "orders", 1) != 1 or getattr(arguments, "order", None) is not None
+    running = {"--orders": is_ordered, "--check": getattr(arguments, "check", False),
+               "--record": getattr(arguments, "record", None)}  # fmt: skip
+    for option, value in running.items():
+        if value:
+            raise InputError(f"{option} is of one run, and noise of many: leave it out, or --noise")
     return True
 
 
-def run(arguments: argparse.Namespace, place: Any, workload: Callable[[Any], Any], how: dict[str, Any]) -> int:
+def measures(arguments: argparse.Namespace, place: Any) -> bool:
+    """Whether a program runs whose computation is measured: then every run would differ from the others anyway."""
+    if arguments.what != "run":
+        return False
+    return arguments.compute == "measured" or (arguments.compute is None and place.computes)
+
+
+@contextmanager
+def computation_kept(
+    arguments: argparse.Namespace, place: Any, record: Callable[[argparse.Namespace], Any]
+) -> Iterator[argparse.Namespace]:
+    """Yield arguments by which the program computes as long as in one run that was recorded, in every run alike.
+
+    Parameters
+    ----------
+    arguments : Namespace
+    place : Place
+    record : callable
+        Arguments -> one run of the program, recorded into their folder.
+    """
+    if not measures(arguments, place):
+        computation = {"compute": arguments.compute or "0"} if arguments.what == "run" else {}
+        yield argparse.Namespace(**vars(arguments) | computation)
+        return
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="commmodel-") as folder:
+        path = os.path.join(folder, "recording")
+        record(argparse.Namespace(**vars(arguments) | {"record": path, "is_one_of_many": False}))
+        yield argparse.Namespace(**vars(arguments) | {"compute": path, "faster": 1.0})
+
+
+def run(
+    arguments: argparse.Namespace, place: Any, workload: Callable[[Any], Any], how: dict[str, Any],
+    notes: Sequence[str] = (),
+) -> int:  # fmt: skip
     """Run all seeds, and print the table or JSON.
 
     Parameters
@@ -63,21 +107,26 @@ def run(arguments: argparse.Namespace, place: Any, workload: Callable[[Any], Any
         Place -> what runs there.
     how : dict
         How it is prepared.
+    notes : sequence of str
+        What is to be said besides.
     """
     from commmodel.simulate.noise import noise_spread
 
+    page = OutputPage(arguments, "write_noise", [arguments.where, arguments.noise])
     with worker_executor(arguments) as executor:
         study = noise_spread(
             workload, arguments.noise, arguments.seeds or _SEEDS, on=place, workers=worker_count(arguments),
             executor=executor, **how,
         )  # fmt: skip
-    if arguments.json:
-        print_json(study.as_json())
-    else:
-        from commmodel.report.kit.tables import text
-        from commmodel.report.simulation.noise import noise_lines, noise_table
+    study = replace(study, notes=(*notes, *study.notes))
+    page.write(study)
 
-        show(text(f"{study.title}, {study.where}, {study.model}", "bold"), noise_table(study))
-        show(*map(text, noise_lines(study)))
+    def blocks() -> list[Any]:
+        from commmodel.report.kit.tables import text
+        from commmodel.report.simulation.noise import noise_lines, noise_table, noise_title
+
+        return [text(noise_title(study), "bold"), noise_table(study), *map(text, noise_lines(study))]
+
+    page.answer(study.as_json, blocks)
     tell("note", study.notes)
-    return 0
+    return page.code

@@ -5,7 +5,8 @@ import os
 from typing import Any, get_args
 
 from commmodel.choices import ProgramModel
-from commmodel.cli.parsers import add_output, add_processes, new_verb, print_json, show, tell, warn_of, whole
+from commmodel.cli.pages import OutputPage
+from commmodel.cli.parsers import add_output, add_processes, new_verb, tell, warn_of, whole
 from commmodel.cli.simulate import one_model
 from commmodel.cli.simulation import place_of
 
@@ -38,7 +39,10 @@ def add(verbs: Any) -> None:
     place.add_argument(
         "--workers", metavar="N", type=whole(1, 4096), help="simulations side by side (default: one for each core)"
     )
-    add_output(place, "folder for hostfile (Slurm), rankfile (Open MPI) and MPICH_RANK_ORDER; they")
+    add_output(
+        place,
+        "folder for hostfile (Slurm), rankfile (Open MPI) and MPICH_RANK_ORDER, or page of all mappings (.html); they",
+    )  # fmt: skip
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -51,22 +55,25 @@ def _run(arguments: argparse.Namespace) -> int:
     warn_of(where.machine)
     how = {name: getattr(arguments, name) for name in ("processes", "per_node", "faster")}
     nodes = None if arguments.nodes is None else host_names(arguments.nodes, (), "nodes")
-    if arguments.output is not None:
-        refuse_existing(arguments.output, replace=arguments.force)
+    folder = None
+    if arguments.output is not None and not arguments.output.lower().endswith(".html"):
+        folder, arguments.output = arguments.output, None
+        refuse_existing(folder, replace=arguments.force)
+    page = OutputPage(arguments, "write_placement", [arguments.where, arguments.traces])
     workers = arguments.workers or len(os.sched_getaffinity(0))
     mapping = placement.map_ranks(arguments.traces, on=where, nodes=nodes, workers=workers, **how)
-    paths = []
-    if arguments.output is not None:
-        paths = mapping.write(arguments.output, replace=arguments.force)
-    if arguments.json:
-        print_json({**mapping.as_json(), "output": arguments.output})
-    else:
+    paths = [] if folder is None else mapping.write(folder, replace=arguments.force)
+    page.write(mapping)
+
+    def blocks() -> list[Any]:
         from commmodel.report.kit.tables import text
         from commmodel.report.simulation.placements import mapping_lines, mapping_table
 
-        show(text(f"{mapping.title}, {mapping.platform.name}", "bold"), mapping_table(mapping))
-        show(*map(text, mapping_lines(mapping)))
-        for path in paths:
-            print(f"written to {path}")
+        title = text(f"{mapping.title}, {mapping.platform.name}", "bold")
+        return [title, mapping_table(mapping), *map(text, mapping_lines(mapping))]
+
+    page.answer(lambda: mapping.as_json() | ({} if folder is None else {"output": folder}), blocks)
+    for path in () if arguments.json else paths:
+        print(f"written to {path}")
     tell("note", mapping.notes)
-    return 0
+    return page.code

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from commmodel.cli.parsers import Parser, check_folder, page_writer, parent, print_json, show, tell
+from commmodel.cli.pages import OutputPage
+from commmodel.cli.parsers import Parser, parent, tell
 from commmodel.cli.what_if import is_several, worker_count, worker_executor
-from commmodel.errors import InputError, MissingPackageError
-from commmodel.files import refuse_inputs
+from commmodel.errors import InputError
 
 
 @cache
@@ -65,29 +65,22 @@ def run(arguments: argparse.Namespace, question: Callable[[str, Any, Any], Any],
     """
     from commmodel.simulate.sensitivity import sensitivity
 
-    page = None if arguments.output is None else page_writer("write_sensitivity")
-    code = 0 if page is not None or arguments.output is None else MissingPackageError.exit_code
-    if page is not None:
-        check_folder(arguments.output)
-        refuse_inputs(arguments.output, [arguments.where])
+    page = OutputPage(arguments, "write_sensitivity", [arguments.where])
     if not hasattr(arguments, "workers"):
         arguments.workers = None
     with worker_executor(arguments) as executor:
         costs = sensitivity(
-            question, arguments.where, pieces=page is not None or arguments.json, machine=machine, executor=executor,
-            workers=worker_count(arguments),
+            question, arguments.where, pieces=page.path is not None or arguments.json, machine=machine,
+            executor=executor, workers=worker_count(arguments),
         )  # fmt: skip
-    if page is not None:
-        page(arguments.output, costs)
-    output = arguments.output if page is not None else None
-    if arguments.json:
-        print_json(costs.as_json() | {"output": output})
-    else:
+    page.write(costs)
+
+    def blocks() -> list[Any]:
         from commmodel.report.kit.tables import text
         from commmodel.report.simulation.sensitivity import cost_table, title_of, verdicts
 
-        show(text(title_of(costs), "bold"), cost_table(costs), *map(text, verdicts(costs)))
-        if output is not None:
-            print(f"written to {output}")
+        return [text(title_of(costs), "bold"), cost_table(costs), *map(text, verdicts(costs))]
+
+    page.answer(costs.as_json, blocks)
     tell("note", costs.notes)
-    return code
+    return page.code

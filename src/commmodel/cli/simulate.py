@@ -113,6 +113,7 @@ def _add_jobs(works: Any, name: str) -> None:
         help="ranks of a job on each of its nodes (default: as many as it has cores)",
     )  # fmt: skip
     _add_speeds(jobs)
+    add_output(jobs, "HTML page of the jobs' times and the links that they share")
 
 
 def _add(works: Any, name: str, meaning: str, example: str, parents: Sequence[Parser], where: str = "graphene") -> Any:

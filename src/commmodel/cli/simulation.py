@@ -68,8 +68,9 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any],
         compute = replace(record.computation(record.load(how)), factor=compute)
     if outlets is None:
         clocks: Any = arguments.clocks if arguments.record is None else "simulated"
+        report = _report if arguments.noise is None or arguments.record is not None else None  # not with each seed
         outlets = online.Outlets(
-            output, _report, arguments.patience, arguments.check, clocks, record=arguments.order,
+            output, report, arguments.patience, arguments.check, clocks, record=arguments.order,
             sites=arguments.critical_path,
         )  # fmt: skip
     return online.workload(place, command, computation=compute, outlets=outlets, universe=arguments.universe,
@@ -180,7 +181,9 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.is_one_of_many = True
         place = place_of(arguments, arguments.where)
         warn_of(place.machine)
-        return noise.run(arguments, place, partial(_workload, arguments), typed_options(arguments, _HOW))
+        remarks = noise.KEPT if noise.measures(arguments, place) else ()
+        with noise.computation_kept(arguments, place, partial(_record, place)) as words:
+            return noise.run(words, place, partial(_workload, words), typed_options(words, _HOW), remarks)
     if advice.is_wanted(arguments):
         arguments.is_one_of_many = True
         place = place_of(arguments, arguments.where)
@@ -250,6 +253,15 @@ def run(arguments: argparse.Namespace) -> int:
         code = tell_deadlock(runs.blocked)
     tell("note", notes)
     return code
+
+
+def _record(place: Any, arguments: argparse.Namespace) -> None:
+    """Run a program once, recorded into the folder of its arguments."""
+    from commmodel.simulate import scenario
+
+    workload = _workload(arguments, place)
+    with _recorded(arguments):
+        scenario.prepare(place, workload, **typed_options(arguments, _HOW)).run()
 
 
 def _recorded(arguments: argparse.Namespace) -> Any:

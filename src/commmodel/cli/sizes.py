@@ -1,17 +1,14 @@
 """Several sizes: the table of a workload's run times on several numbers of processes, of the verb ``simulate``."""
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from commmodel.cli.parsers import check_folder, page_writer, print_json, show, tell, tell_findings
+from commmodel.cli.pages import OutputPage, tell_runs
 from commmodel.cli.what_if import is_what_if, worker_count, worker_executor
-from commmodel.errors import InputError, MissingPackageError
-from commmodel.files import refuse_inputs
+from commmodel.errors import InputError
 from commmodel.units import parse_counts, parse_size, parse_whole
-
-_DEADLOCK = 2
 
 
 def parse_processes(word: str) -> int | tuple[int, ...]:
@@ -85,43 +82,29 @@ def run(arguments: argparse.Namespace, question: Callable[[int], Any]) -> int:
     """
     from commmodel.simulate.sizes import sizes
 
-    page = None if arguments.output is None else page_writer("write_sizes")
-    code = 0 if page is not None or arguments.output is None else MissingPackageError.exit_code
-    if page is not None:
-        check_folder(arguments.output)
-        refuse_inputs(arguments.output, [arguments.where])
+    page = OutputPage(arguments, "write_sizes", [arguments.where])
     scaling: Any = getattr(arguments, "scaling", None) or "strong"
     with worker_executor(arguments) as executor:
         results = sizes(
             question, arguments.processes, scaling=scaling, executor=executor, workers=worker_count(arguments)
         )
-    if page is not None:
-        page(arguments.output, _title(results), results)
-    output = arguments.output if page is not None else None
-    if arguments.json:
-        print_json(_as_json(results, scaling, output))
-    else:
+    page.write(_title(results), results)
+
+    def blocks() -> list[Any]:
         from commmodel.report.kit.tables import text
         from commmodel.report.simulation.sizes import size_table, verdict
 
-        show(text(_title(results), "bold"), size_table(results), text(verdict(results)))
-        if output is not None:
-            print(f"written to {output}")
-    predictions = [result.prediction for result in results]
-    tell("note", dict.fromkeys(note for run in predictions for note in run.notes))
-    code = tell_findings(dict.fromkeys(finding for run in predictions for finding in run.findings)) or code
-    for prediction in predictions:
-        for line in prediction.blocked[:2]:
-            print(f"commmodel: {prediction.processes} ranks: {line}", file=sys.stderr)
-            code = _DEADLOCK
-    return code
+        return [text(_title(results), "bold"), size_table(results), text(verdict(results))]
+
+    page.answer(partial(_as_json, results, scaling), blocks)
+    return tell_runs([result.prediction for result in results], lambda run: f"{run.processes} ranks") or page.code
 
 
 def _title(results: Sequence[Any]) -> str:
     return f"{results[-1].prediction.title}, {results[-1].prediction.place}: {len(results)} sizes"
 
 
-def _as_json(results: Any, scaling: str, output: str | None) -> dict[str, Any]:
+def _as_json(results: Any, scaling: str) -> dict[str, Any]:
     last = results[-1].prediction
     rows = []
     for result in results:
@@ -133,5 +116,4 @@ def _as_json(results: Any, scaling: str, output: str | None) -> dict[str, Any]:
         rows.append({name: None if value != value else value for name, value in row.items()})
     return {
         "work": {"title": last.title}, "platform": last.place, "model": last.model, "scaling": scaling, "runs": rows,
-        "output": output,
     }  # fmt: skip

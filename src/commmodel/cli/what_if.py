@@ -2,28 +2,16 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-from commmodel.cli.parsers import (
-    Parser,
-    check_folder,
-    page_writer,
-    parent,
-    print_json,
-    show,
-    tell,
-    tell_findings,
-    typed,
-)
+from commmodel.cli.pages import OutputPage, tell_runs
+from commmodel.cli.parsers import Parser, parent, typed
 from commmodel.errors import InputError, MissingPackageError
-from commmodel.files import refuse_inputs
 from commmodel.units import parse_whole
 
-_DEADLOCK = 2
 _MPI = "mpi"
 
 
@@ -101,32 +89,19 @@ def run(arguments: argparse.Namespace, scenario: Callable[[str, Any], Any]) -> i
     places = _places(arguments.where)
     # as it is first: what the others are held against
     scales = (Scale(), *(scale for scale in arguments.scale or () if scale != Scale()))
-    page = None if arguments.output is None else page_writer("write_what_if")
-    code = 0 if page is not None or arguments.output is None else MissingPackageError.exit_code
-    if page is not None:
-        check_folder(arguments.output)
-        refuse_inputs(arguments.output, places)
+    page = OutputPage(arguments, "write_what_if", places)
     with worker_executor(arguments) as executor:
         results = predictions(scenario, places, scales, executor=executor, workers=worker_count(arguments))
-    if page is not None:
-        page(arguments.output, _title(results), results)
-    output = arguments.output if page is not None else None
-    if arguments.json:
-        print_json(_as_json(results, output))
-    else:
+    page.write(_title(results), results)
+
+    def blocks() -> list[Any]:
         from commmodel.report.kit.tables import text
         from commmodel.report.simulation.what_if import prediction_table, verdicts
 
-        show(text(_title(results), "bold"), prediction_table(results), *map(text, verdicts(results)))
-        if output is not None:
-            print(f"written to {output}")
-    tell("note", dict.fromkeys(note for result in results for note in result.notes))
-    code = tell_findings(dict.fromkeys(finding for result in results for finding in result.findings)) or code
-    for result in results:
-        for line in result.blocked[:2]:
-            print(f"commmodel: {result.place}, {result.scale}: {line}", file=sys.stderr)
-            code = _DEADLOCK
-    return code
+        return [text(_title(results), "bold"), prediction_table(results), *map(text, verdicts(results))]
+
+    page.answer(partial(_as_json, results), blocks)
+    return tell_runs(results, lambda run: f"{run.place}, {run.scale}") or page.code
 
 
 def worker_count(arguments: argparse.Namespace) -> int:
@@ -151,7 +126,7 @@ def _title(results: Sequence[Any]) -> str:
     return f"{results[0].title}: {len(results)} predictions"
 
 
-def _as_json(results: Sequence[Any], output: str | None) -> dict[str, Any]:
+def _as_json(results: Sequence[Any]) -> dict[str, Any]:
     from dataclasses import asdict
 
     first = results[0]
@@ -162,4 +137,4 @@ def _as_json(results: Sequence[Any], output: str | None) -> dict[str, Any]:
         row["ranks"] = {name: times._asdict() for name, times in result.ranks.items()}
         del row["title"], row["processes"]
         runs.append(row)
-    return {"work": {"title": first.title}, "processes": first.processes, "runs": runs, "output": output}
+    return {"work": {"title": first.title}, "processes": first.processes, "runs": runs}

@@ -198,6 +198,22 @@ def _not_longer(table: NoiseTable, keys: Floats) -> NDArray[np.intp]:
     return np.maximum(np.searchsorted(table.keys, keys, side="right") - 1, 0)
 
 
+class _Draws:
+    """Draws the noise of each rank, by seed and rank."""
+
+    def __init__(self, noise: Noise, seed: int, processes: int) -> None:
+        self._noise = noise
+        self._draws = [np.random.Generator(np.random.Philox(key=[seed, rank])) for rank in range(processes)]
+        self.seconds = np.zeros(processes)
+        """Noise of each rank so far."""
+
+    def __call__(self, rank: int, operations: NDArray[Any]) -> tuple[Operations, NDArray[np.intp]]:
+        """Return operations of a rank, or their bytes, with noise, and for each the place of the one that it is of."""
+        loud, places, seconds = _with_noise(operations.view(OPERATION), self._noise, self._draws[rank])
+        self.seconds[rank] += seconds
+        return loud, places
+
+
 class _NoisyStream:
     """Supplies the operations of a program with noise in them."""
 
@@ -208,10 +224,13 @@ class _NoisyStream:
     def restart(self) -> None:
         """Begin anew, with the same noise."""
         program = fresh(self._source) if hasattr(self._source.refill, "fresh") else self._source
-        processes = range(program.processes)
-        self._pieces = [program.pieces(rank) for rank in processes]
-        self._draws = [np.random.Generator(np.random.Philox(key=[self._seed, rank])) for rank in processes]
-        self.seconds = np.zeros(program.processes)
+        self._pieces = [program.pieces(rank) for rank in range(program.processes)]
+        self._draws = _Draws(self._noise, self._seed, program.processes)
+
+    @property
+    def seconds(self) -> Floats:
+        """Noise of each rank so far."""
+        return self._draws.seconds
 
     def fresh(self) -> "_NoisyStream":
         """Return a copy at the beginning."""
@@ -222,9 +241,25 @@ class _NoisyStream:
         operations = next(self._pieces[rank], None)
         if operations is None:
             return np.empty(0, OPERATION)
-        loud, seconds = _with_noise(operations, self._noise, self._draws[rank])
-        self.seconds[rank] += seconds
-        return loud
+        return self._draws(rank, operations)[0]
+
+
+class _NoisyRanks:
+    """Makes what puts noise into the operations of a program that runs, each time alike."""
+
+    def __init__(self, noise: Noise, seed: int, processes: int) -> None:
+        self._make = partial(_Draws, noise, seed, processes)
+        self._draws = self._make()
+
+    @property
+    def seconds(self) -> Floats:
+        """Noise of each rank so far, of the last run."""
+        return self._draws.seconds
+
+    def __call__(self) -> _Draws:
+        """Begin anew, with the same noise."""
+        self._draws = self._make()
+        return self._draws
 
 
 @checked
@@ -234,7 +269,7 @@ def noisy(program: Program, noise: Noise, seed: Whole) -> Program:
     Parameters
     ----------
     program : Program
-        One that is known before it runs.
+        One that is known before it runs: what runs meets noise by `noise_spread`.
     noise : Noise
     seed : int
         0 or more.
@@ -253,15 +288,17 @@ def noisy(program: Program, noise: Noise, seed: Whole) -> Program:
     [('COMPUTE', 1e-06), ('ISEND', 1024.0)]
     """
     if program.is_live:
-        raise InputError("a program that runs while it is simulated takes no noise: record it first, and replay that")
+        raise InputError("a program that runs while it is simulated meets noise as it runs: ask noise_spread")
     stream = _NoisyStream(program, noise, seed)
     offsets = np.zeros(program.processes + 1, np.int64)
     return Program(np.empty(0, OPERATION), offsets, stream, program.name)
 
 
-def _with_noise(operations: Operations, noise: Noise, draws: np.random.Generator) -> tuple[Operations, float]:
-    """Return operations with noise, and its seconds."""
-    total = 0.0
+def _with_noise(
+    operations: Operations, noise: Noise, draws: np.random.Generator
+) -> tuple[Operations, NDArray[np.intp], float]:
+    """Return operations with noise, for each the place of the one that it is of, and the noise's seconds."""
+    total, places = 0.0, np.arange(operations.size)
     computes = np.flatnonzero(operations["code"] == Code.COMPUTE)
     if noise.computation is not None and computes.size:
         operations = operations.copy()
@@ -279,8 +316,9 @@ def _with_noise(operations: Operations, noise: Noise, draws: np.random.Generator
         waits = np.zeros(int(late.sum()), OPERATION)
         waits["code"], waits["request"], waits["value"] = Code.COMPUTE, -1, excess[late]
         operations = np.insert(operations, sends[late], waits)
+        places = np.insert(places, sends[late], sends[late])
         total += float(excess.sum())
-    return operations, total
+    return operations, places, total
 
 
 def _of_computations(seconds: Floats, table: NoiseTable, draws: np.random.Generator) -> Floats:
@@ -304,7 +342,13 @@ def _noisy_workload(workload: Workload, noise: Noise, seed: int, streams: list[A
     """Return a workload with noise; the stream of each program made of it is added to a list."""
 
     def program(speeds: Any, faster: float) -> Program:
-        loud = noisy(workload.program(speeds, faster), noise, seed)
+        quiet = workload.program(speeds, faster)
+        if quiet.is_live:
+            running: Any = quiet.refill
+            running.noise = _NoisyRanks(noise, seed, quiet.processes)
+            streams.append(running.noise)
+            return quiet
+        loud = noisy(quiet, noise, seed)
         streams.append(loud.refill)
         return loud
 
@@ -430,7 +474,8 @@ def noise_spread(
     ----------
     work : Workload or callable
         What `commmodel.simulate.scenario.workloads` or `commmodel.simulate.questions.replayed` makes; or a function
-        that makes it for a place. Programs that run have to be recorded first.
+        that makes it for a place. A program that runs does so once for each seed, so that what it does goes by the
+        time that noise takes; its computation is 0, or that of a recording.
     noise : Noise, str or path
         Measured noise, or the file that `load` takes.
     seeds : int
@@ -449,7 +494,7 @@ def noise_spread(
     Raises
     ------
     InputError
-        If there is no such file, place or model, or the program runs while it is simulated.
+        If there is no such file, place or model, or the program's computation is measured.
     DeadlockError
         If the program waits for ever.
 
@@ -468,8 +513,13 @@ def noise_spread(
     """
     where = scenario.place(on)
     workload = work if isinstance(work, Workload) else work(where)
-    if workload.runs or workload.schedule is not None:
-        raise InputError("noise is of programs that are known: record one that runs first, and replay that")
+    if workload.schedule is not None:
+        raise InputError("noise is of programs, and this is a schedule: give a recording, a trace or a program")
+    if workload.runs and workload.facts.get("compute") and "computation" not in workload.facts:
+        raise InputError(
+            "computation that is measured differs from run to run: give 0, or that of a recording "
+            "(commmodel.record.computation)", "computation",
+        )  # fmt: skip
     source = noise if isinstance(noise, Noise) else load(noise)
     seed_numbers = range(seeds + 1)  # 0: without noise
     run = partial(_run, partial(scenario.prepare, where, model=model, **how), workload, source)
@@ -485,7 +535,7 @@ def noise_spread(
 
 
 def _run(prepare: Callable[[Workload], scenario.Scenario], workload: Workload, noise: Noise, seed: int) -> _NoisyRun:
-    streams: list[_NoisyStream] = []
+    streams: list[_NoisyStream | _NoisyRanks] = []
     loud = workload if not seed else _noisy_workload(workload, noise, seed, streams)
     result = prepare(loud).run()
     seconds = streams[-1].seconds if streams else np.zeros(1)

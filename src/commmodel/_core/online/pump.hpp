@@ -33,6 +33,8 @@ class Pump final : public Live {
         // call; `rest`: more may come.
         bool (*expand)(void *context, int32_t number, int32_t rank, int32_t tag, const online_call *call,
                        const Operation **begin, int64_t *count, bool *rest) = nullptr;
+        // Put noise into operations of a rank, its own or those of a strand of it under a number; none: there is no noise.
+        bool (*disturb)(void *context, int32_t number, int32_t rank, const Operation **begin, int64_t *count) = nullptr;
         // The beginning of all orders has been made; its ranks may be copied, or not.
         bool (*begun)(void *context, bool may_be_copied) = nullptr;
     };
@@ -113,6 +115,13 @@ class Pump final : public Live {
     }
 
     bool more(const Answers &answers, int32_t number, const Operation *&begin, int64_t &count) override {
+        if (!quiet(answers, number, begin, count)) return false;
+        if (calls.disturb == nullptr || count == 0) return true;
+        return calls.disturb(calls.context, number, cursors_[number].rank, &begin, &count);
+    }
+
+    // The next operations of a rank as the program makes them.
+    bool quiet(const Answers &answers, int32_t number, const Operation *&begin, int64_t &count) {
         Cursor &cursor = cursors_[number];
         count = 0;
         if (memory_of_copies_ != nullptr) return begin_all(answers);

@@ -112,6 +112,7 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         cpp_bool (*expand)(
             void *, int32_t, int32_t, int32_t, const _Collective *, const Operation **, int64_t *, cpp_bool *
         ) noexcept nogil
+        cpp_bool (*disturb)(void *, int32_t, int32_t, const Operation **, int64_t *) noexcept nogil
         cpp_bool (*begun)(void *, cpp_bool) noexcept nogil
 
     cdef struct _Step "commmodel::Unbuffered::Step":
@@ -176,6 +177,25 @@ cdef cpp_bool _begun(void *context, cpp_bool may_be_copied) noexcept with gil:
     pump = <Pump>context
     try:
         pump.processes.begun(may_be_copied)
+        return True
+    except BaseException as error:
+        pump.raised = error
+        return False
+
+
+cdef cpp_bool _disturb(
+    void *context, int32_t number, int32_t rank, const Operation **begin, int64_t *count
+) noexcept with gil:
+    pump = <Pump>context
+    cdef unsigned char[::1] given
+    cdef const unsigned char[::1] view
+    try:
+        given = <unsigned char[: count[0] * sizeof(Operation)]><unsigned char *>begin[0]
+        loud, steps = pump.noise(rank, np.array(given))
+        pump.loud[number] = np.ascontiguousarray(loud).reshape(-1).view(np.uint8), steps
+        view = pump.loud[number][0]
+        begin[0] = <const Operation *>&view[0]
+        count[0] = view.shape[0] // sizeof(Operation)
         return True
     except BaseException as error:
         pump.raised = error
@@ -272,7 +292,8 @@ cdef class Pump:
 
     cdef _Pump *_pump
     cdef readonly object processes, collectives, live
-    cdef readonly dict held
+    cdef readonly dict held, loud
+    cdef readonly object noise
     cdef public object raised
     cdef Pump _beginning
 
@@ -283,7 +304,7 @@ cdef class Pump:
         else:
             self._pump = new _Pump(self._beginning._pump)
         self.processes, self.collectives = processes, collectives
-        self.held = {}
+        self.held, self.loud, self.noise = {}, {}, None
         self.raised = None
         cdef _Calls *calls = &self._pump.calls
         calls.context = <void *>self
@@ -428,6 +449,15 @@ cdef class Pump:
             (world.open_requests[i].rank, self._words(world.open_requests[i].call_site))
             for i in range(min(count, ONLINE_LISTED))
         ]
+
+    def disturb(self, noise):
+        """Put noise into the operations of ranks.
+
+        ``noise(rank, operations)`` takes their bytes (uint8), and returns others, and for each of these the place of
+        the one that it is of.
+        """
+        self.noise = noise
+        self._pump.calls.disturb = _disturb
 
     def check(self):
         """Let wrong uses of MPI be findings."""
@@ -574,5 +604,7 @@ cdef class Pump:
         list of str
             Call, file, line, function and number of the language; empty where that is not known.
         """
+        if rank in self.loud and 0 <= step < self.loud[rank][1].size:
+            step = self.loud[rank][1][step]
         cdef const char *text = self._pump.call_site(rank, step)
         return [] if text == NULL else text.decode("utf-8", "replace").split("\n")

@@ -105,9 +105,9 @@ def _is_wide(axes: Axes) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Shorten a quantity for a tick: '10.0 us' -> '10 us'."""
+    """Shorten a quantity for a tick: '10.0 us' -> '10 us', and '15.0 1' -> '15'."""
     number, _, unit = text.partition(" ")
-    return f"{float(number):g} {unit}".replace("-", "−")
+    return f"{float(number):g} {unit.removesuffix('1')}".strip().replace("-", "−")
 
 
 def size_axis(axes: Axes, smallest: float, largest: float, *, is_vertical: bool = False) -> None:
@@ -200,6 +200,16 @@ def linear_axis(axes: Axes, values: Sequence[float], unit: str, label: str, *, i
     axis.set_major_locator(MaxNLocator(6 if is_vertical else 4, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(format_quantity(value, unit)) if value else "0"))
     axis.set_label_text(label)
+
+
+def span_axis(axes: Axes, values: Sequence[float], unit: str, label: str) -> None:
+    """Make x an axis from the smallest of the values to the largest, which need not begin at 0, in a base unit."""
+    least, most = min(values), max(values)
+    room = 0.04 * (most - least) or 0.04 * abs(most) or 1.0
+    axes.set_xlim(least - room, most + room)
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(format_quantity(value, unit))))
+    axes.set_xlabel(label)
 
 
 def ratio_axis(axes: Axes, values: Sequence[float], label: str) -> None:

@@ -1,4 +1,4 @@
-"""The table of run times with noise. Main entries: `noise_table`, `noise_lines`."""
+"""The table of run times with noise. Main entries: `noise_table`, `noise_lines`, `noise_title`."""
 
 import numpy as np
 
@@ -12,6 +12,11 @@ _SENTENCES = {
     "passes on": "It passes noise on: it ends later by what a rank has.",
     "": "None of its operations met any noise.",
 }
+
+
+def noise_title(study: NoiseSpread) -> str:
+    """Return what was simulated, where, and by which model."""
+    return f"{study.title}, {study.where}, {study.model}"
 
 
 def noise_table(study: NoiseSpread) -> Table:

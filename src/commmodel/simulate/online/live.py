@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from commmodel._core.online.pump import Pump
 from commmodel.choices import ProgramClocks
 from commmodel.docstrings import with_attributes
@@ -66,6 +69,10 @@ class Outlets:
     """Whether the result says of which call site operations are, for its critical path."""
 
 
+Disturbance = Callable[[int, NDArray[np.uint8]], tuple[Operations, NDArray[np.intp]]]
+"""Rank and its operations' bytes -> its operations with noise, and for each the place of the one that it is of."""
+
+
 class LiveProgram:
     """A program that runs while it is simulated.
 
@@ -88,6 +95,8 @@ class LiveProgram:
         self._outlets = outlets or Outlets()
         self.storage: Storage | None = None
         """Of its files."""
+        self.noise: Callable[[], Disturbance] | None = None
+        """Makes what puts noise into the operations of a run."""
         self._first_ranks, self._processes = processes, processes if universe is None else universe
         self._pump: Pump | None = None
         self._running: RankProcesses | None = None
@@ -128,6 +137,8 @@ class LiveProgram:
         if self._outlets.record is not None:
             self._outlets.record.ranks.clear()
             self._pump.note_decisions(self._outlets.record.choices())
+        if self.noise is not None:
+            self._pump.disturb(self.noise())
         if self.storage is not None:
             self._pump.store(self.storage.bandwidth, self.storage.latency, self.storage.client or 0.0)
 
