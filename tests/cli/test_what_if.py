@@ -49,6 +49,21 @@ def test_several_platforms_need_no_factors(capsys):
     assert [run["place"] for run in json.loads(output)["runs"]] == ["graphene", "switch"]
 
 
+def test_energy_and_price_are_columns_where_a_platform_says_them(capsys):
+    priced = str(Path(__file__).parents[2] / "docs" / "examples" / "priced.toml")
+    code, output, _ = outcome(capsys, f"{priced},graphene", *HALO, "--json")
+    first, other = json.loads(output)["runs"]
+    _, alone, _ = outcome(capsys, priced, *HALO, "--json")
+    result = json.loads(alone)
+    assert (code, first["joules"], first["price"]) == (0, result["energy"]["used"], result["price"])
+    assert (other["joules"], other["price"]) == (None, None)
+    for words in ([f"{priced},graphene", *HALO], [priced, "cg", "--class", "S", "-p", "2,4"]):
+        _, output, _ = outcome(capsys, *words)
+        assert {"energy", "price"} <= {*output.split()}
+    _, output, _ = outcome(capsys, "graphene,switch", *HALO)
+    assert "energy" not in output
+
+
 def test_a_page(capsys, tmp_path):
     page = tmp_path / "page.html"
     code, output, _ = outcome(capsys, "graphene,switch", *HALO, "--scale", "bandwidth=1:4,latency=1,2", "-o", str(page))

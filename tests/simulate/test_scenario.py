@@ -10,7 +10,7 @@ from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import LogGP, Machine, Parameter, Segment
 from commmodel.simulate import SMPI, DelayModel, DelayParameters, fluid, run, work
 from commmodel.simulate import platform as platforms
-from commmodel.simulate.scenario import PROGRAM_MODELS, place, prepare, workloads
+from commmodel.simulate.scenario import PROGRAM_MODELS, Scale, place, prepare, workloads
 
 SIZE = 64 << 10
 
@@ -138,3 +138,14 @@ def test_what_does_not_go_together_is_refused(switch):
         workloads.application(switch, "ft")
     with pytest.raises(InputError, match="above 0"):
         prepare(switch, ring, speed=0.0)
+
+
+@pytest.mark.parametrize("model", ["loggp", "loggops"])
+def test_a_delay_model_has_no_links_to_scale(model, tmp_path):
+    (tmp_path / "one.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 5\n}\n")
+    delays = place("L=4us,o=1us,G=1ns")
+    work = workloads.exchange(delays, "ring", 1000, 4)
+    if model == "loggops":
+        work = workloads.schedule(str(tmp_path / "one.goal"))
+    with pytest.raises(InputError, match="no link 'node-0 up': scale its bandwidth"):
+        prepare(delays, work, model, scale=Scale(links=(("node-0 up", 2.0),)))

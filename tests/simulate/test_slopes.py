@@ -1,5 +1,7 @@
 """Derivatives that the delay models carry along: finite differences, and at ties what comes when costs grow."""
 
+from collections import Counter
+
 import msgspec
 import numpy as np
 import pytest
@@ -117,27 +119,40 @@ def schedules(draw):
     return text
 
 
-@given(schedules(), st.sampled_from(["classic", "newer"]), st.sampled_from([4096, float("inf")]))
-def test_derivatives_of_schedules_are_finite_differences(text, rules, limit):
-    schedule = goal.parse(text)
-    values = DelayParameters(L=2517e-9, o=1493e-9, g=1031e-9, G=6.1e-9, O_s=0.37e-9, O_r=0.53e-9, S=limit)
-    unit = 1.0  # so that no value is taken for an integer
+def test_derivatives_of_schedules_are_finite_differences():
+    """All but a few: where a time is no straight line between a bit more and a bit less, the order changes there."""
+    cases = Counter()
 
-    def seconds(parameters):
-        ticks = {name: 1e9 * getattr(parameters, name) for name in PARAMETERS}
-        scaled = DelayParameters(**ticks, S=limit)
-        return run_schedule(schedule, scaled, rules=rules, unit=unit, deadlock="return", slopes="parameters")
+    @given(schedules(), st.sampled_from(["classic", "newer"]), st.sampled_from([4096, float("inf")]))
+    def holds(text, rules, limit):
+        schedule = goal.parse(text)
+        values = DelayParameters(L=2517e-9, o=1493e-9, g=1031e-9, G=6.1e-9, O_s=0.37e-9, O_r=0.53e-9, S=limit)
+        unit = 1.0  # so that no value is taken for an integer
 
-    base = seconds(values)
-    assume(not base.blocked)
-    for name in ("L", "o", "g", "G", "O_s", "O_r"):
-        step = 1e-5 * getattr(values, name)
-        up, down = (
-            seconds(msgspec.structs.replace(values, **{name: getattr(values, name) + change}))
-            for change in (step, -step)
-        )
-        assume(down.seconds <= base.seconds * (1 + 1e-12) <= up.seconds * (1 + 2e-12))
-        assert base.derivatives[name] == pytest.approx((up.seconds - base.seconds) / (1e9 * step), rel=1e-6, abs=1e-6)
+        def seconds(parameters):
+            ticks = {name: 1e9 * getattr(parameters, name) for name in PARAMETERS}
+            scaled = DelayParameters(**ticks, S=limit)
+            return run_schedule(schedule, scaled, rules=rules, unit=unit, deadlock="return", slopes="parameters")
+
+        base = seconds(values)
+        cases["blocked" if base.blocked else "run"] += 1
+        for name in () if base.blocked else ("L", "o", "g", "G", "O_s", "O_r"):
+            step = 1e-5 * getattr(values, name)
+            up, down = (
+                seconds(msgspec.structs.replace(values, **{name: getattr(values, name) + change}))
+                for change in (step, -step)
+            )
+            rounding = 4 * np.spacing(base.seconds)
+            if abs(up.seconds - 2 * base.seconds + down.seconds) > 1e-6 * abs(up.seconds - down.seconds) + rounding:
+                cases["bent"] += 1
+                continue
+            cases["straight"] += 1
+            slope = (up.seconds - base.seconds) / (1e9 * step)
+            assert base.derivatives[name] == pytest.approx(slope, rel=1e-6, abs=1e-6 + rounding / (1e9 * step))
+
+    holds()
+    assert cases["blocked"] <= 0.05 * cases["run"]
+    assert cases["bent"] <= 0.05 * cases["straight"]
 
 
 def test_where_two_chains_are_as_long_the_one_that_grows_counts():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any
 
 from commmodel.arguments import Count, choice
 from commmodel.choices import ProblemGrowth
@@ -15,6 +15,7 @@ from commmodel.errors import InputError
 from commmodel.frames import Tabular, axes_of, of_axes
 from commmodel.signatures import checked
 from commmodel.simulate.result import SimulationResult
+from commmodel.simulate.run_lists import RunList
 from commmodel.simulate.scenario.scale import Scale
 from commmodel.simulate.what_if import PredictedRun, prediction
 from commmodel.simulate.workers import spread
@@ -103,7 +104,8 @@ class SizedRun(Tabular, OneLine):
             "processes", "seconds", "speedup", "efficiency", "parallel", "load_balance", "serialisation", "transfer",
             "transferring", "waiting",
         )  # fmt: skip
-        return {name: getattr(self, name) for name in names} | {"messages": self.prediction.messages}
+        counted = {name: getattr(self.prediction, name) for name in ("messages", "joules", "price")}
+        return {name: getattr(self, name) for name in names} | counted
 
     @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":
@@ -111,28 +113,14 @@ class SizedRun(Tabular, OneLine):
         return SizedRuns([self]).plot(axes)
 
 
-class SizedRuns(Tabular, list[SizedRun]):
+class SizedRuns(RunList[SizedRun]):
     """The list of runs that `sizes` returns, from the fewest processes to the most."""
 
     __slots__ = ()
 
-    @overload
-    def __getitem__(self, index: SupportsIndex) -> SizedRun: ...
-    @overload
-    def __getitem__(self, index: "slice[Any, Any, Any]") -> "SizedRuns": ...
-    def __getitem__(self, index: Any) -> Any:
-        """Return a run, or of a slice some of them, which are such a list, too."""
-        runs = super().__getitem__(index)
-        return SizedRuns(runs) if isinstance(index, slice) else runs
-
     def __repr__(self) -> str:
         """Return the numbers of processes."""
         return f"SizedRuns(P = {', '.join(str(run.processes) for run in self)})"
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """Return a row for each run: its processes, time, speed-up, and efficiency with its factors."""
-        rows = [run.to_dict() for run in self]
-        return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
     @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":

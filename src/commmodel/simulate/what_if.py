@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from commmodel.frames import Tabular, axes_of, extent, of_axes
 from commmodel.signatures import checked, returned
 from commmodel.simulate.findings import Finding
 from commmodel.simulate.result import SimulationResult
+from commmodel.simulate.run_lists import RunList
 from commmodel.simulate.scenario.places import Place, Where
 from commmodel.simulate.scenario.scale import Scale
 from commmodel.simulate.states import IDLE, SIMULATED, STATE_NAMES
@@ -66,10 +67,15 @@ class PredictedRun(Tabular, OneLine):
     """What is to be said of the run."""
     findings: tuple[Finding, ...] = ()
     """Wrong uses of MPI, of a program that ran with checks."""
+    joules: float | None = None
+    """Energy of the hosts with ranks; None where the platform does not say their power."""
+    price: float | None = None
+    """Of the hosts with ranks; None where the platform does not say it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return a row of `PredictedRuns`."""
-        names = ("place", "title", "model", "processes", "seconds", "messages", "events", "wall_seconds")
+        names = ("place", "title", "model", "processes", "seconds", "messages", "events", "wall_seconds",
+                 "joules", "price")  # fmt: skip
         return {name: getattr(self, name) for name in names} | self.scale.factors
 
     @of_axes
@@ -78,28 +84,14 @@ class PredictedRun(Tabular, OneLine):
         return PredictedRuns([self]).plot(axes)
 
 
-class PredictedRuns(Tabular, list[PredictedRun]):
+class PredictedRuns(RunList[PredictedRun]):
     """The list of predicted run times that `predictions` returns."""
 
     __slots__ = ()
 
-    @overload
-    def __getitem__(self, index: SupportsIndex) -> PredictedRun: ...
-    @overload
-    def __getitem__(self, index: "slice[Any, Any, Any]") -> "PredictedRuns": ...
-    def __getitem__(self, index: Any) -> Any:
-        """Return a run, or of a slice some of them, which are such a list, too."""
-        runs = super().__getitem__(index)
-        return PredictedRuns(runs) if isinstance(index, slice) else runs
-
     def __repr__(self) -> str:
         """Return how many runs there are, and how long they take."""
         return f"PredictedRuns({extent(np.array([run.seconds for run in self]), 's')})"
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """Return a row for each run: its place, title, model, what was counted, and the factors of its scale."""
-        rows = [run.to_dict() for run in self]
-        return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
     @of_axes
     def plot(self, axes: "Axes | None" = None) -> "Axes":
@@ -169,10 +161,12 @@ def prediction(question: Question, where: Where | Place, scale: Scale) -> Predic
         blame(error, f"the question about {where}", question)
         raise
     result = returned("question(place, scale)", answer, SimulationResult)
+    use = None if result.blocked else result.energy
     return PredictedRun(
         result.where, scale, result.model, result.title, result.ends.size, result.seconds, _rank_times(result),
         result.messages, result.events, result.wall_seconds,
         tuple(result.deadlock_lines(result.model)) if result.blocked else (), result.notes, result.findings,
+        None if use is None else use.used_joules, None if use is None else use.price,
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from commmodel.report.kit.tables import NOTHING, Cell, Table, right
+from commmodel.report.simulation.tables import use_cells
 from commmodel.simulate.sizes import SizedRun
 from commmodel.units import format_ratio, format_time
 
@@ -36,26 +37,26 @@ def size_table(runs: Sequence[SizedRun], title: str = "") -> Table:
     has_factors = computes(runs)
     names = ("parallel", "load_balance", "serialisation", "transfer") if has_factors else ("transferring", "waiting")
     heads = ("speed-up", "efficiency") if has_factors else ("times the first",)
+    uses, use_rows = use_cells([run.prediction for run in runs])
     rows = []
-    for run in runs:
+    for run, use in zip(runs, use_rows, strict=True):
         cells = [Cell(str(run.processes))]
         if not is_complete(run):
             blank = Cell("deadlock", style="bad") if run.prediction.blocked else Cell("no time", style="quiet")
-            rows.append((*cells, blank, *[NOTHING] * (len(heads) + len(names))))
+            rows.append((*cells, blank, *[NOTHING] * (len(heads) + len(names)), *use))
             continue
         cells += [Cell(format_time(run.seconds), style="strong")]
         cells += _relative_cells(run, runs[0], has_factors)
         cells += [NOTHING if (share := getattr(run, name)) is None else Cell(format_ratio(share)) for name in names]
-        rows.append(tuple(cells))
+        rows.append((*cells, *use))
     note = (
         "Speed-up and efficiency: against the first row. Parallel efficiency = load balance × serialisation × transfer "
         "(POP)."
         if has_factors
         else "Shares of the run time, in the mean over the ranks: messages move, or ranks wait while none moves."
     )
-    return Table(
-        title, right("ranks", "run time", *heads, *(name.replace("_", " ") for name in names)), tuple(rows), (note,)
-    )
+    columns = right("ranks", "run time", *heads, *(name.replace("_", " ") for name in names), *uses)
+    return Table(title, columns, tuple(rows), (note,))
 
 
 def _relative_cells(run: SizedRun, first: SizedRun, has_factors: bool) -> list[Cell]:

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from commmodel.report.kit.cells import error_words
-from commmodel.report.kit.tables import Table, left, plain_rows, right
+from commmodel.report.kit.tables import NOTHING, Cell, Table, left, plain_rows, right
 from commmodel.simulate.states import STATE_NAMES
 from commmodel.simulate.summary import RunSummary, breakdown, busiest_links
 from commmodel.simulate.timeline import Timeline
+from commmodel.simulate.what_if import PredictedRun
 from commmodel.units import format_quantity, format_rate, format_ratio, format_time
 
 _MOST_RANKS = 128
@@ -68,6 +69,15 @@ def summary_tables(summaries: Sequence[RunSummary], *, title: str = "", all_link
         if all_links or not place:
             links.append(_link_table(f"Busiest links{of * all_links}", summary))
     return [*tables, *(table for table in links if table.rows), *_energy_tables(summaries)]
+
+
+def use_cells(runs: Sequence[PredictedRun]) -> tuple[list[str], list[list[Cell]]]:
+    """Return the heads of energy and price, as far as a run has them, and their cells of each run."""
+    joules = [NOTHING if run.joules is None else Cell(format_quantity(run.joules, "J")) for run in runs]
+    prices = [NOTHING if run.price is None else Cell(f"{run.price:.4g}") for run in runs]
+    columns = {"energy": joules, "price": prices}
+    columns = {head: cells for head, cells in columns.items() if any(cell is not NOTHING for cell in cells)}
+    return [*columns], [[cells[number] for cells in columns.values()] for number in range(len(runs))]
 
 
 def _energy_tables(summaries: Sequence[RunSummary]) -> list[Table]:

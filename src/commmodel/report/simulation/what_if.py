@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from commmodel.report.kit.cells import measured_cell
 from commmodel.report.kit.tables import NOTHING, Cell, Style, Table, left, right
+from commmodel.report.simulation.tables import use_cells
 from commmodel.simulate.scenario import Scale
 from commmodel.simulate.what_if import PredictedRun, RankTimes
 from commmodel.units import format_ratio, format_time
@@ -139,6 +140,7 @@ def prediction_table(predictions: Sequence[PredictedRun], title: str = "") -> Ta
     names = factor_names(predictions)
     baseline = predictions[0]
     states = states_of(predictions)
+    uses, use_rows = use_cells(predictions)
     rows = []
     for number, prediction in enumerate(predictions, 1):
         factors = (Cell(f"{getattr(prediction.scale, name):g}") for name in names)
@@ -150,12 +152,17 @@ def prediction_table(predictions: Sequence[PredictedRun], title: str = "") -> Ta
             beside = _beside_cell(prediction.seconds, baseline.seconds) if is_apart else Cell("")
         beside = Cell("as it is" if prediction.scale == Scale() else "") if number == 1 else beside
         ranks = [_times_cell(prediction.ranks[state]) for state in states]
-        rows.append((Cell(str(number)), Cell(place_words(prediction)), *factors, times, beside, *ranks))
+        rows.append((Cell(str(number)), Cell(place_words(prediction)), *factors, times, beside, *use_rows[number - 1],
+                     *ranks))  # fmt: skip
     columns = (
-        *right("run"), *left("platform, model"), *right(*names, "run time", "against run 1"), *right(*states),
+        *right("run"), *left("platform, model"), *right(*names, "run time", "against run 1"), *right(*uses, *states),
     )  # fmt: skip
-    note = "Ranks: median [least, most] of their seconds in each state; in transfer messages move, in wait none does."
-    return Table(title, columns, tuple(rows), (note,))
+    notes = [
+        "Ranks: median [least, most] of their seconds in each state; in transfer messages move, in wait none does."
+    ]
+    if uses:
+        notes.append(f"{' and '.join(uses).capitalize()}: of the hosts with ranks, until the last rank ends.")
+    return Table(title, columns, tuple(rows), tuple(notes))
 
 
 def _beside_cell(seconds: float, baseline: float) -> Cell:

@@ -81,7 +81,18 @@ class Scale:
         return replace(platform, capacity=capacity, latency=latency, description=None)
 
     def delays(self, parameters: DelayParameters) -> DelayParameters:
-        """Return the parameters of a delay model scaled."""
+        """Return the parameters of a delay model scaled.
+
+        Raises
+        ------
+        InputError
+            Where single links are scaled, which a delay model does not have.
+        """
+        if self.links:
+            raise InputError(
+                f"`links` are a platform's, and a delay model has no link {self.links[0][0]!r}: scale its bandwidth, "
+                "or choose `model` fluid or hybrid", "links",
+            )  # fmt: skip
         per_byte = {name: getattr(parameters, name) / self.bandwidth for name in ("G", "G_small")}
         spent = {name: getattr(parameters, name) * self.overhead for name in ("o", "O_s", "O_r")}
         return with_values(parameters, L=parameters.L * self.latency, g=parameters.g * self.gap, **per_byte, **spent)
