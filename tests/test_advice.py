@@ -8,6 +8,7 @@ import pytest
 
 from commmodel.advice import advise
 from commmodel.cli import main
+from commmodel.report.simulation.advice import advice_lines
 from commmodel.simulate import OPERATION, Code, Program
 from commmodel.simulate.platform import flat
 from commmodel.simulate.scenario import Scale, place, prepare, workloads
@@ -65,6 +66,20 @@ def test_a_placement_is_not_held_against_a_run_of_other_speed_or_more_ranks_than
     for advice in (advise(lu, on=graphene, percents=(), speed=1e6), advise(crowd, on=graphene, percents=())):
         assert advice.mapping is None
         assert any("other placements are not tried" in note for note in advice.notes)
+
+
+def test_what_intervals_leave_open_is_not_advised_for_certain():
+    """Graphene's overheads of small messages were measured to within a factor of three."""
+    graphene = place("graphene")
+    advice = advise(workloads.exchange(graphene, "halo", 8, 16), on=graphene, percents=())
+    first = advice.options[0]
+    low, high = first.gain_interval(advice.seconds)
+    assert low < 0.005 < first.gain(advice.seconds) < high
+    lines = " ".join(advice_lines(advice))
+    assert f"Most may be gained with {first.words}" in lines
+    assert "uncertain between nothing and" in lines
+    assert "uncertain by a factor of 3" in lines
+    assert not any(word in lines for word in ("sure", "Most is gained"))
 
 
 def test_without_links_there_is_no_placement_and_no_link():

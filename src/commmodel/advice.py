@@ -20,7 +20,7 @@ from commmodel.simulate.critical_path import CriticalPath, PathShare, SiteGain, 
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.scenario import FLOW_MODELS, Place, Scale, Scenario, Where, Workload, place, prepare
 from commmodel.simulate.scenario.preparation import Ranks
-from commmodel.simulate.sensitivity import CostSensitivity, sensitivity
+from commmodel.simulate.sensitivity import CostCurve, CostSensitivity, sensitivity
 from commmodel.simulate.workers import spread
 from commmodel.values import OneLine, Value
 
@@ -45,6 +45,21 @@ class AdvisedOption(OneLine):
     kind: Literal["machine", "placement", "program"]
     words: str
     seconds: float
+    bounds: tuple[float, float] | None = None
+    """Of the machine: factors between which its cost is, by the intervals of its parameters; None without any."""
+
+    @checked
+    def gain_interval(self, seconds: float) -> tuple[float, float]:
+        """Return between which shares of a time the saving is, by the bounds of the cost.
+
+        Parameters
+        ----------
+        seconds : float
+            The time without it, 0 or more.
+        """
+        low, high = self.bounds or (1.0, 1.0)
+        gain = self.gain(seconds)
+        return CostCurve.within(gain, low), CostCurve.within(gain, high)
 
     @checked
     def gain(self, seconds: float) -> float:
@@ -91,6 +106,8 @@ class Advice(Tabular, Value):
             "option": [option.words for option in self.options],
             "seconds": [option.seconds for option in self.options],
             "gain": [option.gain(self.seconds) for option in self.options],
+            "gain_low": [option.gain_interval(self.seconds)[0] for option in self.options],
+            "gain_high": [option.gain_interval(self.seconds)[1] for option in self.options],
         }
 
 
@@ -154,11 +171,18 @@ def advise(
     path = critical_path(scenario.run(record=True, change=with_steps))
     sites = gains(scenario, path)
     links = [] if scenario.platform is None else path.by_link(scenario.platform)
-    better = [_BETTER[curve.cost] for curve in costs.curves]
-    better += [(f"twice the bandwidth of {link.name}", Scale(links=((link.name, 2.0),))) for link in links[:_LINKS]]
-    calls = [(scale,) for _, scale in better]
+    bounds = {curve.cost: curve.bounds for curve in costs.curves}
+    better = [(*_BETTER[curve.cost], curve.bounds) for curve in costs.curves]
+    better += [
+        (f"twice the bandwidth of {link.name}", Scale(links=((link.name, 2.0),)), bounds.get("bandwidth"))
+        for link in links[:_LINKS]
+    ]
+    calls = [(scale,) for _, scale, _ in better]
     results = spread(partial(_answer, where, workload, how), calls, workers=workers, label="advice") if calls else []
-    options = [AdvisedOption("machine", words, run.seconds) for (words, _), run in zip(better, results, strict=True)]
+    options = [
+        AdvisedOption("machine", words, run.seconds, interval)
+        for (words, _, interval), run in zip(better, results, strict=True)
+    ]
     options += [
         AdvisedOption("program", f"no time for {site.site}", costs.seconds - site.gain)
         for site in sites

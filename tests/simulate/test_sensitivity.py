@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from commmodel import simulate
 from commmodel.cli import main
 from commmodel.errors import DeadlockError, InputError
+from commmodel.report.simulation.sensitivity import verdicts
 from commmodel.simulate import OPERATION, Code, Program, goal
 from commmodel.simulate import platform as platforms
-from commmodel.simulate.sensitivity import CurvePoint, _pieces, _tolerated, sensitivity
+from commmodel.simulate.sensitivity import CostCurve, CostSensitivity, CurvePoint, _pieces, _tolerated, sensitivity
 
 DELAYS = "L=2500ns,o=1500ns,g=1us,G=6ns"
 
@@ -129,6 +130,40 @@ def test_a_graphene_halo_is_sure_by_its_intervals_and_costs_are_asked_for_by_nam
     assert 0 < costs.uncertainty < 1
     with pytest.raises(InputError, match="'gap' costs nothing here: choose one of latency"):
         costs["gap"]
+
+
+def curve_of(cost, share, gain, bounds=None, tolerance=None):
+    now = CurvePoint(1.0, 1.0, share)
+    return CostCurve(cost, now, tolerance or {}, 1.0 - gain, (), True, bounds=bounds)
+
+
+def sentences(*curves, uncertainty=None):
+    return verdicts(CostSensitivity("ring", "cluster", "loggp", 4, 1.0, curves, {}, uncertainty))
+
+
+def test_what_intervals_leave_open_is_not_called_certain():
+    exact = sentences(curve_of("latency", 0.6, 0.6), curve_of("overhead", 0.4, 0.4))
+    assert exact == [
+        "What takes most of the time is the latency of messages: 60 %.",
+        "Most would be gained by a network without latency: 60 %.",
+    ]
+    wide = curve_of("latency", 0.6, 0.6, (0.0, 4.0), {1.0: 3.0})
+    lines = sentences(wide, curve_of("overhead", 0.4, 0.4), uncertainty=2.17)
+    assert lines == [
+        "What takes most of the time is not certain: the latency of messages (0.0 % to 86 %) or overhead of messages "
+        "(40 %). By the intervals of the machine's parameters, the time is uncertain by a factor of 3.2.",
+        "Most may be gained by a network without latency: 60 %, uncertain between nothing and 86 %; messages that cost "
+        "processors nothing may gain more.",
+    ]  # and latency may be four times what it is already: it is not said to do no harm at three times
+    assert "uncertain by 12 % either way" in sentences(curve_of("latency", 1.0, 1.0), uncertainty=0.12)[0]
+    assert "sure" not in " ".join(lines)
+
+
+def test_shares_of_a_cost_go_by_its_bounds():
+    curve = curve_of("latency", 0.5, 0.5, (0.5, 3.0))
+    assert curve.share_interval == (pytest.approx(1 / 3), 0.75)
+    assert curve_of("latency", 0.0, 0.0, (0.5, 3.0)).gain_interval == (0.0, 0.0)
+    assert curve_of("latency", 0.1, 0.1, (0.0, math.inf)).gain_interval == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,8 @@ class CostCurve(Value):
     samples."""
     values: dict[str, float] = field(default_factory=dict)
     """Of a delay model, the parameters that are this cost, as they are now, where they are the same for all sizes."""
+    bounds: tuple[float, float] | None = None
+    """Factors between which the cost is, by the widest intervals of the machine's parameters; None without any."""
 
     @property
     def share(self) -> float:
@@ -99,6 +101,41 @@ class CostCurve(Value):
     def gain(self) -> float:
         """Share of the time that is saved where the cost is gone."""
         return 1 - self.without / self.now.seconds if self.now.seconds else 0.0
+
+    @property
+    def share_interval(self) -> tuple[float, float]:
+        """Share of the time that the cost may have by its bounds, all else as it is, from 0 to 1."""
+        low, high = self.bounds or (1.0, 1.0)
+        return self.within(self.share, low), self.within(self.share, high)
+
+    @property
+    def gain_interval(self) -> tuple[float, float]:
+        """Share of the time that may be saved where the cost is gone, by its bounds, from 0 to 1."""
+        low, high = self.bounds or (1.0, 1.0)
+        return self.within(self.gain, low), self.within(self.gain, high)
+
+    @staticmethod
+    @checked
+    def within(share: float, factor: float) -> float:
+        """Return the share of the time of what has a share now, where it is so many times as much.
+
+        Parameters
+        ----------
+        share : float
+            Up to 1.
+        factor : float
+            0 or more.
+
+        Examples
+        --------
+        >>> CostCurve.within(0.5, 3.0)
+        0.75
+        """
+        if not share > 0:
+            return 0.0
+        if factor == float("inf"):
+            return 1.0
+        return share * factor / (share * factor + max(1.0 - share, 0.0)) if factor > 0 else 0.0
 
     @checked
     def speed(self, factor: float) -> float:
@@ -165,6 +202,7 @@ class CostSensitivity(Value):
                 for percent in percents
             },
             "shares": {c.cost: c.share for c in self.curves},
+            "share_intervals": {c.cost: c.share_interval for c in self.curves if c.bounds is not None},
             "without": {c.cost: c.without for c in self.curves},
             "curves": {
                 c.cost: {
@@ -337,24 +375,35 @@ def _curve(study: _Study, cost: Cost) -> tuple[CostCurve | None, int]:
     return CostCurve(cost, now, tolerance, free.seconds, tuple(points), is_exact), runs.count
 
 
-def _uncertainty(machine: "Machine | None", model: str, curves: Sequence[CostCurve]) -> float | None:
-    """Return the share of a time by which it is unsure, by the widest interval of each cost's parameters."""
+def _bounds(machine: "Machine | None", model: str, cost: Cost) -> tuple[float, float] | None:
+    """Return the factors between which a cost is by the widest intervals of its parameters; None without any."""
     if machine is None:
         return None
     is_shared = model in get_args(FlowModel)
     modes = [mode for hybrid in machine.hybrid for mode in hybrid.modes]
     sources: list[Any] = modes if is_shared else [part.loggp for part in machine.segments]
-    squares = []
-    for curve in curves:
-        parameters = [getattr(source, name) for source in sources if source is not None
-                 for name in _MEASURED[is_shared].get(curve.cost, ())]  # fmt: skip
-        widths = [
-            (p.high - p.low) / 2 / p.value
-            for p in parameters
-            if p is not None and p.low is not None and p.high is not None and p.value > 0 and p.high < float("inf")
-        ]
-        if widths:
-            squares.append((max(widths) * curve.share) ** 2)
+    parameters = [getattr(source, name) for source in sources if source is not None
+                  for name in _MEASURED[is_shared].get(cost, ())]  # fmt: skip
+    intervals = [
+        (p.low / p.value, p.high / p.value)
+        for p in parameters
+        if p is not None and p.low is not None and p.high is not None and p.value > 0 and p.high < float("inf")
+    ]
+    if not intervals:
+        return None
+    low, high = min(max(low, 0.0) for low, _ in intervals), max(high for _, high in intervals)
+    if is_shared and cost == "bandwidth":  # B is a rate: its cost is the time of a byte
+        return 1 / high, 1 / low if low > 0 else float("inf")
+    return low, high
+
+
+def _uncertainty(curves: Sequence[CostCurve]) -> float | None:
+    """Return the share of a time by which it is unsure, by the bounds of each cost."""
+    squares = [
+        ((min(curve.bounds[1], _MOST) - curve.bounds[0]) / 2 * curve.share) ** 2
+        for curve in curves
+        if curve.bounds is not None
+    ]
     return float(sum(squares) ** 0.5) if squares else None
 
 
@@ -421,12 +470,16 @@ def sensitivity(
     study = _Study(question, where, tuple(percents), bool(base.slopes.size), pieces)
     calls = [(cost,) for cost in dict.fromkeys(costs)]
     studies = spread(partial(_curve, study), calls, workers=workers, executor=executor, label="sensitivity")
-    curves = [_with_values(curve, base) for curve, _ in studies if curve is not None]
     measured = machine if machine is not None else place(where).machine
+    curves = [
+        replace(_with_values(curve, base), bounds=_bounds(measured, base.model, curve.cost))
+        for curve, _ in studies
+        if curve is not None
+    ]
     return CostSensitivity(
         base.title, base.where, base.model, base.ends.size, base.seconds,
         tuple(sorted(curves, key=lambda curve: -curve.share)), base.derivatives,
-        _uncertainty(measured, base.model, curves), 1 + sum(count for _, count in studies), base.notes,
+        _uncertainty(curves), 1 + sum(count for _, count in studies), base.notes,
     )  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""What costs do to a simulated time, as a table and in sentences. Main entries: `cost_table`, `verdicts`."""
+"""What costs do to a simulated time, as a table and in sentences. Main entries: `cost_table`, `verdicts`,
+`uncertainty_words`.
+"""
 
 from commmodel.report.kit.tables import NOTHING, Cell, Table, left, right
 from commmodel.simulate.sensitivity import CostCurve, CostSensitivity
@@ -14,6 +16,10 @@ _GOODS = {"latency": "a network without latency", "overhead": "messages that cos
 _NEVER = 1e3
 """The factor from which on a cost may get as bad as one likes."""
 _NO_GAIN = 1e-3
+_FACTOR = 0.5
+"""Share by which a time is unsure from which on that is a factor, and no percentage."""
+_HARMLESS = 2.0
+"""Times as bad as it is that a cost must be allowed to get, so that there is a sentence about it."""
 
 
 def title_of(costs: CostSensitivity) -> str:
@@ -32,7 +38,7 @@ def cost_table(costs: CostSensitivity, title: str = "") -> Table:
     percents = list(costs.curves[0].tolerance) if costs.curves else []
     rows = [
         (
-            Cell(COST_NAMES[curve.cost]), _now(curve), Cell(format_ratio(curve.share), style="strong"),
+            Cell(COST_NAMES[curve.cost]), _now(curve), _share_cell(curve),
             *(_tolerated(curve, percent) for percent in percents), Cell(f"{format_ratio(curve.gain)} faster"),
         )
         for curve in costs.curves
@@ -43,6 +49,11 @@ def cost_table(costs: CostSensitivity, title: str = "") -> Table:
         "work takes so much longer; and what is gained where it costs nothing."
     )
     return Table(title, (*left("cost"), *right("now", "share", *heads, "at no cost")), tuple(rows), (note,))
+
+
+def _share_cell(curve: CostCurve) -> Cell:
+    interval = "" if curve.bounds is None else f"[{', '.join(map(format_ratio, curve.share_interval))}]"
+    return Cell(format_ratio(curve.share), interval, style="strong")
 
 
 def _now(curve: CostCurve) -> Cell:
@@ -66,22 +77,65 @@ def _tolerated(curve: CostCurve, percent: float) -> Cell:
     return Cell(f"× {curve.speed(factor):.3g}")
 
 
+def uncertainty_words(costs: CostSensitivity) -> str:
+    """Return how unsure the time is by the intervals of the machine's parameters; empty where these are not known."""
+    unsure = costs.uncertainty
+    if unsure is None:
+        return ""
+    much = f"by a factor of {1 + unsure:.2g}" if unsure >= _FACTOR else f"by {format_ratio(unsure)} either way"
+    return f"By the intervals of the machine's parameters, the time is uncertain {much}."
+
+
 def verdicts(costs: CostSensitivity) -> list[str]:
-    """Return sentences: what decides, what a better one would bring, and what may get worse without harm."""
+    """Return sentences: what decides, what a better one would bring, and what may get worse without harm.
+
+    Where intervals of parameters leave open which cost it is, sentences say so.
+    """
     if not costs.curves:
         return ["Nothing of it depends on latency, bandwidth, overheads or the speed of cores."]
-    first = costs.curves[0]
-    lines = [f"What takes most of the time is {_SHARES[first.cost]}: {format_ratio(first.share)}."]
-    if costs.uncertainty is not None:
-        sure = format_ratio(costs.uncertainty)
-        lines[0] += f" By the intervals of the machine's parameters, the time is sure to {sure}."
+    return [
+        " ".join(filter(None, (_largest(costs), uncertainty_words(costs)))),
+        *_most_gain(costs),
+        *(line for curve in costs.curves if curve.tolerance for line in _tolerance_line(curve)),
+    ]
+
+
+def _largest(costs: CostSensitivity) -> str:
+    """Return what takes most of the time, or what may, where intervals overlap."""
+    first, *further = costs.curves
+    rivals = [curve for curve in further if curve.share_interval[1] > first.share_interval[0]]
+    if not rivals:
+        return f"What takes most of the time is {_SHARES[first.cost]}: {format_ratio(first.share)}."
+    several = " or ".join(_between(_SHARES[curve.cost], curve.share_interval) for curve in (first, *rivals))
+    return f"What takes most of the time is not certain: {several}."
+
+
+def _between(words: str, interval: tuple[float, float]) -> str:
+    low, high = map(format_ratio, interval)
+    return f"{words} ({low} to {high})" if low != high else f"{words} ({low})"
+
+
+def _most_gain(costs: CostSensitivity) -> list[str]:
+    """Return what would be gained most, as far as intervals tell."""
     best = max(costs.curves, key=lambda curve: curve.gain)
-    if best.gain > _NO_GAIN:
-        lines.append(f"Most would be gained by {_GOODS[best.cost]}: {format_ratio(best.gain)}.")
-    for curve in costs.curves if costs.curves[0].tolerance else ():
-        factor = curve.tolerance[min(curve.tolerance)]
-        percent = f"{min(curve.tolerance):g} %"
-        if factor > 2:
-            change = "as bad as one likes" if factor > _NEVER else f"{factor:.3g} times as bad"
-            lines.append(f"{COST_NAMES[curve.cost].capitalize()} may be {change} before it costs {percent}.")
-    return lines
+    if best.gain <= _NO_GAIN:
+        return []
+    low, high = best.gain_interval
+    rivals = [curve for curve in costs.curves if curve is not best and curve.gain_interval[1] > low]
+    if low > _NO_GAIN and not rivals:
+        return [f"Most would be gained by {_GOODS[best.cost]}: {format_ratio(best.gain)}."]
+    others = f"; {' or '.join(_GOODS[curve.cost] for curve in rivals)} may gain more" if rivals else ""
+    amount = f"{'nothing' if low <= _NO_GAIN else format_ratio(low)} and {format_ratio(high)}"
+    return [
+        f"Most may be gained by {_GOODS[best.cost]}: {format_ratio(best.gain)}, uncertain between {amount}{others}."
+    ]
+
+
+def _tolerance_line(curve: CostCurve) -> list[str]:
+    """Return by how much a cost may get worse, from the most that it may be already."""
+    least = min(curve.tolerance)
+    factor = curve.tolerance[least] / (1.0 if curve.bounds is None else max(curve.bounds[1], 1.0))
+    if not factor > _HARMLESS:
+        return []
+    change = "as bad as one likes" if factor > _NEVER else f"{factor:.3g} times as bad"
+    return [f"{COST_NAMES[curve.cost].capitalize()} may be {change} before it costs {least:g} %."]
