@@ -124,11 +124,9 @@ def _most_gain(costs: CostSensitivity) -> list[str]:
     rivals = [curve for curve in costs.curves if curve is not best and curve.gain_interval[1] > low]
     if low > _NO_GAIN and not rivals:
         return [f"Most would be gained by {_GOODS[best.cost]}: {format_ratio(best.gain)}."]
-    others = f"; {' or '.join(_GOODS[curve.cost] for curve in rivals)} may gain more" if rivals else ""
-    amount = f"{'nothing' if low <= _NO_GAIN else format_ratio(low)} and {format_ratio(high)}"
-    return [
-        f"Most may be gained by {_GOODS[best.cost]}: {format_ratio(best.gain)}, uncertain between {amount}{others}."
-    ]
+    more = f"; {' or '.join(_GOODS[curve.cost] for curve in rivals)} may gain more" if rivals else ""
+    ends = f"{'nothing' if low <= _NO_GAIN else format_ratio(low)} and {format_ratio(high)}"
+    return [f"Most may be gained by {_GOODS[best.cost]}: {format_ratio(best.gain)}, uncertain between {ends}{more}."]
 
 
 def _tolerance_line(curve: CostCurve) -> list[str]:
