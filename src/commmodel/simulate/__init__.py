@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         critical_path,
         from_machine,
         goal,
+        gradient,
         noise,
         online,
         platform,
@@ -57,6 +58,6 @@ else:
 __all__ = [
     "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Finding", "Network", "Program", "SimulationResult",
     "application", "collective", "command", "critical_path", "exchange", "fluid", "from_machine", "function", "goal",
-    "jobs", "noise", "online", "platform", "replay", "run", "scenario", "sensitivity", "sizes", "study", "timeline",
-    "traces", "what_if", "work",
+    "gradient", "jobs", "noise", "online", "platform", "replay", "run", "scenario", "sensitivity", "sizes", "study",
+    "timeline", "traces", "what_if", "work",
 ]  # fmt: skip

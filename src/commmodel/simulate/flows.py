@@ -7,13 +7,15 @@ in which order things happen. The engine is `commmodel._core.flows.engine`. Main
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from commmodel._core.flows import engine
 from commmodel.arguments import finite
+from commmodel.choices import Slopes
 from commmodel.errors import InputError
 from commmodel.simulate.network import Factor, Network, Overhead
 from commmodel.simulate.operations import Program
@@ -21,6 +23,9 @@ from commmodel.simulate.result import SimulationResult, from_record
 
 if TYPE_CHECKING:
     from commmodel.simulate.platform import Platform
+
+_MOST_STEPS = 1 << 26
+"""To walk back over for derivatives: 24 bytes each."""
 
 
 def simulated(
@@ -30,6 +35,7 @@ def simulated(
     hosts: ArrayLike | None,
     record: bool,
     progress: Callable[[float, int], None] | None = None,
+    slopes: Slopes | None = None,
 ) -> SimulationResult:
     """Simulate a program on links; parameters, result and errors are those of `commmodel.simulate.run`.
 
@@ -65,10 +71,21 @@ def simulated(
         network,
         record,
         progress,
+        0 if slopes is None else _MOST_STEPS,
     )
     result = from_record(record_of_run, network.name, time.perf_counter() - begin, place=program.place)
+    if slopes is not None and not result.blocked:
+        result = _with_gradient(result, record_of_run["slopes"], platform)
     platform.refuse_changes(places, result.seconds)
     return result
+
+
+def _with_gradient(result: SimulationResult, slopes: NDArray[np.float64], platform: "Platform") -> SimulationResult:
+    from commmodel.simulate.gradient import from_slopes
+
+    if not slopes.size:
+        return replace(result, notes=(*result.notes, f"no derivatives: the run has over {_MOST_STEPS} steps"))
+    return replace(result, gradient=from_slopes(slopes, platform))
 
 
 def _check(network: Network) -> None:

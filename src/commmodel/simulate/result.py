@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from commmodel.simulate.delays import DelayModel
     from commmodel.simulate.energy import EnergyUse
+    from commmodel.simulate.gradient import Gradient
     from commmodel.simulate.network import Network
 
 __all__ = [
@@ -145,6 +146,8 @@ class SimulationResult(Tabular, Value):
     sites: tuple[str, ...] = field(default=(), compare=False)
     """Names of call sites, where they were recorded: the operations behind a mark of a number from 0 on are of the site
     of that number."""
+    gradient: "Gradient | None" = None
+    """Derivatives of `seconds` by links and hosts, where messages share links; None unless asked for."""
     energy: "EnergyUse | None" = None
     """Of a scenario on a platform that says the power or the price of its hosts."""
 
@@ -155,7 +158,12 @@ class SimulationResult(Tabular, Value):
 
     @property
     def derivatives(self) -> dict[str, float]:
-        """Derivatives of `seconds`: in seconds by seconds, by seconds per byte, or by a factor."""
+        """Derivatives of `seconds`: in seconds by seconds, by seconds per byte, or by a factor.
+
+        Where messages share links, by the factor of each cost (`commmodel.simulate.gradient.Gradient.by_cost`).
+        """
+        if self.gradient is not None:
+            return self.gradient.by_cost
         if not self.slope_names:
             return {}
         last = self.ends >= self.seconds * (1 - _ROUNDING)  # of several last ones the steepest counts

@@ -58,9 +58,9 @@ def run(
     deadlock : {"raise", "return"}
         Whether ranks that hang are an error, or their result is returned: its `blocked` says what they wait for.
     slopes : {"parameters", "factors"}, optional
-        Of a delay model: whether the result has the derivatives of the ranks' ends, by what is added to the model's
-        parameters, or by their factors (`SimulationResult.derivatives`). Of a network they are not carried along
-        (`commmodel.simulate.sensitivity`).
+        Whether the result has derivatives: of a delay model those of the ranks' ends, by what is added to the model's
+        parameters, or by their factors (`SimulationResult.derivatives`); of a network, with either word, those of the
+        end by every link and host (`SimulationResult.gradient`), but not where ranks hang.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def run(
             f"by the model {model.name!r} messages share links: give a platform, as in run(program, model, platform)"
         )
     try:
-        result = flows.simulated(program, model, platform, hosts, record, progress)
+        result = flows.simulated(program, model, platform, hosts, record, progress, slopes)
         places = platform.place(program.processes) if hosts is None else hosts
         return _with_model(result, model, places, record).or_deadlock(deadlock)
     finally:

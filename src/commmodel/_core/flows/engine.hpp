@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "flows/alarms.hpp"
+#include "flows/backward_walk.hpp"
 #include "flows/connections.hpp"
 #include "flows/hanging.hpp"
 #include "flows/injection_queue.hpp"
@@ -21,6 +22,7 @@
 #include "flows/ranks.hpp"
 #include "flows/storage.hpp"
 #include "flows/strands.hpp"
+#include "flows/tape.hpp"
 #include "program/event_queue.hpp"
 #include "program/live.hpp"
 #include "program/matching.hpp"
@@ -37,7 +39,7 @@ class Engine final : public Answers {
   public:
     Engine(const Routing &routing, const Protocol &protocol, const int32_t *hosts, int32_t ranks,
            const Operation *operations, const int64_t *offsets, Run &run)
-        : run_(run), protocol_(protocol), costs_(protocol_), routes_(routing, protocol_),
+        : run_(run), routing_(routing), protocol_(protocol), costs_(protocol_), routes_(routing, protocol_),
           storage_(run.live != nullptr ? run.live->storage : Storage(), routing),
           sharing_(storage_.capacities(capacities(routing, protocol)), storage_.fatpipes(routing.fatpipe())),
           matching_(messages_, messages_, run.live), events_(Links{this}), ranks_(static_cast<size_t>(ranks)),
@@ -49,6 +51,7 @@ class Engine final : public Answers {
         run_.link_work.assign(routing.capacity().size(), 0.0);
         run_.spent.assign(ranks_.size() * STATES, 0.0);
         run_.answers = this;
+        if (run_.most_steps > 0) tape_.open(ranks, routing.hosts(), run_.most_steps);
         for (int32_t rank = 0; rank < ranks; ++rank) {
             reader_.open(rank, ranks_[rank]);
             if (run.live == nullptr || run.live->is_born(rank)) make_ready(rank);
@@ -59,6 +62,7 @@ class Engine final : public Answers {
         std::vector<int32_t> finished;
         run_ready();
         while (!run_.stopped()) {
+            tape_.share(now_);
             const double flows = sharing_.next(now_), timers = events_.first();
             const double time = std::min({flows, timers, alarms_.first()});
             if (!(time < INFINITE)) {
@@ -83,11 +87,15 @@ class Engine final : public Answers {
             if (timers <= time) {
                 for (int32_t item = events_.take(); item != EventQueue<Links>::END;) {
                     const int32_t next = link(item);
+                    tape_.at(item);
                     item < 0 ? come(~item) : make_ready(item);
                     item = next;
                 }
             }
-            while (alarms_.first() <= time) awake(alarms_.rank());
+            while (alarms_.first() <= time) {
+                tape_.at(alarms_.rank());
+                awake(alarms_.rank());
+            }
             run_ready();
         }
         if (!run_.stopped() && (flows_ > 0 || !events_.empty())) run_.stop.fault = TOO_LATE;  // than all numbers
@@ -103,6 +111,7 @@ class Engine final : public Answers {
     int32_t &link(int32_t item) { return item < 0 ? messages_[~item].timer : ranks_[item].next; }
 
     void make_ready(int32_t rank) {
+        tape_.wake(rank);
         ready_.add(rank, ranks_);
         // Operations of thousands of ranks come from memory in turns, which no processor foresees.
         __builtin_prefetch(ranks_[rank].at + 1);
@@ -150,6 +159,7 @@ class Engine final : public Answers {
         const double end = now_ + seconds;
         if (!(end > now_)) return false;
         ranks_[rank].doing = doing;
+        if (tape_.is_on()) note_stay(rank, seconds);
         events_.set(end, rank);
         return true;
     }
@@ -158,6 +168,7 @@ class Engine final : public Answers {
     void proceed(int32_t rank) {
         Rank &process = ranks_[rank];
         const Doing doing = process.doing;
+        tape_.at(rank);
         process.doing = NEXT;
         bool goes_on = true;
         switch (doing) {
@@ -198,6 +209,7 @@ class Engine final : public Answers {
         if (process.at == process.end && !reader_.more(rank, process)) {
             process.doing = ENDED;
             if (strands_.is_rank(rank)) {
+                tape_.end_rank(rank);
                 progress(rank);  // in MPI_Finalize
             } else {
                 end_strand(rank);
@@ -228,6 +240,7 @@ class Engine final : public Answers {
                     break;
                 }
                 process.doing = AWAITING;
+                if (tape_.is_on()) tape_.stay(rank, Tape::FIXED, 0, operation.value);
                 alarms_.set(now_ + operation.value, rank);
                 progress(rank);
                 return false;
@@ -355,6 +368,10 @@ class Engine final : public Answers {
 
     // ---- messages on their way
 
+    struct Leave {  // of a message: when it could come by its latency, after its host's gate and queue, and does come
+        double latency, gate = 0.0, queue = 0.0, there = 0.0;
+    };
+
     void leave(int32_t index) {
         Message &message = messages_[index];
         if (run_.records) sends_.leave(index, now_);
@@ -371,15 +388,20 @@ class Engine final : public Answers {
             return;
         }
         const Costs &costs = costs_(message.size);
-        double there = now_ + requested + costs.latency_factor * route.latency;
+        Leave leave{now_ + requested + costs.latency_factor * route.latency};
         const int32_t from = hosts_[message.source], to = hosts_[message.destination];
-        if (costs.gap > 0.0 && from != to) there = gates_.leave(from, there, costs.gap);
-        if (costs.queued && from != to) there = injection_.leave(from, to, there, costs.wire, costs.work / route.bound);
+        const double free = tape_.is_on() && costs.queued ? injection_.free(from) : 0.0;
+        leave.gate = costs.gap > 0.0 && from != to ? gates_.leave(from, leave.latency, costs.gap) : leave.latency;
+        leave.queue = leave.gate;
+        if (costs.queued && from != to)
+            leave.queue = injection_.leave(from, to, leave.gate, costs.wire, costs.work / route.bound);
+        leave.there = leave.queue;
         if (goes_in_order(message)) {
             connections_.add(message.source, message.destination, index, Part::DATA);
-            if (message.awaits_receive) there = std::max(now_, there - 2.0 * trip(message));
+            if (message.awaits_receive) leave.there = std::max(now_, leave.there - 2.0 * trip(message));
         }
-        there > now_ ? events_.set(there, ~index) : come(index);
+        if (tape_.is_on()) note_leave(index, leave, free);
+        leave.there > now_ ? events_.set(leave.there, ~index) : come(index);
     }
 
     // The latency is over.
@@ -414,6 +436,7 @@ class Engine final : public Answers {
         if (protocol_.unevenness > 0.0) penalty *= varied(protocol_.unevenness);
         if (protocol_.one_queue) ++sending_[hosts_[messages_[index].source]];
         note_flow(sharing_.add(route.uses, route.count, penalty, route.bound, work), index);
+        if (tape_.is_on()) tape_.begin_flow(index, tape_route(messages_[index]), work, penalty / route.penalty);
     }
 
     void note_flow(int32_t flow, int32_t index) {
@@ -425,6 +448,7 @@ class Engine final : public Answers {
     // All of a message has moved, or what its sender has to wait for: then the rest is a flow of its own.
     void end_flow(int32_t index) {
         Message &message = messages_[index];
+        tape_.end_flow(index);
         if (message.stage == FILED) return end_file(index);
         if (protocol_.one_queue) --sending_[hosts_[message.source]];
         if (message.sender == NONE || !leaves_early(message)) return end_data(index);
@@ -529,6 +553,14 @@ class Engine final : public Answers {
     void collect(int32_t rank, int32_t index);
     bool wait(int32_t rank, State state);
 
+    // ---- what times come of: noting_engine.hpp
+
+    int32_t tape_route(const Message &message);
+    void note_stay(int32_t rank, double seconds);
+    void note_leave(int32_t index, const Leave &leave, double free);
+    int32_t note_trip(const Message &message, int32_t last, double count);
+    void derive();
+
     // ---- live programs: live_engine.hpp
 
     bool access_file(int32_t rank);
@@ -561,10 +593,12 @@ class Engine final : public Answers {
         }
         run_.solver_calls = sharing_.solutions();
         run_.unmatched_messages = matching_.unmatched_messages();
+        if (tape_.is_on() && !deadlock) derive();
         if (deadlock) run_.hanging = hanging(messages_, requests_, ranks_, strands_, order_, run_.live != nullptr);
     }
 
     Run &run_;
+    const Routing &routing_;
     Protocol protocol_;
     CostTable costs_;
     RouteTable routes_;
@@ -586,6 +620,7 @@ class Engine final : public Answers {
     Connections connections_;
     std::vector<int32_t> sending_;  // flows of each host, where it has one queue for all of them
     const int32_t *hosts_;
+    Tape tape_;  // ends with whether it is on, beside the time
     double now_ = 0.0;
     int64_t order_ = 0, flows_ = 0, varied_ = 0, changes_ = 0;
 };
@@ -593,6 +628,7 @@ class Engine final : public Answers {
 }  // namespace commmodel
 
 #include "flows/live_engine.hpp"
+#include "flows/noting_engine.hpp"
 #include "flows/ordered_engine.hpp"
 #include "flows/receiving_engine.hpp"
 #include "flows/waiting_engine.hpp"

@@ -15,4 +15,5 @@ def run(
     network: Any,
     record: bool,
     progress: Callable[[float, int], None] | None = None,
+    most_steps: int = 0,
 ) -> dict[str, Any]: ...

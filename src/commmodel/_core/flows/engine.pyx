@@ -69,7 +69,7 @@ cdef Protocol _protocol(network) except *:
     return out
 
 
-def run(routing, hosts, operations, offsets, refill, network, record, progress=None):
+def run(routing, hosts, operations, offsets, refill, network, record, progress=None, most_steps=0):
     """Carry a program out.
 
     Parameters
@@ -84,6 +84,8 @@ def run(routing, hosts, operations, offsets, refill, network, record, progress=N
         Whether intervals and transfers are kept.
     progress : callable, optional
         (seconds simulated, events), called from time to time.
+    most_steps : int
+        For derivatives of the end: how many steps of the run are kept at most, or there are none. 0: none are wanted.
 
     Returns
     -------
@@ -109,6 +111,7 @@ def run(routing, hosts, operations, offsets, refill, network, record, progress=N
     cdef Protocol protocol = _protocol(network)
     cdef Run state
     caller = prepare(&state, record, ranks, refill, operations.dtype, progress)
+    state.most_steps = most_steps
     cdef Engine *engine = new Engine(
         dereference(routes), protocol, &places[0], ranks, <const Operation *>first_of(rows), &bounds[0], state
     )

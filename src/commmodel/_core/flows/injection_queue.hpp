@@ -28,6 +28,9 @@ class InjectionQueues {
         return begin;
     }
 
+    // When the link of a host is free.
+    double free(int32_t host) const { return queues_[host].free; }
+
   private:
     struct Queue {
         double free = 0.0;           // from when on the link is

@@ -51,6 +51,7 @@ inline bool Engine::access_file(int32_t rank) {
     const double there = now_ + operation.peer * storage_.latency();
     if (waits) process.doing = FILING;
     if (!waits) take_off(rank), ++process.at;
+    if (tape_.is_on()) tape_.send(index, tape_.add(tape_.cause(), Tape::FIXED, 0, there - now_));
     there > now_ ? events_.set(there, ~index) : come(index);
     return !waits;
 }
@@ -60,6 +61,7 @@ inline void Engine::flow_to_storage(int32_t index) {
     if (!(message.size > 0.0)) return end_file(index);
     const Uses uses = storage_.uses(hosts_[message.source]);
     note_flow(sharing_.add(uses.first, uses.count, 1.0, INFINITE, message.size), index);
+    if (tape_.is_on()) tape_.begin_flow(index, tape_route(message), message.size, 1.0);
 }
 
 inline void Engine::end_file(int32_t index) {

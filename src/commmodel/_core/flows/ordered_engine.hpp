@@ -32,6 +32,14 @@ inline void Engine::go(int32_t index, Part part) {
     const int32_t from = back ? message.destination : message.source, to = back ? message.source : message.destination;
     connections_.add(from, to, index, part);
     const double there = now_ + trip(message) + queued(from, message);
+    if (tape_.is_on()) {
+        int32_t last = note_trip(message, tape_.cause(), 1.0);
+        if (queued(from, message) > 0.0) {
+            const double bytes = sending_[hosts_[from]] * protocol_.send_buffer;
+            last = tape_.add(last, Tape::QUEUE, tape_route(message), bytes);
+        }
+        tape_.send(index, last);
+    }
     there > now_ ? events_.set(there, ~index) : come(index);
 }
 

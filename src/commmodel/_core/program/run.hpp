@@ -26,6 +26,7 @@ struct Run {
     Live *live = nullptr;              // instead of `refill`
     const Answers *answers = nullptr;  // set by an engine that can run live programs
     bool records = false;              // intervals and transfers
+    int64_t most_steps = 0;            // to walk back over, for derivatives on shared links; 0: none are wanted
     std::vector<double> ends;
     std::vector<double> slopes;  // derivatives of each rank's end, where they are carried
     std::vector<double> spent;   // STATES for each rank

@@ -55,6 +55,7 @@ cdef extern from "program/run.hpp" namespace "commmodel" nogil:
         Callbacks callbacks
         Live *live
         cpp_bool records
+        int64_t most_steps
         vector[double] ends, slopes, spent, link_bytes, link_work
         vector[Interval] intervals
         vector[Transfer] transfers

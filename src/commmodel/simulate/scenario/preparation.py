@@ -100,7 +100,7 @@ class Scenario(Value):
                 error.findings = tuple(self.workload.findings())
                 raise
         warnings = () if self.place.machine is None else self.place.machine.warnings
-        notes = (*warnings, *self.notes, *self.workload.notes())
+        notes = (*warnings, *self.notes, *self.workload.notes(), *result.notes)
         findings = tuple(self.workload.findings())
         if result.unmatched_messages and not result.blocked and not findings:
             notes = (*notes, f"{result.unmatched_messages} messages were never received")
@@ -225,7 +225,7 @@ def prepare(
         platform = scale.platform(platform)
     if isinstance(messages, DelayModel):
         messages = messages.changed(scale.delays)
-        if workload.runs:
+        if workload.runs:  # a parameter is part of several of such a network
             messages, platform = _ports(messages, count, hosts if hosts is not None else mapping)
     else:
         messages = scale.network(messages)
@@ -234,6 +234,7 @@ def prepare(
     if ranks is not None and workload.on_hosts is not None:
         workload = workload.on_hosts(tuple(ranks.tolist()))
     speeds = _speeds(platform, ranks, count, speed) * scale.compute
+    has_ports = name in delays.MODELS and workload.runs
 
     def simulate(
         record: bool, progress: Callable[[float, int], None] | None, slopes: Slopes | None, change: Change | None
@@ -246,7 +247,7 @@ def prepare(
         records = record or (costs is not None and energy.needs_intervals(*costs))
         result = run(
             program, messages, platform, hosts=ranks, record=records, progress=progress, deadlock="return",
-            slopes=slopes,
+            slopes=None if has_ports else slopes,
         )  # fmt: skip
         if costs is not None:
             use = energy.energy_use(*costs, result)
