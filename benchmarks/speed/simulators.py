@@ -33,7 +33,7 @@ from commmodel.collectives import CollectiveSettings, Problem, build
 from commmodel.collectives.schedule import Round
 from commmodel.simulate import SMPI, DelayModel, DelayParameters, Program, SimulationResult, delays, goal, run
 from commmodel.simulate import smpi_collectives as algorithms
-from commmodel.simulate.platform import fat_tree
+from commmodel.simulate.platform import Platform, fat_tree
 from commmodel.simulate.traces import replay
 from commmodel.simulate.work import collective, halo, repeat, ring, shifts
 from commmodel.simulate.work.block_streams import Block, program_of
@@ -158,10 +158,9 @@ def first_rounds(processes: int, rounds: int, distance: int = 37) -> Program:
     return program_of(processes, blocks, f"{rounds} rounds on {processes} processes")
 
 
-def large_fat_tree() -> SimulationResult:
-    """Simulate ten rounds of an alltoall on 16,384 hosts: all of it has 16,383."""
-    tree = fat_tree([32, 32, 16], [1, 32, 16], [1, 1, 1], 125e6, 15e-6, loopback=(5e9, 0.0))
-    return run(first_rounds(tree.hosts, 10), SMPI, tree)
+def large_fat_tree() -> Platform:
+    """Return a fat tree of 16,384 hosts."""
+    return fat_tree([32, 32, 16], [1, 32, 16], [1, 1, 1], 125e6, 15e-6, loopback=(5e9, 0.0))
 
 
 ROWS = (
@@ -191,7 +190,22 @@ ROWS = (
         lambda _: on_flows("flat", collective("alltoall", Problem(4096, 102400), algorithm="pairwise")),
         "",
     ),
-    Row("alltoall pairwise, fat tree, P = 16384, 10 rounds", lambda _: large_fat_tree(), ""),
+    Row(
+        "alltoall pairwise, fat tree, P = 16384, 10 rounds",
+        lambda _: run(first_rounds(16384, 10), SMPI, large_fat_tree()),
+        "",
+    ),
+    *(
+        Row(
+            f"alltoall {algorithm}, fat tree, P = 16384",
+            lambda _, algorithm=algorithm: run(  # type: ignore[misc]
+                collective("alltoall", Problem(16384, 102400), algorithm=algorithm), SMPI, large_fat_tree()
+            ),
+            "",
+            minutes=True,
+        )
+        for algorithm in ("pairwise-xor", "pairwise")
+    ),
     Row(
         "barrier dissemination, LogGP, P = 1000000",
         lambda _: run(

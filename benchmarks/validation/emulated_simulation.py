@@ -41,7 +41,7 @@ from commmodel.results.configurations import Collective
 from commmodel.simulate import OPERATION, Code, DelayModel, Network, delays, fluid, from_machine, run, work
 from commmodel.simulate.operations import COLLECTIVE_TAG, Program
 from commmodel.simulate.platform import Platform, cabinets
-from commmodel.simulate.work.exchanges import square_grid
+from commmodel.simulate.work.grids import square_grid
 from commmodel.units import format_size, format_time, parse_sizes
 
 LARGE = 100 * 1024

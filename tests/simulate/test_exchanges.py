@@ -12,7 +12,7 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.operations import Code
 from commmodel.simulate.work import cg, halo, lu, pair, pairwise, read_sparse, ring, shifts, sparse
 from commmodel.simulate.work.application_kernels import CG_CLASSES, LU_CLASSES
-from commmodel.simulate.work.exchanges import square_grid
+from commmodel.simulate.work.grids import square_grid
 
 
 def between(program):

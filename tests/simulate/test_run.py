@@ -54,6 +54,6 @@ def test_a_run_asks_from_time_to_time_whether_to_go_on(model):
         assert events > 0
         raise KeyboardInterrupt
 
-    barriers = work.repeat(work.collective("barrier", Problem(64), algorithm="dissemination"), 400)
+    broadcasts = work.repeat(work.collective("bcast", Problem(64, 8), algorithm="binomial"), 2000)
     with pytest.raises(KeyboardInterrupt):
-        run(barriers, model, flat(64), progress=interrupt)
+        run(broadcasts, model, flat(64), progress=interrupt)

@@ -17,6 +17,7 @@
 #include "flows/connections.hpp"
 #include "flows/hanging.hpp"
 #include "flows/injection_queue.hpp"
+#include "flows/link_classes.hpp"
 #include "flows/messages.hpp"
 #include "flows/protocol.hpp"
 #include "flows/ranks.hpp"
@@ -38,12 +39,14 @@ namespace commmodel {
 class Engine final : public Answers {
   public:
     Engine(const Routing &routing, const Protocol &protocol, const int32_t *hosts, int32_t ranks,
-           const Operation *operations, const int64_t *offsets, Run &run)
-        : run_(run), routing_(routing), protocol_(protocol), costs_(protocol_), routes_(routing, protocol_),
+           const Operation *operations, const int64_t *offsets, Run &run, LinkClasses *classes = nullptr)
+        : run_(run), routing_(routing), protocol_(protocol), costs_(protocol_), classes_(classes),
+          symmetry_(classes != nullptr ? &classes->symmetry() : nullptr), routes_(routing, protocol_, classes),
           storage_(run.live != nullptr ? run.live->storage : Storage(), routing),
           sharing_(storage_.capacities(capacities(routing, protocol)), storage_.fatpipes(routing.fatpipe())),
           matching_(messages_, messages_, run.live), events_(Links{this}), ranks_(static_cast<size_t>(ranks)),
-          strands_(ranks), alarms_(run.live != nullptr ? ranks : 0), reader_(ranks, operations, offsets, run),
+          strands_(ranks), alarms_(run.live != nullptr ? ranks : 0),
+          reader_(ranks, operations, offsets, run, classes != nullptr ? symmetry_->ranks() : ranks),
           injection_(protocol.send_buffer, routing.hosts()),
           gates_(!protocol.message_gap.limit.empty(), routing.hosts()),
           sending_(protocol.one_queue ? routing.hosts() : 0), hosts_(hosts) {
@@ -107,6 +110,9 @@ class Engine final : public Answers {
         Engine *engine;
         int32_t &operator()(int32_t item) const { return engine->link(item); }
     };
+
+    // Who stands for a rank: that rank, where all are simulated.
+    int32_t rank_of(int32_t rank) const { return symmetry_ == nullptr ? rank : symmetry_->representative(rank); }
 
     int32_t &link(int32_t item) { return item < 0 ? messages_[~item].timer : ranks_[item].next; }
 
@@ -267,26 +273,6 @@ class Engine final : public Answers {
         return send(rank);
     }
 
-    // Memory of another rank is written or read: a message that needs no receive.
-    bool reach(int32_t rank) {
-        Rank &process = ranks_[rank];
-        const Operation &operation = *process.at;
-        const bool fetches = operation.code == GET;
-        const int32_t index = messages_.make();
-        Message &message = messages_[index];
-        message.set(operation.value, fetches ? operation.peer : rank, fetches ? rank : operation.peer, operation.tag);
-        message.awaits_receive = false;
-        message.arrived = false;
-        message.stage = fetches ? FETCHED : STORED;
-        message.sender = NONE;
-        message.sends = message.receives = rank;
-        message.receiver = open(rank, operation.request, false);
-        ++run_.messages;
-        if (run_.records) sends_.post(index, process.since);
-        leave(index);
-        return end_send(rank);
-    }
-
     // The message goes out, or waits for its receive.
     bool send(int32_t rank) {
         Rank &process = ranks_[rank];
@@ -294,17 +280,18 @@ class Engine final : public Answers {
         if (operation.code == PUT || operation.code == GET) return reach(rank);
         const bool waits = operation.code == SSEND || operation.code == ISSEND;
         const Mode mode = waits ? SYNCHRONOUS : costs_(operation.value).mode;
-        Rank &peer = ranks_[operation.peer];
-        const int32_t source = strands_.rank(rank);
+        const int32_t destination = rank_of(operation.peer);
+        Rank &peer = ranks_[destination];
+        const int32_t source = symmetry_ == nullptr ? strands_.rank(rank) : symmetry_->seen(rank, operation.peer);
         ++run_.messages;
-        int32_t index = matching_.take_receive(operation.peer, peer.unmatched, source, operation.tag);
+        int32_t index = matching_.take_receive(destination, peer.unmatched, source, operation.tag);
         const bool matched = index != NONE;
         if (!matched) index = messages_.make();
         Message &message = messages_[index];
-        if (matched && !reader_.fits(operation.value, message.size, source, operation.peer, operation.tag, peer)) {
+        if (matched && !reader_.fits(operation.value, message.size, source, destination, operation.tag, peer)) {
             return false;
         }
-        message.set(operation.value, source, operation.peer, operation.tag);
+        message.set(operation.value, source, destination, operation.tag);
         message.sends = rank;
         message.awaits_receive = waits || protocol_.awaits_receive(mode);
         message.arrived = false;
@@ -323,9 +310,9 @@ class Engine final : public Answers {
             message.receiver = NONE;
             message.stage = SENT;
             message.order = order_++;
-            matching_.keep_message(operation.peer, peer.unmatched, index);
+            matching_.keep_message(destination, peer.unmatched, index);
             changes_ += message.awaits_receive;
-            if (message.awaits_receive && peer.doing == AWAITING) awake(operation.peer);
+            if (message.awaits_receive && peer.doing == AWAITING) awake(destination);
         }
         if (message.awaits_receive && goes_in_order(message)) {
             go(index, Part::REQUEST);
@@ -375,7 +362,7 @@ class Engine final : public Answers {
     void leave(int32_t index) {
         Message &message = messages_[index];
         if (run_.records) sends_.leave(index, now_);
-        take_off(message.source);
+        take_off(rank_of(message.source));
         take_off(message.destination);
         double requested = 0.0;  // time until a request for it is there
         if (message.stage == FETCHED) {
@@ -413,9 +400,12 @@ class Engine final : public Answers {
         const Costs &costs = costs_(message.size);
         if (!(costs.wire > 0.0)) return end_data(index);
         const Route &route = routes_(hosts_[message.source], hosts_[message.destination]);
+        if (classes_ != nullptr && classes_->are_broken()) run_.stop.fault = ASYMMETRIC;
         for (int32_t use = 0; use < route.links; ++use) {
-            run_.link_bytes[route.uses[use].link] += costs.wire;
-            run_.link_work[route.uses[use].link] += costs.work;
+            const int32_t link = route.uses[use].link;
+            const double flows = classes_ == nullptr ? 1.0 : classes_->flows(link);
+            run_.link_bytes[link] += flows * costs.wire;
+            run_.link_work[link] += flows * costs.work;
         }
         if (message.sender != NONE && leaves_early(message)) {
             if (costs.buffered < costs.work) return add_flow(index, route, costs.work - costs.buffered);
@@ -464,7 +454,7 @@ class Engine final : public Answers {
         Message &message = messages_[index];
         message.arrived = true;
         ++changes_;
-        land(message.source);
+        land(rank_of(message.source));
         land(message.destination);
         if (run_.records) {
             run_.transfers.push_back({message.source, message.destination, message.tag, message.size,
@@ -563,6 +553,7 @@ class Engine final : public Answers {
 
     // ---- live programs: live_engine.hpp
 
+    bool reach(int32_t rank);
     bool access_file(int32_t rank);
     void flow_to_storage(int32_t index);
     void end_file(int32_t index);
@@ -591,16 +582,27 @@ class Engine final : public Answers {
             run_.ends[rank] = ended ? ranks_[rank].since : now_;
             deadlock |= !ended;
         }
+        if (classes_ != nullptr) end_classes();
         run_.solver_calls = sharing_.solutions();
         run_.unmatched_messages = matching_.unmatched_messages();
         if (tape_.is_on() && !deadlock) derive();
         if (deadlock) run_.hanging = hanging(messages_, requests_, ranks_, strands_, order_, run_.live != nullptr);
     }
 
+    // What the links and messages have for which others stand.
+    void end_classes() {
+        if (classes_->are_broken()) run_.stop.fault = ASYMMETRIC;
+        classes_->spread(run_.link_bytes);
+        classes_->spread(run_.link_work);
+        run_.messages *= symmetry_->members();
+    }
+
     Run &run_;
     const Routing &routing_;
     Protocol protocol_;
     CostTable costs_;
+    LinkClasses *const classes_;
+    const Symmetry *const symmetry_;
     RouteTable routes_;
     StorageLinks storage_;
     Sharing sharing_;

@@ -16,4 +16,5 @@ def run(
     record: bool,
     progress: Callable[[float, int], None] | None = None,
     most_steps: int = 0,
+    symmetry: Any = None,
 ) -> dict[str, Any]: ...

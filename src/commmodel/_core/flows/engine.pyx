@@ -26,9 +26,17 @@ cdef extern from "flows/engine.hpp" namespace "commmodel" nogil:
         double window, capacity_weight, penalty_without_latency, cross_traffic, send_buffer
         double answer_latency, variation, unevenness
 
+    cdef cppclass Symmetry:
+        Symmetry(int32_t, vector[int32_t])
+        int32_t ranks()
+
+    cdef cppclass LinkClasses:
+        LinkClasses(const Routing &, const Symmetry &, const int32_t *, cpp_bool) except +
+
     cdef cppclass Engine:
         Engine(
-            const Routing &, const Protocol &, const int32_t *, int32_t, const Operation *, const int64_t *, Run &
+            const Routing &, const Protocol &, const int32_t *, int32_t, const Operation *, const int64_t *, Run &,
+            LinkClasses *
         ) except +
         void run() except +
 
@@ -69,7 +77,7 @@ cdef Protocol _protocol(network) except *:
     return out
 
 
-def run(routing, hosts, operations, offsets, refill, network, record, progress=None, most_steps=0):
+def run(routing, hosts, operations, offsets, refill, network, record, progress=None, most_steps=0, symmetry=None):
     """Carry a program out.
 
     Parameters
@@ -86,6 +94,8 @@ def run(routing, hosts, operations, offsets, refill, network, record, progress=N
         (seconds simulated, events), called from time to time.
     most_steps : int
         For derivatives of the end: how many steps of the run are kept at most, or there are none. 0: none are wanted.
+    symmetry : commmodel.simulate.symmetry.Symmetry, optional
+        The program is that of ranks that stand for all, the hosts are those of all. Of these there are no derivatives.
 
     Returns
     -------
@@ -102,9 +112,15 @@ def run(routing, hosts, operations, offsets, refill, network, record, progress=N
     cdef const int32_t[::1] places = np.ascontiguousarray(hosts, np.int32)
     cdef const int64_t[::1] bounds = checked_offsets(operations, offsets)
     cdef int32_t ranks = <int32_t>(bounds.shape[0] - 1), rank
-    if places.shape[0] != ranks:
-        raise InputError(f"{places.shape[0]} places for {ranks} ranks")
-    for rank in range(ranks):
+    cdef Symmetry *moves = NULL
+    cdef LinkClasses *classes = NULL
+    cdef vector[int32_t] bases
+    cdef int32_t all_ranks = ranks
+    if symmetry is not None:
+        all_ranks = symmetry.ranks
+    if places.shape[0] != all_ranks:
+        raise InputError(f"{places.shape[0]} places for {all_ranks} ranks")
+    for rank in range(all_ranks):
         if not 0 <= places[rank] < dereference(routes).hosts():
             raise InputError(f"rank {rank} is on host {places[rank]}: there are {dereference(routes).hosts()} hosts")
     cdef const unsigned char[::1] rows = bytes_of(operations)
@@ -112,12 +128,21 @@ def run(routing, hosts, operations, offsets, refill, network, record, progress=N
     cdef Run state
     caller = prepare(&state, record, ranks, refill, operations.dtype, progress)
     state.most_steps = most_steps
-    cdef Engine *engine = new Engine(
-        dereference(routes), protocol, &places[0], ranks, <const Operation *>first_of(rows), &bounds[0], state
-    )
+    cdef Engine *engine = NULL
     try:
+        if symmetry is not None:
+            for base in symmetry.bases:
+                bases.push_back(base)
+            moves = new Symmetry(ranks, bases)
+            classes = new LinkClasses(dereference(routes), dereference(moves), &places[0], symmetry.must_be_checked)
+        engine = new Engine(
+            dereference(routes), protocol, &places[0], ranks, <const Operation *>first_of(rows), &bounds[0], state,
+            classes
+        )
         with nogil:
             engine.run()
     finally:
         del engine
+        del classes
+        del moves
     return finish(&state, caller)

@@ -7,6 +7,26 @@
 
 namespace commmodel {
 
+// Memory of another rank is written or read: a message that needs no receive.
+inline bool Engine::reach(int32_t rank) {
+    Rank &process = ranks_[rank];
+    const Operation &operation = *process.at;
+    const bool fetches = operation.code == GET;
+    const int32_t index = messages_.make();
+    Message &message = messages_[index];
+    message.set(operation.value, fetches ? operation.peer : rank, fetches ? rank : operation.peer, operation.tag);
+    message.awaits_receive = false;
+    message.arrived = false;
+    message.stage = fetches ? FETCHED : STORED;
+    message.sender = NONE;
+    message.sends = message.receives = rank;
+    message.receiver = open(rank, operation.request, false);
+    ++run_.messages;
+    if (run_.records) sends_.post(index, process.since);
+    leave(index);
+    return end_send(rank);
+}
+
 // Something has happened for which a rank may be in AWAIT.
 inline void Engine::awake(int32_t rank) {
     alarms_.drop(rank);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/hash_table.hpp"
+#include "flows/link_classes.hpp"
 #include "flows/messages.hpp"
 #include "routing/routing.hpp"
 #include "sharing/sharing.hpp"
@@ -112,8 +113,10 @@ struct Route {
 // links differ: the table holds one route for all of these, which names such a link by its role.
 class RouteTable {
   public:
-    RouteTable(const Routing &routing, const Protocol &protocol)
-        : routing_(routing), protocol_(protocol), unit_(unit_of_weights(protocol)), kinds_(routing.kinds()) {
+    // classes: where ranks stand for others.
+    RouteTable(const Routing &routing, const Protocol &protocol, LinkClasses *classes = nullptr)
+        : routing_(routing), protocol_(protocol), unit_(unit_of_weights(protocol)), kinds_(routing.kinds()),
+          classes_(classes) {
         const size_t links = routing.capacity().size();
         links_.reserve(links);
         for (size_t link = 0; link < links; ++link) {
@@ -135,13 +138,14 @@ class RouteTable {
     // Valid until the next call.
     const Route &operator()(int32_t source, int32_t destination) {
         Entry &entry = find(source, destination);
-        if (!entry.roles) return entry.route;
+        if (!entry.roles && classes_ == nullptr) return entry.route;
         entry.route.uses = scratch_.data();
         const routing::Port *const ports[2] = {&kinds_.port[source], &kinds_.port[destination]};
         for (int32_t place = 0; place < entry.route.count; ++place) {
             const Use use = entry.uses[place];
             scratch_[place] = {use.link >= 0 ? use.link : ports[~use.link / 3]->*ROLES[~use.link % 3], use.weight};
         }
+        if (classes_ != nullptr) classes_->replace(source, destination, scratch_.data(), entry.route.count);
         return entry.route;
     }
 
@@ -221,6 +225,7 @@ class RouteTable {
             route.bound = std::min(smallest, protocol_.window / (2.0 * route.latency));
         }
         route.count = static_cast<int32_t>(uses.size());
+        if (classes_ != nullptr) classes_->check(source, destination);
         name_roles(source, destination, entry);
         if (scratch_.size() < uses.size()) scratch_.resize(uses.size());
         route.uses = entry.roles ? nullptr : uses.data();
@@ -244,6 +249,7 @@ class RouteTable {
     const Protocol &protocol_;
     const double unit_;
     const Routing::Kinds kinds_;
+    LinkClasses *const classes_;
     std::vector<Link> links_;
     size_t side_ = 0, hashed_ = 64;
     std::vector<Entry>

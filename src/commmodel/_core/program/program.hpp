@@ -50,6 +50,7 @@ enum Fault : int32_t {
     TRUNCATED,        // number: the sender; size, limit: bytes
     INTERRUPTED,      // a callback raised
     STUCK,            // time does not go on: a fault of the engine
+    ASYMMETRIC,       // ranks that stand for others do not
     TOO_LATE,         // something would happen at a time beyond all numbers
 };
 

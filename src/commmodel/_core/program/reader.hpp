@@ -19,8 +19,10 @@ struct Cursor {
 
 class Reader {
   public:
-    Reader(int32_t ranks, const Operation *operations, const int64_t *offsets, Run &run)
-        : run_(run), ranks_(ranks), operations_(operations), offsets_(offsets), blocks_(run.callbacks, ranks) {}
+    // peers: numbers that partners may have, those of all ranks.
+    Reader(int32_t ranks, const Operation *operations, const int64_t *offsets, Run &run, int32_t peers = NONE)
+        : run_(run), peers_(peers == NONE ? ranks : peers), operations_(operations), offsets_(offsets),
+          blocks_(run.callbacks, ranks) {}
 
     void open(int32_t rank, Cursor &cursor) const {
         cursor.begin = cursor.at = operations_ + offsets_[rank];
@@ -105,7 +107,7 @@ class Reader {
         const Operation &operation = *cursor.at;
         const bool blocking = operation.code == SEND || operation.code == RECV || operation.code == SSEND;
         const bool sends = operation.code != RECV && operation.code != IRECV;
-        if (operation.peer < (sends ? 0 : ANY) || operation.peer >= ranks_) {
+        if (operation.peer < (sends ? 0 : ANY) || operation.peer >= peers_) {
             return fail(rank, cursor, BAD_PEER, operation.peer);
         }
         if (sends && operation.tag == ANY) return fail(rank, cursor, BAD_TAG, operation.tag);
@@ -140,7 +142,7 @@ class Reader {
     }
 
     Run &run_;
-    int32_t ranks_;
+    int32_t peers_;
     const Operation *operations_;
     const int64_t *offsets_;
     Blocks blocks_;

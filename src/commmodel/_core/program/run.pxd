@@ -32,6 +32,7 @@ cdef extern from "program/run.hpp" namespace "commmodel" nogil:
         TRUNCATED
         INTERRUPTED
         STUCK
+        ASYMMETRIC
         TOO_LATE
 
     cdef struct Stop:

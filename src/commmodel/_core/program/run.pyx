@@ -28,6 +28,10 @@ HANGING = np.dtype(
 )
 
 
+class AsymmetryError(Exception):
+    """Ranks do not do what those do that were to stand for them."""
+
+
 class _Caller:
     """Asks a program for more, holds what it gave as long as the engine needs it, and what it raised."""
 
@@ -206,6 +210,8 @@ cdef object _explain(Stop stop, words_of_call):
             f"a message of {stop.size:.0f} bytes from rank {stop.number} to rank {stop.rank}{tag} is longer than its"
             f" receive, which takes {stop.limit:.0f}: make the receive larger{words_of_call(stop.rank)}"
         )
+    if stop.fault == ASYMMETRIC:
+        return AsymmetryError("ranks that stand for others do not")
     if stop.fault == TOO_LATE:
         return InputError(
             "simulated time exceeds 1.8e308 s: use shorter times or faster links"

@@ -66,6 +66,7 @@ class IncrementalUpdate final : public Solver {
     void update(double now);
     int32_t add_edge(int32_t link, int32_t group, double demand);
     double fair_share_of(int32_t link) const;
+    void look_at(int32_t link);
     void queue_link(int32_t link);
     void nudge(int32_t link);
     void activate(int32_t link);
@@ -270,11 +271,15 @@ inline void IncrementalUpdate::push(double share, Kind kind, int32_t number) {
     std::push_heap(tasks_.begin(), tasks_.end(), std::greater<Task>());
 }
 
+// Note that a link may be relaxed when all is settled.
+inline void IncrementalUpdate::look_at(int32_t number) {
+    if (links_[number].looked) return;
+    links_[number].looked = true;
+    looked_.push_back(number);
+}
+
 inline void IncrementalUpdate::queue_link(int32_t number) {
-    if (!links_[number].looked) {
-        links_[number].looked = true;
-        looked_.push_back(number);
-    }
+    look_at(number);
     if (links_[number].key <= reached_) return;  // it comes next already
     const Group &group = groups_[number];
     double share = fair_share_of(number);
@@ -521,10 +526,10 @@ inline void IncrementalUpdate::update(double now) {
     tasks_.clear();
     links_.each_dirty([this](int32_t link) {
         if (links_[link].relaxed) return;
-        if (links_[link].active)
-            queue_link(link);
-        else
-            check_promise(link);
+        if (!links_[link].active) return check_promise(link);
+        if (links_[link].risers > 0) return queue_link(link);
+        look_at(link);
+        nudge(link);
     });
     for (int32_t flow : fresh_) push(examine(flow), FLOW, flow);
     while (!tasks_.empty()) {

@@ -10,7 +10,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -104,6 +104,10 @@ class BlockStream:
     def fresh(self) -> "BlockStream":
         """Return one like this that stands at the first block."""
         return BlockStream(self._processes, self._blocks, self._skipped, self._read_ahead)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield all blocks after those that ranks have already, apart from where the stream stands."""
+        return islice(self._blocks(), self._skipped, None)
 
     def go_on(self, source: Iterator[Block]) -> None:
         """Take the next blocks, once, from an iterator that has skipped the first ones."""

@@ -20,6 +20,7 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.signatures import checked
 from commmodel.simulate.operations import OPERATION, UNNAMED, Code, Operations, Program
 from commmodel.simulate.work.block_streams import Block, program_of
+from commmodel.simulate.work.grids import square_grid
 from commmodel.simulate.work.rounds import blocks_of
 from commmodel.units import parse_number, parse_whole
 
@@ -51,25 +52,6 @@ def ring(message_size: Whole, processes: Count) -> Program:
     _check(processes, message_size)
     rank = np.arange(processes)
     return sparse(rank, (rank + 1) % processes, np.full(processes, message_size), processes, f"ring of {processes}")
-
-
-def square_grid(processes: int, dimensions: int = 2) -> tuple[int, ...]:
-    """Return the grid of P processes whose longest side is shortest, the shortest side first.
-
-    >>> square_grid(12), square_grid(64, 3), square_grid(7)
-    ((3, 4), (4, 4, 4), (1, 7))
-    """
-    if dimensions == 1:
-        return (processes,)
-    best: tuple[int, ...] = ()
-    for side in range(round(processes ** (1 / dimensions)) + 1, 0, -1):
-        if processes % side == 0:
-            shape = tuple(sorted((side, *square_grid(processes // side, dimensions - 1))))
-            if not best or shape[-1] < best[-1] or (shape[-1] == best[-1] and shape > best):
-                best = shape
-            if dimensions == 2:
-                break
-    return best
 
 
 @checked
