@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -232,3 +233,40 @@ def test_what_does_not_go_with_it_is_one_line(options, problem, capsys):
     error = capsys.readouterr().err
     assert problem in error
     assert error.count("\n") == 1
+
+
+def test_links_and_hosts_that_decide_are_told_and_whether_one_alone_gains(capsys):
+    """A link that all share decides alone; of two that are as full and as late, one alone is no gain."""
+    words = ["-p", "2", "-n", "1MB", "--sensitivity", "--model", "smpi"]
+    assert main(["simulate", "switch", "pairwise", *words, "--json"]) == 0
+    output = json.loads(capsys.readouterr().out)
+    first = output["links"][0]
+    assert first["name"].startswith("node-")
+    assert first["worse"] == pytest.approx(first["bandwidth"], rel=1e-3)
+    assert sum(link["bandwidth"] for link in output["links"]) == pytest.approx(output["derivatives"]["bandwidth"])
+    assert main(["simulate", "switch", "pairwise", *words]) == 0
+    assert "lower bandwidth" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("second", "is_exact"), [(0.5, True), (1.0, False)])
+def test_a_link_alone_gains_where_no_other_is_as_late(second, is_exact):
+    """Two messages of 1 MB on links of their own, of 100 MB/s or 50 MB/s; both end at the same time, or one later."""
+
+    def messages(where, scale, slopes):
+        from commmodel.simulate.scenario import place, prepare
+        from commmodel.simulate.scenario.workloads import Workload
+
+        rows = [[(Code.SEND, 2 + i, 0, -1, 1e6 / (1.0 if i else second))] for i in range(2)]
+        rows += [[(Code.RECV, i, 0, -1, 2e6)] for i in range(2)]
+        program = Program.from_ranks([np.array(row, dtype=OPERATION) for row in rows])
+        work = Workload(4, "both", lambda *_: program, {})
+        return prepare(place(where), work, "fluid", mapping=[0, 1, 2, 3], scale=scale).run(slopes=slopes)
+
+    links = platforms.flat(4, bandwidth=200e6, latency=1e-3)
+    narrow = np.where(np.arange(links.capacity.size) % 2 == 0, 0.5, 1.0)  # upwards
+    costs = sensitivity(messages, replace(links, capacity=links.capacity * narrow, description=None), pieces=False)
+    first = costs.links[0]
+    assert first.worse == pytest.approx(0.01 / second, rel=1e-5)
+    assert first.is_exact is is_exact
+    assert first.better == pytest.approx(first.worse if is_exact else 0.0, rel=1e-5)
+    assert costs.hosts == ()

@@ -77,9 +77,9 @@ def run(arguments: argparse.Namespace, question: Callable[[str, Any, Any], Any],
 
     def blocks() -> list[Any]:
         from commmodel.report.kit.tables import text
-        from commmodel.report.simulation.sensitivity import cost_table, title_of, verdicts
+        from commmodel.report.simulation.sensitivity import cost_table, part_tables, title_of, verdicts
 
-        return [text(title_of(costs), "bold"), cost_table(costs), *map(text, verdicts(costs))]
+        return [text(title_of(costs), "bold"), cost_table(costs), *part_tables(costs), *map(text, verdicts(costs))]
 
     page.answer(costs.as_json, blocks)
     tell("note", costs.notes)

@@ -97,7 +97,7 @@ class Gradient(Value):
 
     def links(self) -> tuple[LinkSlope, ...]:
         """Return the links that decide the time, that with the most seconds first."""
-        bandwidth, latency = 0.0 - self.by_bandwidth * self.bandwidth, self.by_latency * self.latency
+        bandwidth, latency = 0.0 - self.by_bandwidth * self.bandwidth, 0.0 + self.by_latency * self.latency
         weight = np.abs(bandwidth) + np.abs(latency)
         return tuple(
             LinkSlope(self.link_names[number], float(bandwidth[number]), float(latency[number]))

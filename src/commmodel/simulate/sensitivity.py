@@ -4,8 +4,9 @@ The time T of a workload is looked at as a function of one cost after the other,
 latency, overhead and gap of messages, the time of a byte (1 over the bandwidth) and that of computation. By every model
 here, T consists of straight pieces as long as nothing changes its order: the end is a sum of such costs along the chain
 that decides it, and a cost that grows lets another chain decide from some point on. Delay models carry the derivatives
-along, so that a run gives time and slope. On shared links, a second run with a cost a millionth higher gives the slope:
-the bytes that a flow gets between two events are in proportion to its bandwidth, so T is straight there, too.
+along, so that a run gives time and slope. On shared links a walk back over the run gives the slope, and which links and
+hosts decide: the bytes that a flow gets between two events are in proportion to its bandwidth, so T is straight there,
+too. Where a run has no derivatives, a second one with a cost a millionth higher gives the slope.
 
 Main entry: `sensitivity`. Hoefler and others (LLAMP, SC 2024) find tolerance of latency by a linear program; here it is
 found by Newton's method on the simulation, which has few straight pieces to cross.
@@ -21,6 +22,7 @@ from commmodel.arguments import Count, finite, refuse
 from commmodel.choices import FlowModel, Slopes
 from commmodel.errors import InputError, blame
 from commmodel.signatures import checked, returned
+from commmodel.simulate.gradient import HostSlope
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.scenario.places import Place, Where, place
 from commmodel.simulate.scenario.scale import Scale
@@ -30,7 +32,7 @@ from commmodel.values import Value
 if TYPE_CHECKING:
     from commmodel.machine import Machine
 
-__all__ = ["COSTS", "Cost", "CostCurve", "CostSensitivity", "CurvePoint", "sensitivity"]
+__all__ = ["COSTS", "Cost", "CostCurve", "CostSensitivity", "CurvePoint", "LinkShare", "sensitivity"]
 
 Cost = Literal["latency", "overhead", "gap", "bandwidth", "compute"]
 COSTS: tuple[Cost, ...] = get_args(Cost)
@@ -38,8 +40,8 @@ COSTS: tuple[Cost, ...] = get_args(Cost)
 computation."""
 CostQuestion = Callable[[Any, Scale, Slopes | None], SimulationResult]
 """What to simulate: (where, scale, slopes)."""
-_PARAMETERS = {"latency": ("L",), "overhead": ("o", "O_s", "O_r"), "gap": ("g",), "bandwidth": ("G", "G_small"),
-               "compute": ("compute",)}  # fmt: skip
+_PARAMETERS = {"latency": ("L", "latency"), "overhead": ("o", "O_s", "O_r", "overhead"), "gap": ("g", "gap"),
+               "bandwidth": ("G", "G_small", "bandwidth"), "compute": ("compute",)}  # fmt: skip
 _MEASURED: dict[bool, dict[str, tuple[str, ...]]] = {
     False: {"latency": ("L",), "overhead": ("o",), "gap": ("g",), "bandwidth": ("G",)},
     True: {"latency": ("L",), "overhead": ("o_s", "O_s", "o_r", "O_r"), "bandwidth": ("B",)},
@@ -59,6 +61,11 @@ _MOST_STEPS = 60
 _NARROW = 1e-6
 """Share of the range of a cost in which a time that jumps is not looked at any closer."""
 _MOST_PIECES = 64
+_LINKS_TRIED = 5
+"""Links of which runs say what becomes of the time where one alone is better or worse."""
+_ROUNDING = 1e-12
+_ALIKE = 1e-3
+"""Relative difference of one-sided slopes that are the same."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +156,28 @@ class CostCurve(Value):
         return 1 / factor if self.cost in _IS_SPEED else factor
 
 
+class LinkShare(NamedTuple):
+    """What a link does to the time, in seconds by factors: 1 % more of it changes the time by 1 % of that."""
+
+    name: str
+    bandwidth: float
+    """By the time of a byte on it."""
+    latency: float
+    """By its latency."""
+    worse: float | None = None
+    """By the time of a byte where that grows, by a run; None of links that were not tried."""
+    better: float | None = None
+    """Where it falls. It is less than where it grows, if other links are as full, or other ranks as late, at the very
+    same time: one of them alone gains nothing."""
+
+    @property
+    def is_exact(self) -> bool | None:
+        """Whether better and worse bandwidths do as much; None of links that were not tried."""
+        if self.worse is None or self.better is None:
+            return None
+        return abs(self.worse - self.better) <= _ALIKE * max(abs(self.worse), abs(self.better), abs(self.bandwidth))
+
+
 @dataclass(frozen=True)
 class CostSensitivity(Value):
     """What the costs of a workload do to its time."""
@@ -162,13 +191,17 @@ class CostSensitivity(Value):
     """Of the costs that the workload has, the one with the largest share first."""
     derivatives: dict[str, float]
     """Of a delay model, in seconds by what is added to its parameters (seconds, or seconds per byte); ``compute`` by
-    the factor of computation. Empty where messages share links."""
+    the factor of computation. Where messages share links, in seconds by the factor of each cost."""
     uncertainty: float | None = None
     """Share of the time by which it is unsure. The widest interval of the machine's parameters that are a cost, times
     the cost's share, added up as independent errors are. None where there is no machine, or it has no intervals."""
     runs: int = field(default=0, compare=False)
     """Simulations that were run."""
     notes: tuple[str, ...] = ()
+    links: tuple[LinkShare, ...] = ()
+    """Where messages share links, those that decide the time, that with the most seconds first."""
+    hosts: tuple[HostSlope, ...] = ()
+    """There, too: the hosts whose computation decides it."""
 
     def __getitem__(self, cost: str) -> CostCurve:
         """Return the curve of a cost.
@@ -211,6 +244,8 @@ class CostSensitivity(Value):
                 }
                 for c in self.curves
             },
+            "links": [link._asdict() | {"exact": link.is_exact} for link in self.links],
+            "hosts": [host._asdict() for host in self.hosts],
             "runs": self.runs, "notes": self.notes,
         }  # fmt: skip
 
@@ -241,7 +276,7 @@ class _Runs:
     def at(self, factor: float) -> CurvePoint:
         """Return time and slope at a factor of the cost."""
         result = self._result(factor)
-        if self._carries:
+        if result.derivatives:
             slope = sum(slope_of(result, name) for name in _PARAMETERS[self._cost]) / factor
         else:
             slope = (self._result(factor * (1 + _STEP)).seconds - result.seconds) / (factor * _STEP)
@@ -467,7 +502,7 @@ def sensitivity(
         if cost not in COSTS:
             raise refuse("costs", cost, f"choose of {', '.join(COSTS)}")
     base = answered(question, where, Scale(), "parameters")
-    study = _Study(question, where, tuple(percents), bool(base.slopes.size), pieces)
+    study = _Study(question, where, tuple(percents), bool(base.derivatives), pieces)
     calls = [(cost,) for cost in dict.fromkeys(costs)]
     studies = spread(partial(_curve, study), calls, workers=workers, executor=executor, label="sensitivity")
     measured = machine if machine is not None else place(where).machine
@@ -476,11 +511,28 @@ def sensitivity(
         for curve, _ in studies
         if curve is not None
     ]
+    slopes = () if base.gradient is None else base.gradient.links()
+    tries = [(link.name, step) for link in slopes[:_LINKS_TRIED] for step in (_STEP, -_STEP)]
+    again = partial(_with_link, question, where)
+    times = spread(again, tries, workers=workers, executor=executor, label="links") if tries else []
+    changes = iter(_slope(seconds, base.seconds, step) for (_, step), seconds in zip(tries, times, strict=True))
+    links = tuple(LinkShare(*link, next(changes, None), next(changes, None)) for link in slopes)
     return CostSensitivity(
         base.title, base.where, base.model, base.ends.size, base.seconds,
         tuple(sorted(curves, key=lambda curve: -curve.share)), base.derivatives,
-        _uncertainty(curves), 1 + sum(count for _, count in studies), base.notes,
+        _uncertainty(curves), 1 + len(tries) + sum(count for _, count in studies), base.notes,
+        links, () if base.gradient is None else base.gradient.hosts(),
     )  # fmt: skip
+
+
+def _with_link(question: CostQuestion, where: Where | Place, name: str, step: float) -> float:
+    """Return the time where the time of a byte on a link is so much more."""
+    return answered(question, where, Scale(links=((name, 1 / (1 + step)),)), None).seconds
+
+
+def _slope(seconds: float, now: float, step: float) -> float:
+    """Return the slope to a time near by, 0 where the two differ by rounding."""
+    return (seconds - now) / step if abs(seconds - now) > _ROUNDING * now else 0.0
 
 
 def _with_values(curve: CostCurve, base: SimulationResult) -> CostCurve:

@@ -1,6 +1,9 @@
-"""What costs do to a simulated time, as a table and in sentences. Main entries: `cost_table`, `verdicts`,
-`uncertainty_words`.
+"""What costs do to a simulated time, as a table and in sentences. Main entries: `cost_table`, `part_tables`,
+`verdicts`, `uncertainty_words`.
 """
+
+from collections.abc import Sequence
+from typing import Any
 
 from commmodel.report.kit.tables import NOTHING, Cell, Table, left, right
 from commmodel.simulate.sensitivity import CostCurve, CostSensitivity
@@ -13,6 +16,8 @@ _SHARES = {**COST_NAMES, "latency": "the latency of messages", "bandwidth": "the
 _GOODS = {"latency": "a network without latency", "overhead": "messages that cost processors nothing",
           "gap": "a network without gaps between messages", "bandwidth": "a network of endless bandwidth",
           "compute": "cores that compute in no time"}  # fmt: skip
+_PARTS = 5
+"""Links, and hosts, that are shown."""
 _NEVER = 1e3
 """The factor from which on a cost may get as bad as one likes."""
 _NO_GAIN = 1e-3
@@ -49,6 +54,43 @@ def cost_table(costs: CostSensitivity, title: str = "") -> Table:
         "work takes so much longer; and what is gained where it costs nothing."
     )
     return Table(title, (*left("cost"), *right("now", "share", *heads, "at no cost")), tuple(rows), (note,))
+
+
+def part_tables(costs: CostSensitivity) -> list[Table]:
+    """Return the links and the hosts that decide the time, with the share of each; none where links are not shared.
+
+    Parameters
+    ----------
+    costs : CostSensitivity
+    """
+    tables = []
+    if costs.links:
+        rows = [(link.name, link.worse, link.better, link.latency) for link in costs.links[:_PARTS]]
+        note = (
+            "Share of the time by each link alone: where its bandwidth is 1 % lower, the time grows by that share of "
+            f"1 %; where it is higher, it falls by that.{_rest(costs.links, 'links')}"
+        )
+        tables.append(_part_table(costs.seconds, ("link", "lower bandwidth", "higher", "latency"), rows, note))
+    if costs.hosts:
+        note = (
+            "Share of the time by each host alone: where its cores are 1 % slower, the time grows by that share of "
+            f"1 %.{_rest(costs.hosts, 'hosts')}"
+        )
+        tables.append(_part_table(costs.seconds, ("host", "speed of cores"), costs.hosts[:_PARTS], note))
+    return tables
+
+
+def _rest(parts: Sequence[Any], kind: str) -> str:
+    more = len(parts) - _PARTS
+    return f" There are {more} more {kind} that decide less." if more > 0 else ""
+
+
+def _part_table(seconds: float, heads: tuple[str, ...], parts: Sequence[tuple[Any, ...]], note: str) -> Table:
+    rows = [
+        (Cell(name), *(NOTHING if value is None else Cell(format_ratio(value / seconds)) for value in values))
+        for name, *values in parts
+    ]
+    return Table("", (*left(heads[0]), *right(*heads[1:])), tuple(rows), (note,))
 
 
 def _share_cell(curve: CostCurve) -> Cell:

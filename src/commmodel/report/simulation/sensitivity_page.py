@@ -9,7 +9,7 @@ from commmodel.report.kit.blocks import Figures, Plot, Section
 from commmodel.report.kit.canvas import cycled_styles, draw_series, legend_of, new_canvas
 from commmodel.report.kit.pages import render_page
 from commmodel.report.kit.tables import Table
-from commmodel.report.simulation.sensitivity import COST_NAMES, cost_table, title_of, verdicts
+from commmodel.report.simulation.sensitivity import COST_NAMES, cost_table, part_tables, title_of, verdicts
 from commmodel.signatures import checked
 from commmodel.simulate.sensitivity import CostCurve, CostSensitivity
 from commmodel.units import format_time
@@ -37,8 +37,9 @@ def _plot(curve: CostCurve) -> Plot:
 
 
 def cost_blocks(costs: CostSensitivity) -> Iterator[Table | Figures]:
-    """Yield the table of costs, and the plots of the time over each of them."""
+    """Yield the tables of costs, links and hosts, and the plots of the time over each of them."""
     yield cost_table(costs, "Costs")
+    yield from part_tables(costs)
     curves = [curve for curve in costs.curves if curve.points]
     if curves:
         with look.style():
