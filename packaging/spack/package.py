@@ -28,7 +28,7 @@ class PyCommmodel(PythonPackage):
     depends_on("cxx", type="build")
     depends_on("python@3.11:", type=("build", "link", "run"))
     depends_on("py-setuptools@77:", type="build")
-    depends_on("py-cython@3.1:", type="build")
+    depends_on("py-cython@3.2:", type="build")
     depends_on("mpi")
     depends_on("py-mpi4py@4.1:4", type=("build", "run"))
     depends_on("py-msgspec@0.19:", type=("build", "run"))
