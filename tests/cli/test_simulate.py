@@ -7,10 +7,12 @@ import sys
 
 import pytest
 
+from commmodel import machine as machines
 from commmodel.cli import main
 from commmodel.collectives import CollectiveSettings, Nodes, Problem, build
 from commmodel.collectives.library.selection import SelectionRule, Selector, dumps, load, select, with_levels
 from commmodel.machine import Edge, Hybrid, Limit, LogGP, Machine, Mode, Parameter, Segment, dump
+from commmodel.machine import load as load_machine
 from commmodel.simulate import SMPI, Code, fluid, run, timeline
 from commmodel.simulate.platform import dump as dump_platform
 from commmodel.simulate.platform import flat
@@ -495,3 +497,12 @@ def test_a_replay_that_relies_on_buffers_is_a_deadlock_without_them(tmp_path, ca
         error = capsys.readouterr().err
         assert "deadlock: 2 of 2 ranks never end" in error
         assert "rank 0 waits in MPI_Send until rank 1 receives 1000 bytes with tag 7" in error
+
+
+def test_the_files_of_a_place_are_read_once_however_many_runs_there_are_of_it(monkeypatch, capsys):
+    names = []
+    monkeypatch.setattr(machines, "load", lambda name: names.append(name) or load_machine(name))
+    words = ["simulate", "graphene", "bcast", "-n", "8", "-p", "2", "--sensitivity", "--workers", "1"]
+    assert main(words) == 0
+    assert "as bad before it costs 1 %" in capsys.readouterr().out
+    assert 1 <= len(names) <= 2  # one for the runs, one for how sure they are

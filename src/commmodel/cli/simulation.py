@@ -34,6 +34,13 @@ _HOW = {"mapping", "hosts", "speed", "rules"}
 _OF_COLLECTIVES = {"selector", "memory_copy", "reduction"}
 
 
+class _ReadPlaces(dict[str, Any]):
+    """Places that a command has read, by what it says of them: each process reads its own."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _ReadPlaces, ()
+
+
 def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any], outlets: Any = None) -> Any:
     """Return the workload of a program that runs; what it prints goes to standard error beside JSON."""
     from dataclasses import replace
@@ -147,13 +154,15 @@ def _workload(arguments: argparse.Namespace, place: Any) -> Any:
 
 
 def place_of(arguments: argparse.Namespace, where: str) -> Any:
-    """Return the place of a command's arguments."""
+    """Return the place of a command's arguments, which is read once however many runs there are of it."""
     from commmodel.simulate import scenario
 
-    return scenario.place(
-        where, arguments.parameters, path=arguments.path, model=arguments.model, load_machine=known_machine,
-        **typed_options(arguments, {"buffering", "message_rate", "storage"}),
-    )  # fmt: skip
+    options = typed_options(arguments, {"path", "model", "buffering", "message_rate", "storage"})
+    read = vars(arguments).setdefault("places", _ReadPlaces())
+    key = repr((where, arguments.parameters, options))
+    if key not in read:
+        read[key] = scenario.place(where, arguments.parameters, load_machine=known_machine, **options)
+    return read[key]
 
 
 def predicted(arguments: argparse.Namespace, where: str, scale: Any, slopes: Any = None) -> Any:
