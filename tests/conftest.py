@@ -20,7 +20,7 @@ from support.launching import find
 
 # No limits of time: what a test takes on a loaded machine says nothing about the code.
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", PATIENT, max_examples=30, derandomize=True)  # the same in each run
+settings.register_profile("quick", PATIENT, max_examples=20, derandomize=True)  # the same in each run
 settings.register_profile("thorough", PATIENT, max_examples=500)
 settings.load_profile("quick")
 

@@ -22,7 +22,7 @@ CALLS = {
     f"predict {LOGGP} bcast -n 8 -p 4": ["predict.collective.collective"],
     f"predict {LOGGP} bcast -n 8 -p 4 --algorithm all --copy 1ns/B": ["predict.collective.algorithms"],
     "predict machine.toml measurements results.jsonl": ["predict.comparison.compare"],
-    "fit results.jsonl results.jsonl -o fitted.toml": ["fit.fit_report"],
+    "fit results.jsonl results.jsonl -o fitted.toml --resamples 20": ["fit.fit_report"],
     f"tune {LOGGP} -p 2,4 --sizes 8 --collectives bcast --library openmpi -o rules": ["predict.tuning.tune"],
     "simulate graphene bcast -n 8 -p 4": ["simulate.scenario.comparison.side_by_side"],
     "simulate graphene halo -n 8 -p 4 --compare loggp -o page.html --trace t.csv": [

@@ -159,15 +159,15 @@ def test_nothing_made_is_trusted_that_its_data_contradict(factor, samples):
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the measurements are not beside this checkout")
 def test_nothing_measured_is_trusted_that_its_data_contradict():
     trusted, points = 0, 0
-    for source, measurements in islice(measured_sets(SHARED), 0, None, effort(quick=2, thorough=1)):
+    for source, measurements in islice(measured_sets(SHARED), 0, None, effort(quick=5, thorough=1)):
         try:
             row = tally(Measurements(measurements.launches[: effort(quick=2, thorough=100)]), QUICK)
         except CommModelError:  # no ping-pongs
             continue
         assert row.contradicting == 0, source
         trusted, points = trusted + row.trusted, points + row.points
-    assert trusted > 40
-    assert points > 1000
+    assert trusted > effort(quick=15, thorough=40)
+    assert points > effort(quick=400, thorough=1000)
 
 
 def test_streams_of_many_pairs_that_the_rate_of_few_does_not_describe_are_predicted_as_measured():

@@ -3,6 +3,7 @@
 import msgspec
 import numpy as np
 import pytest
+from support.effort import effort
 from support.report_samples import header
 
 from commmodel.fit import FitSettings, fit_machine
@@ -120,7 +121,7 @@ def test_rounds_are_alike_where_times_drift_within_them(share, least, most):
     """A drift that is half gone after a tenth of a round: the mean of three varies 1.18 times as much as they say."""
     random, size = np.random.default_rng(2), np.repeat(SIZES, 5).astype(float)
     ratios = []
-    for _ in range(12):
+    for _ in range(effort(quick=4, thorough=12)):
         wander = np.sqrt(share) * alike(random, 3 * size.size, 0.5 ** (10 / size.size)).reshape(3, size.size)
         wander += np.sqrt(1 - share) * random.standard_normal(wander.shape) + 2 * random.standard_normal((3, 1))
         order = np.array([random.permutation(size.size) for _ in range(3)])  # of each round: a place for each

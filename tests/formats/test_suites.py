@@ -7,6 +7,7 @@ import os
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.effort import effort
 from support.paths import ROOT, SHARED
 from support.suite_samples import (
     BANDWIDTH,
@@ -356,7 +357,7 @@ def test_real_files_are_read(name, count, kind, largest):
 @needs_data
 def test_blue_waters_becomes_a_machine(tmp_path, capsys):
     path = tmp_path / "machine.toml"
-    files = map(os.fspath, sorted((DATA / "blue-waters").glob("pingpong_*.txt")))
+    files = map(os.fspath, sorted((DATA / "blue-waters").glob("pingpong_*.txt"))[:: effort(quick=4, thorough=1)])
     assert main(["fit", *files, "-o", str(path), "--protocol-limits", "500,8000", "--resamples", "20"]) == 0
     loaded = machine.load(path)
     assert [segment.limit and segment.limit.value for segment in loaded.segments] == [500, 8000, None]
