@@ -131,6 +131,40 @@ def test_derivatives_are_finite_differences(name):
     assert len(left_out) < 0.1 * len(hits)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", ["fluid", "smpi"])
+def test_derivatives_of_many_flows_at_once_are_finite_differences(name, seed):
+    """So many that shares are updated, and not found anew."""
+    random = np.random.default_rng(seed)
+    place = [platform.cabinets([6, 6], 125e6, 15e-6, (400e6, 30e-6), cores=4), platform.torus([4, 3], 125e6, 15e-6)][
+        seed % 2
+    ]
+    links = place.capacity.size
+    capacity, latency = (array * random.uniform(0.3, 1, links) for array in (place.capacity, place.latency))
+    place = changed(place, capacity=capacity, latency=latency)
+    work = [[compute(float(random.uniform(0, 1e-3)))] for _ in range(36)]
+    for tag in range(100):
+        sender, receiver = random.permutation(36)[:2].tolist()
+        work[sender].append(isend(receiver, int(random.integers(0, 200_000)), tag))
+        work[receiver].append(irecv(sender, tag=tag))
+    many = program(*([*calls, WAITALL] for calls in work))
+    hosts = random.integers(0, 12, 36)
+    base = run(many, NETWORKS[name], place, hosts=hosts, slopes="factors")
+    assert base.solver_calls > 80
+    slopes = {"capacity": base.gradient.by_bandwidth * capacity, "latency": base.gradient.by_latency * latency}
+    for kind, by_link in slopes.items():
+        for link in np.argsort(-np.abs(by_link))[:3]:
+
+            def seconds(step, kind=kind, link=link):
+                factor = 1 + step * (np.arange(links) == link)
+                other = changed(place, **{kind: getattr(place, kind) * factor})
+                return run(many, NETWORKS[name], other, hosts=hosts).seconds
+
+            expected = difference(seconds, 1e-6)
+            if expected is not None:
+                assert by_link[link] == pytest.approx(expected, rel=1e-6, abs=1e-8 * base.seconds)
+
+
 def test_two_ranks_and_a_link_have_the_derivatives_of_the_formula():
     """Computation, then a message: T = c + l1 + l2 + n / B1, as the first link is the narrower one."""
     place = platform.flat(2, 100e6, 1e-3)

@@ -54,7 +54,7 @@ class Engine final : public Answers {
         run_.link_work.assign(routing.capacity().size(), 0.0);
         run_.spent.assign(ranks_.size() * STATES, 0.0);
         run_.answers = this;
-        if (run_.most_steps > 0) tape_.open(ranks, routing.hosts(), run_.most_steps);
+        if (run_.most_steps > 0) open_tape();
         for (int32_t rank = 0; rank < ranks; ++rank) {
             reader_.open(rank, ranks_[rank]);
             if (run.live == nullptr || run.live->is_born(rank)) make_ready(rank);
@@ -67,6 +67,7 @@ class Engine final : public Answers {
         while (!run_.stopped()) {
             tape_.share(now_);
             const double flows = sharing_.next(now_), timers = events_.first();
+            if (tape_.is_on()) note_shares();
             const double time = std::min({flows, timers, alarms_.first()});
             if (!(time < INFINITE)) {
                 if (!begin_pending()) break;
@@ -425,8 +426,9 @@ class Engine final : public Answers {
         if (protocol_.variation > 0.0) work *= varied(protocol_.variation);
         if (protocol_.unevenness > 0.0) penalty *= varied(protocol_.unevenness);
         if (protocol_.one_queue) ++sending_[hosts_[messages_[index].source]];
-        note_flow(sharing_.add(route.uses, route.count, penalty, route.bound, work), index);
-        if (tape_.is_on()) tape_.begin_flow(index, tape_route(messages_[index]), work, penalty / route.penalty);
+        const int32_t flow = sharing_.add(route.uses, route.count, penalty, route.bound, work);
+        note_flow(flow, index);
+        if (tape_.is_on()) tape_.begin_flow(index, flow, tape_route(messages_[index]), penalty / route.penalty);
     }
 
     void note_flow(int32_t flow, int32_t index) {
@@ -549,6 +551,8 @@ class Engine final : public Answers {
     void note_stay(int32_t rank, double seconds);
     void note_leave(int32_t index, const Leave &leave, double free);
     int32_t note_trip(const Message &message, int32_t last, double count);
+    void open_tape();
+    void note_shares();
     void derive();
 
     // ---- live programs: live_engine.hpp

@@ -80,8 +80,9 @@ inline void Engine::flow_to_storage(int32_t index) {
     const Message &message = messages_[index];
     if (!(message.size > 0.0)) return end_file(index);
     const Uses uses = storage_.uses(hosts_[message.source]);
-    note_flow(sharing_.add(uses.first, uses.count, 1.0, INFINITE, message.size), index);
-    if (tape_.is_on()) tape_.begin_flow(index, tape_route(message), message.size, 1.0);
+    const int32_t flow = sharing_.add(uses.first, uses.count, 1.0, INFINITE, message.size);
+    note_flow(flow, index);
+    if (tape_.is_on()) tape_.begin_flow(index, flow, tape_route(message), 1.0);
 }
 
 inline void Engine::end_file(int32_t index) {

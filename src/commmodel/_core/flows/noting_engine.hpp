@@ -8,6 +8,22 @@
 
 namespace commmodel {
 
+SELDOM inline void Engine::open_tape() {
+    tape_.open(static_cast<int32_t>(ranks_.size()), routing_.hosts(), run_.most_steps);
+    sharing_.keep_changes();
+}
+
+// Bandwidth may have been shared anew.
+SELDOM inline void Engine::note_shares() {
+    if (sharing_.solutions() == tape_.solutions) return;
+    tape_.solutions = sharing_.solutions();
+    const auto links = static_cast<int32_t>(sharing_.links());
+    sharing_.take_changes(
+        [&](int32_t flow, int32_t group) { tape_.note_bottleneck(flow, group < links ? group : BOUND); },
+        [&](int32_t link, double share) { tape_.note_fair_share(link, share); });
+    tape_.end_instant();
+}
+
 // The route of a message; to files, none has a second host.
 SELDOM inline int32_t Engine::tape_route(const Message &message) {
     const int32_t from = hosts_[message.source];

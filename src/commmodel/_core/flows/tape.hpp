@@ -2,6 +2,7 @@
 // is added to it. `backward_walk.hpp` makes derivatives of the run's end of it.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -12,12 +13,16 @@
 
 namespace commmodel {
 
+constexpr int32_t BOUND = -2;  // bottleneck of a flow: its own bound
+
 #define SELDOM __attribute__((noinline))  // kept out of the way of runs that note nothing
 
 class Tape {
   public:
     // What a step adds. QUEUE: bytes, at the bound of a route; TRANSFER: the time of a flow.
     enum Kind : uint32_t { FIXED, COMPUTATION, OVERHEAD, GAP, LATENCY, QUEUE, TRANSFER, KINDS };
+
+    static constexpr double SAME = 1e-13;  // of shares
 
     struct Step {
         int32_t before;
@@ -28,19 +33,31 @@ class Tape {
     };
     struct Flow {
         int32_t route, begin, end;  // begin, end: steps
-        double work, unevenness;    // unevenness: factor of the route's penalty
+        int32_t group;              // its bottleneck when it ends
+        double unevenness;          // factor of the route's penalty
+    };
+    struct Move {
+        int32_t flow, before;  // its bottleneck until then
+    };
+    struct Change {
+        int32_t link;
+        double before;  // share of its flows until then
     };
     struct Instant {  // bandwidth is shared anew
         double time;
-        size_t steps, events;  // until then
+        size_t steps, events, moves, changes;  // until then
     };
 
     std::vector<Step> steps;
     std::vector<Flow> flows;
     std::vector<Instant> instants;
     std::vector<int32_t> events;  // flows that begin, and ~flows that end
+    std::vector<Move> moves;
+    std::vector<Change> changes;
+    int64_t solutions = 0;  // of the sharing of bandwidth
     std::vector<std::pair<int32_t, int32_t>> routes;
-    std::vector<int32_t> ends;  // steps at which ranks end
+    std::vector<int32_t> ends;   // steps at which ranks end
+    std::vector<double> shares;  // of links as bottlenecks, at last
 
     // most: steps, beyond which the tape is given up.
     void open(int32_t ranks, int64_t hosts, int64_t most) {
@@ -73,7 +90,7 @@ class Tape {
     // A message's steps until it comes: they begin at the cause, are added to `last`, and end with `send`.
     int32_t cause() const { return cause_; }
     SELDOM int32_t add(int32_t before, Kind kind, int32_t number, double amount) {
-        if (steps.size() >= most_) fill();
+        if (steps.size() + moves.size() + changes.size() >= most_) fill();
         steps.push_back({before, kind | static_cast<uint32_t>(number) << 3, amount});
         return static_cast<int32_t>(steps.size()) - 1;
     }
@@ -102,9 +119,12 @@ class Tape {
         return number;
     }
 
-    SELDOM void begin_flow(int32_t message, int32_t route, double work, double unevenness) {
+    // place: its number among the flows that share.
+    SELDOM void begin_flow(int32_t message, int32_t place, int32_t route, double unevenness) {
         const auto number = static_cast<int32_t>(flows.size());
-        flows.push_back({route, cause_, NONE, work, unevenness});
+        flows.push_back({route, cause_, NONE, NONE, unevenness});
+        if (static_cast<size_t>(place) >= at_place_.size()) at_place_.resize(static_cast<size_t>(place) + 1);
+        at_place_[place] = number;
         events.push_back(number);
         if (static_cast<size_t>(message) >= of_transfer_.size()) of_transfer_.resize(static_cast<size_t>(message) + 1);
         of_transfer_[message] = number;
@@ -112,6 +132,25 @@ class Tape {
     void end_flow(int32_t message) {
         if (is_on()) note_end(message);
     }
+    // A flow's bottleneck is a link, or BOUND; a link has a share as bottleneck.
+    SELDOM void note_bottleneck(int32_t place, int32_t group) {
+        Flow &flow = flows[at_place_[place]];
+        if (flow.group == group) return;
+        if (flow.group != NONE) moves.push_back({at_place_[place], flow.group});
+        flow.group = group;
+    }
+    SELDOM void note_fair_share(int32_t link, double share) {
+        if (static_cast<size_t>(link) >= shares.size()) shares.resize(static_cast<size_t>(link) + 1);
+        if (std::abs(share - shares[link]) <= SAME * share) return;
+        changes.push_back({link, shares[link]});
+        shares[link] = share;
+    }
+    void end_instant() {
+        if (instants.empty()) return;
+        instants.back().moves = moves.size();
+        instants.back().changes = changes.size();
+    }
+
     // Bandwidth is shared anew if flows have begun or ended.
     void share(double now) {
         if (is_on()) note_share(now);
@@ -136,7 +175,8 @@ class Tape {
     }
     SELDOM void note_share(double now) {
         const size_t before = instants.empty() ? 0 : instants.back().events;
-        if (events.size() > before) instants.push_back({now, steps.size(), events.size()});
+        if (events.size() > before)
+            instants.push_back({now, steps.size(), events.size(), moves.size(), changes.size()});
     }
 
     // Give up: nothing more is noted.
@@ -150,6 +190,7 @@ class Tape {
     std::vector<int32_t> of_rank_, of_message_;  // steps at which they are due
     std::vector<int32_t> of_gate_, of_queue_;    // steps from which on a host's are free
     std::vector<int32_t> of_transfer_;           // flow of each message
+    std::vector<int32_t> at_place_;              // flow of each number among those that share
     HashTable<Pair, Number, 64> numbers_;
     bool is_on_ = false;
 };

@@ -59,8 +59,14 @@ struct Task {
     }
 };
 
+// What solutions may have changed: bottlenecks of flows, and shares of groups.
+struct Changes {
+    std::vector<int32_t> flows, groups;
+};
+
 class FlowTable {
   public:
+    Changes *changes = nullptr;  // where incremental updates are to say what they change
     const std::vector<double> capacity;
     std::vector<Flow> flows;
     std::vector<Use> uses;

@@ -40,6 +40,7 @@ class IncrementalUpdate final : public Solver {
     double next_end(double now) const override { return groups_.next_end(now); }
     void take_finished(double now, std::vector<int32_t> &finished) override;
     double fair_share(const Flow &flow) const override { return groups_[flow.group].share; }
+    double share_of_group(int32_t group) const { return groups_[group].share; }
 
   private:
     enum Kind { LINK, GROUP, FLOW };
@@ -394,6 +395,7 @@ inline void IncrementalUpdate::set_share(int32_t number, double share, double no
 inline void IncrementalUpdate::move(int32_t number, int32_t to, double now) {
     Flow &flow = table_.flows[number];
     const int32_t from = flow.group;
+    if (table_.changes != nullptr) table_.changes->flows.push_back(number);
     if (from != NONE) {
         groups_.leave(number, now);
         mark(from);
@@ -555,6 +557,7 @@ inline void IncrementalUpdate::update(double now) {
 
 // Put the ends of the groups that changed in order.
 inline void IncrementalUpdate::close(double now) {
+    if (table_.changes != nullptr) table_.changes->groups = changed_;
     for (int32_t number : changed_) {
         Group &group = groups_[number];
         group.changed = group.settled = false;

@@ -57,6 +57,28 @@ class Sharing {
         return flow.group == NONE ? 0 : solver_->fair_share(flow) * flow.demand;
     }
 
+    // From now on, `take_changes` says what a solution changed.
+    void keep_changes() { table_.changes = &changes_; }
+
+    // Visit flows that may have got another bottleneck by the last solution, as (flow, bottleneck), and then links that
+    // may have got another share as bottlenecks, as (link, share).
+    template <class OfFlow, class OfLink> void take_changes(OfFlow of_flow, OfLink of_link) {
+        const auto links = static_cast<int32_t>(table_.capacity.size());
+        const bool all = !update_.is_running();
+        for (const int32_t flow : all ? table_.living : changes_.flows) of_flow(flow, table_.flows[flow].group);
+        if (all) {
+            for (const int32_t number : table_.living) {
+                const sharing::Flow &flow = table_.flows[number];
+                if (flow.group < links) of_link(flow.group, flow.share);
+            }
+        } else {
+            for (const int32_t group : changes_.groups)
+                if (group < links) of_link(group, update_.share_of_group(group));
+        }
+        changes_.flows.clear();
+    }
+
+    size_t links() const { return table_.capacity.size(); }
     int64_t solutions() const { return solutions_; }  // times that bandwidth was shared anew
 
   private:
@@ -91,6 +113,7 @@ class Sharing {
     sharing::ProgressiveFilling filling_{table_};
     sharing::IncrementalUpdate update_{table_};
     sharing::Solver *solver_ = &filling_;
+    sharing::Changes changes_;
     int64_t solutions_ = 0;
     int32_t spared_ = 0;  // solutions from scratch in a row where little changed
 };
