@@ -10,8 +10,10 @@ from commmodel.advice import advise
 from commmodel.cli import main
 from commmodel.report.simulation.advice import advice_lines
 from commmodel.simulate import OPERATION, Code, Program
+from commmodel.simulate.critical_path import with_steps
 from commmodel.simulate.platform import flat
-from commmodel.simulate.scenario import Scale, place, prepare, workloads
+from commmodel.simulate.scenario import Scale, expansion, place, prepare, workloads
+from commmodel.simulate.scenario.expansion import expanded_once
 
 RECORDING = str(Path(__file__).parents[1] / "docs" / "examples" / "recording")
 
@@ -77,9 +79,40 @@ def test_what_intervals_leave_open_is_not_advised_for_certain():
     assert low < 0.005 < first.gain(advice.seconds) < high
     lines = " ".join(advice_lines(advice))
     assert f"Most may be gained with {first.words}" in lines
-    assert "uncertain between nothing and" in lines
+    assert "(nothing to" in lines
     assert "uncertain by a factor of 3" in lines
-    assert not any(word in lines for word in ("sure", "Most is gained"))
+    assert not any(word in lines for word in ("sure", "Pay for"))
+
+
+def test_programs_that_are_expanded_once_are_the_same_programs():
+    graphene = place("graphene")
+    cg = workloads.application(graphene, "cg", "S", 16, iterations=2)
+    with expanded_once(cg) as work:
+        for scale in (Scale(), Scale(latency=3.0), Scale(compute=2.0), Scale(compute=7.0), Scale(compute=0.1)):
+            for change in (None, with_steps):
+                plain, again = (prepare(graphene, workload, scale=scale).run(change=change) for workload in (cg, work))
+                np.testing.assert_allclose(again.ends, plain.ends, rtol=1e-12)
+                assert (again.messages, again.marks.size) == (plain.messages, plain.marks.size)
+                assert scale.compute != 1 or again.seconds == plain.seconds
+        result = prepare(graphene, work, mapping="round-robin").run()
+    assert result.seconds == prepare(graphene, cg, mapping="round-robin").run().seconds
+    assert not expansion._STORES
+
+
+def test_programs_too_large_for_memory_are_expanded_each_time(monkeypatch):
+    monkeypatch.setattr(expansion, "_MOST", 100)
+    graphene = place("graphene")
+    cg = workloads.application(graphene, "cg", "S", 4, iterations=1)
+    with expanded_once(cg) as work:
+        assert prepare(graphene, work).run().seconds == prepare(graphene, cg).run().seconds
+
+
+def test_workers_give_the_same_advice():
+    graphene = place("graphene")
+    halo = workloads.exchange(graphene, "halo", 65536, 16)
+    alone, two = (advise(halo, on=graphene, percents=(1.0,), workers=workers) for workers in (1, 2))
+    assert alone.options == two.options
+    assert alone.sensitivity == two.sensitivity
 
 
 def test_without_links_there_is_no_placement_and_no_link():
@@ -93,7 +126,8 @@ def test_the_command_prints_a_table_json_and_a_page(capsys, tmp_path):
     page = tmp_path / "page.html"
     assert main(["simulate", "graphene", "replay", RECORDING, "--advice", "-o", str(page)]) == 0
     output = capsys.readouterr().out
-    assert "Most is gained with no time for app.py:4, MPI_Comm_dup" in output.replace("\n", " ")
+    assert "Work on your own program first: app.py:4, MPI_Comm_dup, where up to 89 %" in output.replace("\n", " ")
+    assert "Of the machine: cores twice as fast 50 %." in output
     text = page.read_text()
     for words in ("What to pay for", "slower at", "What to shorten first", "Where its ranks are"):
         assert words in text

@@ -51,6 +51,16 @@ def test_a_terminal_shows_how_far_it_is_and_is_clean_afterwards(monkeypatch, soo
     assert sys.stderr.getvalue().endswith("\r\x1b[K")
 
 
+def test_what_is_left_of_counted_work_is_estimated(monkeypatch, soon):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(ProgressLine, "at_command", True)
+    with ProgressLine("advice") as line:
+        line.count(1, 4)
+        until(lambda: "left" in sys.stderr.getvalue())
+        line.count(4, 4)
+    assert re.search(r"1 of 4 runs, about [0-9.]+ [mun]?s left", sys.stderr.getvalue())
+
+
 def test_a_command_whose_errors_go_to_a_file_writes_nothing(monkeypatch, soon):
     monkeypatch.setattr(ProgressLine, "at_command", True)
     monkeypatch.setattr(sys, "stderr", io.StringIO())

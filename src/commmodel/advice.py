@@ -17,8 +17,10 @@ from commmodel.frames import Tabular
 from commmodel.placement import RankMapping, map_ranks
 from commmodel.signatures import checked
 from commmodel.simulate.critical_path import CriticalPath, PathShare, SiteGain, critical_path, gains, with_steps
+from commmodel.simulate.extrapolation.streams import END
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.scenario import FLOW_MODELS, Place, Scale, Scenario, Where, Workload, place, prepare
+from commmodel.simulate.scenario.expansion import expanded_once
 from commmodel.simulate.scenario.preparation import Ranks
 from commmodel.simulate.sensitivity import CostCurve, CostSensitivity, sensitivity
 from commmodel.simulate.workers import spread
@@ -56,6 +58,11 @@ class AdvisedOption(OneLine):
         ----------
         seconds : float
             The time without it, 0 or more.
+
+        Examples
+        --------
+        >>> AdvisedOption("machine", "half the latency", 0.5, (0.0, 3.0)).gain_interval(1.0)
+        (0.0, 0.75)
         """
         low, high = self.bounds or (1.0, 1.0)
         gain = self.gain(seconds)
@@ -162,14 +169,21 @@ def advise(
     """
     where = place(on)
     how: dict[str, Any] = {"model": model, "mapping": mapping, "hosts": hosts, "speed": speed}
+    with expanded_once(workload) as work:
+        return _advice(where, work, how, percents, workers)
+
+
+def _advice(
+    where: Place, workload: Workload, how: dict[str, Any], percents: Sequence[float], workers: int
+) -> Advice:  # fmt: skip
+    """Return the advice on a workload, of which most programs are in memory once the path is known."""
 
     def question(_: Any, scale: Scale, slopes: Slopes | None) -> SimulationResult:
         return _answer(where, workload, how, scale, slopes)
 
-    costs = sensitivity(question, where, percents=percents, pieces=False, machine=where.machine, workers=workers)
     scenario = prepare(where, workload, **how)
     path = critical_path(scenario.run(record=True, change=with_steps))
-    sites = gains(scenario, path)
+    costs = sensitivity(question, where, percents=percents, pieces=False, machine=where.machine, workers=workers)
     links = [] if scenario.platform is None else path.by_link(scenario.platform)
     bounds = {curve.cost: curve.bounds for curve in costs.curves}
     better = [(*_BETTER[curve.cost], curve.bounds) for curve in costs.curves]
@@ -178,21 +192,27 @@ def advise(
         for link in links[:_LINKS]
     ]
     calls = [(scale,) for _, scale, _ in better]
-    results = spread(partial(_answer, where, workload, how), calls, workers=workers, label="advice") if calls else []
+    label = "advice: better machines"
+    results = spread(partial(_answer, where, workload, how), calls, workers=workers, label=label) if calls else []
+    sites = gains(scenario, path, workers=workers)
     options = [
         AdvisedOption("machine", words, run.seconds, interval)
         for (words, _, interval), run in zip(better, results, strict=True)
     ]
     options += [
-        AdvisedOption("program", f"no time for {site.site}", costs.seconds - site.gain)
+        AdvisedOption("program", f"no time for {_site_words(site.site)}", costs.seconds - site.gain)
         for site in sites
         if site.gain > 0
     ]
-    placed, notes = _placed(scenario, mapping, costs.seconds, workers)
+    placed, notes = _placed(scenario, how["mapping"], costs.seconds, workers)
     if placed is not None:
         options.append(AdvisedOption("placement", f"ranks placed {placed.best.name}", placed.best.seconds))
     options.sort(key=lambda option: option.seconds)
     return Advice(tuple(options), costs, path, tuple(links), tuple(sites), placed, (*costs.notes, *notes))
+
+
+def _site_words(site: str) -> str:
+    return "the computation before its end" if site == END else site
 
 
 def _placed(

@@ -94,6 +94,8 @@ class ProgressLine:
             if elapsed < _FIRST:
                 continue
             far = f"; {self._noted}" if self._noted else ""
+            if self._share and self._share < 1:
+                far += f", about {format_time(elapsed * (1 / self._share - 1))} left"
             bar = "" if self._share is None else f" {_bar(self._share, at_terminal)}"
             _write(f"{self._task}: {elapsed:.0f} s{bar}{far}", at_terminal)
             shown = True

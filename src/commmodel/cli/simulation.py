@@ -175,6 +175,13 @@ def predicted(arguments: argparse.Namespace, where: str, scale: Any, slopes: Any
     )
 
 
+def _scaled(place: Any, workload: Any, how: dict[str, Any], _: Any, scale: Any, slopes: Any) -> Any:
+    """Return the result of a workload on a scaled place; other processes call this."""
+    from commmodel.simulate import scenario
+
+    return scenario.prepare(place, workload, scale=scale, **how).run(deadlock="return", slopes=slopes)
+
+
 def _sized(arguments: argparse.Namespace, processes: int) -> Any:
     """Return the result of the workload on one of several numbers of processes; other processes call this."""
     from commmodel.simulate import scenario
@@ -200,9 +207,13 @@ def run(arguments: argparse.Namespace) -> int:
         return advice.run(arguments, place, _workload(arguments, place), typed_options(arguments, _HOW))
     if sensitivity.is_wanted(arguments):
         arguments.is_one_of_many = True
-        machine = place_of(arguments, arguments.where).machine
-        warn_of(machine)
-        return sensitivity.run(arguments, partial(predicted, arguments), machine)
+        place = place_of(arguments, arguments.where)
+        warn_of(place.machine)
+        from commmodel.simulate.scenario.expansion import expanded_once
+
+        with expanded_once(_workload(arguments, place)) as work:
+            question = partial(_scaled, place, work, typed_options(arguments, _HOW))
+            return sensitivity.run(arguments, question, place.machine)
     is_what_if, is_sized = what_if.is_what_if(arguments), sizes.is_sized(arguments)
     arguments.is_one_of_many = is_what_if or is_sized
     change = change_of(arguments)

@@ -271,10 +271,26 @@ class _Runs:
 
     def __init__(self, question: CostQuestion, where: Where | Place, cost: Cost, carries: bool) -> None:
         self._question, self._where, self._cost, self._carries = question, where, cost, carries
+        self._points: dict[float, CurvePoint] = {}
         self.count = 0
 
+    def around(self, now: CurvePoint, target: float) -> tuple[CurvePoint, CurvePoint | None]:
+        """Return the points that are known next to where a time is reached first, from now on; None without a later."""
+        low = now
+        for factor in sorted(factor for factor in self._points if factor > now.factor):
+            point = self._points[factor]
+            if point.seconds >= target:
+                return low, point
+            low = point
+        return low, None
+
     def at(self, factor: float) -> CurvePoint:
-        """Return time and slope at a factor of the cost."""
+        """Return time and slope at a factor of the cost; one that is known is not simulated again."""
+        if factor not in self._points:
+            self._points[factor] = self._simulated(factor)
+        return self._points[factor]
+
+    def _simulated(self, factor: float) -> CurvePoint:
         result = self._result(factor)
         if result.derivatives:
             slope = sum(slope_of(result, name) for name in _PARAMETERS[self._cost]) / factor
@@ -306,7 +322,9 @@ def slope_of(result: SimulationResult, name: str) -> float:
     return derivatives.get(name, 0.0) + derivatives.get(f"{name} within", 0.0)
 
 
-def _tolerated(runs: _Runs, now: CurvePoint, percent: float) -> float:
+def _tolerated(
+    runs: _Runs, now: CurvePoint, percent: float, bracket: tuple[CurvePoint, CurvePoint | None] | None = None
+) -> float:
     """Return the factor of a cost at which the time is so many percent longer, by Newton's method in brackets.
 
     Examples
@@ -320,7 +338,7 @@ def _tolerated(runs: _Runs, now: CurvePoint, percent: float) -> float:
     2.1
     """
     target = now.seconds * (1 + percent / 100)
-    low, high = now, None
+    low, high = bracket or (now, None)
     for _ in range(_MOST_STEPS):
         near = low if high is None else high
         factor = near.factor + (target - near.seconds) / near.slope if near.slope > 0 else 0.0
@@ -402,7 +420,10 @@ def _curve(study: _Study, cost: Cost) -> tuple[CostCurve | None, int]:
     now, free = runs.at(1.0), runs.at(_NEARLY_NOTHING)
     if now.seconds == 0:  # nothing of it takes any time
         return None, runs.count
-    tolerance = {percent: _tolerated(runs, now, percent) for percent in study.percents}
+    tolerance = {}
+    for percent in study.percents:
+        bracket = runs.around(now, now.seconds * (1 + percent / 100))
+        tolerance[percent] = _tolerated(runs, now, percent, bracket)
     reached = [factor for factor in tolerance.values() if factor < _MOST]
     if not reached and abs(now.seconds - free.seconds) <= _CLOSE * now.seconds:
         return None, runs.count

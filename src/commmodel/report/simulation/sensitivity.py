@@ -168,7 +168,8 @@ def _most_gain(costs: CostSensitivity) -> list[str]:
         return [f"Most would be gained by {_GOODS[best.cost]}: {format_ratio(best.gain)}."]
     more = f"; {' or '.join(_GOODS[curve.cost] for curve in rivals)} may gain more" if rivals else ""
     ends = f"{'nothing' if low <= _NO_GAIN else format_ratio(low)} and {format_ratio(high)}"
-    return [f"Most may be gained by {_GOODS[best.cost]}: {format_ratio(best.gain)}, uncertain between {ends}{more}."]
+    doubt = "" if low == high else f", uncertain between {ends}"
+    return [f"Most may be gained by {_GOODS[best.cost]}: {format_ratio(best.gain)}{doubt}{more}."]
 
 
 def _tolerance_line(curve: CostCurve) -> list[str]:

@@ -11,6 +11,7 @@ from commmodel.signatures import checked
 from commmodel.simulate.critical_path.marking import without_sites
 from commmodel.simulate.critical_path.path import CriticalPath
 from commmodel.simulate.scenario import Scenario
+from commmodel.simulate.workers import spread
 from commmodel.values import OneLine
 
 
@@ -29,7 +30,7 @@ class SiteGain(OneLine):
 
 
 @checked
-def gains(scenario: Scenario, path: CriticalPath, most: Count = 5) -> list[SiteGain]:
+def gains(scenario: Scenario, path: CriticalPath, most: Count = 5, *, workers: Count = 1) -> list[SiteGain]:
     """Return the call sites that take most of a critical path, and what shortening each gains: a simulation each.
 
     Parameters
@@ -39,6 +40,8 @@ def gains(scenario: Scenario, path: CriticalPath, most: Count = 5) -> list[SiteG
     path : CriticalPath
     most : int
         Sites that are tried, 1 or more.
+    workers : int
+        Simulations side by side, 1 or more.
 
     Returns
     -------
@@ -61,9 +64,16 @@ def gains(scenario: Scenario, path: CriticalPath, most: Count = 5) -> list[SiteG
     is_computation = np.isin(segments["kind"], (PathKind.COMPUTATION, PathKind.SLEEP))
     computation = np.bincount(segments["site"], lengths * is_computation)
     communication = np.bincount(segments["site"], lengths * ~is_computation)
-    rows = []
-    for site in np.argsort(-(computation + communication), kind="stable")[:most].tolist():
-        result = scenario.run(change=partial(without_sites, sites=frozenset([site])), deadlock="return")
-        gain = max(path.seconds - result.seconds, 0.0)
-        rows.append(SiteGain(path.sites[site], float(computation[site]), float(communication[site]), gain))
+    chosen = np.argsort(-(computation + communication), kind="stable")[:most].tolist()
+    calls = [(site,) for site in chosen]
+    seconds = spread(partial(_seconds_without, scenario), calls, workers=workers, label="call sites")
+    rows = [
+        SiteGain(path.sites[site], float(computation[site]), float(communication[site]), max(path.seconds - time, 0.0))
+        for site, time in zip(chosen, seconds, strict=True)
+    ]
     return sorted(rows, key=lambda row: -row.gain)
+
+
+def _seconds_without(scenario: Scenario, site: int) -> float:
+    result = scenario.run(change=partial(without_sites, sites=frozenset([site])), deadlock="return")
+    return result.seconds

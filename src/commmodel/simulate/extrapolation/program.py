@@ -167,9 +167,19 @@ class ExtrapolatedActions:
         if pair is not None:
             raise InputError(
                 f"{site.first}: {question} may be {pair[0].words} or {pair[1].words}, which differ on {self.processes} "
-                "ranks: give a recording of another number of ranks too"
+                f"ranks: give a recording of {self._other_size()} ranks too"
             )
         return candidates[0]
+
+    def _other_size(self) -> str:
+        """Return a number of ranks on which a recording tells functions apart: no side of a grid is as long there."""
+        most, rules = max(self.model.sizes), self.model.rules
+        before = {side for rule in rules for count in self.model.sizes for side in rule(count) or ()}
+        for count in (most * 9 // 4 if most % 4 == 0 else 0, 2 * most, 4 * most, 8 * most):
+            sides = [rule(count) for rule in rules]
+            if count and all(grid and min(grid) > 2 and not before & {*grid} for grid in sides):
+                return str(count)
+        return "another number of"
 
     def _law(self, size: SizeModel, site: PositionModel) -> int:
         """Return the number of the law of bytes; those that are possible must say the same."""
@@ -181,7 +191,7 @@ class ExtrapolatedActions:
                 words = f"{size.laws[0][0].words} or {size.laws[0][number].words}"
                 raise InputError(
                     f"{site.first}: its bytes may be {words}, which differ on {self.processes} ranks: give a recording "
-                    "of another number of ranks too"
+                    f"of {self._other_size()} ranks too"
                 )
         return 0
 

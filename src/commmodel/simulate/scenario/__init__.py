@@ -8,6 +8,7 @@
     preparation  both together, by a model: a scenario that is ready to run
     comparison   one workload by several models, beside measured timelines
     jobs         several workloads at once on one platform
+    expansion    programs that are kept in memory, for many simulations of one workload
 
 Main entries: `place`, `workloads`, `prepare`, `Scenario.run`, `side_by_side`, `run_jobs`. Many places at once:
 `commmodel.simulate.what_if`.
