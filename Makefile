@@ -140,9 +140,9 @@ test-mpi: $(VENV)/.test-ready
 # Ranks of one host need no network, which takes Open MPI's MPI_Init a second to set up.
 test-launched test-ranks: export OMPI_MCA_btl := self,sm
 # Tests that start ranks of their own, one after the other, or need one. Of simulated programs, most run with MPICH alone, whose
-# ABI they have.
+# ABI they have, and so do those of our own words, plans and files.
 test-launched: $(VENV)/.test-ready
-	$(BIN)/python -m pytest $(UNIT_TESTS) -m "mpi$(if $(filter openmpi,$(MPI)), and not simulated)"
+	$(BIN)/python -m pytest $(UNIT_TESTS) -m "mpi$(if $(filter openmpi,$(MPI)), and not simulated and not any_library)"
 	$(MPIEXEC) -n 1 $(BIN)/python -m pytest tests/mpi -m "parallel[1]"
 
 # Tests on several ranks, which each of them collects.

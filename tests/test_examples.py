@@ -55,6 +55,7 @@ def test_an_example_notices_that_it_is_wrong(name):
     assert "WRONG" in done.stdout
 
 
+@pytest.mark.any_library
 @pytest.mark.parametrize("name", SMALL)
 def test_an_example_helps_once(name):
     done = example(2, name, "--help")
@@ -63,6 +64,7 @@ def test_an_example_helps_once(name):
     assert "Example: mpiexec -n 4 python examples/" in done.stdout
 
 
+@pytest.mark.any_library
 @pytest.mark.parametrize(
     ("ranks", "name", "arguments", "problem"),
     [
@@ -83,6 +85,7 @@ def test_an_example_refuses_in_one_line(ranks, name, arguments, problem):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.any_library
 def test_the_halo_chooses_by_a_machine_file(tmp_path):
     """Where a burst costs a second, there is nothing to gain from cutting a row."""
     loggp = LogGP(L=Parameter(1.0, "s"), o=Parameter(1e-9, "s"), g=Parameter(1e-9, "s"), G=Parameter(1e-3, "s/B"))

@@ -37,6 +37,7 @@ def measure(build, output, *options):
     return results.load(output)
 
 
+@pytest.mark.any_library
 def test_program_writes_one_record_for_each_size_in_the_order_asked(build, tmp_path):
     measured = measure(build, tmp_path / "r.jsonl", "--sizes", "1024,0,70000", "--repetitions", "30", "--batch", "4")
     records = list(measured.records)
@@ -77,6 +78,7 @@ def test_program_starts_mpi_at_the_level_asked_for_and_says_so(build, tmp_path, 
     assert (mpi.thread_level, mpi.thread_level_asked) == (level, level)
 
 
+@pytest.mark.any_library
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
@@ -118,12 +120,14 @@ def test_default_sizes_double_from_1_byte_to_4_mebibytes(build, tmp_path):
     assert [record.configuration.message_size for record in measured.records] == [2**n for n in range(23)]
 
 
+@pytest.mark.any_library
 def test_any_file_name_survives_in_the_header(build, tmp_path):
     output = tmp_path / 'a "b" \\ \t é.jsonl'
     (launched,) = measure(build, output, "--sizes", "1", "--repetitions", "1").launches
     assert launched.header.command[2] == str(output)
 
 
+@pytest.mark.any_library
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -150,6 +154,7 @@ def test_wrong_arguments_of_the_program_are_one_line_and_exit_code_2(build, tmp_
     assert not output.exists()
 
 
+@pytest.mark.any_library
 def test_program_overwrites_nothing(build, tmp_path):
     output = tmp_path / "r.jsonl"
     output.write_text("precious")
@@ -159,6 +164,7 @@ def test_program_overwrites_nothing(build, tmp_path):
     assert output.read_text() == "precious"
 
 
+@pytest.mark.any_library
 def test_program_says_where_it_cannot_write(build, tmp_path):
     completed = launch(2, build / "yardstick", "-o", tmp_path / "no" / "r.jsonl")
     (line,) = error_lines(completed, "yardstick")
@@ -185,6 +191,7 @@ def compare(build, ranks, *options):
     return launch(ranks, sys.executable, BENCH_C / "compare.py", "--build", build, *options)
 
 
+@pytest.mark.any_library
 @pytest.mark.parametrize(
     ("loop", "contestants"),
     [
@@ -213,6 +220,7 @@ def test_comparison_reports_every_contestant_of_every_round(build, loop, contest
         assert result["verdict"] == expected
 
 
+@pytest.mark.any_library
 @pytest.mark.parametrize("loop", ["pingpong", "blocking-train"])
 def test_comparison_prints_a_table_and_a_verdict_for_each_size(build, loop):
     completed = compare(build, 2, loop, "--sizes", "1,2KiB", "--repetitions", "7", "--time", "1ms")
@@ -224,6 +232,7 @@ def test_comparison_prints_a_table_and_a_verdict_for_each_size(build, loop):
     assert "\x1b" not in completed.stdout
 
 
+@pytest.mark.any_library
 @pytest.mark.parametrize(
     "options",
     [

@@ -96,6 +96,7 @@ def test_every_size_has_a_record(measured):
     assert {item.message_size for item in configurations if isinstance(item, PingPong)} == {1, 1024, 65536}
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 def test_the_seed_decides_the_order(measured, tmp_path):
     orders = []
@@ -136,6 +137,7 @@ def test_one_rank_is_told_how_to_start():
     assert "mpiexec -n 2 python -m commmodel.bench" in complaint(completed)
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 @pytest.mark.parametrize(
     ("arguments", "words"),
@@ -188,6 +190,7 @@ def alone(*arguments):
     return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=900)
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 def test_several_launches_go_into_one_file_and_go_on_where_they_were_stopped(tmp_path):
     output = tmp_path / "results.jsonl"
@@ -251,6 +254,7 @@ def test_an_existing_file_is_left_alone(measured):
     assert measured[0].read_bytes() == before
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 def test_an_existing_file_is_replaced_by_force(tmp_path):
     output = tmp_path / "results.jsonl"
@@ -267,6 +271,7 @@ def test_an_existing_file_is_replaced_by_force(tmp_path):
     assert "--resume completes a file and --force begins it anew" in complaint(refused)
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 def test_a_damaged_file_is_not_resumed_and_stays_as_it_is(tmp_path):
     output = tmp_path / "results.jsonl"
@@ -277,6 +282,7 @@ def test_a_damaged_file_is_not_resumed_and_stays_as_it_is(tmp_path):
     assert output.read_text().endswith("\n")
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 @pytest.mark.parametrize("resume", [(), ("--resume",)])
 def test_an_empty_file_as_a_full_disk_leaves_it_is_begun(resume, tmp_path):
@@ -287,6 +293,7 @@ def test_an_empty_file_as_a_full_disk_leaves_it_is_begun(resume, tmp_path):
     assert [launched.header.resumes for launched in results.load(output).launches] == [False]
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 def test_a_resumed_run_may_take_longer_but_not_measure_something_else(tmp_path):
     output = tmp_path / "results.jsonl"
@@ -305,6 +312,7 @@ def test_a_resumed_run_may_take_longer_but_not_measure_something_else(tmp_path):
         assert f"{typed} differs" in complaint(bench(2, "--resume", *words, "-o", output))
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 def test_a_file_that_a_living_launch_writes_is_not_resumed(tmp_path):
     output = tmp_path / "results.jsonl"
@@ -325,6 +333,7 @@ def test_a_file_that_a_living_launch_writes_is_not_resumed(tmp_path):
     assert set(counts.values()) == {1}
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 def test_a_full_disk_ends_the_run_in_one_line_and_leaves_what_was_measured(tmp_path):
     output = tmp_path / "results.jsonl"
@@ -429,6 +438,7 @@ def test_a_progress_bar_is_drawn_where_the_launcher_writes_to_a_terminal(tmp_pat
     assert b"4/4" in b"".join(rows)
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 def test_a_second_campaign_into_the_same_file_is_refused_and_harms_nothing(tmp_path):
     output, launcher, go = (tmp_path / name for name in ("results.jsonl", "launcher", "go"))
@@ -452,6 +462,7 @@ def test_a_second_campaign_into_the_same_file_is_refused_and_harms_nothing(tmp_p
     assert {path.name for path in tmp_path.iterdir()} == {"results.jsonl", "launcher", "go"}
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_what_would_begin_far_too_late_is_left_to_resume(ranks, tmp_path):

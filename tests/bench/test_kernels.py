@@ -348,6 +348,7 @@ def test_a_configuration_is_described_in_a_few_words(configuration, words):
     assert configuration_words(configuration) == words
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
@@ -381,6 +382,7 @@ def run(tmp_path_factory):
     return output
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 def test_a_run_measures_what_is_planned_once_and_what_refines_it(run):
     (launched,) = results.load(run).launches
@@ -398,6 +400,7 @@ def test_a_run_measures_what_is_planned_once_and_what_refines_it(run):
         assert min(record.samples) > 0
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 def test_only_delayed_trains_and_overlapped_collectives_have_a_delay(run):
     for record in results.load(run).records:
@@ -410,6 +413,7 @@ def test_only_delayed_trains_and_overlapped_collectives_have_a_delay(run):
                 assert record.delay is None
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 def test_a_run_goes_on_with_what_is_missing_and_with_what_refines_it(run, tmp_path):
     output = tmp_path / "results.jsonl"
@@ -425,6 +429,7 @@ def test_a_run_goes_on_with_what_is_missing_and_with_what_refines_it(run, tmp_pa
     assert json.loads(completed.stdout)["records"] == len(whole.launches[1].records)
 
 
+@pytest.mark.any_library
 @pytest.mark.mpi
 def test_refinements_are_planned_again_from_the_file(run, tmp_path):
     """All that is left of a complete plan is a kink that its records show."""
