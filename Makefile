@@ -66,7 +66,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test thorough openmpi openmpi-library test-one test-documented test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize slurm-test leaks fuzz mutations freeze lint docs pictures bench cluster-bench sdist wheel wheels recipes manuals clean
+.PHONY: demo quick test thorough openmpi openmpi-library test-one test-documented test-without-mpi test-mpi test-launched test-simulated test-ranks test-mpich test-openmpi cluster-test sanitize slurm-test leaks fuzz mutations freeze lint docs pictures bench cluster-bench sdist wheel wheels recipes manuals clean
 
 demo:
 	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
@@ -98,7 +98,7 @@ test:
 	$(MAKE) --jobs=2 .venv/.test-ready openmpi-library
 	$(MAKE) --jobs=2 --output-sync=recurse lint openmpi
 	$(MAKE) test-without-mpi
-	$(MAKE) --jobs=2 --output-sync=recurse test-mpich test-openmpi docs
+	$(MAKE) --jobs=2 --output-sync=recurse test-mpich test-simulated test-openmpi docs
 	$(MAKE) test-ranks MPI=mpich
 	$(MAKE) test-ranks MPI=openmpi
 	$(MAKE) cluster-test MPI=openmpi
@@ -135,15 +135,20 @@ test-without-mpi: $(VENV)/.test-ready
 
 test-mpi: $(VENV)/.test-ready
 	$(MAKE) test-launched
+	$(if $(filter mpich,$(MPI)),$(MAKE) test-simulated)
 	$(MAKE) test-ranks
 
 # Ranks of one host need no network, which takes Open MPI's MPI_Init a second to set up.
 test-launched test-ranks: export OMPI_MCA_btl := self,sm
-# Tests that start ranks of their own, one after the other, or need one. Of simulated programs, most run with MPICH alone, whose
-# ABI they have, and so do those of our own words, plans and files.
+# Tests that start ranks of their own, one after the other, or need one. Those of our own words, plans and files run with MPICH
+# alone.
 test-launched: $(VENV)/.test-ready
-	$(BIN)/python -m pytest $(UNIT_TESTS) -m "mpi$(if $(filter openmpi,$(MPI)), and not simulated and not any_library)"
+	$(BIN)/python -m pytest $(UNIT_TESTS) -m "mpi and not simulated$(if $(filter openmpi,$(MPI)), and not any_library)"
 	$(MPIEXEC) -n 1 $(BIN)/python -m pytest tests/mpi -m "parallel[1]"
+
+# Programs on our own MPI library, which has MPICH's ABI.
+test-simulated: .venv/.test-ready
+	.venv/bin/python -m pytest $(UNIT_TESTS) -m "mpi and simulated"
 
 # Tests on several ranks, which each of them collects.
 test-ranks: $(VENV)/.test-ready

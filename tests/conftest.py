@@ -62,7 +62,8 @@ def refuse_launchers(event, arguments):
 def pytest_ignore_collect(collection_path, config):
     """Read no file in vain where tests that start MPI are wanted alone."""
     if config.option.markexpr.startswith("mpi") and collection_path.suffix == ".py":
-        return not re.search(r"mark\.mpi|mpi4py", collection_path.read_text("utf-8")) or None
+        mark = r"mark\.simulated" if config.option.markexpr.endswith("and simulated") else r"mark\.mpi|mpi4py"
+        return not re.search(mark, collection_path.read_text("utf-8")) or None
     return None
 
 
