@@ -98,11 +98,17 @@ class LinkTable {
     void clear();
 
   private:
+    static constexpr size_t FEW = 8;  // edges of a link that are looked through
+
+    int32_t find_edge(int32_t link, int32_t group) const;
+    void note_edge(int32_t number);
+    void forget_edge(int32_t number);
+
     FlowTable &table_;
     FlowGroups &groups_;
     std::vector<Link> links_;
     std::vector<int32_t> edge_of_, free_edges_, used_, dirty_;
-    HashTable<EdgeKey, Number, 64> edge_numbers_;
+    HashTable<EdgeKey, Number, 64> edge_numbers_;  // of links with many
 };
 
 // Entries of flows that have gone are dropped.
@@ -164,10 +170,26 @@ inline void LinkTable::take_off(int32_t number) {
     table_.free_numbers.push_back(number);
 }
 
+// The edge of a link and a group, or NONE. A link with many edges has them in the table.
+inline int32_t LinkTable::find_edge(int32_t link, int32_t group) const {
+    const std::vector<int32_t> &at_link = links_[link].edges;
+    if (at_link.size() > FEW) return edge_numbers_[edge_numbers_.find({link, group})].first;
+    for (const int32_t number : at_link)
+        if (edges[number].group == group) return number;
+    return NONE;
+}
+
+inline void LinkTable::note_edge(int32_t number) {
+    const EdgeKey key{edges[number].link, edges[number].group};
+    edge_numbers_.fill(edge_numbers_.find(key), key, {number});
+}
+
+inline void LinkTable::forget_edge(int32_t number) {
+    edge_numbers_.empty(edge_numbers_.find({edges[number].link, edges[number].group}));
+}
+
 inline int32_t LinkTable::add_edge(int32_t link, int32_t group, double demand) {
-    const EdgeKey key{link, group};
-    const size_t slot = edge_numbers_.find(key);
-    int32_t number = edge_numbers_[slot].first;
+    int32_t number = find_edge(link, group);
     if (number == NONE) {
         if (free_edges_.empty()) {
             number = static_cast<int32_t>(edges.size());
@@ -181,7 +203,10 @@ inline int32_t LinkTable::add_edge(int32_t link, int32_t group, double demand) {
                          {},   0};
         at_link.push_back(number);
         at_group.push_back(number);
-        edge_numbers_.fill(slot, key, {number});
+        if (at_link.size() == FEW + 1)
+            for (const int32_t one : at_link) note_edge(one);
+        else if (at_link.size() > FEW + 1)
+            note_edge(number);
     }
     Edge &edge = edges[number];
     edge.count++;
@@ -198,13 +223,16 @@ inline void LinkTable::drop_edge(int32_t number, double demand) {
         return;
     }
     std::vector<int32_t> &at_link = links_[link].edges, &at_group = groups_[group].edges;
+    if (at_link.size() == FEW + 1)
+        for (const int32_t one : at_link) forget_edge(one);
+    else if (at_link.size() > FEW + 1)
+        forget_edge(number);
     at_link[edge.at_link] = at_link.back();
     edges[at_link.back()].at_link = edge.at_link;
     at_link.pop_back();
     at_group[edge.at_group] = at_group.back();
     edges[at_group.back()].at_group = edge.at_group;
     at_group.pop_back();
-    edge_numbers_.empty(edge_numbers_.find({link, group}));
     free_edges_.push_back(number);
 }
 
