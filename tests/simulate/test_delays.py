@@ -299,3 +299,14 @@ def test_parameters_of_a_hybrid_model():
 
     assert [one_way(size) for size in (0, 1000)] == pytest.approx([model.seconds(size) for size in (0, 1000)])
     assert one_way(200_000) - one_way(100_000) == pytest.approx(100_000 / 1.2e8)
+
+
+def test_by_loggps_a_question_does_not_overtake_by_rounding():
+    waits = (Code.WAITALL, -1, -1, -1, 0.0)
+    sends = [(Code.ISEND, 0, 2, -1, size) for size in (1000.0, 70000.0)]
+    receives = [(Code.IRECV, 1, 2, -1, size) for size in (1000.0, 70000.0)]
+    parameters = DelayParameters(L=3e-6, o=1e-6, G=7e-9, O_s=1e-10, O_r=2e-10, S=65536)
+    for step in range(220, 300):
+        before = (Code.COMPUTE, -1, -1, -1, step * 1e-7)
+        ranks = [np.array(calls, dtype=OPERATION) for calls in ([*receives, waits], [before, *sends, waits])]
+        assert run(Program.from_ranks(ranks), DelayModel(parameters, "loggps")).messages == 2

@@ -7,12 +7,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commmodel.collectives import Problem
+from commmodel.choices import DelayName, ScheduleRules, Slopes
+from commmodel.collectives import Problem, build
+from commmodel.collectives.operation import ScheduledName
 from commmodel.errors import DeadlockError, InputError
-from commmodel.simulate import OPERATION, SMPI, Code, Program, SimulationResult, flows, fluid, platform, run
+from commmodel.simulate import (
+    OPERATION,
+    SMPI,
+    Code,
+    DelayModel,
+    DelayParameters,
+    Program,
+    SimulationResult,
+    delays,
+    flows,
+    fluid,
+    goal,
+    platform,
+    run,
+)
 from commmodel.simulate.network import Network
 from commmodel.simulate.platform import Platform
-from commmodel.simulate.symmetry import Symmetry, part_for_all
+from commmodel.simulate.symmetry import Symmetry, by_symmetry, part_for_all, schedule_by_symmetry
 from commmodel.simulate.work import between_marks, collective, halo, pairwise, repeat, ring, shifts
 from commmodel.simulate.work.block_streams import Block, program_of
 
@@ -25,7 +41,7 @@ class Simulations:
 
     def __init__(self) -> None:
         self.by_symmetry = 0
-        self.usual = flows._simulated_by_symmetry
+        self.usual = by_symmetry
 
     def simulated(self, *arguments: object) -> object:
         record = self.usual(*arguments)  # type: ignore[arg-type]
@@ -33,13 +49,14 @@ class Simulations:
         return record
 
     def compare(
-        self, program: Program, where: Platform, model: Network = SMPI
+        self, program: Program, where: Platform | None, model: Network | DelayModel = SMPI, slopes: Slopes | None = None
     ) -> tuple[SimulationResult, SimulationResult]:
+        module = delays if where is None else flows
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(flows, "_simulated_by_symmetry", self.simulated)
-            few = run(program, model, where)
-            patch.setattr(flows, "_simulated_by_symmetry", lambda *_: None)
-            return few, run(program, model, where)
+            patch.setattr(module, "by_symmetry", self.simulated)
+            few = run(program, model, where, slopes=slopes)
+            patch.setattr(module, "by_symmetry", lambda *_: None)
+            return few, run(program, model, where, slopes=slopes)
 
 
 def assert_alike(few: SimulationResult, all_ranks: SimulationResult, tolerance: float = 0.0) -> None:
@@ -199,9 +216,88 @@ def test_random_symmetric_programs(data: st.DataObject) -> None:
     model = data.draw(st.sampled_from([SMPI, fluid()]))
     program = data.draw(symmetric_programs(symmetry))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(flows, "symmetries", lambda *_: iter([symmetry]))
+        patch.setattr(flows, "on_platform", lambda *_: iter([symmetry]))
         simulations = Simulations()
         few, all_ranks = simulations.compare(program, where, model)
     assert_alike(few, all_ranks, tolerance=1e-12)
     if not symmetry.must_be_checked:
         assert simulations.by_symmetry == 1
+
+
+PARAMETERS = DelayParameters(L=3e-6, o=1e-6, g=1.5e-6, G=7e-9, O_s=1e-10, O_r=2e-10, S=65536)
+
+
+@given(st.data())
+def test_random_symmetric_programs_by_models_of_delays(data: st.DataObject) -> None:
+    _, symmetry = data.draw(st.sampled_from(PLACES))
+    model = DelayModel(PARAMETERS, data.draw(st.sampled_from(["logp", "loggp", "loggps"])))
+    program = data.draw(symmetric_programs(symmetry))
+    simulations = Simulations()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delays, "symmetries_of_ranks", lambda _: iter([symmetry]))
+        few, all_ranks = simulations.compare(program, None, model, data.draw(st.sampled_from([None, "factors"])))
+    assert few.ends.tolist() == all_ranks.ends.tolist()
+    assert few.slopes.tolist() == all_ranks.slopes.tolist()
+    assert few.messages == all_ranks.messages
+    np.testing.assert_allclose(few.spent, all_ranks.spent, rtol=1e-12, atol=1e-18)
+
+
+@pytest.mark.parametrize("model", ["logp", "loggp", "loggps"])
+@pytest.mark.parametrize("size", [8, 100000])
+def test_models_of_delays_know_symmetric_collectives(model: DelayName, size: int) -> None:
+    simulations = Simulations()
+    for work in (
+        collective("barrier", Problem(27), algorithm="dissemination"),
+        collective("alltoall", Problem(16, size), algorithm="pairwise"),
+    ):
+        few, all_ranks = simulations.compare(work, None, DelayModel(PARAMETERS, model))
+        assert few.ends.tolist() == all_ranks.ends.tolist()
+    assert simulations.by_symmetry == 2
+
+
+def test_messages_that_come_at_once_tell_ranks_apart() -> None:
+    # Of two that come at once, the processor takes that of the lower rank first, which is not the same one for all.
+    ranks = []
+    for rank in range(8):
+        calls = [(Code.IRECV, (rank - 1) % 8, 0, -1, 8.0), (Code.IRECV, (rank + 1) % 8, 0, -1, 8.0), WAIT]
+        sends = [(Code.ISEND, (rank + 1) % 8, 0, -1, 8.0), (Code.ISEND, (rank - 1) % 8, 0, -1, 8.0)]
+        ranks.append(np.array(calls[:2] + sends + calls[2:], OPERATION))
+    simulations = Simulations()
+    model = DelayModel(DelayParameters(L=1e-6, o=0.0), "logp")
+    few, all_ranks = simulations.compare(Program.from_ranks(ranks), None, model)
+    assert few.ends.tolist() == all_ranks.ends.tolist()
+    assert simulations.by_symmetry == 0
+
+
+@pytest.mark.parametrize("rules", ["classic", "newer"])
+@pytest.mark.parametrize(
+    ("operation", "algorithm", "size", "is_symmetric"),
+    [
+        ("barrier", "dissemination", 0, True),
+        ("alltoall", "pairwise-xor", 60000, True),
+        ("alltoall", "pairwise-xor", 100000, False),
+        ("alltoall", "linear", 8, False),
+        ("bcast", "binomial", 8, False),
+    ],
+)
+def test_schedules(
+    rules: ScheduleRules, operation: ScheduledName, algorithm: str, size: int, is_symmetric: bool
+) -> None:
+    schedule = goal.from_collective(build(operation, algorithm, Problem(16, size)))
+    used = []
+
+    def simulated(*arguments: object) -> object:
+        record = schedule_by_symmetry(*arguments)  # type: ignore[arg-type]
+        used.append(record is not None)
+        return record
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delays, "schedule_by_symmetry", simulated)
+        few = delays.run_schedule(schedule, PARAMETERS, rules=rules, slopes="parameters")
+        patch.setattr(delays, "schedule_by_symmetry", lambda *_: None)
+        all_ranks = delays.run_schedule(schedule, PARAMETERS, rules=rules, slopes="parameters")
+    assert used == [is_symmetric]
+    assert few.ends.tolist() == all_ranks.ends.tolist()
+    assert few.slopes.tolist() == all_ranks.slopes.tolist()
+    assert few.messages == all_ranks.messages
+    np.testing.assert_allclose(few.spent, all_ranks.spent, rtol=1e-12, atol=1e-18)

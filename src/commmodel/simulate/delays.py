@@ -25,6 +25,7 @@ from commmodel.errors import InputError, MissingParameterError
 from commmodel.signatures import check_fields, checked
 from commmodel.simulate.operations import Code, Program
 from commmodel.simulate.result import Deadlock, SimulationResult, from_record
+from commmodel.simulate.symmetry import Symmetry, by_symmetry, schedule_by_symmetry, symmetries_of_ranks
 
 if TYPE_CHECKING:
     from commmodel.machine import Hybrid, LogGP, Machine, Segment
@@ -143,19 +144,20 @@ def simulated(
     places = np.ascontiguousarray(hosts, dtype=np.int64) if within else None
     if places is not None and places.shape != (program.processes,):
         raise InputError(f"hosts of {places.size} ranks for a program of {program.processes}")
-    record_of_run = loggops.run_program(
-        program.operations,
-        program.offsets,
-        program.restarted(),
-        _rows(model.name, between),
-        _rows(model.name, within or between),
-        places,
-        model.parameters.S if model.name == "loggps" else math.inf,
-        model.name == "loggps",
-        record,
-        progress,
-        slopes,
-    )
+    rows = _rows(model.name, between), _rows(model.name, within or between)
+    is_loggps = model.name == "loggps"
+
+    def simulate(part: Program, symmetry: Symmetry | None = None) -> dict[str, Any]:
+        return loggops.run_program(
+            part.operations, part.offsets, part.restarted(), *rows, places,
+            model.parameters.S if is_loggps else math.inf, is_loggps, record, progress, slopes, symmetry,
+        )  # fmt: skip
+
+    record_of_run = None
+    if not record and places is None:
+        record_of_run = by_symmetry(symmetries_of_ranks(program.processes), program, simulate)
+    if record_of_run is None:
+        record_of_run = simulate(program)
     result = from_record(record_of_run, model.name, time.perf_counter() - begin)
     columns = _COLUMNS if model.name == "loggps" else _COLUMNS[:_FEW]
     lines = [p for _, p in (*between, *within)]
@@ -253,9 +255,18 @@ def run_schedule(
     from commmodel._core.delays import loggops
 
     begin = time.perf_counter()
-    record_of_run = loggops.run_graph(
-        schedule.offsets, schedule.operations, schedule.dependencies, ticks, rules == "newer", record, slopes
-    )
+
+    def simulate(
+        offsets: NDArray[np.int64],
+        operations: NDArray[np.void],
+        dependencies: NDArray[np.void],
+        symmetry: Symmetry | None = None,
+    ) -> dict[str, Any]:
+        return loggops.run_graph(offsets, operations, dependencies, ticks, rules == "newer", record, slopes, symmetry)
+
+    record_of_run = None if record else schedule_by_symmetry(schedule, simulate)
+    if record_of_run is None:
+        record_of_run = simulate(schedule.offsets, schedule.operations, schedule.dependencies)
     seconds = time.perf_counter() - begin
     result = from_record(record_of_run, model, seconds, unit=unit, calls=_SCHEDULE_CALLS)
     if slopes is not None:

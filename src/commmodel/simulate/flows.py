@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel._core.flows import engine
-from commmodel._core.program.run import AsymmetryError
 from commmodel.arguments import finite
 from commmodel.choices import Slopes
 from commmodel.errors import InputError
 from commmodel.simulate.network import Factor, Network, Overhead
 from commmodel.simulate.operations import Program
 from commmodel.simulate.result import SimulationResult, from_record
-from commmodel.simulate.symmetry import for_all, part_for_all, symmetries
+from commmodel.simulate.symmetry import Symmetry, by_symmetry, on_platform
 
 if TYPE_CHECKING:
     from commmodel.simulate.platform import Platform
@@ -64,21 +63,19 @@ def simulated(
     words = f"{platform.name}, model {network.name.partition(',')[0]}"
     program.begin(named_hosts, words, sockets if platform.sockets.size else ())
     begin = time.perf_counter()
+    by_number = places.astype(np.int32)
+
+    def simulate(part: Program, symmetry: Symmetry | None = None) -> dict[str, Any]:
+        return engine.run(
+            platform.routing(), by_number, part.operations, part.offsets, part.restarted(), network, record, progress,
+            0 if slopes is None else _MOST_STEPS, symmetry,
+        )  # fmt: skip
+
     record_of_run = None
     if not record and slopes is None and not program.is_live:
-        record_of_run = _simulated_by_symmetry(program, network, platform, places, progress)
+        record_of_run = by_symmetry(on_platform(platform, places, network), program, simulate)
     if record_of_run is None:
-        record_of_run = engine.run(
-            platform.routing(),
-            places.astype(np.int32),
-            program.operations,
-            program.offsets,
-            program.restarted(),
-            network,
-            record,
-            progress,
-            0 if slopes is None else _MOST_STEPS,
-        )
+        record_of_run = simulate(program)
     result = from_record(record_of_run, network.name, time.perf_counter() - begin, place=program.place)
     if slopes is not None and not result.blocked:
         result = _with_gradient(result, record_of_run["slopes"], platform)
@@ -92,36 +89,6 @@ def _with_gradient(result: SimulationResult, slopes: NDArray[np.float64], platfo
     if not slopes.size:
         return replace(result, notes=(*result.notes, f"no derivatives: the run has over {_MOST_STEPS} steps"))
     return replace(result, gradient=from_slopes(slopes, platform))
-
-
-def _simulated_by_symmetry(
-    program: Program,
-    network: Network,
-    platform: "Platform",
-    places: NDArray[np.integer[Any]],
-    progress: Callable[[float, int], None] | None,
-) -> dict[str, Any] | None:
-    """Return the record of a program of which some ranks stand for all; None where none do, or something is wrong."""
-    for symmetry in symmetries(platform, places, network):
-        part = part_for_all(program, symmetry)
-        if part is None:
-            continue
-        try:
-            answer = engine.run(
-                platform.routing(),
-                places.astype(np.int32),
-                part.operations,
-                part.offsets,
-                part.refill,
-                network,
-                False,
-                progress,
-                symmetry=symmetry,
-            )
-        except (AsymmetryError, InputError):
-            return None  # what is wrong is told of all ranks
-        return None if answer["hanging"].size else for_all(answer, symmetry)
-    return None
 
 
 def _check(network: Network) -> None:

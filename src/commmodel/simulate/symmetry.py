@@ -2,11 +2,11 @@
 
 In an alltoall by pairs, a ring or a halo on a periodic grid every rank does what every other one does, with partners
 that are as far away. Where the platform looks the same from all of them, so do their times: one rank, or a few, stand
-for all. How the engine does that stands in ``_core/flows/link_classes.hpp``. Main entries: `Symmetry`, `symmetries`,
-`part_for_all`, `for_all`.
+for all. How the engine does that stands in ``_core/flows/link_classes.hpp``. Main entry: `by_symmetry`, with the
+`symmetries_of_ranks`, or those `on_platform`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel._core.common.codes import GoalKind
 from commmodel._core.program.run import AsymmetryError
 from commmodel._core.program.symmetry import holds
+from commmodel.errors import InputError
 from commmodel.simulate.network import Network
 from commmodel.simulate.operations import Program
 from commmodel.simulate.result import MARK
@@ -23,6 +25,7 @@ from commmodel.simulate.work.block_streams import Block, BlockStream
 from commmodel.simulate.work.grids import square_grid
 
 if TYPE_CHECKING:
+    from commmodel.simulate.goal import GoalSchedule
     from commmodel.simulate.platform import Platform
 
 _FEWEST = 4
@@ -51,13 +54,35 @@ class Symmetry:
         """Whether all ranks do in a block what their representatives do."""
         return holds(block.operations, block.offsets, self.representatives, self.bases)
 
+    def moves(self, peers: NDArray[np.int32]) -> bool:
+        """Whether partners, shape (ranks, n), are those of rank 0, moved as the ranks are."""
+        ranks = np.arange(self.ranks, dtype=np.int32)[:, None]
+        if (peers < 0).any():
+            return False
+        stride, seen = self.representatives, np.zeros_like(peers)
+        for base in self.bases:
+            seen += (peers // stride - ranks // stride) % base * stride
+            stride *= base
+        return bool((seen == peers[0]).all())
+
     def part(self, block: Block) -> Block:
         """Return the operations of the representatives."""
         offsets = block.offsets[: self.representatives + 1]
         return Block(block.operations[: offsets[-1]], offsets)
 
 
-def symmetries(platform: "Platform", hosts: NDArray[np.integer[Any]], network: Network) -> Iterator[Symmetry]:
+def symmetries_of_ranks(ranks: int) -> Iterator[Symmetry]:
+    """Yield what may be symmetries of a program where all hosts are alike: XOR, rotation, translation in grids."""
+    if ranks < _FEWEST:
+        return
+    if ranks & (ranks - 1) == 0:
+        yield Symmetry(1, (2,) * (ranks.bit_length() - 1), False)
+    grids = [square_grid(ranks, dimensions) for dimensions in (1, 2, 3)]
+    for bases in dict.fromkeys(tuple(side for side in grid if side > 1) for grid in grids):
+        yield Symmetry(1, bases, False)
+
+
+def on_platform(platform: "Platform", hosts: NDArray[np.integer[Any]], network: Network) -> Iterator[Symmetry]:
     """Yield what may be symmetries of ranks on these hosts, those with the fewest representatives first.
 
     There is none where messages differ by chance, nor where they queue at a host: of those that come at once, one has
@@ -69,15 +94,9 @@ def symmetries(platform: "Platform", hosts: NDArray[np.integer[Any]], network: N
         return
     zone = platform.zones[0]
     kind = zone["kind"]
-    is_power = ranks & (ranks - 1) == 0
-    bits = Symmetry(1, (2,) * (ranks.bit_length() - 1), False)
     if kind == "star":
         if _are_alike(platform, zone, hosts):
-            if is_power:
-                yield bits
-            grids = [square_grid(ranks, dimensions) for dimensions in (1, 2, 3)]
-            for bases in dict.fromkeys(tuple(side for side in grid if side > 1) for grid in grids):
-                yield Symmetry(1, bases, False)
+            yield from symmetries_of_ranks(ranks)
         return
     sizes = tuple(int(size) for size in zone.get("sizes", ()))
     if prod(sizes) != ranks or not np.array_equal(hosts, np.arange(ranks)):
@@ -85,8 +104,8 @@ def symmetries(platform: "Platform", hosts: NDArray[np.integer[Any]], network: N
     if kind == "fat-tree":
         if zone["as_simgrid"] or not _ports_follow(zone):
             return
-        if is_power:
-            yield bits
+        if ranks & (ranks - 1) == 0:
+            yield Symmetry(1, (2,) * (ranks.bit_length() - 1), False)
     sure = kind == "fat-tree"
     for level in range(len(sizes)):
         yield Symmetry(prod(sizes[:level]), sizes[level:], not sure)
@@ -144,10 +163,61 @@ def part_for_all(program: Program, symmetry: Symmetry) -> Program | None:
     return Program(part.operations, part.offsets, BlockStream(symmetry.representatives, blocks), program.name)
 
 
+def by_symmetry(
+    candidates: Iterable[Symmetry], program: Program, simulate: Callable[[Program, Symmetry], dict[str, Any]]
+) -> dict[str, Any] | None:
+    """Return the record of a program of which some ranks stand for all.
+
+    None where none do, or where something is wrong with it, which is to be told of all ranks. `simulate` returns the
+    record of a program of representatives.
+    """
+    for symmetry in candidates:
+        part = part_for_all(program, symmetry)
+        if part is None:
+            continue
+        try:
+            record = simulate(part, symmetry)
+        except (AsymmetryError, InputError):
+            return None
+        return None if record["hanging"].size else for_all(record, symmetry)
+    return None
+
+
+def schedule_by_symmetry(schedule: "GoalSchedule", simulate: Callable[..., dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the record of a GOAL schedule of which one rank stands for all, as `by_symmetry` that of a program.
+
+    `simulate` takes the arrays of a schedule, offsets, operations and dependencies, and the symmetry.
+    """
+    ranks, operations = schedule.processes, schedule.operations
+    count, rest = divmod(operations.size, ranks)
+    edges, rest_of_edges = divmod(schedule.dependencies.size, ranks)
+    if ranks < _FEWEST or rest or rest_of_edges or (np.diff(schedule.offsets) != count).any():
+        return None
+    columns = operations.reshape(ranks, count)
+    if any((columns[name] != columns[name][0]).any() for name in ("kind", "cpu", "nic", "value", "tag")):
+        return None
+    first_edges = schedule.dependencies[:edges]
+    of_ranks, begins = schedule.dependencies.reshape(ranks, edges), schedule.offsets[:-1, None]
+    if (of_ranks["start"] != first_edges["start"]).any() or any(
+        (of_ranks[name] - begins != first_edges[name]).any() for name in ("dependent", "on")
+    ):
+        return None
+    peers = columns["peer"][:, columns["kind"][0] != GoalKind.CALCULATE]
+    for symmetry in symmetries_of_ranks(ranks):
+        if not symmetry.moves(peers):
+            continue
+        try:
+            record = simulate(schedule.offsets[:2], operations[:count], first_edges, symmetry)
+        except AsymmetryError:
+            return None
+        return None if record["hanging"].size else for_all(record, symmetry)
+    return None
+
+
 def for_all(record: Mapping[str, Any], symmetry: Symmetry) -> dict[str, Any]:
     """Return the record of all ranks, made of that of the representatives."""
     members = prod(symmetry.bases)
-    changes = {name: np.tile(record[name], members) for name in ("ends", "spent")}
+    changes = {name: np.tile(record[name], members) for name in ("ends", "spent", "slopes")}
     marks = np.tile(record["marks"].view(MARK), members)
     marks["rank"] += np.repeat(np.arange(members) * symmetry.representatives, marks.size // members)
     return {**record, **changes, "marks": marks}

@@ -32,13 +32,15 @@
 #include "program/program.hpp"
 #include "program/rank_queue.hpp"
 #include "program/run.hpp"
+#include "program/symmetry.hpp"
 
 namespace commmodel::delays {
 
 struct GraphParameters {
     double L, o, g, G, O_s, O_r, S;
     bool newer;
-    bool by_factors;  // derivatives are by factors of the parameters, not by what is added to them
+    bool by_factors;                     // derivatives are by factors of the parameters, not by what is added to them
+    const Symmetry *symmetry = nullptr;  // of ranks that stand for others
 };
 
 template <class Time> class Graph {
@@ -85,6 +87,8 @@ template <class Time> class Graph {
             if (head != NONE) run_.stop.fault = TOO_LATE;
         for (const Time &end : ends_)
             if (value_of(end) > LATEST) run_.stop.fault = TOO_LATE;
+        // A rendezvous reaches its sender at once, and of ranks that act at one time the lower one acts first.
+        if (p_.symmetry != nullptr && (strict_ || by_arrival_.tied)) run_.stop.fault = ASYMMETRIC;
         if (!run_.stopped()) finish();
     }
 
@@ -120,6 +124,9 @@ template <class Time> class Graph {
         double time = INFINITE, since = INFINITE;
         int32_t kind = KINDS, cpu_nic = 0;
     };
+
+    // Who stands for a rank: that rank, where all are simulated.
+    int32_t rank_of(int32_t rank) const { return p_.symmetry == nullptr ? rank : p_.symmetry->representative(rank); }
 
     Time term(double value, Parameter number) const {
         Time time;
@@ -259,24 +266,25 @@ template <class Time> class Graph {
         sending_[static_cast<size_t>(rank) * nics_ + one.nic] = now + g_ + rest * G_;
         spend(rank, IN_SEND, one.peer, one.tag, one.value, now, end);
         Note message{};
-        message.turns = Flights::leave(kept_[rank], kept_[one.peer]);
+        const int32_t receiver = rank_of(one.peer);
+        message.turns = Flights::leave(kept_[rank], kept_[receiver]);
         message.arrival = p_.newer ? end + L_ + rest * G_ : now + o_ + L_;
         message.born = value_of(now);
         message.size = one.value;
-        message.source = rank;
+        message.source = p_.symmetry == nullptr ? rank : p_.symmetry->seen(rank, one.peer);
         message.tag = one.tag;
         message.order = static_cast<uint32_t>(run_.messages++);
         message.owner = operation;
         message.cpu_nic = static_cast<uint16_t>(cpu_nic_of(operation));
-        int32_t &heap = head(one.peer, message.cpu_nic, ARRIVALS);
+        int32_t &heap = head(receiver, message.cpu_nic, ARRIVALS);
         int32_t place = messages_.add(message);
         heap = add_to_heap(by_arrival_, heap, place);
-        if (one.peer != rank && heap == place) {
+        if (receiver != rank && heap == place) {
             double time = value_of(message.arrival);
             if (!p_.newer)
-                time = std::max(time, value_of(later(processor_[at_processor(one.peer, message.cpu_nic)],
-                                                     receiving_[at_nic(one.peer, message.cpu_nic)])));
-            if (time < queue_->time(one.peer)) queue_->set(one.peer, time);
+                time = std::max(time, value_of(later(processor_[at_processor(receiver, message.cpu_nic)],
+                                                     receiving_[at_nic(receiver, message.cpu_nic)])));
+            if (time < queue_->time(receiver)) queue_->set(receiver, time);
         }
         let_go(rank, operation, true, now, value_of(now));
         if (one.value <= p_.S) let_go(rank, operation, false, end, value_of(now));
@@ -352,13 +360,13 @@ template <class Time> class Graph {
     void free_sender(int32_t rank, int32_t message, Time time, const Time &now) {
         const Note one = messages_[message];
         if (one.size <= p_.S) return;
-        int32_t cpu_nic = cpu_nic_of(one.owner);
+        const int32_t cpu_nic = cpu_nic_of(one.owner), source = rank_of(one.source);
         time = later(time, nodes_[one.owner].time);  // or it would end before its overhead
-        Time &processor = processor_[at_processor(one.source, cpu_nic)], &nic = sending_[at_nic(one.source, cpu_nic)];
+        Time &processor = processor_[at_processor(source, cpu_nic)], &nic = sending_[at_nic(source, cpu_nic)];
         processor = later(processor, time);
         nic = later(nic, p_.newer ? now + g_ : now);
-        let_go(one.source, one.owner, false, time, value_of(now));
-        if (one.source != rank) queue_->set(one.source, first(one.source).time);
+        let_go(source, one.owner, false, time, value_of(now));
+        if (source != rank) queue_->set(source, first(source).time);
     }
 
     // Note what a rank did, and before it, that it did nothing.
@@ -375,12 +383,13 @@ template <class Time> class Graph {
 
     void note(int32_t rank, const Note &one, double arrived) {
         double left = one.born + p_.o + (p_.newer ? bytes_after_first(one.size) * p_.O_s : 0.0);
-        Flights::arrive(kept_[one.source], kept_[rank], one.turns, left, arrived);
+        Flights::arrive(kept_[rank_of(one.source)], kept_[rank], one.turns, left, arrived);
         if (!run_.records) return;
         run_.transfers.push_back({one.source, rank, one.tag, one.size, one.born, left, arrived});
     }
 
     void finish() {
+        if (p_.symmetry != nullptr) run_.messages *= p_.symmetry->members();
         run_.unmatched_messages = matching_.unmatched_messages();
         Deadlock deadlock;
         for (int32_t rank = 0; rank < ranks_; rank++) {

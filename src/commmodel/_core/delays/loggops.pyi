@@ -16,6 +16,7 @@ def run_program(
     record: bool,
     progress: Callable[[float, int], None] | None = None,
     slopes: str | None = None,
+    symmetry: Any = None,
 ) -> dict[str, Any]: ...
 def run_graph(
     offsets: ArrayLike,
@@ -25,6 +26,7 @@ def run_graph(
     newer: bool,
     record: bool,
     slopes: str | None = None,
+    symmetry: Any = None,
 ) -> dict[str, Any]: ...
 def parse_goal(
     pieces: Iterable[bytes],

@@ -16,6 +16,11 @@ from commmodel._core.program.run cimport (
     Operation, Run, array_of, bytes_of, checked_offsets, finish, first_of, prepare,
 )
 
+cdef extern from "program/symmetry.hpp" namespace "commmodel" nogil:
+    cdef cppclass Symmetry:
+        Symmetry(int32_t, vector[int32_t]) except +
+
+
 cdef extern from "delays/stream.hpp" namespace "commmodel::delays" nogil:
     cdef struct MessageCosts:
         pass
@@ -25,6 +30,7 @@ cdef extern from "delays/stream.hpp" namespace "commmodel::delays" nogil:
         const int64_t *hosts
         double S
         cpp_bool nic_keeps, by_factors
+        const Symmetry *symmetry
     void run_stream(
         int32_t, const Operation *, const int64_t *, const StreamParameters &, cpp_bool, Run &,
     ) except +
@@ -53,14 +59,25 @@ cdef extern from "delays/graph.hpp" namespace "commmodel::delays" nogil:
     cdef struct GraphParameters:
         double L, o, g, G, O_s, O_r, S
         cpp_bool newer, by_factors
+        const Symmetry *symmetry
     void run_goal(
         int32_t, const int64_t *, const GoalOperation *, int64_t, const GoalDependency *, int64_t,
         const GraphParameters &, cpp_bool, Run &,
     ) except +
 
 
+cdef Symmetry *_symmetry(symmetry) except? NULL:
+    """Make a `commmodel.simulate.symmetry.Symmetry` known to the engines, or NULL of None."""
+    if symmetry is None:
+        return NULL
+    cdef vector[int32_t] bases
+    for base in symmetry.bases:
+        bases.push_back(base)
+    return new Symmetry(symmetry.representatives, bases)
+
+
 def run_program(
-    operations, offsets, refill, between, within, hosts, S, nic_keeps, record, progress=None, slopes=None
+    operations, offsets, refill, between, within, hosts, S, nic_keeps, record, progress=None, slopes=None, symmetry=None
 ):
     """Carry a program out; see `commmodel.simulate.run`.
 
@@ -85,6 +102,8 @@ def run_program(
         Whether each rank's end has its derivatives by what is added to parameters, or by their factors: computation
         (always its factor), L, o, O_s, O_r, g, G and G of small messages; with hosts, then by the same within one, of
         which the first is always 0.
+    symmetry : commmodel.simulate.symmetry.Symmetry, optional
+        The program is that of ranks that stand for all.
 
     Returns
     -------
@@ -114,12 +133,17 @@ def run_program(
     caller = prepare(&state, record, ranks, refill, operations.dtype, progress)
     cdef const Operation *first = <const Operation *>first_of(rows)
     cdef cpp_bool with_slopes = slopes is not None
-    with nogil:
-        run_stream(ranks, first, &bounds[0], numbers, with_slopes, state)
+    cdef Symmetry *moves = _symmetry(symmetry)
+    numbers.symmetry = moves
+    try:
+        with nogil:
+            run_stream(ranks, first, &bounds[0], numbers, with_slopes, state)
+    finally:
+        del moves
     return finish(&state, caller)
 
 
-def run_graph(offsets, operations, dependencies, parameters, newer, record, slopes=None):
+def run_graph(offsets, operations, dependencies, parameters, newer, record, slopes=None, symmetry=None):
     """Carry a schedule out; see `commmodel.simulate.delays.run_schedule`.
 
     Parameters
@@ -130,7 +154,7 @@ def run_graph(offsets, operations, dependencies, parameters, newer, record, slop
         L, o, g, G, O of sender and receiver, S, in the schedule's unit.
     newer : bool
         Which rules.
-    record, slopes
+    record, slopes, symmetry
         And what is returned: as of `run_program`.
     """
     cdef GraphParameters numbers
@@ -145,8 +169,13 @@ def run_graph(offsets, operations, dependencies, parameters, newer, record, slop
     numbers.newer, numbers.by_factors = newer, slopes == "factors"
     caller = prepare(&state, record)
     cdef cpp_bool with_slopes = slopes is not None
-    with nogil:
-        run_goal(ranks, &bounds[0], first, count, edge, edge_count, numbers, with_slopes, state)
+    cdef Symmetry *moves = _symmetry(symmetry)
+    numbers.symmetry = moves
+    try:
+        with nogil:
+            run_goal(ranks, &bounds[0], first, count, edge, edge_count, numbers, with_slopes, state)
+    finally:
+        del moves
     return finish(&state, caller)
 
 

@@ -27,10 +27,15 @@ template <class Time> using Messages = MessagePool<Message<Time>, &Message<Time>
 // For heaps: the order of arrival; at one time that of the senders' ranks, and then as they were sent.
 template <class Time> struct ByArrival {
     Messages<Time> &messages;
+    bool tied = false;  // whether a sender's rank has decided
+
     bool sooner(int32_t first, int32_t second) {
         const Message<Time> &a = messages[first], &b = messages[second];
         if (a.arrival != b.arrival) return a.arrival < b.arrival;
-        if (a.source != b.source) return a.source < b.source;
+        if (a.source != b.source) {
+            tied = true;
+            return a.source < b.source;
+        }
         return static_cast<int32_t>(a.order - b.order) < 0;
     }
     int32_t &child(int32_t index) { return messages[index].child; }

@@ -10,7 +10,7 @@
 // o, likewise, and only then does the message leave, as any other.
 //
 // Order is that of time; at one time messages come in the order of their senders' ranks, and then as they were sent. A
-// rank takes 301 bytes with its result, a message on its way 64, a request that is open 40, and each queue of what waits
+// rank takes 309 bytes with its result, a message on its way 64, a request that is open 40, and each queue of what waits
 // for its match up to 80; operations are read where they are.
 #pragma once
 
@@ -33,6 +33,7 @@
 #include "program/reader.hpp"
 #include "program/requests.hpp"
 #include "program/run.hpp"
+#include "program/symmetry.hpp"
 
 namespace commmodel::delays {
 
@@ -52,8 +53,9 @@ struct StreamParameters {
     int32_t lines[2];
     const int64_t *hosts;  // of ranks; null where each has one of its own
     double S;
-    bool nic_keeps;   // LogGPS: the NIC keeps what it cannot send yet, and the processor goes on
-    bool by_factors;  // derivatives are by factors of the parameters, not by what is added to them
+    bool nic_keeps;                      // LogGPS: the NIC keeps what it cannot send yet, and the processor goes on
+    bool by_factors;                     // derivatives are by factors of the parameters, not by what is added to them
+    const Symmetry *symmetry = nullptr;  // of ranks that stand for others; each host has one then
 
     struct Line {
         bool within;
@@ -78,7 +80,9 @@ template <class Time> class Stream {
   public:
     Stream(int32_t ranks, const Operation *operations, const int64_t *offsets, const StreamParameters &parameters,
            Run &run)
-        : p_(parameters), run_(run), ranks_(ranks), reader_(ranks, operations, offsets, run),
+        : p_(parameters), run_(run), ranks_(ranks),
+          reader_(ranks, operations, offsets, run,
+                  parameters.symmetry != nullptr ? parameters.symmetry->ranks() : ranks),
           matching_(messages_, *this), by_arrival_{messages_}, queue_(ranks, parameters.fastest()), flights_(run) {
         for (int32_t rank = 0; rank < ranks; rank++) reader_.open(rank, ranks_[rank]);
         for (const bool within : {false, true}) {
@@ -115,7 +119,9 @@ template <class Time> class Stream {
             if (waits || value_of(rank.processor) > LATEST || value_of(rank.finish) > LATEST)
                 run_.stop.fault = TOO_LATE;
         }
+        if (p_.symmetry != nullptr && by_arrival_.tied) run_.stop.fault = ASYMMETRIC;
         if (run_.stopped()) return;
+        if (p_.symmetry != nullptr) run_.messages *= p_.symmetry->members();
         for (Rank &rank : ranks_) flights_.settle(rank, INFINITE);
         run_.unmatched_messages = matching_.unmatched_messages();
         for (const Rank &rank : ranks_) {
@@ -150,6 +156,7 @@ template <class Time> class Stream {
     };
     struct Rank : Cursor, Endpoint<Time>, Kept {
         Time finish = 0.0;
+        Time sent_last = 0.0;  // LogGPS: when what its NIC has sent last arrives
         double called = 0.0;
         int32_t flying = NONE;                  // heap of messages on their way
         int32_t come = NONE, come_last = NONE;  // messages for the processor
@@ -160,6 +167,9 @@ template <class Time> class Stream {
         Unmatched unmatched;
         Call call = RUNS;
     };
+
+    // Who stands for a rank: that rank, where all are simulated.
+    int32_t rank_of(int32_t rank) const { return p_.symmetry == nullptr ? rank : p_.symmetry->representative(rank); }
 
     // Costs with derivatives, or plain ones where a time alone is wanted.
     const Costs<Time> &costs(StreamParameters::Line line) const { return costs_[line.within][line.number]; }
@@ -179,7 +189,9 @@ template <class Time> class Stream {
     bool rendezvous(double size) const { return size > p_.S; }
 
     // A rank's message to itself costs its processor, but no NIC and no latency.
-    bool is_local(const Rank &rank, const Note &message) const { return &rank == &ranks_[message.source]; }
+    bool is_local(const Rank &rank, const Note &message) const {
+        return static_cast<size_t>(message.source) < ranks_.size() && &rank == &ranks_[message.source];
+    }
 
     // When a rank's next message has come; those that only ask or answer take no time on a NIC.
     double next_come(const Rank &rank) {
@@ -215,7 +227,7 @@ template <class Time> class Stream {
             if (has_bytes(message)) {
                 const double flight = local ? 0.0 : transit(plain_costs(line_of(message, rank)), message.size);
                 const double left = value_of(message.arrival) - flight;
-                Flights::arrive(ranks_[message.source], rank, message.turns, left, come_at);
+                Flights::arrive(ranks_[rank_of(message.source)], rank, message.turns, left, come_at);
                 if (run_.records)
                     run_.transfers.push_back(
                         {message.source, number, message.tag, message.size, message.born, left, come_at});
@@ -246,10 +258,11 @@ template <class Time> class Stream {
     }
 
     // Let a message fly; its receiver may now have something to wait for.
-    void launch(int32_t number, Note &message, int32_t receiver, const Time &arrival) {
+    void launch(int32_t number, Note &message, int32_t destination, const Time &arrival) {
+        const int32_t receiver = rank_of(destination);
         if (has_bytes(message)) message.turns = Flights::leave(ranks_[number], ranks_[receiver]);
         message.arrival = arrival;
-        message.source = number;
+        message.source = p_.symmetry == nullptr ? number : p_.symmetry->seen(number, destination);
         message.order = ranks_[number].sent++;
         int32_t place = messages_.add(message);
         Rank &other = ranks_[receiver];
@@ -279,9 +292,11 @@ template <class Time> class Stream {
         }
         rank.processor += overhead;
         if (receiver == number) return launch(number, message, receiver, rank.processor);
-        if (kind == QUESTION) return launch(number, message, receiver, sender_free(rank) + c.L);
+        // A question comes no sooner than what left before it, by rounding either.
+        if (kind == QUESTION) return launch(number, message, receiver, later(sender_free(rank) + c.L, rank.sent_last));
         const Time gap_of_bytes = gap(c, size);
-        launch(number, message, receiver, send_by_nic<Time>(rank, gap_of_bytes, c.L + gap_of_bytes));
+        rank.sent_last = send_by_nic<Time>(rank, gap_of_bytes, c.L + gap_of_bytes);
+        launch(number, message, receiver, rank.sent_last);
     }
 
     // Let the processor take the first of what has come for it.
