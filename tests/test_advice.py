@@ -144,6 +144,9 @@ def test_the_command_prints_a_table_json_and_a_page(capsys, tmp_path):
     [
         ("halo -n 8 -p 4 --sensitivity", "leave out --sensitivity"),
         ("halo -n 8 -p 4,8", "several -p"),
+        ("halo -n 8 -p 4 --noise pyproject.toml", "--advice is of runs without noise"),
+        ("run -p 2 --compute 0 --record x -- python -c pass", "leave out --record"),
+        ("halo -n 8 -p 4 -o tests", "it is a folder: name a file"),
         ("halo -n 8 -p 4 --workers mpi", "--workers mpi"),
         ("halo -n 8 -p 4 --workers 2 --scale latency=2", "leave out --scale"),
         ("run -p 2 -- python -c pass", "--compute 0 or a recording"),

@@ -199,6 +199,8 @@ def test_nodes_of_an_allocation_are_taken_and_no_others(capsys, tmp_path):
         ([MESH, "-k", "0"], "-k: "),
         ([MESH, "--model", "loggp"], "knows no links"),
         ([MESH, "--faster", "2"], "compute nothing"),
+        ([RECORDING, "--faster", "quick"], "--faster: 'quick'"),
+        ([RECORDING, "-o", "nofolder/page.html"], "no folder that one may write to"),
         ([RECORDING, "-p", "3"], "2 ranks show no structure"),
         (["nowhere.csv"], "nowhere.csv"),
     ],

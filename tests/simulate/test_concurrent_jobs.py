@@ -139,7 +139,7 @@ def test_the_command_prints_what_the_function_returns(capsys):
     printed = json.loads(capsys.readouterr().out)
     runs = simulate.jobs([RECORDING, RECORDING], on="graphene", per_node=1, placement="random", seed=4)
     returned = json.loads(json.dumps(runs.as_json()))
-    assert {**printed, "wall_seconds": 0, "notes": 0} == {**returned, "wall_seconds": 0, "notes": 0}
+    assert {**printed, "wall_seconds": 0, "notes": 0} == {**returned, "wall_seconds": 0, "notes": 0, "output": None}
     assert main(words) == 0
     output = capsys.readouterr().out
     assert "2 jobs on 4 ranks of graphene" in output

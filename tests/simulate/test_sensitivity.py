@@ -270,3 +270,11 @@ def test_a_link_alone_gains_where_no_other_is_as_late(second, is_exact):
     assert first.is_exact is is_exact
     assert first.better == pytest.approx(first.worse if is_exact else 0.0, rel=1e-5)
     assert costs.hosts == ()
+
+
+def test_work_of_no_time_has_a_sentence_and_no_empty_table(capsys, tmp_path):
+    (tmp_path / "zero.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 0\n}\n")
+    assert main(["simulate", DELAYS, "goal", str(tmp_path / "zero.goal"), "--sensitivity"]) == 0
+    output = capsys.readouterr().out
+    assert "Nothing of it depends on" in output
+    assert "slower at" not in output

@@ -134,3 +134,23 @@ def test_a_wrong_word_ends_it_before_it_begins(study, capsys):
     assert main(["study", str(study)]) == 2
     assert not study.with_suffix(".jsonl").exists()
     capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("program", "problem"),
+    [
+        ("jobs a b", "one program at a time"),
+        ("ring -n 8 --advice", "--advice is of one run"),
+        ("ring -n 8 --noise work.csv", "--noise is of one run"),
+        ("ring -n 8 -o page.html", "--output is of one run"),
+        ("ring -n 8 --scale latency=2", "--scale is of one run"),
+        ("ring -n 8 -p 4,8", "list them as processes of the study"),
+    ],
+)
+def test_what_a_study_takes_none_of_is_refused_in_a_line(tmp_path, capsys, program, problem):
+    lines = ['format = "commmodel-study"', "version = 1", 'where = ["switch"]', f'programs = ["{program}"]']
+    (tmp_path / "study.toml").write_text("\n".join(lines))
+    assert main(["study", str(tmp_path / "study.toml")]) == 2
+    error = capsys.readouterr().err
+    assert problem in error
+    assert error.count("\n") == 1

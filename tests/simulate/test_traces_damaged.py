@@ -39,6 +39,7 @@ LINES = [
     ("0 bcast nan 0 6", "'nan': expected a finite number"),
     ("0 send 2 0 8", "partner '2': expected 0 to 1"),
     ("0 send -1 0 8", "partner '-1'"),
+    ("0 recv 2 0 8", "partner '2': expected at most 1"),
     ("0 send 1 -3 8", "tag '-3'"),
     ("0 send 1 0 -8", "count '-8'"),
     ("0 send 1 0 1.5", "count '1.5': expected a whole number"),

@@ -43,6 +43,7 @@ def is_wanted(arguments: argparse.Namespace) -> bool:
     values = {
         "--compare": arguments.compare, "--trace": arguments.trace, "--scale": arguments.scale,
         "--critical-path": arguments.critical_path, "--sensitivity": arguments.sensitivity,
+        "--advice": arguments.advice,
     }  # fmt: skip
     for option, value in values.items():
         if value:

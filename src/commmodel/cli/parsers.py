@@ -517,6 +517,8 @@ def page_writer(name: str) -> Any:
 def check_folder(path: str | None) -> None:
     """Raise where an output folder does not exist, before a long simulation."""
     folder = os.path.dirname(os.path.abspath(path)) if path is not None else ""
+    if path is not None and os.path.isdir(path):
+        raise InputError(f"{path}: cannot be written: it is a folder: name a file")
     if path is not None and not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
         raise InputError(f"{path}: cannot be written: {folder} is no folder that one may write to")
 

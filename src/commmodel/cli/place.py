@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from commmodel.choices import ProgramModel
 from commmodel.cli.pages import OutputPage
-from commmodel.cli.parsers import add_output, add_processes, new_verb, tell, warn_of, whole
+from commmodel.cli.parsers import add_output, add_processes, new_verb, number, tell, warn_of, whole
 from commmodel.cli.simulate import one_model
 from commmodel.cli.simulation import place_of
 
@@ -33,7 +33,7 @@ def add(verbs: Any) -> None:
         "--nodes", metavar="FILE", help="nodes of the allocation, a name on each line (default: the first of WHERE)"
     )
     place.add_argument(
-        "--faster", metavar="FACTOR", type=float,
+        "--faster", metavar="FACTOR", type=number,
         help="how many times faster cores are than those of a recording or of traces in seconds (default: 1)",
     )  # fmt: skip
     place.add_argument(

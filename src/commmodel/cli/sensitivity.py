@@ -38,7 +38,7 @@ def refuse_others(arguments: argparse.Namespace, option_name: str) -> None:
     excluded = (
         ("--compare", arguments.compare), ("--trace", arguments.trace), ("--orders", is_ordered),
         ("several -p", is_sized), ("--check", getattr(arguments, "check", False)),
-        ("--critical-path", arguments.critical_path),
+        ("--critical-path", arguments.critical_path), ("--record", getattr(arguments, "record", None)),
     )  # fmt: skip
     for option, value in excluded:
         if value:
@@ -79,7 +79,8 @@ def run(arguments: argparse.Namespace, question: Callable[[str, Any, Any], Any],
         from commmodel.report.kit.tables import text
         from commmodel.report.simulation.sensitivity import cost_table, part_tables, title_of, verdicts
 
-        return [text(title_of(costs), "bold"), cost_table(costs), *part_tables(costs), *map(text, verdicts(costs))]
+        tables = [cost_table(costs)] if costs.curves else []
+        return [text(title_of(costs), "bold"), *tables, *part_tables(costs), *map(text, verdicts(costs))]
 
     page.answer(costs.as_json, blocks)
     tell("note", costs.notes)

@@ -14,6 +14,10 @@ from commmodel.files import write_text
 from commmodel.units import parse_whole
 
 _MPI = "mpi"
+_OF_ONE_RUN = (
+    "output", "trace", "compare", "scale", "noise", "seeds", "sensitivity", "advice", "critical_path", "json", "workers",
+)  # fmt: skip
+"""Options of a simulation that a study takes none of."""
 
 
 def add(verbs: Any) -> None:
@@ -105,7 +109,14 @@ def _arguments_of(run: Any) -> argparse.Namespace:
         raise InputError(f"{run.program}: a study simulates what is known: record the program, and replay it")
     words += [] if run.processes is None else ["-p", str(run.processes)]
     words += [] if run.model is None else ["--model", run.model]
+    if words[2:3] == ["jobs"]:
+        raise InputError(f"{run.program}: a study simulates one program at a time: give replay")
     arguments = parsed(words)
+    for name in _OF_ONE_RUN:
+        if getattr(arguments, name, None):
+            raise InputError(f"{run.program}: --{name.replace('_', '-')} is of one run: a study has none of it")
+    if isinstance(getattr(arguments, "processes", None), tuple):
+        raise InputError(f"{run.program}: several -p: list them as processes of the study")
     arguments.is_one_of_many = True
     return arguments
 

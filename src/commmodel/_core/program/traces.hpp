@@ -325,8 +325,8 @@ class Parser {
         if (!read_digits(word, value) && (!read_number(word, value) || value != std::floor(value)))
             return reject(std::string(name) + " " + words_[place].shown() + ": expected a whole number");
         if (value < least || value > most)
-            return reject(std::string(name) + " " + words_[place].shown() + ": expected " + text_of(least) + " to " +
-                          text_of(most));
+            return reject(std::string(name) + " " + words_[place].shown() + ": expected " +
+                          (least == INT32_MIN ? "at most " : text_of(least) + " to ") + text_of(most));
         return true;
     }
 
