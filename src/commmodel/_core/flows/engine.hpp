@@ -36,7 +36,8 @@
 
 namespace commmodel {
 
-class Engine final : public Answers {
+// DERIVES: it can note what times come of, for derivatives of the end.
+template <bool DERIVES> class Engine final : public Answers {
   public:
     Engine(const Routing &routing, const Protocol &protocol, const int32_t *hosts, int32_t ranks,
            const Operation *operations, const int64_t *offsets, Run &run, LinkClasses *classes = nullptr)
@@ -65,9 +66,9 @@ class Engine final : public Answers {
         std::vector<int32_t> finished;
         run_ready();
         while (!run_.stopped()) {
-            tape_.share(now_);
+            if (is_noting()) tape_.share(now_);
             const double flows = sharing_.next(now_), timers = events_.first();
-            if (tape_.is_on()) note_shares();
+            if (is_noting()) note_shares();
             const double time = std::min({flows, timers, alarms_.first()});
             if (!(time < INFINITE)) {
                 if (!begin_pending()) break;
@@ -91,13 +92,13 @@ class Engine final : public Answers {
             if (timers <= time) {
                 for (int32_t item = events_.take(); item != EventQueue<Links>::END;) {
                     const int32_t next = link(item);
-                    tape_.at(item);
+                    if (is_noting()) tape_.at(item);
                     item < 0 ? come(~item) : make_ready(item);
                     item = next;
                 }
             }
             while (alarms_.first() <= time) {
-                tape_.at(alarms_.rank());
+                if (is_noting()) tape_.at(alarms_.rank());
                 awake(alarms_.rank());
             }
             run_ready();
@@ -112,13 +113,15 @@ class Engine final : public Answers {
         int32_t &operator()(int32_t item) const { return engine->link(item); }
     };
 
+    bool is_noting() const { return DERIVES && tape_.is_on(); }
+
     // Who stands for a rank: that rank, where all are simulated.
     int32_t rank_of(int32_t rank) const { return symmetry_ == nullptr ? rank : symmetry_->representative(rank); }
 
     int32_t &link(int32_t item) { return item < 0 ? messages_[~item].timer : ranks_[item].next; }
 
     void make_ready(int32_t rank) {
-        tape_.wake(rank);
+        if (is_noting()) tape_.wake(rank);
         ready_.add(rank, ranks_);
         // Operations of thousands of ranks come from memory in turns, which no processor foresees.
         __builtin_prefetch(ranks_[rank].at + 1);
@@ -166,7 +169,7 @@ class Engine final : public Answers {
         const double end = now_ + seconds;
         if (!(end > now_)) return false;
         ranks_[rank].doing = doing;
-        if (tape_.is_on()) note_stay(rank, seconds);
+        if (is_noting()) note_stay(rank, seconds);
         events_.set(end, rank);
         return true;
     }
@@ -175,7 +178,7 @@ class Engine final : public Answers {
     void proceed(int32_t rank) {
         Rank &process = ranks_[rank];
         const Doing doing = process.doing;
-        tape_.at(rank);
+        if (is_noting()) tape_.at(rank);
         process.doing = NEXT;
         bool goes_on = true;
         switch (doing) {
@@ -216,7 +219,7 @@ class Engine final : public Answers {
         if (process.at == process.end && !reader_.more(rank, process)) {
             process.doing = ENDED;
             if (strands_.is_rank(rank)) {
-                tape_.end_rank(rank);
+                if (is_noting()) tape_.end_rank(rank);
                 progress(rank);  // in MPI_Finalize
             } else {
                 end_strand(rank);
@@ -247,7 +250,7 @@ class Engine final : public Answers {
                     break;
                 }
                 process.doing = AWAITING;
-                if (tape_.is_on()) tape_.stay(rank, Tape::FIXED, 0, operation.value);
+                if (is_noting()) tape_.stay(rank, Tape::FIXED, 0, operation.value);
                 alarms_.set(now_ + operation.value, rank);
                 progress(rank);
                 return false;
@@ -378,7 +381,7 @@ class Engine final : public Answers {
         const Costs &costs = costs_(message.size);
         Leave leave{now_ + requested + costs.latency_factor * route.latency};
         const int32_t from = hosts_[message.source], to = hosts_[message.destination];
-        const double free = tape_.is_on() && costs.queued ? injection_.free(from) : 0.0;
+        const double free = is_noting() && costs.queued ? injection_.free(from) : 0.0;
         leave.gate = costs.gap > 0.0 && from != to ? gates_.leave(from, leave.latency, costs.gap) : leave.latency;
         leave.queue = leave.gate;
         if (costs.queued && from != to)
@@ -388,7 +391,7 @@ class Engine final : public Answers {
             connections_.add(message.source, message.destination, index, Part::DATA);
             if (message.awaits_receive) leave.there = std::max(now_, leave.there - 2.0 * trip(message));
         }
-        if (tape_.is_on()) note_leave(index, leave, free);
+        if (is_noting()) note_leave(index, leave, free);
         leave.there > now_ ? events_.set(leave.there, ~index) : come(index);
     }
 
@@ -428,7 +431,7 @@ class Engine final : public Answers {
         if (protocol_.one_queue) ++sending_[hosts_[messages_[index].source]];
         const int32_t flow = sharing_.add(route.uses, route.count, penalty, route.bound, work);
         note_flow(flow, index);
-        if (tape_.is_on()) tape_.begin_flow(index, flow, tape_route(messages_[index]), penalty / route.penalty);
+        if (is_noting()) tape_.begin_flow(index, flow, tape_route(messages_[index]), penalty / route.penalty);
     }
 
     void note_flow(int32_t flow, int32_t index) {
@@ -440,7 +443,7 @@ class Engine final : public Answers {
     // All of a message has moved, or what its sender has to wait for: then the rest is a flow of its own.
     void end_flow(int32_t index) {
         Message &message = messages_[index];
-        tape_.end_flow(index);
+        if (is_noting()) tape_.end_flow(index);
         if (message.stage == FILED) return end_file(index);
         if (protocol_.one_queue) --sending_[hosts_[message.source]];
         if (message.sender == NONE || !leaves_early(message)) return end_data(index);
@@ -589,7 +592,7 @@ class Engine final : public Answers {
         if (classes_ != nullptr) end_classes();
         run_.solver_calls = sharing_.solutions();
         run_.unmatched_messages = matching_.unmatched_messages();
-        if (tape_.is_on() && !deadlock) derive();
+        if (is_noting() && !deadlock) derive();
         if (deadlock) run_.hanging = hanging(messages_, requests_, ranks_, strands_, order_, run_.live != nullptr);
     }
 
@@ -626,7 +629,7 @@ class Engine final : public Answers {
     Connections connections_;
     std::vector<int32_t> sending_;  // flows of each host, where it has one queue for all of them
     const int32_t *hosts_;
-    Tape tape_;  // ends with whether it is on, beside the time
+    Tape tape_;
     double now_ = 0.0;
     int64_t order_ = 0, flows_ = 0, varied_ = 0, changes_ = 0;
 };
@@ -638,3 +641,18 @@ class Engine final : public Answers {
 #include "flows/ordered_engine.hpp"
 #include "flows/receiving_engine.hpp"
 #include "flows/waiting_engine.hpp"
+
+namespace commmodel {
+
+// Carry a program out by an engine that notes what times come of: noting_run.cpp.
+void run_noting(const Routing &routing, const Protocol &protocol, const int32_t *hosts, int32_t ranks,
+                const Operation *operations, const int64_t *offsets, Run &run, LinkClasses *classes);
+
+// Carry a program out; times are noted only where derivatives are asked for.
+inline void run_on_flows(const Routing &routing, const Protocol &protocol, const int32_t *hosts, int32_t ranks,
+                         const Operation *operations, const int64_t *offsets, Run &run, LinkClasses *classes) {
+    if (run.most_steps > 0) return run_noting(routing, protocol, hosts, ranks, operations, offsets, run, classes);
+    Engine<false>(routing, protocol, hosts, ranks, operations, offsets, run, classes).run();
+}
+
+}  // namespace commmodel

@@ -33,12 +33,10 @@ cdef extern from "flows/engine.hpp" namespace "commmodel" nogil:
     cdef cppclass LinkClasses:
         LinkClasses(const Routing &, const Symmetry &, const int32_t *, cpp_bool) except +
 
-    cdef cppclass Engine:
-        Engine(
-            const Routing &, const Protocol &, const int32_t *, int32_t, const Operation *, const int64_t *, Run &,
-            LinkClasses *
-        ) except +
-        void run() except +
+    void run_on_flows(
+        const Routing &, const Protocol &, const int32_t *, int32_t, const Operation *, const int64_t *, Run &,
+        LinkClasses *
+    ) except +
 
 
 cdef Pieces _pieces(pieces) except *:
@@ -124,25 +122,22 @@ def run(routing, hosts, operations, offsets, refill, network, record, progress=N
         if not 0 <= places[rank] < dereference(routes).hosts():
             raise InputError(f"rank {rank} is on host {places[rank]}: there are {dereference(routes).hosts()} hosts")
     cdef const unsigned char[::1] rows = bytes_of(operations)
+    cdef const Operation *first = <const Operation *>first_of(rows)
     cdef Protocol protocol = _protocol(network)
     cdef Run state
     caller = prepare(&state, record, ranks, refill, operations.dtype, progress)
     state.most_steps = most_steps
-    cdef Engine *engine = NULL
     try:
         if symmetry is not None:
             for base in symmetry.bases:
                 bases.push_back(base)
             moves = new Symmetry(ranks, bases)
             classes = new LinkClasses(dereference(routes), dereference(moves), &places[0], symmetry.must_be_checked)
-        engine = new Engine(
-            dereference(routes), protocol, &places[0], ranks, <const Operation *>first_of(rows), &bounds[0], state,
-            classes
-        )
         with nogil:
-            engine.run()
+            run_on_flows(
+                dereference(routes), protocol, &places[0], ranks, first, &bounds[0], state, classes
+            )
     finally:
-        del engine
         del classes
         del moves
     return finish(&state, caller)

@@ -8,7 +8,7 @@
 namespace commmodel {
 
 // Memory of another rank is written or read: a message that needs no receive.
-inline bool Engine::reach(int32_t rank) {
+template <bool DERIVES> inline bool Engine<DERIVES>::reach(int32_t rank) {
     Rank &process = ranks_[rank];
     const Operation &operation = *process.at;
     const bool fetches = operation.code == GET;
@@ -28,25 +28,25 @@ inline bool Engine::reach(int32_t rank) {
 }
 
 // Something has happened for which a rank may be in AWAIT.
-inline void Engine::awake(int32_t rank) {
+template <bool DERIVES> inline void Engine<DERIVES>::awake(int32_t rank) {
     alarms_.drop(rank);
     ranks_[rank].doing = AWOKEN;
     make_ready(rank);
 }
 
 // Operations that ranks carry out beside their own begin.
-inline void Engine::begin_strands() {
+template <bool DERIVES> inline void Engine<DERIVES>::begin_strands() {
     while (run_.live->strands > 0) make_ready(strands_.begin(*run_.live, ranks_, requests_));
 }
 
-inline void Engine::end_strand(int32_t number) {
+template <bool DERIVES> inline void Engine<DERIVES>::end_strand(int32_t number) {
     if (run_.stopped()) return;
     complete(strands_.rank(number), strands_.request(number), 0.0);
     strands_.end(number, ranks_);
 }
 
 // No event is left: let ranks begin their pending collectives; whether any did.
-inline bool Engine::begin_pending() {
+template <bool DERIVES> inline bool Engine<DERIVES>::begin_pending() {
     if (run_.live == nullptr) return false;
     run_.live->stall();
     const bool begins = run_.live->strands > 0;
@@ -56,7 +56,7 @@ inline bool Engine::begin_pending() {
 }
 
 // Bytes go to or from a file: after the latency they are a flow.
-inline bool Engine::access_file(int32_t rank) {
+template <bool DERIVES> inline bool Engine<DERIVES>::access_file(int32_t rank) {
     Rank &process = ranks_[rank];
     const Operation &operation = *process.at;
     const int32_t index = messages_.make();
@@ -71,21 +71,21 @@ inline bool Engine::access_file(int32_t rank) {
     const double there = now_ + operation.peer * storage_.latency();
     if (waits) process.doing = FILING;
     if (!waits) take_off(rank), ++process.at;
-    if (tape_.is_on()) tape_.send(index, tape_.add(tape_.cause(), Tape::FIXED, 0, there - now_));
+    if (is_noting()) tape_.send(index, tape_.add(tape_.cause(), Tape::FIXED, 0, there - now_));
     there > now_ ? events_.set(there, ~index) : come(index);
     return !waits;
 }
 
-inline void Engine::flow_to_storage(int32_t index) {
+template <bool DERIVES> inline void Engine<DERIVES>::flow_to_storage(int32_t index) {
     const Message &message = messages_[index];
     if (!(message.size > 0.0)) return end_file(index);
     const Uses uses = storage_.uses(hosts_[message.source]);
     const int32_t flow = sharing_.add(uses.first, uses.count, 1.0, INFINITE, message.size);
     note_flow(flow, index);
-    if (tape_.is_on()) tape_.begin_flow(index, flow, tape_route(message), 1.0);
+    if (is_noting()) tape_.begin_flow(index, flow, tape_route(message), 1.0);
 }
 
-inline void Engine::end_file(int32_t index) {
+template <bool DERIVES> inline void Engine<DERIVES>::end_file(int32_t index) {
     if (messages_[index].receiver != BLOCKING) land(messages_[index].receives);
     complete(messages_[index].receives, messages_[index].receiver, 0.0);
     messages_[index].stage = UNUSED;
@@ -93,7 +93,7 @@ inline void Engine::end_file(int32_t index) {
 }
 
 // A receive that has got no message yet is given up.
-inline void Engine::withdraw(int32_t rank) {
+template <bool DERIVES> inline void Engine<DERIVES>::withdraw(int32_t rank) {
     Rank &process = ranks_[rank];
     const int32_t request = requests_.find(rank, process.at->request);
     if (request == NONE) return;
@@ -106,19 +106,19 @@ inline void Engine::withdraw(int32_t rank) {
 }
 
 // A receive and its message have met.
-inline void Engine::report(const Message &message) {
+template <bool DERIVES> inline void Engine<DERIVES>::report(const Message &message) {
     const int32_t request = message.receiver == BLOCKING ? ranks_[message.receives].at->request
                             : message.receiver >= 0      ? requests_[message.receiver].name
                                                          : UNNAMED;
     if (request >= FIRST_REPORTED) run_.live->matched(message.destination, request, message.source, message.tag);
 }
 
-inline bool Engine::is_done(int32_t rank, int32_t request) const {
+template <bool DERIVES> inline bool Engine<DERIVES>::is_done(int32_t rank, int32_t request) const {
     const int32_t index = requests_.find(rank, request);
     return index == NONE || requests_[index].done;
 }
 
-inline bool Engine::find_message(int32_t rank, int32_t &source, int32_t &tag) const {
+template <bool DERIVES> inline bool Engine<DERIVES>::find_message(int32_t rank, int32_t &source, int32_t &tag) const {
     const int32_t index = matching_.find_message(ranks_[rank].unmatched, source, tag, [this](int32_t message) {
         return messages_[message].arrived || messages_[message].awaits_receive;
     });

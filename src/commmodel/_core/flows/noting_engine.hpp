@@ -8,13 +8,13 @@
 
 namespace commmodel {
 
-SELDOM inline void Engine::open_tape() {
+template <bool DERIVES> inline void Engine<DERIVES>::open_tape() {
     tape_.open(static_cast<int32_t>(ranks_.size()), routing_.hosts(), run_.most_steps);
     sharing_.keep_changes();
 }
 
 // Bandwidth may have been shared anew.
-SELDOM inline void Engine::note_shares() {
+template <bool DERIVES> inline void Engine<DERIVES>::note_shares() {
     if (sharing_.solutions() == tape_.solutions) return;
     tape_.solutions = sharing_.solutions();
     const auto links = static_cast<int32_t>(sharing_.links());
@@ -25,12 +25,12 @@ SELDOM inline void Engine::note_shares() {
 }
 
 // The route of a message; to files, none has a second host.
-SELDOM inline int32_t Engine::tape_route(const Message &message) {
+template <bool DERIVES> inline int32_t Engine<DERIVES>::tape_route(const Message &message) {
     const int32_t from = hosts_[message.source];
     return tape_.route(from, message.stage == FILED ? NONE : hosts_[message.destination]);
 }
 
-SELDOM inline void Engine::note_stay(int32_t rank, double seconds) {
+template <bool DERIVES> inline void Engine<DERIVES>::note_stay(int32_t rank, double seconds) {
     const Rank &process = ranks_[rank];
     const int32_t code = process.doing == BUSY ? process.at->code : SEND;
     const auto kind = code == COMPUTE ? Tape::COMPUTATION : code == SLEEP ? Tape::FIXED : Tape::OVERHEAD;
@@ -38,13 +38,13 @@ SELDOM inline void Engine::note_stay(int32_t rank, double seconds) {
 }
 
 // A request or an answer, or several of them.
-SELDOM inline int32_t Engine::note_trip(const Message &message, int32_t last, double count) {
+template <bool DERIVES> inline int32_t Engine<DERIVES>::note_trip(const Message &message, int32_t last, double count) {
     if (protocol_.answer_latency > 0.0) return tape_.add(last, Tape::FIXED, 0, count * protocol_.answer_latency);
     return tape_.add(last, Tape::LATENCY, tape_route(message), count * costs_(0.0).latency_factor);
 }
 
 // A message leaves; free: when the queue of its host was free before it.
-SELDOM inline void Engine::note_leave(int32_t index, const Leave &leave, double free) {
+template <bool DERIVES> inline void Engine<DERIVES>::note_leave(int32_t index, const Leave &leave, double free) {
     const Message &message = messages_[index];
     const int32_t from = hosts_[message.source], to = hosts_[message.destination];
     int32_t last = tape_.cause();
@@ -63,7 +63,7 @@ SELDOM inline void Engine::note_leave(int32_t index, const Leave &leave, double 
     tape_.send(index, leave.there > now_ ? last : tape_.cause());
 }
 
-SELDOM inline void Engine::derive() {
+template <bool DERIVES> inline void Engine<DERIVES>::derive() {
     const double latest = *std::max_element(run_.ends.begin(), run_.ends.end());
     size_t last = 0;
     while (run_.ends[last] < latest) ++last;

@@ -7,32 +7,32 @@
 
 namespace commmodel {
 
-inline bool Engine::goes_in_order(const Message &message) const {
+template <bool DERIVES> inline bool Engine<DERIVES>::goes_in_order(const Message &message) const {
     return protocol_.answers_in_order && message.stage < STORED &&
            hosts_[message.source] != hosts_[message.destination];
 }
 
 // The latency of a request or an answer.
-inline double Engine::trip(const Message &message) {
+template <bool DERIVES> inline double Engine<DERIVES>::trip(const Message &message) {
     if (protocol_.answer_latency > 0.0) return protocol_.answer_latency;
     return costs_(0.0).latency_factor * routes_.length(hosts_[message.source], hosts_[message.destination]).latency;
 }
 
 // How long a request or an answer waits behind what a host's sockets hold.
-inline double Engine::queued(int32_t from, const Message &message) {
+template <bool DERIVES> inline double Engine<DERIVES>::queued(int32_t from, const Message &message) {
     if (!protocol_.one_queue || sending_[hosts_[from]] == 0) return 0.0;
     const Route &route = routes_.length(hosts_[message.source], hosts_[message.destination]);
     return sending_[hosts_[from]] * protocol_.send_buffer / route.bound;
 }
 
 // A request or an answer goes out.
-inline void Engine::go(int32_t index, Part part) {
+template <bool DERIVES> inline void Engine<DERIVES>::go(int32_t index, Part part) {
     const Message &message = messages_[index];
     const bool back = part == Part::ANSWER;
     const int32_t from = back ? message.destination : message.source, to = back ? message.source : message.destination;
     connections_.add(from, to, index, part);
     const double there = now_ + trip(message) + queued(from, message);
-    if (tape_.is_on()) {
+    if (is_noting()) {
         int32_t last = note_trip(message, tape_.cause(), 1.0);
         if (queued(from, message) > 0.0) {
             const double bytes = sending_[hosts_[from]] * protocol_.send_buffer;
@@ -44,7 +44,7 @@ inline void Engine::go(int32_t index, Part part) {
 }
 
 // A message that awaits its receive has it.
-inline void Engine::permit(int32_t index) {
+template <bool DERIVES> inline void Engine<DERIVES>::permit(int32_t index) {
     const Message &message = messages_[index];
     if (message.sender == BLOCKING) spend(message.sends, IN_WAIT, message.destination, message.tag, message.size);
     if (!goes_in_order(messages_[index])) return leave(index);
@@ -52,7 +52,7 @@ inline void Engine::permit(int32_t index) {
 }
 
 // What can go on does, up to data that are to move, or to what the receiver does not read as it is not in MPI.
-inline void Engine::go_on(int32_t connection) {
+template <bool DERIVES> inline void Engine<DERIVES>::go_on(int32_t connection) {
     for (;;) {
         if (connections_.must_be_read(connection) && !is_in_progress(connections_.receiver(connection))) {
             connections_.put_off(connection);
@@ -73,7 +73,7 @@ inline void Engine::go_on(int32_t connection) {
 }
 
 // Whether a rank is in a call that waits, and reads what comes.
-inline bool Engine::is_in_progress(int32_t rank) const {
+template <bool DERIVES> inline bool Engine<DERIVES>::is_in_progress(int32_t rank) const {
     switch (ranks_[rank].doing) {
         case SENDING:
         case RECEIVING:
@@ -86,20 +86,20 @@ inline bool Engine::is_in_progress(int32_t rank) const {
 }
 
 // A rank that is in such a call reads what has come.
-inline void Engine::progress(int32_t rank) {
+template <bool DERIVES> inline void Engine<DERIVES>::progress(int32_t rank) {
     if (!protocol_.answers_in_order) return;
     for (int32_t connection; (connection = connections_.take_unread(rank)) != NONE;) go_on(connection);
 }
 
 // A rank reads what has come, and goes on.
-inline void Engine::poll(int32_t rank) {
+template <bool DERIVES> inline void Engine<DERIVES>::poll(int32_t rank) {
     ranks_[rank].doing = GOING_ON;
     progress(rank);
     ranks_[rank].doing = NEXT;
 }
 
 // The last data of a synchronous message are written: its end goes behind what waits already.
-inline void Engine::write_end(int32_t index) {
+template <bool DERIVES> inline void Engine<DERIVES>::write_end(int32_t index) {
     const Message &message = messages_[index];
     if (!message.awaits_receive || !goes_in_order(message)) return;
     connections_.add(message.source, message.destination, index, Part::END);
@@ -107,7 +107,7 @@ inline void Engine::write_end(int32_t index) {
 }
 
 // All data of a message have moved.
-inline void Engine::end_data(int32_t index) {
+template <bool DERIVES> inline void Engine<DERIVES>::end_data(int32_t index) {
     Message &message = messages_[index];
     if (!goes_in_order(message)) return arrive(index);
     const int32_t connection = connections_.connection(index);
@@ -119,7 +119,7 @@ inline void Engine::end_data(int32_t index) {
 }
 
 // A factor about 1, another one each time.
-inline double Engine::varied(double share) {
+template <bool DERIVES> inline double Engine<DERIVES>::varied(double share) {
     const double chance = static_cast<double>(mixed(static_cast<uint64_t>(++varied_)) >> 11) * 0x1p-53;
     return 1.0 + share * (2.0 * chance - 1.0);
 }

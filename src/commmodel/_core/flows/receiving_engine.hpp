@@ -8,7 +8,7 @@
 
 namespace commmodel {
 
-inline bool Engine::receive(int32_t rank) {
+template <bool DERIVES> inline bool Engine<DERIVES>::receive(int32_t rank) {
     Rank &process = ranks_[rank];
     const Operation &operation = *process.at;
     const bool blocking = operation.code == RECV;
@@ -49,7 +49,7 @@ inline bool Engine::receive(int32_t rank) {
 }
 
 // An MPI_Recv has its message.
-inline bool Engine::received(int32_t rank) {
+template <bool DERIVES> inline bool Engine<DERIVES>::received(int32_t rank) {
     Rank &process = ranks_[rank];
     const double overhead = std::exchange(process.owed, 0.0);
     if (stay(rank, overhead, AFTER_RECEIVING)) return false;
@@ -57,7 +57,7 @@ inline bool Engine::received(int32_t rank) {
     return true;
 }
 
-inline void Engine::end_receive(int32_t rank) {
+template <bool DERIVES> inline void Engine<DERIVES>::end_receive(int32_t rank) {
     Rank &process = ranks_[rank];
     spend(rank, IN_RECEIVE, process.peer, process.tag, process.size);
     ++process.at;

@@ -15,8 +15,6 @@ namespace commmodel {
 
 constexpr int32_t BOUND = -2;  // bottleneck of a flow: its own bound
 
-#define SELDOM __attribute__((noinline))  // kept out of the way of runs that note nothing
-
 class Tape {
   public:
     // What a step adds. QUEUE: bytes, at the bound of a route; TRANSFER: the time of a flow.
@@ -69,47 +67,44 @@ class Tape {
         of_queue_.assign(static_cast<size_t>(hosts), 0);
         steps.push_back({NONE, FIXED, 0.0});
     }
-    bool is_on() const { return __builtin_expect(is_on_, 0); }
+    bool is_on() const { return is_on_; }
 
     // What happens from now on does as this item of the event queue is due.
-    void at(int32_t item) {
-        if (is_on()) go_to(item);
-    }
+    void at(int32_t item) { cause_ = item < 0 ? of_message_[~item] : of_rank_[item]; }
     // A rank goes on, as of now.
     void wake(int32_t rank) {
-        if (is_on()) note_wake(rank);
+        if (static_cast<size_t>(rank) >= of_rank_.size()) of_rank_.resize(static_cast<size_t>(rank) + 1);
+        of_rank_[rank] = cause_;
     }
     // A rank goes on after some seconds.
-    SELDOM void stay(int32_t rank, Kind kind, int32_t number, double seconds) {
+    void stay(int32_t rank, Kind kind, int32_t number, double seconds) {
         of_rank_[rank] = add(cause_, kind, number, seconds);
     }
-    void end_rank(int32_t rank) {
-        if (is_on()) ends[rank] = cause_;
-    }
+    void end_rank(int32_t rank) { ends[rank] = cause_; }
 
     // A message's steps until it comes: they begin at the cause, are added to `last`, and end with `send`.
     int32_t cause() const { return cause_; }
-    SELDOM int32_t add(int32_t before, Kind kind, int32_t number, double amount) {
+    int32_t add(int32_t before, Kind kind, int32_t number, double amount) {
         if (steps.size() + moves.size() + changes.size() >= most_) fill();
         steps.push_back({before, kind | static_cast<uint32_t>(number) << 3, amount});
         return static_cast<int32_t>(steps.size()) - 1;
     }
     // After what holds a host's messages back, its gate or its queue; held: that is what the message waited for.
-    SELDOM int32_t pass_gate(int32_t host, int32_t last, bool held, double gap) {
+    int32_t pass_gate(int32_t host, int32_t last, bool held, double gap) {
         if (held) last = of_gate_[host];
         of_gate_[host] = add(last, GAP, 0, gap);
         return last;
     }
-    SELDOM int32_t pass_queue(int32_t host, int32_t last, bool held, bool joins, int32_t route, double work) {
+    int32_t pass_queue(int32_t host, int32_t last, bool held, bool joins, int32_t route, double work) {
         if (held) last = of_queue_[host];
         if (joins) of_queue_[host] = add(last, QUEUE, route, work);
         return last;
     }
-    SELDOM void send(int32_t message, int32_t last) {
+    void send(int32_t message, int32_t last) {
         if (static_cast<size_t>(message) >= of_message_.size()) of_message_.resize(static_cast<size_t>(message) + 1);
         of_message_[message] = last;
     }
-    SELDOM int32_t route(int32_t source, int32_t destination) {
+    int32_t route(int32_t source, int32_t destination) {
         const Pair key{pair_of(source, destination)};
         const size_t slot = numbers_.find(key);
         if (numbers_[slot].first != NONE) return numbers_[slot].first;
@@ -120,7 +115,7 @@ class Tape {
     }
 
     // place: its number among the flows that share.
-    SELDOM void begin_flow(int32_t message, int32_t place, int32_t route, double unevenness) {
+    void begin_flow(int32_t message, int32_t place, int32_t route, double unevenness) {
         const auto number = static_cast<int32_t>(flows.size());
         flows.push_back({route, cause_, NONE, NONE, unevenness});
         if (static_cast<size_t>(place) >= at_place_.size()) at_place_.resize(static_cast<size_t>(place) + 1);
@@ -130,16 +125,18 @@ class Tape {
         of_transfer_[message] = number;
     }
     void end_flow(int32_t message) {
-        if (is_on()) note_end(message);
+        const int32_t number = of_transfer_[message];
+        cause_ = flows[number].end = add(NONE, TRANSFER, number, 0.0);
+        events.push_back(~number);
     }
     // A flow's bottleneck is a link, or BOUND; a link has a share as bottleneck.
-    SELDOM void note_bottleneck(int32_t place, int32_t group) {
+    void note_bottleneck(int32_t place, int32_t group) {
         Flow &flow = flows[at_place_[place]];
         if (flow.group == group) return;
         if (flow.group != NONE) moves.push_back({at_place_[place], flow.group});
         flow.group = group;
     }
-    SELDOM void note_fair_share(int32_t link, double share) {
+    void note_fair_share(int32_t link, double share) {
         if (static_cast<size_t>(link) >= shares.size()) shares.resize(static_cast<size_t>(link) + 1);
         if (std::abs(share - shares[link]) <= SAME * share) return;
         changes.push_back({link, shares[link]});
@@ -153,7 +150,9 @@ class Tape {
 
     // Bandwidth is shared anew if flows have begun or ended.
     void share(double now) {
-        if (is_on()) note_share(now);
+        const size_t before = instants.empty() ? 0 : instants.back().events;
+        if (events.size() > before)
+            instants.push_back({now, steps.size(), events.size(), moves.size(), changes.size()});
     }
 
   private:
@@ -163,24 +162,8 @@ class Tape {
         uint64_t hash() const { return mixed(hosts); }
     };
 
-    SELDOM void go_to(int32_t item) { cause_ = item < 0 ? of_message_[~item] : of_rank_[item]; }
-    SELDOM void note_wake(int32_t rank) {
-        if (static_cast<size_t>(rank) >= of_rank_.size()) of_rank_.resize(static_cast<size_t>(rank) + 1);
-        of_rank_[rank] = cause_;
-    }
-    SELDOM void note_end(int32_t message) {
-        const int32_t number = of_transfer_[message];
-        cause_ = flows[number].end = add(NONE, TRANSFER, number, 0.0);
-        events.push_back(~number);
-    }
-    SELDOM void note_share(double now) {
-        const size_t before = instants.empty() ? 0 : instants.back().events;
-        if (events.size() > before)
-            instants.push_back({now, steps.size(), events.size(), moves.size(), changes.size()});
-    }
-
     // Give up: nothing more is noted.
-    SELDOM void fill() {
+    void fill() {
         is_on_ = false;
         std::vector<Step>(1).swap(steps);
     }

@@ -8,7 +8,7 @@
 
 namespace commmodel {
 
-inline bool Engine::begin_wait(int32_t rank) {
+template <bool DERIVES> inline bool Engine<DERIVES>::begin_wait(int32_t rank) {
     Rank &process = ranks_[rank];
     const Operation &operation = *process.at;
     if (operation.code == TEST) poll(rank);
@@ -26,7 +26,7 @@ inline bool Engine::begin_wait(int32_t rank) {
     return wait(rank, IN_WAIT);
 }
 
-inline bool Engine::begin_waitall(int32_t rank) {
+template <bool DERIVES> inline bool Engine<DERIVES>::begin_waitall(int32_t rank) {
     Rank &process = ranks_[rank];
     if (process.at->request == UNNAMED) {
         process.awaited = process.open_unnamed;
@@ -42,7 +42,7 @@ inline bool Engine::begin_waitall(int32_t rank) {
 }
 
 // Wait for a named request, or take it if it is done.
-inline void Engine::collect(int32_t rank, int32_t index) {
+template <bool DERIVES> inline void Engine<DERIVES>::collect(int32_t rank, int32_t index) {
     Rank &process = ranks_[rank];
     Request &request = requests_[index];
     if (request.done) {
@@ -55,7 +55,7 @@ inline void Engine::collect(int32_t rank, int32_t index) {
 }
 
 // After a part of a wait spent in `state`: the overheads that are owed, then what has not come yet.
-inline bool Engine::wait(int32_t rank, State state) {
+template <bool DERIVES> inline bool Engine<DERIVES>::wait(int32_t rank, State state) {
     Rank &process = ranks_[rank];
     if (process.owed > 0.0 || process.awaited == 0 || state == IN_RECEIVE)
         spend(rank, state == IN_WAIT ? waiting(process) : state);
