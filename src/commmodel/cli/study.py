@@ -15,7 +15,8 @@ from commmodel.units import parse_whole
 
 _MPI = "mpi"
 _OF_ONE_RUN = (
-    "output", "trace", "compare", "scale", "noise", "seeds", "sensitivity", "advice", "critical_path", "json", "workers",
+    "output", "trace", "compare", "scale", "noise", "seeds", "sensitivity", "advice", "critical_path", "json",
+    "workers",
 )  # fmt: skip
 """Options of a simulation that a study takes none of."""
 
