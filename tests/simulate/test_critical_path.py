@@ -36,6 +36,7 @@ MODELS = {
         "buffers", eager_limit=8, detached_limit=10, leaves_after_overhead=False, send_buffer=4, **OVERHEADS
     ),
 }
+IN_ORDER = Network("in order", eager_limit=8, detached_limit=8, answers_in_order=True, **OVERHEADS)
 RENDEZVOUS = DelayModel(DelayParameters(L=7.1e-6, o=1.3e-6, G=1.1e-9, O_s=0.31e-9, S=5000), "loggps")
 LINKS = platform.flat(6, bandwidth=1e15, latency=15e-6)
 """Of so much bandwidth that messages do not disturb each other."""
@@ -90,7 +91,7 @@ def assert_covered(path, seconds):
     assert math.fsum(segments["end"] - segments["start"]) == pytest.approx(seconds, rel=1e-12)
 
 
-@given(programs, st.sampled_from([*MODELS.values(), RENDEZVOUS]))
+@given(programs, st.sampled_from([*MODELS.values(), RENDEZVOUS, IN_ORDER]))
 def test_it_covers_the_time_without_gap_or_overlap(plan, model):
     result = simulated(operations(*plan), model, record=True)
     assert_covered(critical_path(result), result.seconds)
