@@ -129,7 +129,7 @@ class CostCurve(Value):
         Parameters
         ----------
         share : float
-            Up to 1.
+            From 0 to 1.
         factor : float
             0 or more.
 

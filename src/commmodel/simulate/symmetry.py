@@ -59,11 +59,11 @@ class Symmetry:
         ranks = np.arange(self.ranks, dtype=np.int32)[:, None]
         if (peers < 0).any():
             return False
-        stride, seen = self.representatives, np.zeros_like(peers)
+        stride, places = self.representatives, np.zeros_like(peers)
         for base in self.bases:
-            seen += (peers // stride - ranks // stride) % base * stride
+            places += (peers // stride - ranks // stride) % base * stride
             stride *= base
-        return bool((seen == peers[0]).all())
+        return bool((places == peers[0]).all())
 
     def part(self, block: Block) -> Block:
         """Return the operations of the representatives."""

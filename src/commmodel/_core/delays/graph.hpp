@@ -271,7 +271,7 @@ template <class Time> class Graph {
         message.arrival = p_.newer ? end + L_ + rest * G_ : now + o_ + L_;
         message.born = value_of(now);
         message.size = one.value;
-        message.source = p_.symmetry == nullptr ? rank : p_.symmetry->seen(rank, one.peer);
+        message.source = p_.symmetry == nullptr ? rank : p_.symmetry->relative(rank, one.peer);
         message.tag = one.tag;
         message.order = static_cast<uint32_t>(run_.messages++);
         message.owner = operation;

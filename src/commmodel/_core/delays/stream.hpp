@@ -262,7 +262,7 @@ template <class Time> class Stream {
         const int32_t receiver = rank_of(destination);
         if (has_bytes(message)) message.turns = Flights::leave(ranks_[number], ranks_[receiver]);
         message.arrival = arrival;
-        message.source = p_.symmetry == nullptr ? number : p_.symmetry->seen(number, destination);
+        message.source = p_.symmetry == nullptr ? number : p_.symmetry->relative(number, destination);
         message.order = ranks_[number].sent++;
         int32_t place = messages_.add(message);
         Rank &other = ranks_[receiver];

@@ -286,7 +286,7 @@ template <bool DERIVES> class Engine final : public Answers {
         const Mode mode = waits ? SYNCHRONOUS : costs_(operation.value).mode;
         const int32_t destination = rank_of(operation.peer);
         Rank &peer = ranks_[destination];
-        const int32_t source = symmetry_ == nullptr ? strands_.rank(rank) : symmetry_->seen(rank, operation.peer);
+        const int32_t source = symmetry_ == nullptr ? strands_.rank(rank) : symmetry_->relative(rank, operation.peer);
         ++run_.messages;
         int32_t index = matching_.take_receive(destination, peer.unmatched, source, operation.tag);
         const bool matched = index != NONE;

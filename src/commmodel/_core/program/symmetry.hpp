@@ -31,7 +31,7 @@ class Symmetry {
     int32_t representative(int32_t rank) const { return rank < representatives_ ? rank : rank % representatives_; }
 
     // Which rank is to the representative of `from` what `rank` is to `from`.
-    int32_t seen(int32_t rank, int32_t from) const { return moved(rank, from, -1); }
+    int32_t relative(int32_t rank, int32_t from) const { return moved(rank, from, -1); }
 
     // Which rank is to a rank what `rank` is to its representative: to the rank with the place `member` among its like.
     int32_t image(int32_t rank, int32_t member) const { return moved(rank, member * representatives_, 1); }
@@ -94,7 +94,7 @@ inline bool holds(const Symmetry &symmetry, const Operation *operations, const i
             if (own->code != like->code || own->tag != like->tag || own->request != like->request) return false;
             if (!(own->value == like->value)) return false;
             if (!has_peer(*own)) continue;
-            if (own->peer < 0 || own->peer >= ranks || symmetry.seen(own->peer, rank) != like->peer) return false;
+            if (own->peer < 0 || own->peer >= ranks || symmetry.relative(own->peer, rank) != like->peer) return false;
         }
     }
     return true;
