@@ -55,9 +55,11 @@ class BackwardWalk {
 
   private:
     static constexpr double SAME = 1e-12;  // of fair shares
+    static constexpr size_t CHUNK = 1 << 16;
 
     struct OfRoute {  // derivatives by what a route amounts to
         double latency = 0.0, penalty = 0.0, bound = 0.0;
+        Uses uses{nullptr, NONE};
     };
     // Flows of one bottleneck on a link; sum: of how much the end moves with the link's share, for one unit of demand.
     struct Edge {
@@ -185,10 +187,11 @@ class BackwardWalk {
         return static_cast<size_t>(first_step_);
     }
     // That of a change of a flow's bottleneck: one on its bottleneck, or on another of its links.
-    size_t cause_of(const Slot &slot) const {
+    size_t cause_of(const Slot &slot) {
         if (slot.group != BOUND && marks_[slot.group].change == change_) return cause(slot.group);
-        for (const Use &use : uses_of(tape_.flows[slot.flow].route))
-            if (marks_[use.link].change == change_) return cause(use.link);
+        const Uses uses = uses_of(tape_.flows[slot.flow].route);
+        for (const Use *use = uses.first; use != uses.first + uses.count; ++use)
+            if (marks_[use->link].change == change_) return cause(use->link);
         return static_cast<size_t>(first_step_);
     }
 
@@ -200,9 +203,10 @@ class BackwardWalk {
             const int32_t event = tape_.events[e], flow = event < 0 ? ~event : event;
             const int32_t group = event < 0 ? tape_.flows[flow].group : slots_[slot_of_[flow]].group;
             if (group != BOUND) take_part(group);
-            for (const Use &use : uses_of(tape_.flows[flow].route)) {
-                marks_[use.link] = {change_, step_of(event)};
-                take_part(use.link);
+            const Uses uses = uses_of(tape_.flows[flow].route);
+            for (const Use *use = uses.first; use != uses.first + uses.count; ++use) {
+                marks_[use->link] = {change_, step_of(event)};
+                take_part(use->link);
             }
         }
         for (size_t m = moves.first; m < moves.last; ++m) {
@@ -263,24 +267,30 @@ class BackwardWalk {
 
     // ---- flows
 
-    // Links of flows on a route, but those that bound each flow alone.
-    const std::vector<Use> &uses_of(int32_t route) const {
-        const auto &[source, destination] = tape_.routes[route];
-        const Use *first;
-        int32_t count;
-        if (destination == NONE) {
-            const Uses uses = storage_.uses(source);
-            first = uses.first;
-            count = uses.count;
-        } else {
-            const Route &of = routes_(source, destination);
-            first = of.uses;
-            count = of.count;
+    // Links of flows on a route that are ever bottlenecks of several flows.
+    Uses uses_of(int32_t route) {
+        Uses &uses = of_routes_[route].uses;
+        if (uses.count == NONE) {
+            const auto &[source, destination] = tape_.routes[route];
+            Uses all;
+            if (destination == NONE) {
+                all = storage_.uses(source);
+            } else {
+                const Route &of = routes_(source, destination);
+                all = {of.uses, of.count};
+            }
+            if (chunks_.empty() || chunks_.back().size() + all.count > chunks_.back().capacity()) {
+                chunks_.emplace_back();
+                chunks_.back().reserve(std::max(CHUNK, static_cast<size_t>(all.count)));
+            }
+            uses = {chunks_.back().data() + chunks_.back().size(), 0};
+            for (const Use *use = all.first; use != all.first + all.count; ++use) {
+                if (fatpipe_[use->link] || links_[use->link].share == 0.0) continue;
+                chunks_.back().push_back(*use);
+                ++uses.count;
+            }
         }
-        uses_.clear();
-        for (const Use *use = first; use != first + count; ++use)
-            if (!fatpipe_[use->link]) uses_.push_back(*use);
-        return uses_;
+        return uses;
     }
 
     double bound_of(const std::pair<int32_t, int32_t> &hosts) const {
@@ -337,9 +347,10 @@ class BackwardWalk {
             if (slot.bound == INFINITE) slot.bound = bound_of(tape_.routes[tape_.flows[slot.flow].route]);
         }
         slot.joints.clear();
-        for (const Use &use : uses_of(tape_.flows[slot.flow].route)) {
-            const int32_t edge = add_edge(use.link, group, use.weight * slot.demand);
-            slot.joints.push_back({edge, use.weight, edges_[edge].sum});
+        const Uses uses = uses_of(tape_.flows[slot.flow].route);
+        for (const Use *use = uses.first; use != uses.first + uses.count; ++use) {
+            const int32_t edge = add_edge(use->link, group, use->weight * slot.demand);
+            slot.joints.push_back({edge, use->weight, edges_[edge].sum});
         }
     }
 
@@ -468,7 +479,7 @@ class BackwardWalk {
     std::vector<int32_t> parts_;  // links that have part in a change
     std::vector<double> rates_;   // of flows that get another bottleneck, after a change
     std::vector<int32_t> on_route_;
-    mutable std::vector<Use> uses_;
+    std::vector<std::vector<Use>> chunks_;  // uses of routes
     int64_t change_ = 0;
     int32_t first_step_ = NONE;
     bool several_ = false;

@@ -431,7 +431,7 @@ template <bool DERIVES> class Engine final : public Answers {
         if (protocol_.one_queue) ++sending_[hosts_[messages_[index].source]];
         const int32_t flow = sharing_.add(route.uses, route.count, penalty, route.bound, work);
         note_flow(flow, index);
-        if (is_noting()) tape_.begin_flow(index, flow, tape_route(messages_[index]), penalty / route.penalty);
+        if (is_noting()) tape_.begin_flow(index, flow, penalty / route.penalty);
     }
 
     void note_flow(int32_t flow, int32_t index) {

@@ -71,7 +71,7 @@ template <bool DERIVES> inline bool Engine<DERIVES>::access_file(int32_t rank) {
     const double there = now_ + operation.peer * storage_.latency();
     if (waits) process.doing = FILING;
     if (!waits) take_off(rank), ++process.at;
-    if (is_noting()) tape_.send(index, tape_.add(tape_.cause(), Tape::FIXED, 0, there - now_));
+    if (is_noting()) tape_.send(index, tape_.add(tape_.cause(), Tape::FIXED, 0, there - now_), tape_route(message));
     there > now_ ? events_.set(there, ~index) : come(index);
     return !waits;
 }
@@ -82,7 +82,7 @@ template <bool DERIVES> inline void Engine<DERIVES>::flow_to_storage(int32_t ind
     const Uses uses = storage_.uses(hosts_[message.source]);
     const int32_t flow = sharing_.add(uses.first, uses.count, 1.0, INFINITE, message.size);
     note_flow(flow, index);
-    if (is_noting()) tape_.begin_flow(index, flow, tape_route(message), 1.0);
+    if (is_noting()) tape_.begin_flow(index, flow, 1.0);
 }
 
 template <bool DERIVES> inline void Engine<DERIVES>::end_file(int32_t index) {

@@ -60,7 +60,7 @@ template <bool DERIVES> inline void Engine<DERIVES>::note_leave(int32_t index, c
         last = tape_.pass_queue(from, last, leave.queue > leave.gate, joins, route, costs.work);
     }
     if (goes_in_order(message) && message.awaits_receive) last = note_trip(message, last, -2.0);
-    tape_.send(index, leave.there > now_ ? last : tape_.cause());
+    tape_.send(index, leave.there > now_ ? last : tape_.cause(), route);
 }
 
 template <bool DERIVES> inline void Engine<DERIVES>::derive() {

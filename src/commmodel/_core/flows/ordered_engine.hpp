@@ -38,7 +38,7 @@ template <bool DERIVES> inline void Engine<DERIVES>::go(int32_t index, Part part
             const double bytes = sending_[hosts_[from]] * protocol_.send_buffer;
             last = tape_.add(last, Tape::QUEUE, tape_route(message), bytes);
         }
-        tape_.send(index, last);
+        tape_.send(index, last, tape_route(message));
     }
     there > now_ ? events_.set(there, ~index) : come(index);
 }

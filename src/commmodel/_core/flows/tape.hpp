@@ -100,9 +100,13 @@ class Tape {
         if (joins) of_queue_[host] = add(last, QUEUE, route, work);
         return last;
     }
-    void send(int32_t message, int32_t last) {
-        if (static_cast<size_t>(message) >= of_message_.size()) of_message_.resize(static_cast<size_t>(message) + 1);
+    void send(int32_t message, int32_t last, int32_t route) {
+        if (static_cast<size_t>(message) >= of_message_.size()) {
+            of_message_.resize(static_cast<size_t>(message) + 1);
+            route_of_.resize(of_message_.size());
+        }
         of_message_[message] = last;
+        route_of_[message] = route;
     }
     int32_t route(int32_t source, int32_t destination) {
         const Pair key{pair_of(source, destination)};
@@ -115,9 +119,9 @@ class Tape {
     }
 
     // place: its number among the flows that share.
-    void begin_flow(int32_t message, int32_t place, int32_t route, double unevenness) {
+    void begin_flow(int32_t message, int32_t place, double unevenness) {
         const auto number = static_cast<int32_t>(flows.size());
-        flows.push_back({route, cause_, NONE, NONE, unevenness});
+        flows.push_back({route_of_[message], cause_, NONE, NONE, unevenness});
         if (static_cast<size_t>(place) >= at_place_.size()) at_place_.resize(static_cast<size_t>(place) + 1);
         at_place_[place] = number;
         events.push_back(number);
@@ -171,6 +175,7 @@ class Tape {
     size_t most_ = 0;
     int32_t cause_ = 0;
     std::vector<int32_t> of_rank_, of_message_;  // steps at which they are due
+    std::vector<int32_t> route_of_;              // of each message
     std::vector<int32_t> of_gate_, of_queue_;    // steps from which on a host's are free
     std::vector<int32_t> of_transfer_;           // flow of each message
     std::vector<int32_t> at_place_;              // flow of each number among those that share
