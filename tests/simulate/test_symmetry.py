@@ -36,6 +36,9 @@ WAIT = (Code.WAITALL, -1, -1, -1, 0.0)
 FAT_TREE = platform.fat_tree([4, 4, 4], [1, 4, 2], [1, 1, 2], 125e6, 15e-6, loopback=(5e9, 0.0))
 
 
+CABINETS = platform.cabinets([8, 8, 8, 8], 125e6, 15e-6, uplink=(1.25e9, 1e-6), limiter=187.5e6)
+
+
 class Simulations:
     """Simulates programs with all ranks, or as it is done; counts those in which ranks stood for others."""
 
@@ -99,6 +102,8 @@ def test_on_a_switch_times_are_the_same_to_the_bit(work: Callable[[int], Program
         (halo(102400, 27), platform.torus([3, 3, 3], 125e6, 15e-6)),
         (repeat(ring(102400, 25), 2), platform.torus([5, 5], 125e6, 15e-6)),
         (ring(102400, 16), platform.flat(16, 125e6, 15e-6, backbone=(1e9, 1e-6))),
+        (pairwise(102400, 32), CABINETS),
+        (collective("alltoall", Problem(32, 102400), algorithm="pairwise-xor"), CABINETS),
     ],
 )
 def test_on_regular_networks_times_are_the_same_to_rounding(work: Program, where: Platform) -> None:

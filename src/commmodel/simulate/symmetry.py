@@ -90,7 +90,16 @@ def on_platform(platform: "Platform", hosts: NDArray[np.integer[Any]], network: 
     """
     ranks = hosts.size
     queues = network.send_buffer or network.message_gaps or network.one_queue or network.answers_in_order
-    if ranks < _FEWEST or queues or network.variation or network.unevenness or len(platform.zones) > 1:
+    if ranks < _FEWEST or queues or network.variation or network.unevenness:
+        return
+    is_power, in_order = ranks & (ranks - 1) == 0, np.array_equal(hosts, np.arange(ranks))
+    bits = (2,) * (ranks.bit_length() - 1)
+    if len(platform.zones) > 1:
+        sizes = {zone["hosts"] for zone in platform.zones}
+        if len(sizes) == 1 and ranks == platform.hosts and in_order:
+            if is_power:
+                yield Symmetry(1, bits, True)
+            yield Symmetry(sizes.pop(), (len(platform.zones),), True)
         return
     zone = platform.zones[0]
     kind = zone["kind"]
@@ -99,13 +108,13 @@ def on_platform(platform: "Platform", hosts: NDArray[np.integer[Any]], network: 
             yield from symmetries_of_ranks(ranks)
         return
     sizes = tuple(int(size) for size in zone.get("sizes", ()))
-    if prod(sizes) != ranks or not np.array_equal(hosts, np.arange(ranks)):
+    if prod(sizes) != ranks or not in_order:
         return
     if kind == "fat-tree":
         if zone["as_simgrid"] or not _ports_follow(zone):
             return
-        if ranks & (ranks - 1) == 0:
-            yield Symmetry(1, (2,) * (ranks.bit_length() - 1), False)
+        if is_power:
+            yield Symmetry(1, bits, False)
     sure = kind == "fat-tree"
     for level in range(len(sizes)):
         yield Symmetry(prod(sizes[:level]), sizes[level:], not sure)
