@@ -88,6 +88,7 @@ class BackwardWalk {
         double moves = 0.0;  // how much the end moves with the share, by what others have passed on
         double sum = 0.0;    // of share times time
         int32_t flows = 0, loaded = 0;
+        int32_t own = NONE;          // edge of its flows on itself
         int64_t mark = 0;            // of the last change that it has part in
         std::vector<int32_t> edges;  // on it
         std::vector<int32_t> above;  // of its flows on other links that are bottlenecks
@@ -376,9 +377,10 @@ class BackwardWalk {
     // ---- edges
 
     int32_t add_edge(int32_t link, int32_t group, double demand) {
+        const bool own = link == group;
         const sharing::EdgeKey key{link, group};
-        const size_t slot = edge_numbers_.find(key);
-        int32_t number = edge_numbers_[slot].first;
+        const size_t slot = own ? 0 : edge_numbers_.find(key);
+        int32_t number = own ? links_[link].own : edge_numbers_[slot].first;
         if (number == NONE) {
             if (unused_edges_.empty()) {
                 unused_edges_.push_back(static_cast<int32_t>(edges_.size()));
@@ -388,7 +390,11 @@ class BackwardWalk {
             unused_edges_.pop_back();
             edges_[number] = {link, group, static_cast<int32_t>(links_[link].edges.size()), NONE, 0, {}, 0.0};
             links_[link].edges.push_back(number);
-            edge_numbers_.fill(slot, key, {number});
+            if (own) {
+                links_[link].own = number;
+            } else {
+                edge_numbers_.fill(slot, key, {number});
+            }
             if (links_[link].flows > 0) put_above(number);
         }
         ++edges_[number].count;
@@ -401,7 +407,11 @@ class BackwardWalk {
         if (--edge.count > 0) return edge.demand.add(-demand);
         take_above(number);
         remove(links_[edge.link].edges, edge.at_link, &Edge::at_link);
-        edge_numbers_.empty(edge_numbers_.find({edge.link, edge.group}));
+        if (edge.link == edge.group) {
+            links_[edge.link].own = NONE;
+        } else {
+            edge_numbers_.empty(edge_numbers_.find({edge.link, edge.group}));
+        }
         unused_edges_.push_back(number);
     }
 
