@@ -11,7 +11,6 @@ instead of streams of operations, with rules of their own, so they are not run b
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -158,28 +157,27 @@ def simulated(
         record_of_run = by_symmetry(symmetries_of_ranks(program.processes), program, simulate)
     if record_of_run is None:
         record_of_run = simulate(program)
-    result = from_record(record_of_run, model.name, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
     columns = _COLUMNS if model.name == "loggps" else _COLUMNS[:_FEW]
-    lines = [p for _, p in (*between, *within)]
-    return _with_slopes(result, record_of_run["slopes"].reshape(result.ends.size, -1, len(columns)), model.name, lines)
+    slopes_of_run = record_of_run["slopes"].reshape(record_of_run["ends"].size, -1, len(columns))
+    derivatives = _derivatives(slopes_of_run, model.name, [p for _, p in (*between, *within)])
+    return from_record(record_of_run, model.name, seconds, further=derivatives)
 
 
-def _with_slopes(
-    result: SimulationResult, slopes: NDArray[np.float64], model: str, parameters: Sequence[DelayParameters]
-) -> SimulationResult:
-    """Return a result with the derivatives by what its model knows; slopes have shape (processes, paths, columns)."""
+def _derivatives(slopes: NDArray[np.float64], model: str, parameters: Sequence[DelayParameters]) -> dict[str, Any]:
+    """Return fields of a result: derivatives by what its model knows; slopes have shape (processes, paths, columns)."""
     if not slopes.size:
-        return result
+        return {}
     names = ("compute", *_KNOWN[model])
     columns = [(name, slopes[:, 0, _COLUMNS.index(name)]) for name in names]
     if slopes.shape[1] > 1:
         columns += [(f"{name} within", slopes[:, 1, _COLUMNS.index(name)]) for name in names[1:]]
     values = {name: {getattr(p, name) for p in parameters} for name in names[1:]}
-    return replace(
-        result, slopes=np.stack([column for _, column in columns], axis=1),
-        slope_names=tuple(name for name, _ in columns),
-        parameters={name: value for name, (value, *differing) in values.items() if not differing},
-    )  # fmt: skip
+    return {
+        "slopes": np.stack([column for _, column in columns], axis=1),
+        "slope_names": tuple(name for name, _ in columns),
+        "parameters": {name: value for name, (value, *differing) in values.items() if not differing},
+    }
 
 
 def _rows(name: str, lines: Lines) -> NDArray[np.float64]:
@@ -268,20 +266,21 @@ def run_schedule(
     if record_of_run is None:
         record_of_run = simulate(schedule.offsets, schedule.operations, schedule.dependencies)
     seconds = time.perf_counter() - begin
-    result = from_record(record_of_run, model, seconds, unit=unit, calls=_SCHEDULE_CALLS)
+    derivatives: dict[str, Any] = {}
     if slopes is not None:
         has_few = p.O_s == p.O_r == 0
-        columns = record_of_run["slopes"].reshape(result.ends.size, 1, _FEW if has_few else len(_COLUMNS))
-        result = _with_slopes(result, columns, "logp" if model == "logp" else "loggp" if has_few else model, [p])
-    if result.slopes.size and unit != 1:  # computation and factors are in units, parameters in both
-        in_units = [name == "compute" or slopes == "factors" for name in result.slope_names]
-        result = replace(result, slopes=result.slopes * np.where(in_units, unit, 1.0))
+        columns = record_of_run["slopes"].reshape(schedule.processes, 1, _FEW if has_few else len(_COLUMNS))
+        derivatives = _derivatives(columns, "logp" if model == "logp" else "loggp" if has_few else model, [p])
+    if derivatives and unit != 1:  # computation and factors are in units, parameters in both
+        in_units = [name == "compute" or slopes == "factors" for name in derivatives["slope_names"]]
+        derivatives["slopes"] = derivatives["slopes"] * np.where(in_units, unit, 1.0)
+    result = from_record(record_of_run, model, seconds, unit=unit, calls=_SCHEDULE_CALLS, further=derivatives)
     return result.or_deadlock(deadlock)
 
 
 def _check_width(schedule: "GoalSchedule") -> None:
     """Raise where the pairs of processors and NICs do not fit into memory."""
-    processors, nics = (1 + int(schedule.operations[name].max(initial=0)) for name in ("cpu", "nic"))
+    processors, nics = schedule.width
     if schedule.processes * processors * nics > _MOST_PAIRS:
         raise InputError(
             f"{schedule.processes} ranks with {processors} processors and {nics} NICs each: that is too many; at most"

@@ -5,6 +5,7 @@ Main entries: `SimulationResult`, and `from_record`, which makes it of an engine
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -242,6 +243,7 @@ def from_record(
     unit: float = 1.0,
     calls: Mapping[Code, str] = _PROGRAM_CALLS,
     place: Callable[[int, int], tuple[str, str]] | None = None,
+    further: Mapping[str, Any] = MappingProxyType({}),
 ) -> SimulationResult:
     """Return the result that an engine's record gives.
 
@@ -257,6 +259,8 @@ def from_record(
         Code of the operation that hangs -> name of the call.
     place : callable, optional
         Of a program that runs: rank, number of the operation that hangs -> name of the call, and its site.
+    further : mapping
+        Other fields of the result.
     """
     rows = {
         name: record[name].view(dtype)
@@ -286,4 +290,5 @@ def from_record(
         model=model,
         **rows,
         **counts,
+        **further,
     )

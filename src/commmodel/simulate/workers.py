@@ -64,10 +64,10 @@ def spread(
         raise InputError(f"{len(calls)} runs: give at least one and at most {MOST_RUNS}")
     if workers < 1:
         raise refuse("workers", workers, "give a whole number from 1 up")
-    sent = cloudpickle.dumps(function)
     with ProgressLine(label) as line:
         tell = progress or line.count
         if executor is not None:
+            sent = cloudpickle.dumps(function)
             return _gathered([executor.submit(_call, sent, *arguments) for arguments in calls], tell)
         if workers == 1 or len(calls) == 1:
             results = []
@@ -75,6 +75,7 @@ def spread(
                 results.append(function(*arguments))
                 tell(len(results), len(calls))
             return results
+        sent = cloudpickle.dumps(function)
         with pool(min(workers, len(calls))) as side_by_side:
             return _gathered([side_by_side.submit(_call, sent, *arguments) for arguments in calls], tell)
 

@@ -1,6 +1,7 @@
 """GOAL schedules as arrays: operations of all ranks, with dependencies. Main entry: `GoalSchedule`."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,12 @@ class GoalSchedule(Value):
             raise InputError(f"{count} operations, {self.dependencies.size} dependencies: at most {2**31 - 1} of each")
         self._check_operations()
         self._check_dependencies()
+
+    @cached_property
+    def width(self) -> tuple[int, int]:
+        """Processors and NICs of each rank."""
+        processors, nics = (1 + int(self.operations[name].max(initial=0)) for name in ("cpu", "nic"))
+        return processors, nics
 
     def _check_operations(self) -> None:
         operations = self.operations
