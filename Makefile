@@ -220,7 +220,7 @@ lint: .venv/.test-ready
 	.venv/bin/mypy
 	.venv/bin/basedpyright --pythonpath .venv/bin/python
 	PATH=$(CURDIR)/.venv/bin:$$PATH cython-lint src
-	.venv/bin/clang-format --dry-run -Werror $(wildcard src/commmodel/_core/*/*.[ch] src/commmodel/_core/*/*/*.[ch] src/commmodel/_core/*/*.[ch]pp tests/core/online/*.[ch] bench_c/*.[ch])
+	.venv/bin/clang-format --dry-run -Werror $(wildcard src/commmodel/_core/*/*.[ch] src/commmodel/_core/*/*/*.[ch] src/commmodel/_core/*/*.[ch]pp tests/core/online/*.[ch] bench_c/*.[ch] tools/emulated_cluster/*.c)
 	.venv/bin/codespell src tests tools benchmarks bench_c fuzz packaging docs conf setup.py Makefile *.md
 	.venv/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	.venv/bin/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
@@ -274,6 +274,7 @@ cluster-bench: $(VENV)/.test-ready
 	$(BIN)/python -m benchmarks.validation.emulated_queues
 	$(BIN)/python -m benchmarks.validation.emulated_senders
 	$(BIN)/python -m benchmarks.validation.emulated_nodes --visits 3
+	$(if $(filter mpich,$(MPI)),$(BIN)/python -m benchmarks.validation.changed_network)
 
 # Python compiles what is imported when it is: less than all that is installed.
 PIP := $(BIN)/pip install --quiet --no-compile

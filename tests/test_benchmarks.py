@@ -41,6 +41,9 @@ LONGER = {
     "benchmarks.speed.simulated_tests": ["--tests", "2", "--ranks", "2", "--launches", "1"],
     "benchmarks.speed.start_up": ["--rounds", "1", "--cold", "1"],
     "benchmarks.speed.start_up_of_ranks": ["--ranks", "1", "2", "--of", "10"],
+    "benchmarks.validation.changed_network": [
+        *("--hosts", "2", "--launches", "1", "--programs", "norms", "--random-sizes", "20", "--calibration-time", "3s"),
+    ],
     "benchmarks.validation.collective_messages": ["-p", "2"],
     "benchmarks.validation.contradictions": [str(SHARED)],
     "benchmarks.validation.tables_of_pairs": [
@@ -90,12 +93,20 @@ LONGER = {
 RANKS = {"collective_starts": 2, "exchange_overhead": 2}
 """Those that are programs of MPI -> on how many ranks."""
 LAUNCHES = {
+    "changed_network": "mpiexec",
     "emulated_nodes": "mpiexec", "emulated_overlap": "mpiexec", "emulated_senders": "mpiexec",
     "emulated_simulation": "mpiexec", "recorded_programs": "mpiexec", "collective_messages": "mpiexec",
     "first_answers": "mpiexec -n 2", "loggp_under_load": "mpiexec", "recorder": "mpiexec", "shared_memory": "mpiexec",
 }  # fmt: skip
 """Those that start MPI -> how."""
-EMULATED = {"emulated_nodes", "emulated_overlap", "emulated_senders", "emulated_simulation", "recorded_programs"}
+EMULATED = {
+    "changed_network",
+    "emulated_nodes",
+    "emulated_overlap",
+    "emulated_senders",
+    "emulated_simulation",
+    "recorded_programs",
+}
 """Those on emulated hosts, which need root and a network of their own."""
 JUDGES = {*EMULATED, "overlap_surfaces", "recorder", "shared_memory", "start_up"}
 """Those whose exit code says whether times are as wanted, of which no test tells."""

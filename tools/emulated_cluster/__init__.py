@@ -2,7 +2,8 @@
 
 A host is a network namespace with a name and a shared memory of its own (see `as_host.sh`). Each has one link to a
 bridge; a token bucket limits it in both directions. Hosts may stand in two cabinets, each with a bridge of its own, and
-one link between these. Needs root on Linux, and the commands ip and tc.
+one link between these. Needs root on Linux, and the commands ip and tc. `delays` makes the links long, too: by a
+program of ours (`delay.c`), as few kernels have tc's netem.
 """
 
 import argparse
@@ -14,19 +15,21 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import which
 from typing import Literal
 
 __all__ = [
-    "BRIDGE", "Queues", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "parser",
+    "BRIDGE", "Queues", "cluster", "delays", "hosts", "launcher", "link", "missing", "mpi_environment", "parser",
     "set_congestion", "set_rate", "set_sockets", "set_uplink_rate", "socket_rate",
 ]  # fmt: skip
 
 _AS_HOST = Path(__file__).with_name("as_host.sh")
+_DELAY = Path(__file__).with_name("delay.c")
 _OURS = "commmodel-"  # begins the name of every host and device, and of nothing else
 BRIDGE = "commmodel-br"
 _SECOND_BRIDGE = "commmodel-br2"
@@ -166,9 +169,49 @@ def _build(names: Sequence[str], cabinets: int) -> None:
         _run("ip", "netns", "add", host)
         _run("ip", "link", "add", link(host), "type", "veth", "peer", "name", _INSIDE, "netns", host)
         _run("ip", "link", "set", link(host), "master", bridges[number * cabinets // len(names)], "up")
-        _run("ip", "-n", host, "address", "add", f"{_NETWORK}.{_number(host)}/24", "dev", _INSIDE)
-        for device in (_INSIDE, "lo"):
-            _run("ip", "-n", host, "link", "set", device, "up")
+        _begin(host)
+
+
+def _begin(host: str) -> None:
+    """Give a host's device its address, and take it into use."""
+    _run("ip", "-n", host, "address", "add", f"{_NETWORK}.{_number(host)}/24", "dev", _INSIDE)
+    for device in (_INSIDE, "lo"):
+        _run("ip", "-n", host, "link", "set", device, "up")
+
+
+@contextmanager
+def delays(names: Sequence[str]) -> Iterator[Callable[[float], None]]:
+    """Give hosts of one cabinet links that take time; yield what sets the seconds from one host to another.
+
+    It comes before `set_rate` and `set_sockets`, as the links are new ones. Needs a C compiler and /dev/net/tun.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "delay")
+        _run("cc", "-O2", "-o", str(program), str(_DELAY))
+        ends = {host: (link(host), f"{_OURS}t{_number(host)}") for host in names}
+        for host in names:
+            _run("ip", "link", "delete", link(host))
+        command = [str(program), *(end for pair in ends.values() for end in pair)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdin
+            assert process.stdout
+            assert process.stdout.readline() == "ready\n"
+            with suppress(OSError):  # where a container may not: a busy processor makes its links longer
+                os.sched_setscheduler(process.pid, os.SCHED_FIFO, os.sched_param(2))
+            for host, (outside, inside) in ends.items():
+                _run("ip", "link", "set", outside, "master", BRIDGE, "up")
+                _run("ip", "link", "set", inside, "netns", host, "name", _INSIDE)
+                _begin(host)
+
+            def set_delay(seconds: float) -> None:
+                """Each message passes two links, of its sender and of its receiver."""
+                assert process.stdin
+                assert process.stdout
+                process.stdin.write(f"{seconds / 2 * 1e6:.0f}\n")
+                process.stdin.flush()
+                assert process.stdout.readline() == "set\n"
+
+            yield set_delay
 
 
 def _limit(bits_per_second: float, bucket: str) -> tuple[str, ...]:
@@ -186,7 +229,11 @@ def set_rate(bits_per_second: float, names: Sequence[str] = (), bucket: str = _B
     limit, names = _limit(bits_per_second, bucket), names or hosts()
     for host in names:
         _run("tc", "qdisc", "replace", "dev", link(host), *limit)
-        _run("tc", "-n", host, "qdisc", "replace", "dev", _INSIDE, *limit)
+        inside = ("tc", "-n", host, "qdisc")
+        subprocess.run(
+            [*inside, "delete", "dev", _INSIDE, "root"], capture_output=True
+        )  # with queues of before, if any
+        _run(*inside, "add", "dev", _INSIDE, *limit)
         if queues == "each":
             receivers = [_number(name) for name in names if name != host]
             _set_queues(host, {number: ("dst", f"{_NETWORK}.{number}/32") for number in receivers}, first=())
