@@ -45,7 +45,11 @@ LATENCIES = (1000.0, 3000.0, 10_000.0, 30_000.0, 100_000.0)
 PERCENTS = (1.0, 2.0, 5.0)
 OVERHEAD, BYTE = 1500.0, 0.018
 WHERE = place("L=1us,o=1500ns,G=18ps")
-RECORDED = ("conjugate_gradient", "halo", "objects", "pipelined_ring", "rows_and_columns", "transpose")
+RECORDED = (
+    *(f"programs.{name}" for name in ("conjugate_gradient", "halo", "objects", "pipelined_ring", "rows_and_columns")),
+    *("programs.transpose", *(f"growing_programs.{name}" for name in ("halo_1d", "halo_2d", "lu", "pencils"))),
+)
+"""Modules of this folder."""
 PEER = """
 import contextlib, io, json, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -184,7 +188,7 @@ def cases(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[str, st
         for name in ("sweep3d-2x2", "bcast"):
             examples[f"ATLAHS's sample {name}"] = replayed(WHERE, str(samples / name))
     for name in RECORDED:
-        examples[f"recording of {name}, 4 ranks"] = replayed(WHERE, str(_recorded(name, folder)))
+        examples[f"recording of {name.partition('.')[2]}, 4 ranks"] = replayed(WHERE, str(_recorded(name, folder)))
     examples["LU, class W, 16 ranks"] = workloads.application(WHERE, "lu", "W", 16, iterations=5)
     examples["CG, class S, 16 ranks"] = workloads.application(WHERE, "cg", "S", 16, iterations=5)
     examples["halo in 3 dimensions, 64 ranks"] = workloads.exchange(WHERE, "halo", 4096, 64, dimensions=3, rounds=5)
@@ -198,7 +202,7 @@ def _recorded(name: str, folder: Path) -> Path:
     """Return a recording of one of the programs of the validation."""
     launcher = Path(sys.executable).with_name("mpiexec")
     words = [str(launcher), "-n", "4", sys.executable, "-m", "commmodel", "record", "-o", str(folder / name)]
-    subprocess.run([*words, "--", sys.executable, "-m", f"benchmarks.validation.programs.{name}"], check=True,
+    subprocess.run([*words, "--", sys.executable, "-m", f"benchmarks.validation.{name}"], check=True,
                    capture_output=True, timeout=300)  # fmt: skip
     return folder / name
 
