@@ -48,7 +48,7 @@ class AdvisedOption(OneLine):
     words: str
     seconds: float
     bounds: tuple[float, float] | None = None
-    """Of the machine: factors between which its cost is, by the intervals of its parameters; None without any."""
+    """Factors between which the machine's cost is, by the intervals of its parameters; None without any."""
 
     @checked
     def gain_interval(self, seconds: float) -> tuple[float, float]:

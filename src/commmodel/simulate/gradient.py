@@ -86,7 +86,7 @@ class Gradient(Value):
 
     @property
     def by_cost(self) -> dict[str, float]:
-        """Seconds by the factor of each cost: of all latencies, of the time of a byte on all links, and so on."""
+        """Seconds by the factor of each cost, such as that of all latencies, or of the time of a byte on all links."""
         return {
             "latency": float((self.by_latency * self.latency).sum()),
             "overhead": self.overhead,

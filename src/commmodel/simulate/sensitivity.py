@@ -201,7 +201,7 @@ class CostSensitivity(Value):
     links: tuple[LinkShare, ...] = ()
     """Where messages share links, those that decide the time, that with the most seconds first."""
     hosts: tuple[HostSlope, ...] = ()
-    """There, too: the hosts whose computation decides it."""
+    """The hosts whose computation decides it, where messages share links."""
 
     def __getitem__(self, cost: str) -> CostCurve:
         """Return the curve of a cost.
