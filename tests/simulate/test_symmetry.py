@@ -306,3 +306,15 @@ def test_schedules(
     assert few.slopes.tolist() == all_ranks.slopes.tolist()
     assert few.messages == all_ranks.messages
     np.testing.assert_allclose(few.spent, all_ranks.spent, rtol=1e-12, atol=1e-18)
+
+
+def test_a_long_program_of_symmetric_ranks_has_no_derivatives_on_a_network() -> None:
+    program = collective("alltoall", Problem(256, 102400), algorithm="pairwise")
+    assert program.refill is not None
+    simulations = Simulations()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flows, "by_symmetry", simulations.simulated)
+        result = run(program, SMPI, platform.flat(256, 125e6, 15e-6), slopes="factors")
+    assert simulations.by_symmetry == 1
+    assert result.gradient is None
+    assert result.notes[-1].startswith("no derivatives")

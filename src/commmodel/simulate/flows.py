@@ -68,11 +68,12 @@ def simulated(
     def simulate(part: Program, symmetry: Symmetry | None = None) -> dict[str, Any]:
         return engine.run(
             platform.routing(), by_number, part.operations, part.offsets, part.restarted(), network, record, progress,
-            0 if slopes is None else _MOST_STEPS, symmetry,
+            0 if slopes is None or symmetry is not None else _MOST_STEPS, symmetry,
         )  # fmt: skip
 
+    # Derivatives are of all ranks: a program that does without them because it is long would take too many steps.
     record_of_run = None
-    if not record and slopes is None and not program.is_live:
+    if not (record or program.is_live or (slopes is not None and program.refill is None)):
         record_of_run = by_symmetry(on_platform(platform, places, network), program, simulate)
     if record_of_run is None:
         record_of_run = simulate(program)
@@ -87,7 +88,8 @@ def _with_gradient(result: SimulationResult, slopes: NDArray[np.float64], platfo
     from commmodel.simulate.gradient import from_slopes
 
     if not slopes.size:
-        return replace(result, notes=(*result.notes, f"no derivatives: the run has over {_MOST_STEPS} steps"))
+        why = f"the run has over {_MOST_STEPS} steps, or some of its ranks stood for all"
+        return replace(result, notes=(*result.notes, f"no derivatives: {why}"))
     return replace(result, gradient=from_slopes(slopes, platform))
 
 

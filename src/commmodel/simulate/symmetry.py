@@ -95,11 +95,11 @@ def on_platform(platform: "Platform", hosts: NDArray[np.integer[Any]], network: 
     is_power, in_order = ranks & (ranks - 1) == 0, np.array_equal(hosts, np.arange(ranks))
     bits = (2,) * (ranks.bit_length() - 1)
     if len(platform.zones) > 1:
-        sizes = {zone["hosts"] for zone in platform.zones}
-        if len(sizes) == 1 and ranks == platform.hosts and in_order:
+        alike = {int(zone["hosts"]) for zone in platform.zones}
+        if len(alike) == 1 and ranks == platform.hosts and in_order:
             if is_power:
                 yield Symmetry(1, bits, True)
-            yield Symmetry(sizes.pop(), (len(platform.zones),), True)
+            yield Symmetry(alike.pop(), (len(platform.zones),), True)
         return
     zone = platform.zones[0]
     kind = zone["kind"]
