@@ -1,6 +1,7 @@
 """Measured noise in programs that run while they are simulated: alike by seed, met as they run, of one computation."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ LATE = Noise("late", None, NoiseTable(np.array([800.0]), (np.random.default_rng(
 
 def running(folder, text, processes, **further):
     (folder / "program.py").write_text(text)
-    command = ["python", str(folder / "program.py")]
+    command = [sys.executable, str(folder / "program.py")]
     return online.workload(place("graphene"), command, processes, computation=0.0, **further)
 
 
