@@ -28,6 +28,7 @@ from commmodel.simulate import (
 )
 from commmodel.simulate.network import Network
 from commmodel.simulate.platform import Platform
+from commmodel.simulate.platform.topology import Backbone
 from commmodel.simulate.symmetry import Symmetry, by_symmetry, part_for_all, schedule_by_symmetry
 from commmodel.simulate.work import between_marks, collective, halo, pairwise, repeat, ring, shifts
 from commmodel.simulate.work.block_streams import Block, program_of
@@ -102,6 +103,7 @@ def test_on_a_switch_times_are_the_same_to_the_bit(work: Callable[[int], Program
         (halo(102400, 27), platform.torus([3, 3, 3], 125e6, 15e-6)),
         (repeat(ring(102400, 25), 2), platform.torus([5, 5], 125e6, 15e-6)),
         (ring(102400, 16), platform.flat(16, 125e6, 15e-6, backbone=(1e9, 1e-6))),
+        (ring(102400, 12), platform.flat(12, 125e6, 15e-6, backbone=Backbone(100e6, 1e-6, "fatpipe"))),
         (pairwise(102400, 32), CABINETS),
         (collective("alltoall", Problem(32, 102400), algorithm="pairwise-xor"), CABINETS),
     ],

@@ -43,6 +43,7 @@ class LinkClasses {
         for (int32_t place = 0; place < count && !broken_; ++place) {
             Use &use = uses[place];
             use.link = class_of_[use.link];
+            if (routing_.fatpipe()[use.link]) continue;  // it bounds each flow alone
             const int32_t flows = flows_[use.link];
             // Sums of as many equal terms are exact then, as those of one term.
             if ((flows & (flows - 1)) != 0) broken_ = true;
