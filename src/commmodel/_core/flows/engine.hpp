@@ -262,7 +262,7 @@ template <bool DERIVES> class Engine final : public Answers {
         return true;
     }
 
-    // ---- sends
+    // ---- sends: sending_engine.hpp
 
     static bool is_blocking(const Operation &send) { return send.code == SEND || send.code == SSEND; }
 
@@ -271,73 +271,9 @@ template <bool DERIVES> class Engine final : public Answers {
         return is_blocking(operation) ? costs.send : costs.isend;
     }
 
-    bool begin_send(int32_t rank) {
-        const Operation &operation = *ranks_[rank].at;
-        if (protocol_.leaves_after_overhead && stay(rank, send_overhead(operation), BEFORE_SENDING)) return false;
-        return send(rank);
-    }
-
-    // The message goes out, or waits for its receive.
-    bool send(int32_t rank) {
-        Rank &process = ranks_[rank];
-        const Operation &operation = *process.at;
-        if (operation.code == PUT || operation.code == GET) return reach(rank);
-        const bool waits = operation.code == SSEND || operation.code == ISSEND;
-        const Mode mode = waits ? SYNCHRONOUS : costs_(operation.value).mode;
-        const int32_t destination = rank_of(operation.peer);
-        Rank &peer = ranks_[destination];
-        const int32_t source = symmetry_ == nullptr ? strands_.rank(rank) : symmetry_->relative(rank, operation.peer);
-        ++run_.messages;
-        int32_t index = matching_.take_receive(destination, peer.unmatched, source, operation.tag);
-        const bool matched = index != NONE;
-        if (!matched) index = messages_.make();
-        Message &message = messages_[index];
-        if (matched && !reader_.fits(operation.value, message.size, source, destination, operation.tag, peer)) {
-            return false;
-        }
-        message.set(operation.value, source, destination, operation.tag);
-        message.sends = rank;
-        message.awaits_receive = waits || protocol_.awaits_receive(mode);
-        message.arrived = false;
-        message.sender = NONE;
-        if (!is_blocking(operation)) {
-            message.sender = open(rank, operation.request, mode != SYNCHRONOUS);
-        } else if (mode == SYNCHRONOUS) {
-            message.sender = BLOCKING;
-            process.doing = SENDING;
-        }
-        if (run_.records) sends_.post(index, process.since);
-        if (matched) {
-            message.stage = MATCHED;
-            if (run_.live != nullptr) report(message);
-        } else {
-            message.receiver = NONE;
-            message.stage = SENT;
-            message.order = order_++;
-            matching_.keep_message(destination, peer.unmatched, index);
-            changes_ += message.awaits_receive;
-            if (message.awaits_receive && peer.doing == AWAITING) awake(destination);
-        }
-        if (message.awaits_receive && goes_in_order(message)) {
-            go(index, Part::REQUEST);
-        } else if (matched || !message.awaits_receive) {
-            leave(index);
-        }
-        if (process.doing != NEXT) {
-            progress(rank);
-            return false;
-        }
-        return end_send(rank);
-    }
-
-    bool end_send(int32_t rank) {
-        Rank &process = ranks_[rank];
-        const Operation &operation = *process.at;
-        if (!protocol_.leaves_after_overhead && stay(rank, send_overhead(operation), BUSY)) return false;
-        spend(rank, IN_SEND, operation.peer, operation.tag, operation.value);
-        ++process.at;
-        return true;
-    }
+    bool begin_send(int32_t rank);
+    bool send(int32_t rank);
+    bool end_send(int32_t rank);
 
     // Who waits for an end of a message that a non-blocking call began.
     int32_t open(int32_t rank, int32_t name, bool done) {
@@ -640,6 +576,7 @@ template <bool DERIVES> class Engine final : public Answers {
 #include "flows/noting_engine.hpp"
 #include "flows/ordered_engine.hpp"
 #include "flows/receiving_engine.hpp"
+#include "flows/sending_engine.hpp"
 #include "flows/waiting_engine.hpp"
 
 namespace commmodel {
