@@ -133,6 +133,16 @@ def test_what_is_not_symmetric_is_simulated_whole(work: Program, where: Platform
     assert simulations.by_symmetry == 0
 
 
+@pytest.mark.parametrize("model", [SMPI, DelayModel(DelayParameters(L=1e-6, o=1e-6), "loggp")])
+def test_messages_never_received_are_counted_for_all(model: Network | DelayModel) -> None:
+    ranks = [np.array([(Code.ISEND, (rank + 1) % 8, 0, -1, 8.0), WAIT], OPERATION) for rank in range(8)]
+    where = platform.flat(8, 125e6, 15e-6) if model is SMPI else None
+    simulations = Simulations()
+    for result in simulations.compare(Program.from_ranks(ranks), where, model):
+        assert result.unmatched_messages == result.messages == 8
+    assert simulations.by_symmetry == 1
+
+
 def test_ranks_that_differ_later_are_all_simulated() -> None:
     def blocks() -> Iterator[Block]:
         for step in range(3):

@@ -232,6 +232,7 @@ def for_all(record: Mapping[str, Any], symmetry: Symmetry) -> dict[str, Any]:
     """Return the record of all ranks, made of that of the representatives."""
     members = prod(symmetry.bases)
     changes = {name: np.tile(record[name], members) for name in ("ends", "spent", "slopes")}
+    counts = {name: record[name] * members for name in ("messages", "unmatched_messages")}
     marks = np.tile(record["marks"].view(MARK), members)
     marks["rank"] += np.repeat(np.arange(members) * symmetry.representatives, marks.size // members)
-    return {**record, **changes, "marks": marks}
+    return {**record, **changes, **counts, "marks": marks}

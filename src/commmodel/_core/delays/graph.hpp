@@ -389,7 +389,6 @@ template <class Time> class Graph {
     }
 
     void finish() {
-        if (p_.symmetry != nullptr) run_.messages *= p_.symmetry->members();
         run_.unmatched_messages = matching_.unmatched_messages();
         Deadlock deadlock;
         for (int32_t rank = 0; rank < ranks_; rank++) {

@@ -121,7 +121,6 @@ template <class Time> class Stream {
         }
         if (p_.symmetry != nullptr && by_arrival_.tied) run_.stop.fault = ASYMMETRIC;
         if (run_.stopped()) return;
-        if (p_.symmetry != nullptr) run_.messages *= p_.symmetry->members();
         for (Rank &rank : ranks_) flights_.settle(rank, INFINITE);
         run_.unmatched_messages = matching_.unmatched_messages();
         for (const Rank &rank : ranks_) {

@@ -532,12 +532,11 @@ template <bool DERIVES> class Engine final : public Answers {
         if (deadlock) run_.hanging = hanging(messages_, requests_, ranks_, strands_, order_, run_.live != nullptr);
     }
 
-    // What the links and messages have for which others stand.
+    // What the links have for which others stand.
     void end_classes() {
         if (classes_->are_broken()) run_.stop.fault = ASYMMETRIC;
         classes_->spread(run_.link_bytes);
         classes_->spread(run_.link_work);
-        run_.messages *= symmetry_->members();
     }
 
     Run &run_;
