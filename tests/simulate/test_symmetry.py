@@ -121,6 +121,7 @@ def test_on_regular_networks_times_are_the_same_to_rounding(work: Program, where
         (collective("bcast", Problem(16, 1000)), platform.flat(16, 125e6, 15e-6)),
         # From the middle of a ring to its begin, routes go down, all others half-way round go up.
         (pairwise(102400, 16), platform.torus([4, 4], 125e6, 15e-6)),
+        (pairwise(102400, 12), platform.torus([3, 4], 125e6, 15e-6, sharing="shared")),
         # As many flows as ranks on one link, whose sum is rounded.
         (ring(102400, 12), platform.flat(12, 125e6, 15e-6, backbone=(1e9, 1e-6))),
         # The third switch upwards names its port by two digits.
@@ -223,6 +224,8 @@ PLACES = [
     (platform.fat_tree([4, 4], [1, 2], [1, 2], 125e6, 15e-6), Symmetry(1, (2, 2, 2, 2), False)),
     (platform.fat_tree([3, 6], [1, 3], [1, 1], 125e6, 15e-6), Symmetry(3, (6,), False)),
     (platform.fat_tree([4, 3], [1, 2], [2, 1], 125e6, 15e-6), Symmetry(1, (4, 3), False)),
+    (platform.torus([4, 3], 125e6, 15e-6, sharing="shared"), Symmetry(1, (4, 3), True)),
+    (platform.hyperx([2, 4], 125e6, 15e-6, nodes=2, sharing="shared"), Symmetry(4, (4,), True)),
     (platform.hyperx([3, 6], 125e6, 15e-6), Symmetry(3, (6,), True)),
 ]
 
@@ -236,7 +239,7 @@ def test_random_symmetric_programs(data: st.DataObject) -> None:
         patch.setattr(flows, "on_platform", lambda *_: iter([symmetry]))
         simulations = Simulations()
         few, all_ranks = simulations.compare(program, where, model)
-    assert_alike(few, all_ranks, tolerance=1e-12)
+    assert_alike(few, all_ranks, tolerance=1e-10)
     if not symmetry.must_be_checked:
         assert simulations.by_symmetry == 1
 

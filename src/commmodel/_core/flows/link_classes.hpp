@@ -20,7 +20,7 @@ class LinkClasses {
     LinkClasses(const Routing &routing, const Symmetry &symmetry, const int32_t *hosts, bool must_be_checked)
         : routing_(routing), symmetry_(symmetry), hosts_(hosts), must_be_checked_(must_be_checked),
           class_of_(routing.capacity().size(), NONE), flows_(routing.capacity().size(), 0),
-          rank_of_(static_cast<size_t>(routing.hosts()), NONE) {
+          times_(routing.capacity().size(), 0), rank_of_(static_cast<size_t>(routing.hosts()), NONE) {
         for (int32_t rank = 0; rank < symmetry.ranks(); ++rank) rank_of_[hosts[rank]] = rank;
     }
 
@@ -78,13 +78,15 @@ class LinkClasses {
         for (size_t place = 0; place < length && !broken_; ++place) learn_link(place, length);
     }
 
-    // Find the class of the link at a place of the routes.
+    // Find the class of the link at a place of the routes. All of its links must be there equally often: some image may
+    // go another way round, over links of the same class.
     void learn_link(size_t place, size_t length) {
         const int32_t link = images_[place], known = class_of_[link];
         const int32_t stands = known == NONE ? link : known;
         int32_t size = 0;
-        for (; place < images_.size(); place += length) {
-            const int32_t image = images_[place];
+        for (size_t at = place; at < images_.size(); at += length) {
+            const int32_t image = images_[at];
+            ++times_[image];
             if (known == NONE && class_of_[image] == NONE) {
                 class_of_[image] = stands;
                 ++size;
@@ -92,9 +94,10 @@ class LinkClasses {
             }
             broken_ = broken_ || class_of_[image] != stands;
         }
-        if (known != NONE) return;
-        flows_[stands] = symmetry_.members() / size;
-        broken_ = broken_ || symmetry_.members() % size != 0;
+        if (known == NONE) flows_[stands] = symmetry_.members() / size;
+        for (size_t at = place; at < images_.size(); at += length)
+            broken_ = broken_ || times_[images_[at]] != flows_[stands];
+        for (size_t at = place; at < images_.size(); at += length) times_[images_[at]] = 0;
     }
 
     bool are_alike(int32_t one, int32_t other) const {
@@ -109,6 +112,7 @@ class LinkClasses {
     const bool must_be_checked_;
     std::vector<int32_t> class_of_;  // of each link: the link that stands for it
     std::vector<int32_t> flows_;
+    std::vector<int32_t> times_;    // within `learn_link`: how often a link is there
     std::vector<int32_t> rank_of_;  // of hosts
     std::vector<int32_t> images_;   // routes of all ranks for which a rank stands, one after the other
     bool broken_ = false;
