@@ -103,18 +103,18 @@ def test_runs_of_all_ranks_together_are_enough(script):
 @pytest.mark.mpi
 def test_skipped_blocks_take_simulated_time(script):
     text = """
-import time
 from mpi4py import MPI
 from commmodel import sampled
 for step in range(10):
+    begin = MPI.Wtime()
     for _ in sampled(2):
-        sum(range(6000000))
-    MPI.COMM_WORLD.Barrier()
+        sum(range(1000000))
+    print("took", MPI.Wtime() - begin)
 """
-    done = simulate(sys.executable, script(text), processes=1, options=["--json"])
-    row = json.loads(done.stdout)
-    alone = simulate(sys.executable, script(text.replace("range(10)", "range(2)")), processes=1, options=["--json"])
-    assert row["seconds"] > 3 * json.loads(alone.stdout)["seconds"]
+    done = simulate(sys.executable, script(text), processes=1)
+    first, second, *others = (float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("took"))
+    assert len(others) == 8
+    assert min(others) > 0.9 * min(first, second)  # each takes their mean
 
 
 @pytest.mark.mpi
