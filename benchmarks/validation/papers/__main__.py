@@ -36,8 +36,8 @@ def main() -> None:
         parser.error(f"{arguments.folder} is no folder: clone the repositories into one")
     introduction = ""
     if arguments.output is not None:
-        head, found, _ = arguments.output.read_text("utf-8").partition(END)
-        if not found:
+        head, mark, _ = arguments.output.read_text("utf-8").partition(END)
+        if not mark:
             parser.error(f"{arguments.output} has no line {END.strip()}")
         introduction = head + END + "\n"
     text = page(PAPERS[name](arguments.folder) for name in names)

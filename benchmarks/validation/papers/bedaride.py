@@ -35,11 +35,11 @@ def platform_rows() -> Iterator[Row]:
     """Yield the links of graphene: what both directions of a node, and two cabinets, carry."""
     graphene = platform.load("graphene")
     network = fluid()
-    one, both = (
+    one_way, both_ways = (
         run(work.sparse(senders, receivers, [TRANSFER] * len(senders)), network, graphene, hosts=in_order(2)).seconds
         for senders, receivers in (([0], [1]), ([0, 1], [1, 0]))
     )
-    ratio = 2 * one / both
+    ratio = 2 * one_way / both_ways
     yield Row(
         "Section IV-B, Figure 5",
         "B_s + B_r of an exchange of 4 MiB, over B",
@@ -54,9 +54,9 @@ def modes(repository: Path) -> Iterator[Row]:
     """Yield the ends of modes that a fit finds in the authors' own calls."""
     files = [repository / CALIBRATION.format(name) for name in ("PingPong", "Isend", "Recv")]
     fitted = fit_machine(formats.load_all(files))
-    found = [part.limit.value for part in fitted.hybrid[0].modes if part.limit]
+    limits = [part.limit.value for part in fitted.hybrid[0].modes if part.limit]
     for printed in LIMITS:
-        nearest = min(found, key=lambda value: abs(np.log(value / printed)))
+        nearest = min(limits, key=lambda value: abs(np.log(value / printed)))
         yield Row(
             "Figure 4",
             f"end of a mode at {printed} B",

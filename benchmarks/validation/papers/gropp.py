@@ -136,13 +136,13 @@ def made_fits() -> Iterator[Row]:
         )
     sums = error_sums(measurements, fitted, SETTINGS)[0].sums
     ratio = [sums[model] / sums["extended"] for model in MODELS]
-    theirs = [value / TABLE_2["rendezvous"][0] for value in TABLE_2["rendezvous"]]
+    printed = [value / TABLE_2["rendezvous"][0] for value in TABLE_2["rendezvous"]]
     yield Row(
         "Table 2",
         f"errors over those of the extended model: {', '.join(MODELS[1:])}; data made of Table 1",
-        ", ".join(f"{value:.3g}" for value in theirs[1:]),
+        ", ".join(f"{value:.3g}" for value in printed[1:]),
         ", ".join(f"{value:.3g}" for value in ratio[1:]),
-        "the same order" if _order(ratio) == _order(theirs) else "another order",
+        "the same order" if _order(ratio) == _order(printed) else "another order",
         "`fit.model_errors.error_sums`",
     )
 
@@ -171,14 +171,14 @@ def measured_fits(repository: Path) -> Iterator[Row]:
             by,
         )
     for row in error_sums(measurements, fitted, SETTINGS):
-        theirs = [value / TABLE_2[row.protocol][0] for value in TABLE_2[row.protocol]]
+        printed = [value / TABLE_2[row.protocol][0] for value in TABLE_2[row.protocol]]
         ratio = [row.sums[model] / row.sums["extended"] for model in MODELS]
         yield Row(
             "Table 2",
             f"errors over those of the extended model, {row.protocol}: {', '.join(MODELS[1:])}",
-            ", ".join(f"{value:.3g}" for value in theirs[1:]),
+            ", ".join(f"{value:.3g}" for value in printed[1:]),
             ", ".join(f"{value:.3g}" for value in ratio[1:]),
-            "the same order" if _order(ratio) == _order(theirs) else "another order",
+            "the same order" if _order(ratio) == _order(printed) else "another order",
             by,
         )
     yield from _largest_errors(fitted, by)

@@ -84,8 +84,8 @@ def equations() -> Iterator[Row]:
 def decompositions() -> Iterator[Row]:
     """Yield what the figures of the best decompositions say in words."""
     by = '`optimize.choose(..., model="paper")`'
-    found = {place: choices(*case) for place, case in FIGURES.items()}
-    for place, answers in found.items():
+    answers_of = {place: choices(*case) for place, case in FIGURES.items()}
+    for place, answers in answers_of.items():
         sizes = [answer.message_size for answer in answers]
         yield Row(
             place,
@@ -95,8 +95,8 @@ def decompositions() -> Iterator[Row]:
             "holds" if all(low <= high for low, high in pairwise(sizes)) else "fails",
             by,
         )
-    infiniband, elan = ([answer.message_size for answer in found[place]] for place in ("Figure 7", "Figure 9"))
-    smaller = sum(mine <= other for mine, other in zip(elan, infiniband, strict=True))
+    infiniband, elan = ([answer.message_size for answer in answers_of[place]] for place in ("Figure 7", "Figure 9"))
+    smaller = sum(small <= large for small, large in zip(elan, infiniband, strict=True))
     yield Row(
         "Figures 7, 9",
         "Quadrics is best with messages no larger than Infiniband's",
@@ -105,7 +105,9 @@ def decompositions() -> Iterator[Row]:
         "holds" if smaller == len(VOLUMES) else "not at all",
         by,
     )
-    hidden = [_share_hidden(answer, volume, 0.43) for answer, volume in zip(found["Figure 7"], VOLUMES, strict=True)]
+    hidden = [
+        _share_hidden(answer, volume, 0.43) for answer, volume in zip(answers_of["Figure 7"], VOLUMES, strict=True)
+    ]
     yield Row(
         "Section 4",
         "of what can be hidden at ratio 0.43, the computation, hidden by the choice (of the model's times)",
@@ -123,14 +125,14 @@ def _share_hidden(answer: Choice, volume: int, ratio: float) -> float:
 
 def robustness() -> Iterator[Row]:
     """Yield Table 2, whose values are from measured times; ours are from the model's."""
-    found = [sensitivity(INFINIBAND, problem(volume, 0.43), model="paper") for volume in VOLUMES]
+    results = [sensitivity(INFINIBAND, problem(volume, 0.43), model="paper") for volume in VOLUMES]
     for name, printed in (("overestimate", "Table 2 A, overestimate"), ("underestimate", "Table 2 A, underestimate")):
-        ours = [getattr(item, name) - 1 for item in found]
+        values = [getattr(item, name) - 1 for item in results]
         yield Row(
             printed,
             "error of the computation time at which the choice changes, 2K to 1M doubles",
             _percents(TABLE_2[name]),
-            _percents([None if value > MOST else value for value in ours]),
+            _percents([None if value > MOST else value for value in values]),
             "model's times in place of measured ones",
             "`optimize.sensitivity`",
         )

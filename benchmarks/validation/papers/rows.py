@@ -16,10 +16,10 @@ class Row(NamedTuple):
     """The table, figure or section of the paper."""
     quantity: str
     printed: str
-    ours: str
+    value: str
     difference: str
     source: str
-    """The command or function that gives ours."""
+    """The command or function that gives the value."""
 
 
 class Gap(NamedTuple):
@@ -38,16 +38,16 @@ class Paper(NamedTuple):
     gaps: Sequence[Gap]
 
 
-def off(ours: float, printed: float) -> str:
+def off(value: float, printed: float) -> str:
     """Return a difference in percent, or as a factor.
 
     >>> off(1.5, 1.0), off(2.0, 2.0), off(5.0, 2.0)
     ('+50 %', '0 %', '2.5 times')
     """
-    percent = 100 * (ours / printed - 1)
+    percent = 100 * (value / printed - 1)
     if abs(percent) < _NOTHING:
         return "0 %"
-    return f"{percent:+.2g} %" if percent < _LARGE else f"{ours / printed:.2g} times"
+    return f"{percent:+.2g} %" if percent < _LARGE else f"{value / printed:.2g} times"
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

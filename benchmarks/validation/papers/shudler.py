@@ -33,11 +33,11 @@ def verdicts(tables: dict[str, Any]) -> Iterator[Row]:
         entry = tables[table]
         deviation = parse_growth(entry["deviation"])
         cells = [(row, column) for row in entry["rows"] for column in range(len(row["models"]))]
-        same = [
+        matches = [
             rank(parse_growth(row["models"][column]), parse_growth(row["expect"]), deviation) == row["verdicts"][column]
             for row, column in cells
         ]
-        grows = [
+        divergences = [
             divergence(parse_growth(row["models"][column]), parse_growth(row["expect"]))
             == parse_growth(row["divergence"][column])
             for row, column in cells
@@ -46,8 +46,8 @@ def verdicts(tables: dict[str, Any]) -> Iterator[Row]:
             place,
             "verdicts from the printed models, and divergences",
             f"{len(cells)}, {len(cells)}",
-            f"{sum(same)}, {sum(grows)}",
-            "the same" if all(same) and all(grows) else "differs",
+            f"{sum(matches)}, {sum(divergences)}",
+            "the same" if all(matches) and all(divergences) else "differs",
             "`commmodel check`, `scaling.verdict`",
         )
     memory = tables["memory"]
