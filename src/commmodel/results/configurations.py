@@ -18,10 +18,12 @@ from commmodel.values import Value
 
 __all__ = [
     "Answer", "Bandwidth", "Batch", "BenchOptions", "Burst", "Clocks", "Collective", "CollectiveMode",
-    "CollectiveName", "Configuration", "Contention", "Direction", "Function", "Halo", "HugePages", "Local",
-    "Memory", "MemoryOperation", "MessageBuffers", "MessageOperation", "MessagePath", "Overlap", "PLogPParameter",
-    "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong",
-    "Receive", "SendMode", "Start", "Stream", "StreamBuffers", "Template", "Threshold", "Train", "Unexpected",
+    "CollectiveName", "Configuration", "Contention", "DataLayout", "Datatype", "Direction", "Function",
+    "Halo", "HugePages", "Local", "Memory", "MemoryOperation", "MessageBuffers", "MessageOperation",
+    "MessagePath", "ObjectKind", "ObjectWay", "Overlap", "PLogPParameter", "Pairs", "Pattern", "PieceWay",
+    "Ping", "PingPong", "PointToPoint", "Progress", "PythonObject", "Queue", "RandomPing", "RandomPingPong",
+    "Receive", "SendMode", "SendWay", "Start", "Stream", "StreamBuffers", "Template", "Threshold", "Train",
+    "Unexpected",
 ]  # fmt: skip
 
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -58,6 +60,18 @@ Direction = Literal["one-way", "both-ways", "ring"]
 """From the first rank of a pair to the second; that and back at once; or all to the next one, in a ring."""
 Receive = Literal["awaited", "late"]
 """When a receive is posted: before its message is sent, or when that has had time to come."""
+DataLayout = Literal["vector", "subarray", "indexed", "struct"]
+"""How data in pieces lie in memory: pieces of one length at one distance, such as a column of a matrix; a rectangle of
+a matrix; pieces at irregular places; records, of whose members every second one is of another type."""
+PieceWay = Literal["contiguous", "type", "pack", "numpy", "core"]
+"""How data in pieces are sent: by their MPI datatype; packed by MPI_Pack; copied into one piece by numpy, or by a
+compiled loop. ``contiguous``: as many bytes that lie in one piece."""
+ObjectKind = Literal["array", "bytes", "str", "list", "dict"]
+"""A contiguous array, a list and a dictionary of floats, the keys short texts."""
+ObjectWay = Literal["pickle", "pickle5", "buffer"]
+"""How Python objects are sent: by mpi4py's lowercase methods; by those of mpi4py.util.pkl5, which pickle large buffers
+out of band; or as bytes or numbers in one buffer, of whose meaning the receiver knows: of a dictionary its values."""
+SendWay = Literal[PieceWay, ObjectWay]
 Exchange = Literal["alone", "beside", "empty"]
 """Whether a message is sent the other way when a larger one is there, or while that is under way; or empty messages go
 there and back."""
@@ -126,6 +140,16 @@ class BenchOptions(Value, InputStruct, frozen=True, forbid_unknown_fields=True):
     """Of the kernel ``stream``."""
     neighbours: tuple[Count, ...] = (2, 4)
     """Of the kernel ``halo``."""
+    layouts: tuple[DataLayout, ...] = ("vector", "indexed")
+    """Of the kernel ``datatype``."""
+    kinds: tuple[ObjectKind, ...] = get_args(ObjectKind)
+    """Of the kernel ``object``."""
+    ways: tuple[SendWay, ...] = get_args(SendWay)
+    """Of the kernels ``datatype`` and ``object``."""
+    blocks: tuple[Count, ...] = parse_sizes("8,64,512,4KiB,64KiB")
+    """Bytes of a piece, of the kernel ``datatype``."""
+    totals: tuple[Count, ...] = parse_sizes("1KiB:4MiB:*16")
+    """Bytes of all pieces of a message, or of an object, of the kernels ``datatype`` and ``object``."""
     further: dict[str, bool | int | float | str | tuple[int | float, ...]] = field(default_factory=dict)
     """Of own kernels: field of an option -> its value."""
 
@@ -456,6 +480,43 @@ class NodeMatrix(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field
     path: MessagePath
 
 
+class Datatype(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="datatype"):
+    """Blocking ping-pong of data in pieces, which a rank gathers, sends, receives and scatters; half round trips.
+
+    Pieces of `block` bytes begin `stride` bytes apart, the irregular ones of ``indexed`` on average.
+    """
+
+    message_size: SomeBytes
+    """Of all pieces together."""
+    layout: DataLayout
+    block: SomeBytes
+    way: PieceWay
+    path: MessagePath
+    stride: SomeBytes
+
+    @property
+    def pieces(self) -> int:
+        """How many there are."""
+        return self.message_size // self.block
+
+
+class PythonObject(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="object"):
+    """Blocking ping-pong of a Python object by mpi4py; half round trips, with what pickles it on both sides."""
+
+    message_size: SomeBytes
+    """About what it has pickled, without the head; of lists and dictionaries `ITEM_BYTES` for each item."""
+    kind: ObjectKind
+    way: ObjectWay
+    path: MessagePath
+
+    @property
+    def items(self) -> int:
+        """How many items an array, a list or a dictionary has, at least one."""
+        return max(1, self.message_size // ITEM_BYTES[self.kind])
+
+
+ITEM_BYTES: dict[ObjectKind, int] = {"array": 8, "bytes": 1, "str": 1, "list": 9, "dict": 23}
+"""Bytes of a pickled item of a kind of object: a float has 9, a key of ten letters 14 more."""
 PointToPoint = (
     PingPong
     | Pairs
@@ -473,6 +534,8 @@ PointToPoint = (
     | Unexpected
     | Answer
     | NodeMatrix
+    | Datatype
+    | PythonObject
 )
 """What pairs of ranks do, on a path."""
 Configuration = PointToPoint | Bandwidth | Overlap | Collective | Halo | Local | Clocks | Memory | Function
