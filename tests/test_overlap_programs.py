@@ -131,4 +131,4 @@ def test_an_exchange_without_a_library_says_what_it_needs():
     )
     environment = os.environ | {"MPI4PY_LIBMPI": "/nosuch/libmpi.so", "MPI4PY_MPIABI": "mpich"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("an exchange needs MPI, which mpi4py cannot load: ")
+    assert done.stdout.startswith("an exchange needs MPI, which cannot be loaded: ")

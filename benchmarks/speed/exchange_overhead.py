@@ -1,13 +1,16 @@
 """What cutting costs where nothing is hidden: ``mpiexec -n 2 python -m benchmarks.speed.exchange_overhead``.
 
 Two ranks exchange V bytes, without computation: by mpi4py's blocking Sendrecv, by an `Exchange` made once, and by the
-function `exchange`, which makes one each time; in turns. The ratio is to Sendrecv, the median of those within each turn
-with its quartiles; the last column is what a message of `Exchange.run` adds. Bind the ranks to cores.
+function `exchange`, which makes one each time; and by an `Exchange` that calls an empty function for each message,
+beside its compiled requests alone; in turns. The ratio is to Sendrecv, the median of those within each turn with its
+quartiles; the last two columns are what a message of `Exchange.run` adds, and what of it is Python, with the call. Bind
+the ranks to cores.
 """
 
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from mpi4py import MPI
@@ -39,14 +42,23 @@ def main() -> None:
     send, receive = np.ones(arguments.volume, np.uint8), np.zeros(arguments.volume, np.uint8)
     if comm.rank == 0:
         print(f"{format_size(arguments.volume)} each way, bursts of {arguments.burst}, {arguments.turns} turns")
-        print(f"{'S':>8} {'messages':>8} {'Sendrecv':>12} {'Exchange.run':>24} {'exchange':>24} {'of a message':>16}")
+        print(
+            f"{'S':>8} {'messages':>8} {'Sendrecv':>12} {'Exchange.run':>24} {'exchange':>24} {'of a message':>13} "
+            f"{'Python':>9}"
+        )
     for size in arguments.sizes:
         transfer = Transfer(send=send, dest=peer, receive=receive, source=peer)
-        with Exchange(comm, [transfer], message_size=size, burst=arguments.burst) as exchange_:
+        cut = {"message_size": size, "burst": arguments.burst}
+        with (
+            Exchange(comm, [transfer], **cut) as exchange_,
+            Exchange(comm, [replace(transfer, compute=ignore)], **cut) as calling,
+        ):
             ways: list[Callable[[], object]] = [
                 lambda: comm.Sendrecv(send, peer, 0, receive, peer, 0),
                 exchange_.run,
                 lambda size=size, transfer=transfer: exchange(comm, transfer, message_size=size, burst=arguments.burst),
+                calling.run,
+                lambda calling=calling: calling._complete(0, 0),
             ]
             for work in ways:
                 seconds(comm, work)
@@ -56,7 +68,15 @@ def main() -> None:
             made_once, anew = (ratios(times[:, way] / times[:, 0]) for way in (1, 2))
             added = 1e6 * float(np.median(times[:, 1] - times[:, 0])) / messages
             alone = f"{1e6 * np.median(times[:, 0]):.1f} us"
-            print(f"{format_size(size):>8} {messages:>8} {alone:>12} {made_once:>24} {anew:>24} {added:>13.2f} us")
+            python = 1e6 * float(np.median(times[:, 3] - times[:, 4])) / messages
+            print(
+                f"{format_size(size):>8} {messages:>8} {alone:>12} {made_once:>24} {anew:>24} {added:>10.2f} us "
+                f"{python:>6.2f} us"
+            )
+
+
+def ignore(piece: np.ndarray, start: int) -> None:
+    """Compute nothing."""
 
 
 def ratios(values: np.ndarray) -> str:

@@ -7,7 +7,8 @@ this does not start MPI.
 Main entries: `Exchange`, run in every time step, `row_transfers`, those of a stencil, and `exchange`, for one time.
 """
 
-import operator
+import functools
+import itertools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -98,26 +99,35 @@ class _HalfTransfer(NamedTuple):
         return _End(number, self.flat.nbytes, size, str(self.flat.dtype))
 
 
-class _Arrival(NamedTuple):
-    request: "MPI.Prequest"
-    compute: Callable[[Array, int], object] | None
+_Call = tuple[Callable[[Array, int], object], Array, int]
+"""A function to call as a piece arrives, and its arguments."""
+
+
+class _ExchangePart(NamedTuple):
+    """A piece that is sent or received."""
+
+    place: tuple[int, int]
+    """In the order of the exchange: messages of both ways with the same place count as one."""
+    is_sent: bool
+    partner: int
     piece: Array
-    start: int
+    call: _Call | None = None
 
 
-class _Step(NamedTuple):
-    """Requests to start, then requests to wait for: of another burst where the schedule is pipelined."""
+class _Burst(NamedTuple):
+    """A range of requests, receives before sends: a message that finds its receive waiting need not be copied."""
 
-    begun: "list[MPI.Prequest]"
-    arrivals: list[_Arrival]
-    sends: "list[MPI.Prequest]"
+    first: int
+    end: int
+    calls: tuple[_Call | None, ...]
+    """Of the receives; empty where nothing is computed."""
 
 
 class Exchange:
     """Transfers cut into messages and bursts, set up once and run many times.
 
     To make one, all partners must; each tells the others what it is going to do, and what does not fit is refused on
-    both sides. A run costs about 1 µs a message, as all requests are persistent (MPI 4.1, Section 3.9). Free it at the
+    both sides. All requests are persistent (MPI 4.1, Section 3.9), and a burst is one compiled loop. Free it at the
     end, or use it in a ``with`` block; one that is not reachable any more frees itself.
 
     Parameters
@@ -174,9 +184,9 @@ class Exchange:
         tag: int = _TAG,
     ) -> None:
         try:
-            from mpi4py import MPI
+            from commmodel._core.mpi import exchange_requests
         except (ImportError, RuntimeError) as error:
-            raise MPIEnvironmentError(f"an exchange needs MPI, which mpi4py cannot load: {error}") from None
+            raise MPIEnvironmentError(f"an exchange needs MPI, which cannot be loaded: {error}") from None
         _check_partners_can_be_told(comm, transfers, tag)
         ranks, problem = _partners(comm, transfers)
         sent: list[_HalfTransfer] = []
@@ -192,25 +202,12 @@ class Exchange:
         problem = _agree(comm, tag, order, sent, received, ranks, problem)
         if problem is not None:
             raise InputError(problem)
-        requests: list[MPI.Prequest] = []
+        messages = _messages(transfers, sent, received, interleaved=order == "interleaved")
+        self._ahead = 1 if implementation == "pipelined" else 0
+        self._requests = exchange_requests.Requests(len(messages))
         # Where the last reference goes, too, and before MPI ends: MPICH complains of requests that are left.
-        self._finalizer = weakref.finalize(self, _free, requests)
-        messages = []
-        for index, (out, into, transfer) in enumerate(zip(sent, received, transfers, strict=True)):
-            leaving, coming = [], []
-            for _, piece in out.pieces():
-                leaving.append(comm.Send_init([piece.view(np.uint8), MPI.BYTE], out.partner, tag))
-                requests.append(leaving[-1])
-            for start, piece in into.pieces():
-                request = comm.Recv_init([piece.view(np.uint8), MPI.BYTE], into.partner, tag)
-                requests.append(request)
-                coming.append(_Arrival(request, transfer.compute, piece, start))
-            for number in range(max(len(leaving), len(coming))):
-                place = (number, index) if order == "interleaved" else (index, number)
-                messages.append((place, coming[number : number + 1], leaving[number : number + 1]))
-        messages.sort(key=operator.itemgetter(0))
-        bursts = [messages[first : first + burst] for first in range(0, len(messages), burst)]
-        self._steps = _steps(bursts, 1 if implementation == "pipelined" else 0)
+        self._finalizer = weakref.finalize(self, _free, self._requests)
+        self._bursts = [_add(self._requests, comm, tag, part) for part in _in_bursts(messages, burst)]
 
     @classmethod
     def from_choice(cls, comm: "MPI.Comm", transfers: Sequence[Transfer], choice: Choice, *, tag: int = _TAG) -> Self:
@@ -261,39 +258,34 @@ class Exchange:
             What `interior` or a transfer's `compute` raises, after all messages have been exchanged, without further
             computation: the partners go on, and the exchange can be run again.
         """
-        from mpi4py import MPI
-
         if not self._finalizer.alive:
             raise InputError("this exchange was freed: make another one")
-        wait_all = MPI.Request.Waitall
-        if interior is not None and not self._steps:
-            _do(interior, [])
-        for number, (begun, arrivals, sends) in enumerate(self._steps):
-            _begin(begun)
-            if number == 0 and interior is not None:
-                try:
-                    _do(interior, begun)
-                except BaseException:  # whatever it is: partners wait for the messages that this rank promised
-                    self._complete(number)
-                    raise
-            for request, compute, piece, start in arrivals:
-                request.Wait()
-                if compute is not None:
-                    try:
-                        compute(piece, start)
-                    except BaseException:  # whatever it is, as above
-                        self._complete(number)
-                        raise
-            wait_all(sends)
+        requests, begun = self._requests, 0
+        if interior is not None and not self._bursts:
+            _do(interior, lambda: None)
+        for number, burst in enumerate(self._bursts):
+            begun = self._begin(number, begun)
+            try:
+                if number == 0 and interior is not None:
+                    _do(interior, functools.partial(requests.test, 0, begun))
+                if burst.calls:
+                    requests.receive(burst.first, burst.calls)
+            except BaseException:  # whatever it is: partners wait for the messages that this rank promised
+                self._complete(number, begun)
+                raise
+            requests.complete(burst.first, burst.end)
 
-    def _complete(self, number: int) -> None:
-        """Finish a run whose step `number` raised in a callback; completed requests are inactive."""
-        from mpi4py import MPI
+    def _begin(self, number: int, begun: int) -> int:
+        """Start the requests that are to be under way in a burst but are not, and return how many have been started."""
+        until: int = self._bursts[min(number + self._ahead, len(self._bursts) - 1)].end
+        self._requests.start(begun, until)
+        return until
 
-        for later, (begun, arrivals, sends) in enumerate(self._steps[number:], number):
-            if later > number:
-                _begin(begun)
-            MPI.Request.Waitall([*(arrival.request for arrival in arrivals), *sends])
+    def _complete(self, number: int, begun: int) -> None:
+        """Finish a run that a callback broke off in a burst; completed requests are inactive."""
+        for later, burst in enumerate(self._bursts[number:], number):
+            begun = self._begin(later, begun)
+            self._requests.complete(burst.first, burst.end)
 
     def free(self) -> None:
         """Free the MPI requests; the exchange cannot be run any more."""
@@ -369,9 +361,43 @@ def exchange(comm: "MPI.Comm", transfer: Transfer, *, message_size: int, burst: 
         once.run()
 
 
-def _do(interior: Callable[[], object], under_way: "list[MPI.Prequest]") -> None:
-    from mpi4py import MPI
+def _messages(
+    transfers: Sequence[Transfer], sent: list[_HalfTransfer], received: list[_HalfTransfer], *, interleaved: bool
+) -> list[_ExchangePart]:
+    """Return the messages of all transfers: one transfer after the other, or a message of each in turn."""
+    messages = []
+    for index, (out, into, transfer) in enumerate(zip(sent, received, transfers, strict=True)):
+        for number, (_, piece) in enumerate(out.pieces()):
+            place = (number, index) if interleaved else (index, number)
+            messages.append(_ExchangePart(place, True, out.partner, piece))
+        for number, (start, piece) in enumerate(into.pieces()):
+            place = (number, index) if interleaved else (index, number)
+            call = None if transfer.compute is None else (transfer.compute, piece, start)
+            messages.append(_ExchangePart(place, False, into.partner, piece, call))
+    return messages
 
+
+def _in_bursts(messages: list[_ExchangePart], burst: int) -> Iterator[list[_ExchangePart]]:
+    """Yield the messages of each burst, receives before sends."""
+    places = sorted({message.place for message in messages})
+    number_of = {place: position // burst for position, place in enumerate(places)}
+    messages = sorted(messages, key=lambda message: (number_of[message.place], message.is_sent, message.place))
+    for _, part in itertools.groupby(messages, lambda message: number_of[message.place]):
+        yield list(part)
+
+
+def _add(requests: Any, comm: "MPI.Comm", tag: int, part: list[_ExchangePart]) -> _Burst:
+    """Make the requests of a burst."""
+    first = requests.count
+    for message in part:
+        add = requests.add_send if message.is_sent else requests.add_receive
+        add(comm, message.piece.view(np.uint8), message.partner, tag)
+    calls = tuple(message.call for message in part if not message.is_sent)
+    return _Burst(first, requests.count, calls if any(calls) else ())
+
+
+def _do(interior: Callable[[], object], test: Callable[[], None]) -> None:
+    """Call a function, or go through a generator and call `test` at each of its yields."""
     if not callable(interior):
         raise InputError(
             f"interior is a {type(interior).__name__}: give a function, or a generator function without calling it"
@@ -379,42 +405,14 @@ def _do(interior: Callable[[], object], under_way: "list[MPI.Prequest]") -> None
     parts = interior()
     if isinstance(parts, Iterator):
         for _ in parts:
-            MPI.Request.Testall(under_way)
+            test()
 
 
-def _begin(requests: "list[MPI.Prequest]") -> None:
-    for request in requests:  # MPI_Startall may start them in any order, and messages are told apart by theirs alone
-        request.Start()
-
-
-def _free(requests: "list[MPI.Prequest]") -> None:
+def _free(requests: Any) -> None:
     from mpi4py import MPI
 
     if not MPI.Is_finalized():
-        for request in requests:
-            request.Free()
-
-
-def _steps(bursts: list[list[tuple[Any, list[_Arrival], "list[MPI.Prequest]"]]], ahead: int) -> list[_Step]:
-    """Return the steps of a schedule in which `ahead` bursts are started before the one that is waited for."""
-    begun = [
-        # A message that finds its receive waiting need not be copied: receives before sends.
-        [
-            *(arrival.request for _, arrivals, _ in burst for arrival in arrivals),
-            *(send for *_, sends in burst for send in sends),
-        ]
-        for burst in bursts
-    ]
-    first = [request for requests in begun[: ahead + 1] for request in requests]
-    later = [*begun[ahead + 1 :], *[[] for _ in range(ahead)]]
-    return [
-        _Step(
-            starting,
-            [arrival for _, arrivals, _ in burst for arrival in arrivals],
-            [send for *_, sends in burst for send in sends],
-        )
-        for starting, burst in zip([first, *later], bursts, strict=False)
-    ]
+        requests.free()
 
 
 def _check_partners_can_be_told(comm: "MPI.Comm", transfers: Sequence[Transfer], tag: int) -> None:
