@@ -383,12 +383,12 @@ _MANY_TIMES = 100
 def format_ratio(ratio: float) -> str:
     """Return a share as a percentage, or a very large one as a factor.
 
-    >>> format_ratio(0.0234), format_ratio(1.5), format_ratio(4759.32)
-    ('2.3 %', '150 %', '4,759 x')
+    >>> format_ratio(0.0234), format_ratio(1.5), format_ratio(4759.32), format_ratio(-1e-9)
+    ('2.3 %', '150 %', '4,759 x', '0.0 %')
     """
     if abs(ratio) >= _MANY_TIMES:
         return f"{ratio:,.0f} x"
-    return f"{100 * ratio:.1f} %" if abs(ratio) < 0.1 else f"{100 * ratio:.0f} %"
+    return f"{100 * ratio:z.1f} %" if abs(ratio) < 0.1 else f"{100 * ratio:.0f} %"
 
 
 def format_interval(value: float, low: float | None, high: float | None, unit: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from commmodel.report.kit.tables import NOTHING, Cell, Table, left, right
 from commmodel.simulate.sensitivity import CostCurve, CostSensitivity
-from commmodel.units import format_ratio, format_time
+from commmodel.units import counted, format_ratio, format_time
 
 COST_NAMES = {"latency": "latency", "overhead": "overhead of messages", "gap": "gap between messages",
           "bandwidth": "bandwidth", "compute": "speed of cores"}  # fmt: skip
@@ -68,13 +68,13 @@ def part_tables(costs: CostSensitivity) -> list[Table]:
         rows = [(link.name, link.worse, link.better, link.latency) for link in costs.links[:_PARTS]]
         note = (
             "Share of the time by each link alone: where its bandwidth is 1 % lower, the time grows by that share of "
-            f"1 %; where it is higher, it falls by that.{_rest(costs.links, 'links')}"
+            f"1 %; where it is higher, it falls by that.{_rest(costs.links, 'link')}"
         )
         tables.append(_part_table(costs.seconds, ("link", "lower bandwidth", "higher", "latency"), rows, note))
     if costs.hosts:
         note = (
             "Share of the time by each host alone: where its cores are 1 % slower, the time grows by that share of "
-            f"1 %.{_rest(costs.hosts, 'hosts')}"
+            f"1 %.{_rest(costs.hosts, 'host')}"
         )
         tables.append(_part_table(costs.seconds, ("host", "speed of cores"), costs.hosts[:_PARTS], note))
     return tables
@@ -82,7 +82,7 @@ def part_tables(costs: CostSensitivity) -> list[Table]:
 
 def _rest(parts: Sequence[Any], kind: str) -> str:
     more = len(parts) - _PARTS
-    return f" There are {more} more {kind} that decide less." if more > 0 else ""
+    return f" Left out, as it decides less: {counted(more, kind)}." if more > 0 else ""
 
 
 def _part_table(seconds: float, heads: tuple[str, ...], parts: Sequence[tuple[Any, ...]], note: str) -> Table:
