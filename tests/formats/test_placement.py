@@ -95,6 +95,10 @@ def job(tmp_path):
         ("#SBATCH -n 4\nsrun a\nsrun -n 2 b\n", None),
         ("srun -n 4 --ntasks-per-node=2 --distribution=cyclic x\n", Placement(4)),
         ("mpirun -np 4 -N 2 --map-by node x\n", Placement(4)),
+        ("srun -N2 --ntasks-per-node=4 --mpi=pmix ./osu\n", Placement(8, 4)),
+        ("srun -N1 -n2 ./osu\n", Placement(2, 2)),
+        ("srun -N2 --mpi=pmix ./osu\n", Placement(2, 1)),
+        ("mpirun -np4 x\n", Placement(4)),
         ("echo done\n", None),
     ],
 )

@@ -3,13 +3,14 @@
 import csv
 import json
 import lzma
+import re
 from collections import defaultdict
 
 import pytest
 from support.fit_samples import measurements
 from support.paths import SHARED
 
-from commmodel import cli
+from commmodel import cli, formats
 from commmodel.errors import InputError
 from commmodel.results import Record
 from commmodel.results.configurations import Collective, PingPong, Stream
@@ -58,6 +59,47 @@ def test_a_file_unlike_its_siblings_is_named(factor, count):
 def test_copies_are_no_siblings_and_two_files_do_not_tell_which():
     assert physics({"a": calls(1), "b": calls(2)}) == []
     assert physics({"a": calls(1), "copy": calls(1), "b": calls(2)}) == []
+
+
+def test_of_three_files_the_wrong_one_alone_is_named():
+    doubts = physics({"right": calls(1), "right too": calls(1.001), "wrong": calls(8)})
+    assert [(doubt.file, round(doubt.value)) for doubt in doubts] == [("wrong", 8)]
+
+
+@pytest.mark.parametrize("order", [("right", "wrong"), ("wrong", "right")])
+def test_of_two_files_one_that_takes_four_times_as_long_is_named(order):
+    files = {"right": calls(1), "wrong": calls(11)}
+    (doubt,) = physics({name: files[name] for name in order})
+    assert (doubt.file, doubt.kind, doubt.value) == ("wrong", "sibling", pytest.approx(11))
+    assert "takes 11.00 times as long as in right: the library uses another network" in doubt.words
+
+
+def test_messages_far_below_their_link_took_another_way():
+    slow = measurements(*(Record(Stream(n, 1, "between-nodes"), "s", (1e-6 + n / 3.1e9,)) for n in SIZES))
+    (doubt,) = physics({"slow": slow}, link_bandwidth=25e9)
+    assert doubt.kind == "slow link"
+    assert "moves 3.09 GB/s, 12 % of the link's 25.0 GB/s: the library uses another network" in doubt.words
+    assert physics({"slow": slow}, link_bandwidth=6e9) == []
+    short = measurements(Record(Stream(8, 1, "between-nodes"), "s", (1e-6,)))
+    assert physics({"short": short}, link_bandwidth=25e9) == []
+
+
+ALPS = SHARED / "public" / "alps" / "openmpi.md"
+
+
+@pytest.mark.skipif(not ALPS.exists(), reason="the public record is not beside the checkout")
+@pytest.mark.parametrize(("test", "count"), [("osu_bw", 4), ("osu_alltoall", 2)])
+def test_the_wrong_provider_of_a_site_is_named_and_no_right_one(test, count, tmp_path):
+    blocks = re.findall(r'=== "([^"]+)"\n\s*```console\n(.*?)```', ALPS.read_text("utf-8"), re.DOTALL)
+    files = {}
+    for number, (title, text) in enumerate(blocks):
+        if f"/{test} " in text:
+            path = tmp_path / f"{number}.txt"
+            path.write_text("\n".join(line.strip() for line in text.splitlines()) + "\n", "utf-8")
+            files[title] = formats.load(path)
+    doubts = physics(files, link_bandwidth=25e9 if test == "osu_bw" else None)
+    assert {doubt.file for doubt in doubts} == {title for title in files if "(*)" in title}
+    assert len(doubts) == count
 
 
 def test_siblings_that_differ_among_themselves_accuse_nobody():

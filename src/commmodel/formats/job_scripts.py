@@ -22,12 +22,12 @@ SUFFIXES = {".sh", ".sbatch", ".slurm", ".job", ".pbs", ".lsf"}
 """Of scripts."""
 _LARGEST = 1 << 16
 """Bytes of a script."""
-_RANKS = re.compile(r"(?:^|\s)(?:--ntasks|--n(?:p|procs)?|-np?)[=\s]+(\d+)(?=\s|$)|--mpi\s+\"?proc=(\d+)")
+_RANKS = re.compile(r"(?:^|\s)(?:(?:--ntasks|--n(?:p|procs)?)[=\s]+|-np?[=\s]*)(\d+)(?=\s|$)|--mpi\s+\"?proc=(\d+)")
 _PER_NODE = re.compile(
     r"(?:^|\s)(?:--ntasks-per-node|--tasks-per-node|-ppn|--ppn|-npernode)[=\s]+(\d+)(?=\s|$)"
     r"|\bppr:(\d+):node|mpiprocs=(\d+)|proc-per-node=(\d+)"
 )
-_NODES = re.compile(r"(?:^|\s)(?:--nodes|-N)[=\s]+(\d+)(?=\s|$)|select=(\d+)|\"?node=(\d+(?:x\d+)*)")
+_NODES = re.compile(r"(?:^|\s)(?:--nodes[=\s]+|-N[=\s]*)(\d+)(?=\s|$)|select=(\d+)|(?<![\w-])node=(\d+(?:x\d+)*)")
 _NO_BLOCKS = re.compile(r"\b(?:cyclic|arbitrary|plane)\b|--(?:map-by|rank-by)[=\s]+node\b|-bynode\b")
 """Ranks that do not lie on nodes in blocks."""
 _HEADER = re.compile(r"#(?:SBATCH|PBS|BSUB|FLUX:|PJM)\s+(.*)")
@@ -162,12 +162,13 @@ def _placement(lines: Iterable[str]) -> Placement | None:
             header += f" {match[1]}"
         elif match := _LAUNCHERS.match(line):
             words = f" {match['words']}"
-            launchers.append(words if match["name"] == "srun" else words.replace(" -N ", " -npernode "))
-    placements = {_of_words(words, header) for words in launchers} or {_of_words("", header)}
+            is_srun = match["name"] == "srun"
+            launchers.append((words if is_srun else words.replace(" -N ", " -npernode "), is_srun))
+    placements = {_of_words(words, header, is_srun) for words, is_srun in launchers} or {_of_words("", header)}
     return placements.pop() if len(placements) == 1 else None
 
 
-def _of_words(words: str, header: str) -> Placement | None:
+def _of_words(words: str, header: str, is_srun: bool = False) -> Placement | None:
     if _NO_BLOCKS.search(f"{words} {header}"):
         return Placement(ranks) if (ranks := _number(_RANKS, words) or _number(_RANKS, header)) else None
     ranks, per_node, nodes = (
@@ -175,6 +176,8 @@ def _of_words(words: str, header: str) -> Placement | None:
     )
     if ranks is None and per_node is not None and nodes is not None:
         ranks = per_node * nodes
+    if ranks is None and is_srun:  # whose default is one to a node
+        ranks = nodes
     if ranks is None:
         return None
     if per_node is None and nodes is not None and ranks % nodes == 0:

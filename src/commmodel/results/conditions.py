@@ -143,11 +143,11 @@ MESSAGE_BUFFERS: Condition[MessageBuffers] = Condition(
 """Whether message buffers were touched; unknown in other suites' output."""
 
 
-def _memory(header: Header) -> str:
+def memory_of(header: Header) -> str:
     """Return of whose memory the messages were, a host's without a word of an accelerator.
 
     >>> from commmodel.results import Library
-    >>> _memory(Header("commmodel-results", 1, "", ("osu_latency", "-d", "cuda", "D", "D"), Library("OSU"), (), ()))
+    >>> memory_of(Header("commmodel-results", 1, "", ("osu_latency", "-d", "cuda", "D", "D"), Library("OSU"), (), ()))
     'cuda D D'
     """
     options = header.command[1:]
@@ -155,8 +155,8 @@ def _memory(header: Header) -> str:
 
 
 MEMORY: Condition[str] = Condition(
-    _memory,
-    _memory,
+    memory_of,
+    memory_of,
     "messages of different memory were measured ({})",
     "measured with messages of different memory ({}): times differ by that, too",
     "measured with messages of memory {}, but the machine was fitted to {}: times differ by that, too",

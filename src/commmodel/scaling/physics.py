@@ -16,12 +16,13 @@ from msgspec import Struct
 from commmodel.arguments import Positive
 from commmodel.errors import InputError
 from commmodel.results import Measurements
+from commmodel.results.conditions import memory_of
 from commmodel.results.configurations import Collective, Pairs, PingPong, Stream
 from commmodel.results.parameters import describe
 from commmodel.results.words import configuration_words
 from commmodel.signatures import checked
 from commmodel.statistics import TO_DEVIATION
-from commmodel.units import format_quantity, format_time
+from commmodel.units import format_quantity, format_ratio, format_time
 from commmodel.values import Value
 
 LEAST_LATENCY = 0.7e-6
@@ -38,17 +39,25 @@ _FEWEST = 3
 """Files of like systems of which one can be told from the others."""
 _APART = 4.0
 """Standard deviations of the siblings."""
+_OF_TWO = 4.0
+"""Times as long as in the only sibling from which on noise is no explanation."""
+_LEAST_OF_LINK = 0.25
+"""Of a link's bandwidth that long messages reach, all together, where they take it: half is common with one process."""
+
+_ANOTHER_WAY = (
+    "the library uses another network or provider; look at FI_PROVIDER, UCX_TLS, OMPI_MCA_pml and the container's hooks"
+)
 
 
 class PhysicsDoubt(Value, Struct, frozen=True):
     """A time that cannot be what it is said to be, or that siblings do not have."""
 
     file: str
-    kind: Literal["latency", "bytes", "sibling", "link"]
+    kind: Literal["latency", "bytes", "sibling", "link", "slow link"]
     about: str
     """The configuration, or the operation."""
     value: float
-    """Seconds, bytes per second, or times as long as the siblings."""
+    """Seconds, bytes per second, or times as long as in the siblings."""
     words: str
     """A sentence without its full stop."""
 
@@ -62,11 +71,13 @@ def physics(
     Parameters
     ----------
     files : mapping of str to Measurements
-        By names that are shown. Three or more that measured the same are compared with one another.
+        By names that are shown. Three or more that measured the same are compared with one another; of two, the slower
+        one is named from four times the other's times on.
     least : float
         Smallest share by which a sibling's times are longer or shorter that counts.
     link_bandwidth : float, optional
-        Bytes per second of a node's link, one way, beyond which nothing moves between nodes.
+        Bytes per second of a node's link, one way, beyond which nothing moves between nodes; messages of 1 MiB or more
+        that move less than a quarter of it took another way.
 
     Returns
     -------
@@ -95,7 +106,7 @@ def physics(
                 "no file has ping-pongs, pairs or streams between nodes: say so of other suites by ranks, like 2/1"
             )
             raise InputError(f"`link_bandwidth`: {problem}")
-        doubts += [doubt for name, values in rates.items() for doubt in _beyond_link(name, values, link_bandwidth)]
+        doubts += [doubt for name, values in rates.items() for doubt in _unlike_link(name, values, link_bandwidth)]
     return [*doubts, *_siblings(files, least)]
 
 
@@ -110,13 +121,19 @@ def _rates_between(measurements: Measurements) -> dict[PingPong | Pairs | Stream
     return rates
 
 
-def _beyond_link(file: str, rates: Mapping[Any, float], link_bandwidth: float) -> Iterator[PhysicsDoubt]:
-    """Yield the largest rate that is beyond a link's."""
+def _unlike_link(file: str, rates: Mapping[Any, float], link_bandwidth: float) -> Iterator[PhysicsDoubt]:
+    """Yield the largest rate, if it is beyond a link's or, of long messages, far below it."""
     if rates and max(rates.values()) > _ROUNDED * link_bandwidth:
         words, rate = _clearest(rates, max)
         link = format_quantity(link_bandwidth, "B/s")
         sentence = f"{words} moves {format_quantity(rate, 'B/s')}, beyond the link's {link}: it took another way"
         yield PhysicsDoubt(file, "link", words, rate, sentence)
+    long = {about: rate for about, rate in rates.items() if about.message_size >= _LONG}
+    if long and max(long.values()) < _LEAST_OF_LINK * link_bandwidth:
+        words, rate = _clearest(long, max)
+        share = f"{format_ratio(rate / link_bandwidth)} of the link's {format_quantity(link_bandwidth, 'B/s')}"
+        sentence = f"{words} moves {format_quantity(rate, 'B/s')}, {share}: {_ANOTHER_WAY}"
+        yield PhysicsDoubt(file, "slow link", words, rate, sentence)
 
 
 def _impossible(file: str, measurements: Measurements) -> Iterator[PhysicsDoubt]:
@@ -166,6 +183,7 @@ def _siblings(files: Mapping[str, Measurements], least: float) -> Iterator[Physi
     for operation, rows in logs.items():
         scores = _scores(rows.values())
         if len(scores) < _FEWEST:
+            yield from _slower_of_two(operation, rows.values())
             continue
         values = np.array(list(scores.values()))
         deviation = TO_DEVIATION * float(np.median(np.abs(values - np.median(values))))
@@ -177,21 +195,36 @@ def _siblings(files: Mapping[str, Measurements], least: float) -> Iterator[Physi
 
 
 def _by_operation(measurements: Measurements) -> dict[str, dict[str, float]]:
-    """Return the times of each kernel or operation, by configuration."""
+    """Return the times of each kernel or operation, and kind of memory, by configuration."""
     times: dict[str, dict[str, float]] = defaultdict(dict)
-    for record in measurements.records:
-        about = record.configuration
-        if isinstance(about, PingPong | Pairs | Stream | Collective) and record.summary.median > 0:
-            times[describe(about)[0]][configuration_words(about)] = record.summary.median
+    for launch in measurements.launches:
+        memory = "" if memory_of(launch.header) == "host" else " of device memory"
+        for record in launch.records:
+            about = record.configuration
+            if isinstance(about, PingPong | Pairs | Stream | Collective) and record.summary.median > 0:
+                times[describe(about)[0] + memory][configuration_words(about)] = record.summary.median
     return times
 
 
+def _slower_of_two(operation: str, rows: Iterable[Mapping[str, float]]) -> Iterator[PhysicsDoubt]:
+    """Yield the slower of two files, if it is slower by more than machines of one kind ever differ."""
+    differences: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for row in rows:
+        differences[tuple(row)].append(list(row.values())[-1] - next(iter(row.values())))
+    for files, values in differences.items():
+        factor = math.exp(abs(float(np.median(values))))
+        if len(files) == _FEWEST - 1 and factor >= _OF_TWO:
+            slower, faster = files if np.median(values) < 0 else files[::-1]
+            sentence = f"{operation} takes {factor:.2f} times as long as in {faster}: {_ANOTHER_WAY}"
+            yield PhysicsDoubt(slower, "sibling", operation, factor, sentence)
+
+
 def _scores(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Return by how much the logarithm of each file's times differs from the others' median, over all sizes."""
+    """Return by how much the logarithm of each file's times differs from the median of all, over all sizes."""
     differences: dict[str, list[float]] = defaultdict(list)
     for row in rows:
-        for file, value in row.items():
-            siblings = [other for name, other in row.items() if name != file]
-            if len(siblings) >= _FEWEST - 1:
-                differences[file].append(value - float(np.median(siblings)))
+        if len(row) >= _FEWEST:
+            middle = float(np.median(list(row.values())))
+            for file, value in row.items():
+                differences[file].append(value - middle)
     return {file: float(np.median(values)) for file, values in differences.items()}
