@@ -17,6 +17,7 @@ build/wheels, the results in dist.
 """
 
 import argparse
+import collections
 import fnmatch
 import gzip
 import hashlib
@@ -30,6 +31,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import time
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -69,6 +71,36 @@ def run(*words: object, **environment: str) -> None:
     if done.returncode:
         print(done.stdout[-2000:], done.stderr[-4000:], sep="\n", file=sys.stderr)
         raise SystemExit(f"wheels: exit code {done.returncode} of {' '.join(str(word) for word in words)}")
+
+
+def run_build(*words: object, **environment: str) -> None:
+    """Run a build of the wheel; say how many of its modules are compiled, and about how long the rest takes."""
+    core = REPOSITORY / "src/commmodel/_core"
+    with_mpi = 1 + len(list(core.glob("mpi/*.pyx")))  # the recorder
+    without = 2 + len(list(core.glob("preload/*.c"))) + sum(path.parent.name != "mpi" for path in core.glob("*/*.pyx"))
+    total = len(LIBRARIES) * with_mpi + without
+    begin, modules, output = time.monotonic(), 0, collections.deque[str](maxlen=200)
+    is_terminal = sys.stderr.isatty()
+    with subprocess.Popen(
+        [str(word) for word in words], env=os.environ | environment, text=True, errors="replace",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as build:  # fmt: skip
+        for line in build.stdout or ():
+            output.append(line)
+            if line.startswith("building 'commmodel."):
+                modules += 1
+                if is_terminal or modules % 20 == 0:
+                    left = (time.monotonic() - begin) * (total - modules) / modules
+                    words_left = f", about {left / 60:.0f} min left" if modules < total else ""
+                    print(
+                        f"wheels: module {modules} of {total}{words_left}",
+                        end="\x1b[K\r" if is_terminal else "\n", file=sys.stderr, flush=True,
+                    )  # fmt: skip
+    if is_terminal:
+        print(end="\x1b[K", file=sys.stderr, flush=True)
+    if build.returncode:
+        print(*output, sep="", file=sys.stderr)
+        raise SystemExit(f"wheels: exit code {build.returncode} of {' '.join(str(word) for word in words)}")
 
 
 def quoted(path: object) -> str:
@@ -192,8 +224,8 @@ def wheel(archive: Path, folder: Path, compilers: dict[str, str]) -> Path:
     shutil.unpack_archive(archive, folder)
     (tree,) = folder.iterdir()
     tools = TOOLS / "bin"
-    run(tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", folder / "raw", tree,
-        **compilers, ZIG_LOCAL_CACHE_DIR=str(folder / "cache"))  # fmt: skip
+    run_build(tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", folder / "raw", tree,
+              **compilers, ZIG_LOCAL_CACHE_DIR=str(folder / "cache"))  # fmt: skip
     (raw,) = (folder / "raw").iterdir()
     run(tools / "python", "-m", "auditwheel", "repair", "--only-plat",  # for the oldest glibc that its symbols allow
         "--exclude", "libmpi.so.*", "--exclude", "libmpi_abi.so.*", "--wheel-dir", folder / "repaired", raw,

@@ -1,6 +1,7 @@
 """The report of a recording: verdict, tables, page, JSON."""
 
 import json
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -16,6 +17,7 @@ from commmodel.errors import InputError
 from commmodel.report.recording.findings import costly_sites, factors_table, next_commands, verdict
 from commmodel.report.recording.guides import GUIDES
 from commmodel.report.recording.page import write_recording
+from commmodel.report.recording.plots import draw
 from commmodel.report.recording.tables import profile_tables
 
 SECOND = 10**9
@@ -264,6 +266,24 @@ def test_a_trace_is_not_reported_but_replayed(tmp_path, capsys, begin):
     for path in (tmp_path, tmp_path / "rank-0.otf2"):
         assert main(["report", str(path)]) == 2
         assert f"commmodel simulate graphene replay {path}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count"), [((10**6, 10**6, 10**6), 1), ((10**6, 12 * 10**5, 14 * 10**5), 3), ((1, 10**3, 10**6), 3)]
+)
+def test_the_colours_of_a_matrix_tell_its_messages_apart(sizes, count, tmp_path):
+    logs = new_logs(4)
+    for log in logs:
+        if log.rank < 3:
+            log.call("Send", 0, SECOND, line=4, bytes=sizes[log.rank], peer=3)
+        else:
+            for source, size in enumerate(sizes):
+                log.call("Recv", SECOND, 2 * SECOND, line=5, bytes=size, peer=source, source=source)
+    end(logs)
+    profile = record.profile(record.load(write(tmp_path / "recording", logs)))
+    (plot,) = (plot for plot in draw(profile) if plot.key == "matrix")
+    names = re.findall(r"[\d.]+ [kM]?B each|up to [\d.]+ [kM]?B", plot.svg)
+    assert len(set(names)) == count
 
 
 def test_a_matrix_knows_its_dense_form_only_where_that_fits(tmp_path):

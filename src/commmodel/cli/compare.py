@@ -2,7 +2,6 @@
 
 import argparse
 import shlex
-import sys
 from typing import Any, get_args
 
 from commmodel.choices import Statistic
@@ -196,6 +195,7 @@ def _measured(arguments: argparse.Namespace, after: str, output: str | None) -> 
     """Measure both sides in turns."""
     import secrets
 
+    from commmodel.progress import ProgressLine
     from commmodel.sweep.interleaving import MOST_PAIRS, Turn, measure_in_turns, turns
 
     pairs = arguments.launches or 10
@@ -205,12 +205,15 @@ def _measured(arguments: argparse.Namespace, after: str, output: str | None) -> 
     folder = output or "turns"
     sides = (arguments.before, after)
 
+    lefts: list[int] = []
+
     def tell(turn: Turn, left: int) -> None:
-        if sys.stderr.isatty():
-            print(f"pair {turn.pair} of {pairs}: {sides[turn.side]}; {left} launches left", file=sys.stderr)
+        lefts.append(left)
+        line.count(lefts[0] - left, lefts[0], f"launches: pair {turn.pair} of {pairs}, {sides[turn.side]}")
 
     try:
-        return measure_in_turns(turns(arguments.run, sides, seed), pairs, folder, tell)
+        with ProgressLine("measuring in turns") as line:
+            return measure_in_turns(turns(arguments.run, sides, seed), pairs, folder, tell)
     except KeyboardInterrupt as interruption:  # or SIGTERM: the ranks of a launch have ended with us
         raise type(interruption)(f"the same command goes on in {shlex.quote(str(folder))}") from None
 

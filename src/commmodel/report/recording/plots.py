@@ -15,7 +15,8 @@ from commmodel.units import format_quantity, format_time
 
 _MOST_BINS = 64
 _CLASSES = 6
-_STEP = 4.0
+_LEAST_STEP, _MOST_STEP = 1.1, 4.0
+"""Between the ends of two classes of the matrix."""
 _STATES = ("computing", "waiting", "transferring", "files", "other")
 _STATE_COLOURS = ("#009e73", "#d55e00", "#0072b2", "#b3578f", look.GRID)
 
@@ -61,11 +62,13 @@ def _map(profile: Profile) -> Plot:
     for sums, values in ((sent, matrix.bytes), (messages, matrix.messages)):
         np.add.at(sums, (matrix.source // width, matrix.destination // width), values)
     largest = int(sent.max())
+    smallest = int(sent[sent > 0].min())
+    step = min(_MOST_STEP, max(_LEAST_STEP, (largest / smallest) ** (1 / _CLASSES)))
     colours = look.error_colours(_CLASSES)
     classes: dict[int, list[tuple[Corners, str]]] = defaultdict(list)
     for source, destination in np.argwhere(messages).tolist():
         size = int(sent[source, destination])
-        below = np.log(largest / size) / np.log(_STEP) if size else _CLASSES
+        below = np.log(largest / size) / np.log(step) if size else _CLASSES
         corners = box(destination - 0.5, destination + 0.5, source - 0.5, source + 0.5)
         tip = (
             f"from {_words(bins[source])} to {_words(bins[destination])}: {volume(size)} in "
@@ -74,8 +77,9 @@ def _map(profile: Profile) -> Plot:
         classes[_CLASSES - 1 - min(_CLASSES - 1, int(below))].append((corners, tip))
     draw_cells(canvas, classes, colours)
     used = sorted(classes)
-    ends = [largest / _STEP ** (_CLASSES - 1 - number) for number in used]
-    _legend(canvas, [colours[number][0] for number in used], [f"up to {volume(end)}" for end in ends])
+    ends = [largest / step ** (_CLASSES - 1 - number) for number in used]
+    names = [f"{volume(largest)} each" if smallest == largest else f"up to {volume(end)}" for end in ends]
+    _legend(canvas, [colours[number][0] for number in used], names)
     places, labels = _rank_ticks(bins)
     canvas.axes.set_xlim(-0.5, len(bins) - 0.5)
     canvas.axes.set_ylim(len(bins) - 0.5, -0.5)
