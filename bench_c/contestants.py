@@ -6,16 +6,18 @@ tell apart. "mpi4py" is what a plain benchmark in Python does: ``comm.Send`` and
 buffer between two calls of ``MPI.Wtime``; reading that clock is part of what it costs. Main entry: `CONTESTS`.
 """
 
+import atexit
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from commmodel._core.mpi import pingpong, trains
+from commmodel._core.mpi import one_sided, pingpong, trains
 from commmodel.bench.clock import kind_number
 from commmodel.bench.kernels.kernel import stride
 from commmodel.errors import InputError, MPIEnvironmentError
@@ -195,6 +197,75 @@ def _cython_train(pair: Pair, name: str) -> Loop:
     return loop
 
 
+@dataclass(frozen=True)
+class Contest:
+    """A loop: at which sizes it is compared unless told otherwise, what a repetition has, and who takes part."""
+
+    sizes: str
+    batch: int
+    messages: int
+    """That follow each other in an exchange: there and back are two, the messages of a train are one each."""
+    loops: Callable[[Pair, Path], dict[str, Loop]]
+    """(what they are given, the folder of the shared objects) -> by name, the base of all ratios first."""
+    descriptions: dict[str, str]
+
+
+def _c_calls(pair: Pair, path: Path, name: str, before: Sequence[object], divisor: int) -> Loop:
+    """Return a C function of (`before`, size, repetitions, clock, ticks) as a loop; addresses are `c_void_p`."""
+    function = getattr(_open(path), name)
+    clock = kind_number(pair.clock)
+
+    def loop(size: int, repetitions: int) -> NDArray[np.float64]:
+        ticks = np.zeros(repetitions, dtype=np.uint64)
+        place = ctypes.c_void_p(ticks.ctypes.data)
+        code = function(*before, ctypes.c_int(size), ctypes.c_ssize_t(repetitions), ctypes.c_int(clock), place)
+        if code != MPI.SUCCESS:
+            raise MPI.Exception(code)
+        return _of_first(pair, ticks, divisor)
+
+    return loop
+
+
+def _of_first(pair: Pair, ticks: NDArray[np.uint64], divisor: int) -> NDArray[np.float64]:
+    """Return the times of the rank that is timed; of the other, which has none, ones."""
+    return pair.seconds(ticks) / divisor if pair.first else np.ones(ticks.size)
+
+
+def _address(thing: Any) -> ctypes.c_void_p:
+    return ctypes.c_void_p(thing.ctypes.data if isinstance(thing, np.ndarray) else MPI._addressof(thing))
+
+
+def _contest_of_one_sided(operation: str, synchronisation: str, turns: int) -> Contest:
+    name = f"{operation}_{synchronisation}"
+
+    def loops(pair: Pair, build: Path) -> dict[str, Loop]:
+        window = MPI.Win.Allocate(pair.send_buffer.size, comm=pair.comm)
+        atexit.register(window.Free)
+        buffers = pair.send_buffer, pair.receive_buffer
+        handles = _address(pair.comm), _address(window), ctypes.c_int(pair.peer), ctypes.c_int(pair.first)
+        before = (*handles, *map(_address, buffers))
+
+        def cython(size: int, repetitions: int) -> NDArray[np.float64]:
+            ticks = one_sided.accesses(
+                pair.comm, window, pair.peer, pair.first, operation, synchronisation, *buffers, size, repetitions,
+                kind_number(pair.clock),
+            )  # fmt: skip
+            return _of_first(pair, ticks, turns)
+
+        c_loops = {f"c_{copy}": _c_calls(pair, build / f"libloops_{copy}.so", name, before, turns) for copy in "ab"}
+        return {**c_loops, "cython": cython}
+
+    return Contest("8,1KiB,64KiB", 1, 1, loops, _descriptions(name, "one_sided", "one_sided.accesses"))
+
+
+def _descriptions(name: str, file: str, core: str) -> dict[str, str]:
+    return {
+        "c_a": f"{name} of bench_c/{file}.c, copy A",
+        "c_b": f"{name} of bench_c/{file}.c, copy B: the control",
+        "cython": f"commmodel._core.mpi.{core}",
+    }
+
+
 def _ping_pongs(pair: Pair, build: Path) -> dict[str, Loop]:
     return {
         "c_a": _c_loop(pair, build / "libloops_a.so"),
@@ -212,19 +283,6 @@ def _touched_ping_pongs(pair: Pair, build: Path) -> dict[str, Loop]:
     }
 
 
-@dataclass(frozen=True)
-class Contest:
-    """A loop: at which sizes it is compared unless told otherwise, what a repetition has, and who takes part."""
-
-    sizes: str
-    batch: int
-    messages: int
-    """That follow each other in an exchange: there and back are two, the messages of a train are one each."""
-    loops: Callable[[Pair, Path], dict[str, Loop]]
-    """(what they are given, the folder of the shared objects) -> by name, the base of all ratios first."""
-    descriptions: dict[str, str]
-
-
 def _contest_of_trains(name: str) -> Contest:
     def loops(pair: Pair, build: Path) -> dict[str, Loop]:
         return {
@@ -233,12 +291,7 @@ def _contest_of_trains(name: str) -> Contest:
             "cython": _cython_train(pair, name),
         }
 
-    descriptions = {
-        "c_a": f"{name} of bench_c/trains.c, copy A",
-        "c_b": f"{name} of bench_c/trains.c, copy B: the control",
-        "cython": f"commmodel._core.mpi.trains.{name}",
-    }
-    return Contest("1,1KiB,64KiB", 16, 1, loops, descriptions)
+    return Contest("1,1KiB,64KiB", 16, 1, loops, _descriptions(name, "trains", f"trains.{name}"))
 
 
 CONTESTS = {
@@ -267,5 +320,8 @@ CONTESTS = {
     ),
     "blocking-train": _contest_of_trains("blocking_train"),
     "immediate-train": _contest_of_trains("immediate_train"),
+    "put-flush": _contest_of_one_sided("put", "flush", 1),
+    "accumulate-lock": _contest_of_one_sided("accumulate", "lock", 1),
+    "get-fence": _contest_of_one_sided("get", "fence", 2),
 }
 """Name of a loop -> what is compared."""

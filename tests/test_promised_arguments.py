@@ -37,7 +37,7 @@ OTHERWISE = {
 ANSWERS = {
     "Advice", "AdvisedOption",
     "Algorithm", "Bounds", "BrokenRule", "Call", "CandidateMapping", "ChangePoint", "CheckResult", "Choice", "Choices",
-    "CollectedSeries",
+    "CallPrediction", "CollectedSeries",
     "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison", "CriticalPath", "Difference",
     "Differences",
     "Efficiency", "ErrorSummary", "Failure", "Finding", "FitReport", "Fits", "GatherResult", "History", "HistoryPoint",

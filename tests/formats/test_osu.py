@@ -22,7 +22,7 @@ from support.suite_samples import (
 from commmodel import formats
 from commmodel.errors import InputError
 from commmodel.fit import fit_machine
-from commmodel.results.configurations import Bandwidth, Collective, Function, PingPong
+from commmodel.results.configurations import Bandwidth, Collective, Function, OneSided, PingPong
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ BOTH_WAYS = """\
 """
 PUT_LATENCY = """\
 # OSU MPI_Put Latency Test v7.4
-# Window creation: MPI_Win_create
+# Window creation: MPI_Win_create_dynamic
 # Synchronization: MPI_Win_lock/unlock
 # Datatype: MPI_CHAR.
 # Size          Latency (us)  P50 Tail Lat(us)  P90 Tail Lat(us)  P99 Tail Lat(us)
@@ -198,8 +198,8 @@ def function(name, metric="time", **parameters):
 
 
 FUNCTIONS = [
-    (PUT_LATENCY, [(function("osu_put_latency [window=MPI_Win_create, synchronisation=MPI_Win_lock/unlock]", n=4),
-                    3.29e-6)]),
+    (PUT_LATENCY, [(function("osu_put_latency [window=MPI_Win_create_dynamic, "
+                             "synchronisation=MPI_Win_lock/unlock]", n=4), 3.29e-6)]),
     (PUT_BANDWIDTH, [(function("osu_put_bw [window=MPI_Win_allocate, synchronisation=MPI_Win_flush]", n=64),
                       64 / 778.35e6)]),
     (PUT_BOTH_WAYS, [(function("osu_put_bibw [window=MPI_Win_allocate, "
@@ -216,6 +216,26 @@ FUNCTIONS = [
 @pytest.mark.parametrize(("text", "expected"), FUNCTIONS)
 def test_what_no_kernel_measures_keeps_its_name(text, expected, write_file):
     check_rows(formats.load(write_file(text)), expected)
+
+
+@pytest.mark.parametrize(
+    ("program", "operation"),
+    [
+        ("Put", "put"), ("Get", "get"), ("Accumulate", "accumulate"), ("Get_accumulate", "get-accumulate"),
+        ("Fetch_and_op", "fetch-and-op"), ("Compare_and_swap", "compare-and-swap"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("how", "synchronisation"),
+    [
+        ("flush", "flush"), ("flush_local", "flush-local"), ("lock/unlock", "lock"),
+        ("lock_all/unlock_all", "lock-all"), ("fence", "fence"), ("post/start/complete/wait", "post-start"),
+    ],
+)  # fmt: skip
+def test_a_latency_of_one_sided_operations_is_that_of_our_kernel(program, operation, how, synchronisation, write_file):
+    text = PUT_LATENCY.replace("_dynamic", "").replace("MPI_Put", f"MPI_{program}").replace("lock/unlock", how)
+    expected = OneSided(operation, 4, "between-nodes", synchronisation, "create")
+    check_rows(formats.load(write_file(text), placement=formats.Placement(2, 1)), [(expected, 3.29e-6)])
 
 
 COLLECTIVES = [

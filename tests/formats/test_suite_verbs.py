@@ -16,7 +16,7 @@ from commmodel.errors import InputError
 
 PUT = """\
 # OSU MPI_Put Latency Test v7.4
-# Window creation: MPI_Win_create
+# Window creation: MPI_Win_create_dynamic
 # Synchronization: MPI_Win_flush
 # Size          Latency (us)
 4                       3.29
@@ -63,7 +63,7 @@ def test_what_no_kernel_measures_is_fitted_with_one_note_beside_messages(name, w
 def test_a_table_of_a_test_is_in_the_report(write_file, tmp_path, capsys):
     assert main(["report", str(write_file(PUT)), "-o", str(tmp_path / "out.html")]) == 0
     table = capsys.readouterr().out
-    assert "osu_put_latency [window=MPI_Win_create, synchronisation=MPI_Win_flush]: time" in table
+    assert "osu_put_latency [window=MPI_Win_create_dynamic, synchronisation=MPI_Win_flush]: time" in table
     assert "3.29 us" in table
     assert "over n" not in table
 

@@ -149,11 +149,16 @@ def of_machine() -> list[Any]:
         plogp,
         loggp(),
         rate,
+        one_sided_put(),
         times,
         profile,
         machine.choose_model(plain.segments[0]),
         *overlapping().overlap,
     ]
+
+
+def one_sided_put() -> machine.CallCost:
+    return machine.CallCost("one-sided", "put", Parameter(1e-6, "s"), sizes=(8, 8))
 
 
 def overlapping() -> machine.Machine:
@@ -204,6 +209,7 @@ def of_predict() -> list[Any]:
         predict.collective(with_loggp, "bcast", Problem(8, 1024)),
         predict.side_by_side({"cluster": report_samples.cluster()}, [64, 1024], processes=4),
         predict.collective(with_loggp, "bcast", [8, 1024], 8),
+        predict.calls(overlap_samples.machine(calls=(one_sided_put(),)), "one-sided"),
         predict.tune(with_loggp, [8], [8, 1024], "openmpi", collectives=["bcast"]),
     ]
 

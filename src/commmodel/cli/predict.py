@@ -32,6 +32,8 @@ from commmodel.cli.parsers import (
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.units import parse_whole
 
+_CALLS = {"one-sided": ("one-sided operations with their completion", "-n 8 --call put", "")}
+"""Kernel of calls -> what is predicted, an example, and the option of the number of what its steps are."""
 _OF_COLLECTIVES = "plogp, loggp or logp (default: plogp, else loggp)"
 
 
@@ -49,7 +51,7 @@ def add(verbs: Any) -> None:
     works = predict.add_subparsers(dest="operation", required=True, metavar="WHAT", title="what to predict")
     kinds: dict[str, Callable[[Any, str], None]] = {
         "send": _add_send, "halo": _add_halo, **dict.fromkeys(SCHEDULED, _add_collective),
-        "measurements": _add_measurements,
+        **dict.fromkeys(_CALLS, _add_calls), "measurements": _add_measurements,
     }  # fmt: skip
     for name in predict.typed_alone(kinds):
         kinds[name](works, name)
@@ -78,6 +80,15 @@ def _add_collective(works: Any, operation: str) -> None:
     example = operation if operation == "barrier" else f"{operation} -n 1MiB"
     _add(works, operation, _collective, f"collective operation {operation}",
          f"machine.toml {example} -p 256 --algorithm all", [*parents, ranks, algorithms, _path(), models])  # fmt: skip
+
+
+def _add_calls(works: Any, kernel: str) -> None:
+    purpose, example, number = _CALLS[kernel]
+    verb = _add(works, kernel, _calls, purpose, f"machine.toml {kernel} {example}", [_path_of_calls()])
+    add_size(verb, required=False)
+    verb.add_argument("--call", metavar="NAME", help="this call alone, as the kernel names it (default: all)")
+    if number:
+        verb.add_argument(number, dest="number", metavar="N", type=whole(0), help=f"{number[2:]} (default: the least)")
 
 
 def _add_measurements(works: Any, name: str) -> None:
@@ -126,6 +137,14 @@ def _path() -> Parser:
     """Return the option of the path."""
     options = parent()
     options.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
+    return options
+
+
+@cache
+def _path_of_calls() -> Parser:
+    """Return the option of the path of calls."""
+    options = parent()
+    options.add_argument("--path", help="this path alone (default: all)")
     return options
 
 
@@ -236,6 +255,29 @@ def _collective_as_json(prediction: Any) -> dict[str, Any]:
 
     plain = msgspec.to_builtins(prediction)
     return {**plain.pop("time"), "model": plain.pop("model"), "algorithm": plain.pop("algorithm"), **plain}
+
+
+def _calls(arguments: argparse.Namespace) -> int:
+    """Predict the times of calls that a kernel has measured."""
+    from commmodel import predict
+
+    machine = known_machine(arguments.machine, placement=arguments.placement)
+    warn_of(machine)
+    predictions = predict.calls(
+        machine, arguments.operation, call=arguments.call, path=arguments.path,
+        message_size=arguments.message_size, number=vars(arguments).get("number"),
+    )  # fmt: skip
+    if arguments.json:
+        import msgspec
+
+        rows: list[dict[str, Any]] = [msgspec.to_builtins(prediction) for prediction in predictions]
+        rows = [{**row.pop("time"), **row} for row in rows]
+        print_json({**rows[0], "calls": rows})
+    else:
+        from commmodel.report.prediction.call_costs import call_lines, predicted_calls_table
+
+        show(predicted_calls_table(predictions), *call_lines(predictions))
+    return 0
 
 
 def _send(arguments: argparse.Namespace) -> int:

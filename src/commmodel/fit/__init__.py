@@ -5,7 +5,8 @@ protocols end, ``segment`` fits each model of ping-pongs and streams to the poin
 ``least_squares`` and ``bootstrap``, and ``trust`` judges it; ``loggp`` fits trains, ``plogp`` makes the tables of
 parameterised LogP, ``consistency`` compares the two, ``local_costs`` fits copies and reductions, ``overlap_parameters``
 makes the tables of o(S, b) and G(P, S), ``hybrid`` fits the modes of messages of random sizes, ``collective_times`` the
-messages of collectives; ``measured_range`` records what was measured and the errors.
+messages of collectives, ``call_costs`` one-sided operations and other calls; ``measured_range`` records what was
+measured and the errors.
 """
 
 from collections.abc import Iterable, Sequence, Set
@@ -17,6 +18,7 @@ import numpy as np
 
 from commmodel.arguments import Whole, whole
 from commmodel.errors import InputError
+from commmodel.fit.call_costs import fit_calls
 from commmodel.fit.collective_times import fit_collectives, has_collectives, unpublished_choice
 from commmodel.fit.consistency import consistency
 from commmodel.fit.hybrid import fit_hybrid, mode_warnings
@@ -77,7 +79,7 @@ def fit_machine(
     ----------
     measurements : Measurements
         With records of the kernels pingpong, pairs, stream, loggp or plogp; a record of threshold gives the protocol
-        limit. Or of burst, queue, progress or bandwidth: where there are no others, a segment has no models.
+        limit. Or of burst, queue, progress, bandwidth or one-sided: where there are no others, a segment has no models.
     name : str, optional
         Of the machine; the first host's name where left out.
     limits : sequence of int, optional
@@ -120,7 +122,8 @@ def _with_collectives(machine: Machine, measurements: Measurements) -> Machine:
     """Return a machine with models of the collectives that were measured; raise where these are all and have none."""
     collectives = fit_collectives(measurements, machine)
     is_bare = not any(next(segment.parts(), None) for segment in machine.segments)
-    if not collectives and is_bare and not (machine.overlap or machine.bandwidth or machine.hybrid or machine.plogp):
+    tables = machine.overlap, machine.bandwidth, machine.hybrid, machine.plogp, machine.calls
+    if not collectives and is_bare and not any(tables):
         _refuse_unpublished(measurements)
         raise InputError(
             "nothing but collectives was measured, by algorithms whose schedules are not known here: measure the "
@@ -244,20 +247,22 @@ def _with_other_kernels(
     """Return the machine of fitted paths, and of what other kernels measured; raise where nothing was fitted."""
     overlap, bandwidth = fit_overlap(measurements), fit_bandwidth(measurements)
     hybrid = fit_hybrid(measurements, settings)
+    calls = fit_calls(measurements, settings)
     has_models = any(segment.max_rate or segment.one_way or segment.loggp for segment in segments)
-    if not (has_models or overlap or bandwidth or hybrid or has_collectives(measurements)):
+    if not (has_models or overlap or bandwidth or hybrid or calls or has_collectives(measurements)):
         _refuse_unpublished(measurements)
         kernels = sorted({kernel_name(record.configuration) for record in measurements.records})
         measured_ones = f", but of {', '.join(kernels)}" if kernels else ""
         raise InputError(
             "no records of the kernels pingpong, pairs, stream, loggp or plogp with at least two sizes, nor of burst, "
-            f"queue, progress or bandwidth{measured_ones}: measure those that you need with mpiexec -n 2 python -m "
-            "commmodel.bench KERNEL ..."
+            f"queue, progress, bandwidth or one-sided{measured_ones}: measure those that you need with mpiexec -n 2 "
+            "python -m commmodel.bench KERNEL ..."
         )
     headers = [launch.header for launch in measurements.launches]
     judged = [doubted(segment, headers) for segment in segments]
     judged += _bare_segments(
-        {segment.path for segment in judged}, [*(part.path for part in overlap), *(part.path for part in hybrid)]
+        {segment.path for segment in judged},
+        [*(part.path for part in overlap), *(part.path for part in hybrid), *(part.path for part in calls)],
     )
     hosts = tuple(dict.fromkeys(host.name for header in headers for host in header.hosts))
     origin = Origin(
@@ -284,6 +289,7 @@ def _with_other_kernels(
         overlap=overlap,
         bandwidth=bandwidth,
         hybrid=hybrid,
+        calls=calls,
     )
 
 

@@ -30,6 +30,7 @@ from commmodel.statistics import TO_DEVIATION
 _SLOWER = 1.2  # times as long, at least, is worth a word
 _UNDERCUT = 1.1  # times as long as a larger message
 _LEAST_ROUGH = 3
+_SMOOTH = 5  # sizes of a call, whose times tell how they scatter
 
 
 def measured(segment: Segment, points: Points, streams: Points, regime: NDArray[np.bool_] | None = None) -> Segment:
@@ -134,6 +135,12 @@ def _roughness(sizes: Array, times: Array) -> float:
     share = (octaves[1:-1] - octaves[:-2]) / np.maximum(octaves[2:] - octaves[:-2], 1e-9)
     off = logs[1:-1] - (1 - share) * logs[:-2] - share * logs[2:]
     return float(TO_DEVIATION * np.median(np.abs(off)) / math.sqrt(1.5))
+
+
+def measured_times(points: Points) -> MeasuredTimes:
+    """Return the median of the times of each size, with limits."""
+    sizes, times = _medians(points)
+    return _table(points, sizes, times, _roughness(sizes, times) if sizes.size >= _SMOOTH else 0.0)
 
 
 def _table(points: Points, sizes: Array, times: Array, scatter: float) -> MeasuredTimes:

@@ -20,15 +20,26 @@ from commmodel.results.configurations import (
     CollectiveName,
     Function,
     MessagePath,
+    OneSided,
     Pairs,
     PingPong,
     Stream,
+    Synchronisation,
+    WindowMemory,
+    WindowOperation,
 )
 
 DEFAULT_WINDOW = 64
 """Of osu_bw and osu_bibw, which do not print it; the time of a message is had without it."""
 _OF_WHOLE = {"reduce_scatter", "reduce_scatter_block"}
 """Operations whose size is that of the whole vector, not of a rank's block."""
+_ATOMIC_BYTES = 8
+_SYNCHRONISATIONS: dict[str, Synchronisation] = {
+    "MPI_Win_flush": "flush", "MPI_Win_flush_local": "flush-local", "MPI_Win_lock/unlock": "lock",
+    "MPI_Win_lock_all/unlock_all": "lock-all", "MPI_Win_fence": "fence",
+    "MPI_Win_post/start/complete/wait": "post-start",
+}  # fmt: skip
+_WINDOWS: dict[str, WindowMemory] = {"MPI_Win_allocate": "allocate", "MPI_Win_create": "create"}
 
 
 @dataclass
@@ -99,6 +110,19 @@ def as_function(test: OSUTest, setting: Setting, size: int | None) -> Function:
     return suite_function(test.program, numbers | setting.numbers, labels)
 
 
+def _one_sided(operation: WindowOperation) -> Callable[["OSUTest", Setting, int | None], Configuration]:
+    """Return the configuration of a test of latency; a function where its window is none that is measured here."""
+
+    def configuration(test: OSUTest, setting: Setting, size: int | None) -> Configuration:
+        labels = setting.labels
+        how, memory = _SYNCHRONISATIONS.get(labels.get("synchronisation", "")), _WINDOWS.get(labels.get("window", ""))
+        if how is None or memory is None or len(labels) > 2 or setting.path is None:
+            return as_function(test, setting, size)
+        return OneSided(operation, _ATOMIC_BYTES if size is None else size, setting.path, how, memory)
+
+    return configuration
+
+
 TESTS = {
     "mpi latency": OSUTest("osu_latency", _ping_pong),
     "mpi bandwidth": OSUTest("osu_bw", _stream, 1),
@@ -110,15 +134,15 @@ TESTS = {
     "mpi latency persistent": OSUTest("osu_latency_persistent", as_function),
     "mpi bandwidth persistent": OSUTest("osu_bw_persistent", as_function, 1),
     "mpi bi-directional bandwidth persistent": OSUTest("osu_bibw_persistent", as_function, 2),
-    "mpi_put latency": OSUTest("osu_put_latency", as_function),
-    "mpi_get latency": OSUTest("osu_get_latency", as_function),
+    "mpi_put latency": OSUTest("osu_put_latency", _one_sided("put")),
+    "mpi_get latency": OSUTest("osu_get_latency", _one_sided("get")),
     "mpi_put bandwidth": OSUTest("osu_put_bw", as_function, 1),
     "mpi_get bandwidth": OSUTest("osu_get_bw", as_function, 1),
     "mpi_put bi-directional bandwidth": OSUTest("osu_put_bibw", as_function, 2),
-    "mpi_accumulate latency": OSUTest("osu_acc_latency", as_function),
-    "mpi_get_accumulate latency": OSUTest("osu_get_acc_latency", as_function),
-    "mpi_fetch_and_op latency": OSUTest("osu_fop_latency", as_function),
-    "mpi_compare_and_swap latency": OSUTest("osu_cas_latency", as_function),
+    "mpi_accumulate latency": OSUTest("osu_acc_latency", _one_sided("accumulate")),
+    "mpi_get_accumulate latency": OSUTest("osu_get_acc_latency", _one_sided("get-accumulate")),
+    "mpi_fetch_and_op latency": OSUTest("osu_fop_latency", _one_sided("fetch-and-op")),
+    "mpi_compare_and_swap latency": OSUTest("osu_cas_latency", _one_sided("compare-and-swap")),
     "mpi init": OSUTest("osu_init", as_function),
 }
 """Title in lower case, without device -> test."""

@@ -8,10 +8,12 @@ number of processes.
 """
 
 from commmodel.lazy import attributes
+from commmodel.machine.call_costs import CallCost
 from commmodel.machine.collective_times import CollectiveTimes
-from commmodel.machine.description import Limit, Machine, MeasuredPairs, MeasuredTimes, Origin, Segment
+from commmodel.machine.description import Limit, Machine, MeasuredPairs, Origin, Segment
 from commmodel.machine.file import dump, dumps, load, published
 from commmodel.machine.hybrid import Edge, Hybrid, Mode
+from commmodel.machine.measured_times import MeasuredTimes
 from commmodel.machine.model_choice import ModelChoice, choose_model, recommended_model
 from commmodel.machine.parameters import (
     Extended,
@@ -27,9 +29,9 @@ from commmodel.machine.parameters import (
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile, ParameterTable
 
 __all__ = [
-    "BandwidthProfile", "CollectiveTimes", "Edge", "Extended", "Hybrid", "LatencyAware", "Limit", "LogGP", "Machine",
-    "MaxRate", "MeasuredPairs", "MeasuredTimes", "MessageRate", "Mode", "ModelChoice", "Origin", "OverlapProfile",
-    "PLogP", "Parameter", "ParameterTable", "Postal", "Quality", "Segment", "choose_model", "dump", "dumps", "load",
-    "published", "recommended_model",
+    "BandwidthProfile", "CallCost", "CollectiveTimes", "Edge", "Extended", "Hybrid", "LatencyAware", "Limit",
+    "LogGP", "Machine", "MaxRate", "MeasuredPairs", "MeasuredTimes", "MessageRate", "Mode", "ModelChoice", "Origin",
+    "OverlapProfile", "PLogP", "Parameter", "ParameterTable", "Postal", "Quality", "Segment", "choose_model",
+    "dump", "dumps", "load", "published", "recommended_model",
 ]  # fmt: skip
 __dir__ = attributes(__name__)[1]

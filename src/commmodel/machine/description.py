@@ -2,7 +2,6 @@
 
 import math
 import sys
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,8 +12,10 @@ from commmodel.collectives.library import selection as selectors
 from commmodel.collectives.settings import CollectiveSettings
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.frames import Tabular, draw, of_axes
+from commmodel.machine.call_costs import CallCost
 from commmodel.machine.collective_times import CollectiveTimes
 from commmodel.machine.hybrid import Hybrid
+from commmodel.machine.measured_times import MeasuredTimes
 from commmodel.machine.parameters import (
     MODELS,
     UNITS,
@@ -55,35 +56,6 @@ class Limit(InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
     def __post_init__(self) -> None:
         whole("value", self.value, 0)
-
-
-class MeasuredTimes(InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Measured times at some sizes; columns have shape (sizes,), in seconds."""
-
-    sizes: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1)]
-    seconds: tuple[Annotated[float, Meta(gt=0)], ...]
-    low: tuple[Annotated[float, Meta(gt=0)], ...] | None = None
-    """Ends of the medians' intervals."""
-    high: tuple[Annotated[float, Meta(gt=0)], ...] | None = None
-
-    def at(self, message_size: float, end: Literal["seconds", "low", "high"] = "seconds") -> float:
-        """Return the time at any size: interpolated in logarithms, extrapolated at the last rate.
-
-        Below the first size it is that of the first.
-
-        >>> table = MeasuredTimes((1, 4), (1e-6, 4e-6))
-        >>> [round(1e6 * table.at(size), 3) for size in (0, 2, 8)]
-        [1.0, 2.0, 8.0]
-        """
-        times = getattr(self, end) or self.seconds
-        if message_size <= self.sizes[0]:
-            return float(times[0])
-        if message_size >= self.sizes[-1]:
-            return float(times[-1] * message_size / self.sizes[-1])
-        above = bisect_right(self.sizes, message_size)
-        smaller, larger = max(self.sizes[above - 1], 1), self.sizes[above]  # a size of 0 has no logarithm
-        share = math.log(max(message_size, 1) / smaller) / math.log(larger / smaller) if larger > smaller else 0.0
-        return float(times[above - 1] ** (1 - share) * times[above] ** share)
 
 
 class MeasuredPairs(Value, InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -242,6 +214,8 @@ class Machine(Tabular, Value, InputStruct, frozen=True, forbid_unknown_fields=Tr
     """Rules that come before the selector's."""
     collectives: tuple[CollectiveTimes, ...] = ()
     """One for each operation, algorithm and number of processes on a node that was measured."""
+    calls: tuple[CallCost, ...] = ()
+    """One for each call beside plain messages that was measured, on each path, under each condition."""
 
     def __repr__(self) -> str:
         """Return the name, the number of segments and the paths of the machine."""

@@ -15,14 +15,17 @@ from commmodel.documents import check_format, convert, locate, quantity, read_to
 from commmodel.errors import DamagedFileError, InputError, choice_of
 from commmodel.files import write_text
 from commmodel.machine import hybrid
+from commmodel.machine.call_costs import CallCost
 from commmodel.machine.collective_times import CollectiveTimes
-from commmodel.machine.description import FORMAT, VERSION, Machine, MeasuredPairs, MeasuredTimes
+from commmodel.machine.description import FORMAT, VERSION, Machine, MeasuredPairs
+from commmodel.machine.measured_times import MeasuredTimes
 from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, RATES, UNITS, Parameter, PLogP
 from commmodel.machine.tables import ParameterTable
 from commmodel.signatures import checked
 
 _UNITS = UNITS | hybrid.HYBRID_UNITS
 _OF_THE_MACHINE = {"queue_search", "link_contention", "memory_copy", "reduction"}
+_OF_CALLS = ("alpha", "beta", "step", "crosstalk")
 _TABLES = {"overlap": {"overhead", "progress"}, "bandwidth": {"byte_time", "fastest"}}
 """List of a machine -> the tables of each of its members."""
 
@@ -90,6 +93,8 @@ def _normalise(path: Path, content: Any) -> None:
     for list_name in ("plogp", "overlap"):
         for index, row in _rows(content, list_name):
             _normalise_parameters(path, f"field {list_name}[{index}]", row, {"L"})
+    for index, row in _rows(content, "calls"):
+        _normalise_parameters(path, f"field calls[{index}]", row, {*_OF_CALLS})
     for index, row in _rows(content, "hybrid"):
         for place, part in [("", row), *((f".modes[{number}]", mode) for number, mode in _rows(row, "modes"))]:
             _normalise_parameters(path, f"field hybrid[{index}]{place}", part, hybrid.HYBRID_UNITS.keys())
@@ -121,6 +126,9 @@ def _parameters(machine: Machine) -> Iterator[tuple[str, str, Parameter]]:
             yield f"segments[{index}].message_rate[{place}].fall", "fall", rate.fall
     for index, table in enumerate(machine.plogp):
         yield f"plogp[{index}].L", "L", table.L
+    for (index, call), name in product(enumerate(machine.calls), _OF_CALLS):
+        if (parameter := getattr(call, name)) is not None:
+            yield f"calls[{index}].{name}", name, parameter
     for index, profile in enumerate(machine.overlap):
         if profile.L is not None:
             yield f"overlap[{index}].L", "L", profile.L
@@ -186,6 +194,19 @@ def _check_collectives(path: Path, collectives: Sequence[CollectiveTimes]) -> No
                 raise DamagedFileError(path, f"{where}.{name}", problem)
 
 
+def _check_calls(path: Path, calls: Sequence[CallCost]) -> None:
+    """Raise where ranges or measured times of a call do not ascend, or two are of the same."""
+    for index, call in enumerate(calls):
+        where = f"field calls[{index}]"
+        for name in ("sizes", "numbers"):
+            if (ends := getattr(call, name))[0] > ends[1]:
+                raise DamagedFileError(path, f"{where}.{name}", f"the smallest comes first: {list(ends)}")
+        if call.times is not None:
+            _check_times(path, f"{where}.times", call.times)
+        if call.key in [other.key for other in calls[:index]]:
+            raise DamagedFileError(path, where, f"a second cost of {call.kernel} {call.call}")
+
+
 def _check_profiles(path: Path, machine: Machine) -> None:
     """Raise where two profiles describe the same, or a share exceeds 1."""
     for index, profile in enumerate(machine.overlap):
@@ -228,6 +249,7 @@ def _check(path: Path, machine: Machine) -> None:
             raise DamagedFileError(path, where, f"upto must ascend, and only the last may have none: {upto}")
     _check_profiles(path, machine)
     _check_collectives(path, machine.collectives)
+    _check_calls(path, machine.calls)
     hybrid.check(path, machine.hybrid)
     for name in machine.paths:
         limits = [segment.limit for segment in machine.segments if segment.path == name]
@@ -310,7 +332,7 @@ def dumps(machine: Machine) -> str:
     head = {"format": machine.format, "version": machine.version, "name": machine.name}
     fields = (
         "confidence", "selector", "origin", *sorted(_OF_THE_MACHINE), "segments", "plogp", "overlap", "bandwidth",
-        "hybrid", "collectives", "selection",
+        "hybrid", "collectives", "calls", "selection",
     )  # fmt: skip
     body = {key: plain[key] for key in fields if key in plain}
     document = tomlkit.document()

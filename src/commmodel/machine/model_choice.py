@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from commmodel.docstrings import with_attributes
 from commmodel.errors import MissingParameterError
-from commmodel.machine.description import Machine, MeasuredTimes, Segment
+from commmodel.machine.description import Machine, Segment
+from commmodel.machine.measured_times import MeasuredTimes
 from commmodel.machine.parameters import Extended, LatencyAware, MaxRate, Postal
 
 Model = Postal | MaxRate | Extended | LatencyAware

@@ -12,6 +12,7 @@ UNITS = {
     "alpha": "s", "beta": "s/B", "R_C": "B/s", "R_N": "B/s", "R_Cb": "B/s", "R_Ci": "B/s",
     "queue_search": "s", "link_contention": "s/B", "memory_copy": "s/B", "reduction": "s/B",
     "L": "s", "o": "s", "g": "s", "G": "s/B", "G_gap": "s/B", "overlap": "s", "M": "1/s", "fall": "",
+    "step": "s", "crosstalk": "s",
 }  # fmt: skip
 """Base unit of each parameter, wherever it stands."""
 RATES = {"B/s", "1/s"}

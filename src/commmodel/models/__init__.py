@@ -6,10 +6,10 @@ operations where they are exact.
 """
 
 from commmodel.lazy import attributes
-from commmodel.models import collectives, halo, loggp, maxrate, nodeaware, overlap, postal
+from commmodel.models import calls, collectives, halo, loggp, maxrate, nodeaware, overlap, postal
 from commmodel.models.formula import Formula
 
-__all__ = ["REGISTRY", "Formula", "collectives", "halo", "loggp", "maxrate", "nodeaware", "overlap", "postal"]
+__all__ = ["REGISTRY", "Formula", "calls", "collectives", "halo", "loggp", "maxrate", "nodeaware", "overlap", "postal"]
 __dir__ = attributes(__name__)[1]
 
 REGISTRY: dict[str, Formula[...]] = {
@@ -27,6 +27,8 @@ REGISTRY: dict[str, Formula[...]] = {
     "node-aware queue search": nodeaware.queue_search_time,
     "node-aware link contention": nodeaware.link_contention_time,
     "node-aware": nodeaware.time,
+    "call": calls.time,
+    "calls of threads": calls.rate,
     "logp": loggp.logp_time,
     "loggp": loggp.time,
     "loggp train": loggp.train_time,

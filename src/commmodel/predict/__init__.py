@@ -1,16 +1,17 @@
 """Prediction: the time of a message while others send, of a halo exchange, of a collective operation.
 
 ``point_to_point`` predicts messages and halo exchanges, ``costs`` each message of a collective, ``collective`` a
-collective, ``measured_collectives`` one from measured times of it; ``extrapolation`` tells what lies beyond the
-measurements, ``certainty`` how far a model is off, ``comparison`` compares measured times with predicted ones,
-``tuning`` writes rules for MPI libraries. Main entries: `send`, `halo`, `collective`, `algorithms`, `compare`,
-`side_by_side` and `tune`. The last three are loaded at their first use.
+collective, ``measured_collectives`` one from measured times of it, ``call_costs`` one-sided operations;
+``extrapolation`` tells what lies beyond the measurements, ``certainty`` how far a model is off, ``comparison`` compares
+measured times with predicted ones, ``tuning`` writes rules for MPI libraries. Main entries: `send`, `halo`,
+`collective`, `calls`, `algorithms`, `compare`, `side_by_side` and `tune`. The last three are loaded at their first use.
 """
 
 from typing import TYPE_CHECKING
 
 from commmodel.lazy import attributes
 from commmodel.predict.arrays import CollectivePredictions, Predictions, Times
+from commmodel.predict.call_costs import CallPrediction, calls
 from commmodel.predict.collective import algorithm_seconds, algorithms, collective, with_byte_times
 from commmodel.predict.collective_prediction import CollectivePrediction
 from commmodel.predict.extrapolation import collective_reach
@@ -26,7 +27,8 @@ else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
-    "MODELS", "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison", "ErrorSummary",
-    "LibraryRules", "Prediction", "Predictions", "Seconds", "SideBySide", "Times", "algorithm_seconds", "algorithms",
-    "collective", "collective_reach", "compare", "halo", "send", "side_by_side", "summarise", "tune", "with_byte_times",
+    "MODELS", "CallPrediction", "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison",
+    "ErrorSummary", "LibraryRules", "Prediction", "Predictions", "Seconds", "SideBySide", "Times",
+    "algorithm_seconds", "algorithms", "calls", "collective", "collective_reach", "compare", "halo", "send",
+    "side_by_side", "summarise", "tune", "with_byte_times",
 ]  # fmt: skip

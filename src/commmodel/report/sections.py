@@ -33,6 +33,7 @@ from commmodel.report.measurements.node_pairs import node_share_table
 from commmodel.report.measurements.point_to_point import PathTables, path_tables
 from commmodel.report.overlap.measurements import overlap_tables, overlap_verdicts
 from commmodel.report.prediction.at_scale import at_scale
+from commmodel.report.prediction.call_costs import calls_table
 from commmodel.results import Measurements, launch_count
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
@@ -153,7 +154,7 @@ def machine_section(
         *((error_sums_table(sums),) if sums else ()),
         *logp_tables(machine, agreements),
         *hybrid_tables(machine),
-        *filter(None, [collective_times_table(machine)]),
+        *filter(None, [collective_times_table(machine), calls_table(machine)]),
     )
     lines = (*parameters.remarks, *loggp_remarks(machine), *hybrid_remarks(machine))
     return replace(parameters, tables=tables, remarks=lines)

@@ -12,28 +12,22 @@ from msgspec.structs import force_setattr
 from commmodel.arguments import finite, refuse
 from commmodel.choices import MessageOperation, Pattern, SendMode
 from commmodel.collectives.operation import OPERATIONS, CollectiveName
+from commmodel.results.calls import OneSided, Synchronisation, WindowMemory, WindowOperation
+from commmodel.results.quantities import Bytes, Count, MessagePath, Seconds, Share, SomeBytes
 from commmodel.structs import InputStruct
 from commmodel.units import parse_sizes
 from commmodel.values import Value
 
 __all__ = [
     "Answer", "Bandwidth", "Batch", "BenchOptions", "Burst", "Clocks", "Collective", "CollectiveMode",
-    "CollectiveName", "Configuration", "Contention", "DataLayout", "Datatype", "Direction", "Function",
-    "Halo", "HugePages", "Local", "Memory", "MemoryOperation", "MessageBuffers", "MessageOperation",
-    "MessagePath", "ObjectKind", "ObjectWay", "Overlap", "PLogPParameter", "Pairs", "Pattern", "PieceWay",
-    "Ping", "PingPong", "PointToPoint", "Progress", "PythonObject", "Queue", "RandomPing", "RandomPingPong",
-    "Receive", "SendMode", "SendWay", "Start", "Stream", "StreamBuffers", "Template", "Threshold", "Train",
-    "Unexpected",
+    "CollectiveName", "Configuration", "Contention", "DataLayout", "Datatype", "Direction", "Function", "Halo",
+    "HugePages", "Local", "Memory", "MemoryOperation", "MessageBuffers", "MessageOperation", "MessagePath",
+    "ObjectKind", "ObjectWay", "OneSided", "Overlap", "PLogPParameter", "Pairs", "Pattern", "PieceWay", "Ping",
+    "PingPong", "PointToPoint", "Progress", "PythonObject", "Queue", "RandomPing", "RandomPingPong", "Receive",
+    "SendMode", "SendWay", "Start", "Stream", "StreamBuffers", "Synchronisation", "Template", "Threshold", "Train",
+    "Unexpected", "WindowMemory", "WindowOperation",
 ]  # fmt: skip
 
-Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
-Bytes = Annotated[int, Meta(ge=0, le=2**63 - 1, extra={"unit": "B"})]
-SomeBytes = Annotated[int, Meta(ge=1, le=2**63 - 1, extra={"unit": "B"})]
-Seconds = Annotated[float, Meta(ge=0, extra={"unit": "s"})]
-Share = Annotated[float, Meta(gt=0, lt=1)]
-MessagePath = Literal["any", "same-socket", "same-node", "between-nodes"]
-"""Which way messages take: within one socket, within one host (between its sockets, or where these are not known), or
-between two hosts; ``any`` where a file of another suite does not tell."""
 Batch = Count | Literal["auto"]
 HugePages = Literal["never", "always", "system"]
 """What is asked of the kernel for message buffers; ``system`` leaves it to the system's setting."""
@@ -150,6 +144,10 @@ class BenchOptions(Value, InputStruct, frozen=True, forbid_unknown_fields=True):
     """Bytes of a piece, of the kernel ``datatype``."""
     totals: tuple[Count, ...] = parse_sizes("1KiB:4MiB:*16")
     """Bytes of all pieces of a message, or of an object, of the kernels ``datatype`` and ``object``."""
+    window_operations: tuple[WindowOperation, ...] = get_args(WindowOperation)
+    """Of the kernel ``one-sided``, as the two below."""
+    synchronisations: tuple[Synchronisation, ...] = ("flush",)
+    windows: tuple[WindowMemory, ...] = ("allocate",)
     further: dict[str, bool | int | float | str | tuple[int | float, ...]] = field(default_factory=dict)
     """Of own kernels: field of an option -> its value."""
 
@@ -536,6 +534,7 @@ PointToPoint = (
     | NodeMatrix
     | Datatype
     | PythonObject
+    | OneSided
 )
 """What pairs of ranks do, on a path."""
 Configuration = PointToPoint | Bandwidth | Overlap | Collective | Halo | Local | Clocks | Memory | Function

@@ -10,7 +10,8 @@ from msgspec import Meta, field
 from commmodel.choices import Unit
 from commmodel.errors import InputError
 from commmodel.frames import Tabular, axes_of, draw, of_axes
-from commmodel.results.configurations import BenchOptions, Bytes, Configuration, Count, HugePages, MessagePath, Seconds
+from commmodel.results.configurations import BenchOptions, Configuration, HugePages
+from commmodel.results.quantities import Bytes, Count, MessagePath, Seconds
 from commmodel.results.words import configuration_words
 from commmodel.statistics import Summary, summarise
 from commmodel.structs import InputStruct

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 _MODULES = frozenset((
-    "answer", "burst", "clock_sync", "collective", "datatype", "exchange_requests", "halo", "memory",
+    "answer", "burst", "clock_sync", "collective", "datatype", "exchange_requests", "halo", "memory", "one_sided",
     "overlap_templates", "pingpong", "trains", "unexpected",
 ))  # fmt: skip
 

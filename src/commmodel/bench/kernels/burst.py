@@ -18,6 +18,7 @@ from commmodel.bench.kernels.kernel import Effort, Kernel, Room, sampled, stride
 from commmodel.bench.option import Option, doubling, list_of, number_list
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
+from commmodel.bench.windows import free_window
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import Burst, MessageOperation, Progress, Queue
 from commmodel.units import format_size
@@ -32,7 +33,7 @@ OPERATIONS = Option(
     metavar="OPERATION,...",
 )
 BURSTS = Option("bursts", "messages begun one after the other: 1:64 doubles", doubling, number_list)
-OneSided = Literal["put", "get"]
+PutOrGet = Literal["put", "get"]
 Ticks = NDArray[np.uint64]
 _Value = TypeVar("_Value")
 
@@ -42,9 +43,6 @@ _QUEUE_BYTES = 16 << 20  # of all of them
 _QUEUE_MESSAGE = 4 << 10  # at most: whether a queue is full must not be hidden by the time of a copy
 _QUEUE_REPETITIONS = 301
 _QUEUE_CHUNK = 11  # repetitions between two looks at the time
-# Open MPI 5.0 crashes on acknowledgements that come after MPI_Win_free. It takes up to 31 of them in each look at its
-# shared memory, of which there is one in a barrier at least: enough for all of a queue.
-_LATE_BARRIERS = 64
 _DECIMALS = 11  # of samples, as of all kernels
 
 
@@ -82,7 +80,7 @@ def few(values: Sequence[_Value]) -> list[_Value]:
 
 
 @contextmanager
-def locked_window(session: Session, operation: OneSided) -> Iterator["MPI.Win"]:
+def locked_window(session: Session, operation: PutOrGet) -> Iterator["MPI.Win"]:
     """Context with an MPI window of the target buffer, locked by all ranks; freed afterwards.
 
     Called by all ranks of the session. After an exception nothing is freed: that would wait for the other ranks.
@@ -93,12 +91,10 @@ def locked_window(session: Session, operation: OneSided) -> Iterator["MPI.Win"]:
     window.Lock_all()
     yield window
     window.Unlock_all()
-    for _ in range(_LATE_BARRIERS):
-        session.comm.Barrier()
-    window.Free()
+    free_window(session.comm, window)
 
 
-def origin_buffer(session: Session, operation: OneSided) -> NDArray[np.uint8]:
+def origin_buffer(session: Session, operation: PutOrGet) -> NDArray[np.uint8]:
     """Return the origin buffer of one-sided messages on the initiating rank."""
     return session.send_buffer if operation == "put" else session.receive_buffer
 
