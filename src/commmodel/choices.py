@@ -46,3 +46,9 @@ ProblemGrowth = Literal["strong", "weak"]
 Unit = Literal["s", "B", "1", "B/s", "flop/s", "1/s", "J", "W"]
 """Of what is measured; ``1`` is a plain number."""
 WrittenFormat = Literal["commmodel", "extrap-json", "extrap-text", "csv"]
+DeviceWay = Literal["direct", "pinned", "staged"]
+"""How a buffer in device memory is sent: given to MPI as it is; copied to page-locked memory of the host, sent, and
+copied to the other device; or so through pageable memory of the host."""
+CopyDirection = Literal["copy-out", "copy-in"]
+"""From the device to the host, or from the host to the device."""
+HostMemory = Literal["pinned", "pageable"]

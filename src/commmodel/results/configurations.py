@@ -10,9 +10,10 @@ from msgspec import Meta, field
 from msgspec.structs import force_setattr
 
 from commmodel.arguments import finite, refuse
-from commmodel.choices import MessageOperation, Pattern, SendMode
+from commmodel.choices import DeviceWay, MessageOperation, Pattern, SendMode
 from commmodel.collectives.operation import OPERATIONS, CollectiveName
 from commmodel.results.calls import OneSided, Synchronisation, WindowMemory, WindowOperation
+from commmodel.results.devices import DeviceCopy, DeviceMessage
 from commmodel.results.quantities import Bytes, Count, MessagePath, Seconds, Share, SomeBytes
 from commmodel.structs import InputStruct
 from commmodel.units import parse_sizes
@@ -20,12 +21,12 @@ from commmodel.values import Value
 
 __all__ = [
     "Answer", "Bandwidth", "Batch", "BenchOptions", "Burst", "Clocks", "Collective", "CollectiveMode",
-    "CollectiveName", "Configuration", "Contention", "DataLayout", "Datatype", "Direction", "Function", "Halo",
-    "HugePages", "Local", "Memory", "MemoryOperation", "MessageBuffers", "MessageOperation", "MessagePath",
-    "ObjectKind", "ObjectWay", "OneSided", "Overlap", "PLogPParameter", "Pairs", "Pattern", "PieceWay", "Ping",
-    "PingPong", "PointToPoint", "Progress", "PythonObject", "Queue", "RandomPing", "RandomPingPong", "Receive",
-    "SendMode", "SendWay", "Start", "Stream", "StreamBuffers", "Synchronisation", "Template", "Threshold", "Train",
-    "Unexpected", "WindowMemory", "WindowOperation",
+    "CollectiveName", "Configuration", "Contention", "DataLayout", "Datatype", "DeviceCopy", "DeviceMessage",
+    "Direction", "Function", "Halo", "HugePages", "Local", "Memory", "MemoryOperation", "MessageBuffers",
+    "MessageOperation", "MessagePath", "ObjectKind", "ObjectWay", "OneSided", "Overlap", "PLogPParameter", "Pairs",
+    "Pattern", "PieceWay", "Ping", "PingPong", "PointToPoint", "Progress", "PythonObject", "Queue", "RandomPing",
+    "RandomPingPong", "Receive", "SendMode", "SendWay", "Start", "Stream", "StreamBuffers", "Synchronisation",
+    "Template", "Threshold", "Train", "Unexpected", "WindowMemory", "WindowOperation",
 ]  # fmt: skip
 
 Batch = Count | Literal["auto"]
@@ -65,7 +66,7 @@ ObjectKind = Literal["array", "bytes", "str", "list", "dict"]
 ObjectWay = Literal["pickle", "pickle5", "buffer"]
 """How Python objects are sent: by mpi4py's lowercase methods; by those of mpi4py.util.pkl5, which pickle large buffers
 out of band; or as bytes or numbers in one buffer, of whose meaning the receiver knows: of a dictionary its values."""
-SendWay = Literal[PieceWay, ObjectWay]
+SendWay = Literal[PieceWay, ObjectWay, DeviceWay]
 Exchange = Literal["alone", "beside", "empty"]
 """Whether a message is sent the other way when a larger one is there, or while that is under way; or empty messages go
 there and back."""
@@ -139,7 +140,7 @@ class BenchOptions(Value, InputStruct, frozen=True, forbid_unknown_fields=True):
     kinds: tuple[ObjectKind, ...] = get_args(ObjectKind)
     """Of the kernel ``object``."""
     ways: tuple[SendWay, ...] = get_args(SendWay)
-    """Of the kernels ``datatype`` and ``object``."""
+    """Of the kernels ``datatype``, ``object`` and ``device``."""
     blocks: tuple[Count, ...] = parse_sizes("8,64,512,4KiB,64KiB")
     """Bytes of a piece, of the kernel ``datatype``."""
     totals: tuple[Count, ...] = parse_sizes("1KiB:4MiB:*16")
@@ -148,6 +149,10 @@ class BenchOptions(Value, InputStruct, frozen=True, forbid_unknown_fields=True):
     """Of the kernel ``one-sided``, as the two below."""
     synchronisations: tuple[Synchronisation, ...] = ("flush",)
     windows: tuple[WindowMemory, ...] = ("allocate",)
+    accelerator: str = ""
+    """Of the kernel ``device``: name of the device of rank 0, known once that was looked at."""
+    without_direct: str = ""
+    """Why the kernel ``device`` gives MPI no device buffers; empty where it does."""
     further: dict[str, bool | int | float | str | tuple[int | float, ...]] = field(default_factory=dict)
     """Of own kernels: field of an option -> its value."""
 
@@ -515,6 +520,8 @@ class PythonObject(InputStruct, frozen=True, forbid_unknown_fields=True, tag_fie
 
 ITEM_BYTES: dict[ObjectKind, int] = {"array": 8, "bytes": 1, "str": 1, "list": 9, "dict": 23}
 """Bytes of a pickled item of a kind of object: a float has 9, a key of ten letters 14 more."""
+
+
 PointToPoint = (
     PingPong
     | Pairs
@@ -535,6 +542,7 @@ PointToPoint = (
     | Datatype
     | PythonObject
     | OneSided
+    | DeviceMessage
 )
 """What pairs of ranks do, on a path."""
-Configuration = PointToPoint | Bandwidth | Overlap | Collective | Halo | Local | Clocks | Memory | Function
+Configuration = PointToPoint | Bandwidth | Overlap | Collective | Halo | Local | DeviceCopy | Clocks | Memory | Function

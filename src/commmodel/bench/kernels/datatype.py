@@ -194,7 +194,7 @@ def _blocks(text: str) -> tuple[int, ...]:
     return blocks
 
 
-WAYS = Option("ways", "ways to send data in pieces, or objects", list_of(get_args(SendWay), "way"))
+WAYS = Option("ways", "ways to send data in pieces, objects, or buffers of devices", list_of(get_args(SendWay), "way"))
 TOTALS = Option("totals", "bytes of all pieces of a message, or of an object", _totals, sizes)
 KERNELS = (
     Kernel(

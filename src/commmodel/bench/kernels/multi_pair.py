@@ -119,8 +119,9 @@ def _streams(placement: Placement, node_pairs: Sequence[int]) -> bool:
     return "between-nodes" in placement or _several(placement, node_pairs)
 
 
+PAIRS = Option("pairs", "numbers of pairs: 1:8, or 1:16:*2", parse_counts, unset="one to all, of device one")
 _OPTIONS = (
-    Option("pairs", "numbers of pairs: 1:8, or 1:16:*2", parse_counts, unset="one to all"),
+    PAIRS,
     Option("node_pairs", "numbers of pairs of nodes at once: 1:4 needs 8 nodes", parse_counts, number_list),
 )
 _BUFFERS = Option(
