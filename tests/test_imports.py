@@ -53,7 +53,7 @@ MAY_IMPORT = {
     "fit": {"results", "machine", "collectives"},
     "predict": {"models", "collectives", "machine", "results", "_core.delays"},
     "optimize": {"models", "machine", "results", "predict"},
-    "overlap": {"optimize"},
+    "overlap": {"optimize", "_core.mpi"},
     "simulate": {
         *("collectives", "machine", "scaling"),
         *("_core.common", "_core.flows", "_core.delays", "_core.routing", "_core.program", "_core.online"),

@@ -9,6 +9,7 @@ from support.logs import end, new_logs, write
 
 from commmodel import record
 from commmodel.cli import main
+from commmodel.report.recording.findings import optimize_command
 from commmodel.simulate.critical_path import PathKind
 
 MS = 10**6
@@ -90,9 +91,30 @@ def test_the_command_for_it_runs_as_it_is_printed(tmp_path, capsys):
     printed = capsys.readouterr().out
     command = re.search(r"commmodel optimize (?:.*\\\n)*.*", printed)[0].split("#")[0]
     words = shlex.split(command.replace("\\\n", " "))
-    assert words[:3] == ["commmodel", "optimize", "--volume"]
+    assert words[:6] == ["commmodel", "optimize", "--volume", "500000", "--computation", "2.50ms"]  # with each of two
     assert main(words[1:]) == 0
     assert "message" in capsys.readouterr().out
+
+
+def test_peers_of_different_volumes_are_listed_each_with_its_share_of_the_computation(tmp_path, capsys):
+    logs = new_logs(3)
+    for rank, log in enumerate(logs):
+        log.call("Init", 0, 1 * MS)
+        now = 10 * MS
+        for _ in range(6):
+            for peer in sorted({0, 1, 2} - {rank}):
+                log.call("Sendrecv", now, now + MS, peer=peer, bytes=90_000 if peer == 1 else 10_000,
+                         receive_peer=peer, source=peer, received_bytes=90_000 if rank == 1 else 10_000)  # fmt: skip
+                now += MS
+            now += 5 * MS
+        log.call("Finalize", now, now + MS)
+    recording = recording_of(tmp_path, logs)
+    exchange = record.costliest_exchange(recording, record.profile(recording))
+    assert exchange.volumes == (90_000, 10_000)
+    words = shlex.split(optimize_command(exchange))
+    assert words[2:6] == ["--volume", "90000,10000", "--computation", "4.50ms,500us"]
+    assert main(words[1:]) == 0
+    assert "2 unequal peers, with all of them 100000 B, 5.00 ms of computation" in capsys.readouterr().out
 
 
 def test_an_all_to_all_is_an_exchange_with_all(tmp_path):

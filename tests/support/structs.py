@@ -181,6 +181,7 @@ def of_optimize() -> list[Any]:
             optimize.choose(costs, many),
             costs,
             problem,
+            optimize.PeerTransfer(1 << 20, 5e-4),
             optimize.Candidates(),
             chosen,
             optimize.sensitivity(costs, problem),

@@ -1,6 +1,7 @@
 """The verb ``optimize``: into which messages and bursts to cut a transfer so that computation hides it."""
 
 import argparse
+from collections.abc import Callable
 from typing import Any, get_args
 
 from commmodel.choices import BurstRule, Grid, Implementation, MessageOperation, OverlapModel, PairDirection, Pattern
@@ -49,9 +50,13 @@ def add(verbs: Any) -> None:
     add_ranks(optimize)
     problem = optimize.add_argument_group("the problem")
     problem.add_argument(
-        "--volume", metavar="SIZE", type=size, help="bytes to move with each peer; all to all: with all peers"
-    )
-    problem.add_argument("--computation", metavar="TIME", type=duration, help="computation on these bytes, like 3ms")
+        "--volume", metavar="SIZE,...", type=_of_peers(size),
+        help="bytes to move with each peer; all to all: with all peers; of unequal peers one each, like 1MiB,1MiB,4KiB",
+    )  # fmt: skip
+    problem.add_argument(
+        "--computation", metavar="TIME,...", type=_of_peers(duration),
+        help="computation on these bytes, like 3ms; of unequal peers one each",
+    )  # fmt: skip
     problem.add_argument(
         "--patterns", metavar="PATTERN,...", type=choices(_PATTERNS),
         help=f"patterns to compare, of {', '.join(_PATTERNS)} (default: the first)",
@@ -113,6 +118,11 @@ def add(verbs: Any) -> None:
     add_output(validated, "HTML page with the validation's plots")
 
 
+def _of_peers(parse: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
+    """Return a parser of one value for each peer, in their order."""
+    return lambda text: tuple(parse(part) for part in text.split(","))
+
+
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.validate is not None:
         for name in _typed_options(arguments, _OF_CHOICES):
@@ -138,9 +148,11 @@ def _choose(arguments: argparse.Namespace) -> int:
     machine = None if arguments.machine is None else known_machine(arguments.machine, placement=arguments.placement)
     warnings = warn_of(machine)
     costs = optimize.MessageCosts(machine, **_typed_options(arguments, _OF_COSTS))
-    problems = {pattern: _problem(arguments, pattern, compared=len(patterns) > 1) for pattern in patterns}
     offered = optimize.Candidates(arguments.implementation or "any", **_typed_options(arguments, _OF_CANDIDATES))
     model: OverlapModel = arguments.model or "bounded"
+    if len(arguments.volume) > 1 or len(arguments.computation) > 1:
+        return _choose_unequal(arguments, costs, offered, model, warnings)
+    problems = {pattern: _problem(arguments, pattern, compared=len(patterns) > 1) for pattern in patterns}
     choices = optimize.ranking(costs, [*problems.values()], offered, model=model)
     best, sensitivity, loss = choices[0], None, None
     if arguments.sensitivity:
@@ -165,6 +177,39 @@ def _choose(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _choose_unequal(
+    arguments: argparse.Namespace, costs: Any, offered: Any, model: OverlapModel, warnings: list[str]
+) -> int:
+    """Choose for peers of different volumes, by both orders unless one is named, the fastest first."""
+    from commmodel import optimize
+
+    volumes, computations = arguments.volume, arguments.computation
+    if len(volumes) != len(computations):
+        raise InputError(f"{len(volumes)} volumes, but {len(computations)} computations: give one of each for a peer")
+    if arguments.peers is not None and arguments.peers != len(volumes):
+        raise InputError(f"--peers {arguments.peers}: there are {len(volumes)} volumes; leave it out")
+    if arguments.sensitivity:
+        raise InputError("--sensitivity is of equal peers: give one volume and --peers")
+    patterns = arguments.patterns or tuple(pattern for pattern in _PATTERNS if pattern.startswith("multiple"))
+    if unequal := [pattern for pattern in patterns if not pattern.startswith("multiple")]:
+        raise InputError(f"--patterns {unequal[0]}: peers of unequal volumes go with multiple-end-points-...")
+    transfers = [optimize.PeerTransfer(*peer) for peer in zip(volumes, computations, strict=True)]
+    choices = sorted(
+        (optimize.choose_exchange(costs, transfers, offered, pattern=pattern, model=model) for pattern in patterns),
+        key=lambda choice: choice.seconds,
+    )
+    if arguments.json:
+        print_json(_as_json(choices, None, None) | {"warnings": warnings})
+    else:
+        from commmodel.report.overlap.choices import choice_lines, choices_table
+
+        show(
+            choices_table(volumes, computations, choices, len(volumes)),
+            *choice_lines(choices[0], None, None),
+        )
+    return 0
+
+
 def _patterns(arguments: argparse.Namespace) -> tuple[Pattern, ...]:
     if arguments.all_patterns:
         if arguments.patterns is not None:
@@ -181,7 +226,7 @@ def _problem(arguments: argparse.Namespace, pattern: Pattern, *, compared: bool)
     if arguments.peers is None and not is_alone:
         raise InputError(f"{pattern} needs a number of peers: like --peers 8")
     peers = 1 if arguments.peers is None or (is_alone and compared) else arguments.peers
-    return TransferProblem(arguments.volume, arguments.computation, pattern, peers)
+    return TransferProblem(arguments.volume[0], arguments.computation[0], pattern, peers)
 
 
 def _typed_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:

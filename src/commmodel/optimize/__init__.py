@@ -34,13 +34,14 @@ if TYPE_CHECKING:
     from commmodel.optimize.problem import Candidates, TransferProblem, TransferProblems
     from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
     from commmodel.optimize.surfaces import SurfaceAxes, surface
+    from commmodel.optimize.unequal import PeerTransfer, choose_exchange
 else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
-    "LIMITS", "Candidates", "Choice", "Choices", "MessageCosts", "RejectedCandidate", "Sensitivity", "SurfaceAxes",
-    "TransferProblem", "TransferProblems", "choose", "communicating_processes", "misdiagnosis", "ranking",
-    "sensitivity", "surface",
+    "LIMITS", "Candidates", "Choice", "Choices", "MessageCosts", "PeerTransfer", "RejectedCandidate", "Sensitivity",
+    "SurfaceAxes", "TransferProblem", "TransferProblems", "choose", "choose_exchange", "communicating_processes",
+    "misdiagnosis", "ranking", "sensitivity", "surface",
 ]  # fmt: skip
 
 _ALL_BUT = 0.95

@@ -43,6 +43,8 @@ class RecordedExchange(OneLine):
     """Bytes to each peer, the median over the exchanges; of an all-to-all those to all peers together."""
     computation: float
     """Seconds that the rank computes from one exchange to the next, the median."""
+    volumes: tuple[int, ...]
+    """Bytes to each peer in the exchange of the median sum, by their ranks; of an all-to-all the sum alone."""
     peers: int
     """Ranks to which a rank sends, the median; of an all-to-all those that take part."""
     is_all_to_all: bool
@@ -89,14 +91,16 @@ def costliest_exchange(recording: Recording, profile: Profile) -> RecordedExchan
         return None
     sums = [sum(exchange.bytes_of.values()) for exchange in exchanges]
     peers = [len(exchange.bytes_of) for exchange in exchanges]
-    volumes = sums if is_all_to_all else [total / count for total, count in zip(sums, peers, strict=True)]
+    means = sums if is_all_to_all else [total / count for total, count in zip(sums, peers, strict=True)]
     count = profile.processes if is_all_to_all else round(float(np.median(peers)))
     computing = [exchange.computation for exchange in exchanges[1:] or exchanges]  # before the first, the program began
-    volume, computation = float(np.median(volumes)), float(np.median(computing))
+    volume, computation = float(np.median(means)), float(np.median(computing))
     if not (volume >= 1 and computation > 0):
         return None
+    typical = exchanges[int(np.argsort(sums, kind="stable")[len(sums) // 2])].bytes_of
+    volumes = tuple(typical[peer] for peer in sorted(typical) if typical[peer])
     network = _network(recording, rank)
-    return RecordedExchange(site, volume, computation, count, is_all_to_all, len(exchanges), *network)
+    return RecordedExchange(site, volume, computation, volumes, count, is_all_to_all, len(exchanges), *network)
 
 
 def _network(recording: Recording, rank: int) -> tuple[float, float, float]:

@@ -101,7 +101,7 @@ def _(value: CollectivePrediction) -> Iterator[RenderableType]:
 
 @_blocks.register
 def _(value: Choice) -> Iterator[RenderableType]:
-    yield choices_table(0, 0.0, [value]).untitled()
+    yield choices_table((), (), [value]).untitled()
     yield from choice_lines(value)
 
 

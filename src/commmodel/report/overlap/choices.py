@@ -11,8 +11,13 @@ from commmodel.report.kit.tables import Cell, Table, left, right, text
 from commmodel.units import format_ratio, format_size, format_time
 
 
-def choices_table(volume: int, computation: float, choices: Sequence[Choice], peers: int = 1) -> Table:
-    """Return the choice for each pattern and implementation, the fastest first."""
+def choices_table(
+    volumes: Sequence[int], computations: Sequence[float], choices: Sequence[Choice], peers: int = 1
+) -> Table:
+    """Return the choice for each pattern and implementation, the fastest first.
+
+    Volumes and computations are one of each with each peer, or those of unequal peers.
+    """
     columns = (*left("pattern", "implementation"), *right("message", "burst", "messages", "time", "blocking", "hidden"))
     has_patterns = len({choice.pattern for choice in choices}) > 1 or choices[0].pattern != "point-to-point"
     rows = []
@@ -23,8 +28,10 @@ def choices_table(volume: int, computation: float, choices: Sequence[Choice], pe
             format_ratio(choice.hidden_fraction),
         )  # fmt: skip
         rows.append(tuple(Cell(word, style="" if place else "strong") for word in words[not has_patterns :]))
-    title = f"{format_size(volume)}, {format_time(computation)} of computation"
-    if all(choice.pattern.startswith("all-to-all") for choice in choices):
+    title = f"{format_size(sum(volumes))}, {format_time(sum(computations))} of computation"
+    if len(volumes) > 1:
+        title = f"{peers} unequal peers, with all of them {title}"
+    elif all(choice.pattern.startswith("all-to-all") for choice in choices):
         title += f" on all of it, {peers} processes"
     elif has_patterns:
         title = f"{peers} peers, with each of them {title}"

@@ -236,21 +236,37 @@ def _transfer_advice(profile: Profile, site: SiteProfile, size: float) -> str:
     return "bandwidth counts: send less, or compute meanwhile with non-blocking calls (MPI_I...)"
 
 
+_MOST_PEERS, _UNEQUAL = 26, 1.1
+"""Volumes that are typed one by one, as the neighbours in three dimensions, and times the least that count as more."""
+
+
 def optimize_command(exchange: RecordedExchange) -> str:
     """Return the command that asks into which messages to cut an exchange, so that computation hides it.
 
     Its network is that of the recorded messages; a measured machine says more.
     """
-    pattern = ""
-    if exchange.is_all_to_all or exchange.peers > 1:
+    with_each = exchange.computation / (1 if exchange.is_all_to_all else exchange.peers)
+    volumes, computations, pattern = str(round(exchange.volume)), _shell_time(with_each), ""
+    if _are_unequal(exchange):
+        total = sum(exchange.volumes)
+        volumes = ",".join(map(str, exchange.volumes))
+        computations = ",".join(_shell_time(exchange.computation * part / total) for part in exchange.volumes)
+    elif exchange.is_all_to_all or exchange.peers > 1:
         kind = "all-to-all-contiguous" if exchange.is_all_to_all else "multiple-end-points-contiguous"
         pattern = f" --peers {exchange.peers} --patterns {kind}"
-    times = {
-        "computation": exchange.computation, "overhead": exchange.overhead, "latency": exchange.latency
-    }  # fmt: skip
-    words = " ".join(f"--{name} {format_time(seconds).replace(' ', '')}" for name, seconds in times.items())
+    network = f"--overhead {_shell_time(exchange.overhead)} --latency {_shell_time(exchange.latency)}"
     byte_time = f"--byte-time {1e9 * exchange.byte_time:.3g}ns/B"
-    return f"commmodel optimize --volume {round(exchange.volume)} {words} {byte_time}{pattern}"
+    return f"commmodel optimize --volume {volumes} --computation {computations} {network} {byte_time}{pattern}"
+
+
+def _shell_time(seconds: float) -> str:
+    return format_time(seconds).replace(" ", "")
+
+
+def _are_unequal(exchange: RecordedExchange) -> bool:
+    """Whether peers get different volumes, and few enough to be typed."""
+    volumes = exchange.volumes
+    return not exchange.is_all_to_all and 1 < len(volumes) <= _MOST_PEERS and max(volumes) > _UNEQUAL * min(volumes)
 
 
 def next_commands(folder: str, *further: str, exchange: RecordedExchange | None = None) -> tuple[str, ...]:
