@@ -225,7 +225,9 @@ lint: .venv/.test-ready
 	.venv/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	.venv/bin/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	.venv/bin/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
-	.venv/bin/zizmor --quiet --offline .github/workflows
+	.venv/bin/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	.venv/bin/check-jsonschema --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci packaging/gitlab/*.yml
+	.venv/bin/zizmor --quiet --offline .github/workflows action.yml
 
 # Pages are read once for both.
 docs: .venv/.test-ready

@@ -75,6 +75,7 @@ LONGER = {
     "benchmarks.validation.interval_coverage": ["--sets", "2", "--samples", "20", "--noise", "even", "two-moded"],
     "benchmarks.validation.loggp_under_load": ["--turns", "1", "--time", "1s", "--busy", "1", "--sizes", "1:1KiB"],
     "benchmarks.validation.online_agreement": ["--processes", "2", "--only", "replay"],
+    "benchmarks.validation.public_runners": ["--runners", "2"],
     "benchmarks.validation.random_agreement": ["--cases", "2"],
     "benchmarks.validation.scaling_models": ["--kernels", "2", "--sets", "1", "--theirs", "1"],
     "benchmarks.validation.segment_power": ["--sets", "1"],

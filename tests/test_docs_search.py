@@ -31,6 +31,7 @@ FIRST = {
     "slower after an update": "howto/compare-runs",
     "what would a faster network buy": "howto/sensitivity",
     "what should I pay for": "howto/advice",
+    "noisy CI runner": "howto/ci",
     "how sensitive is my program to latency": "howto/sensitivity",
     "mpi4py slower than C": "howto/thread-level",
     "my job was killed": "howto/resume",

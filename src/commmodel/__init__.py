@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         errors,
         fit,
         formats,
+        guard,
         machine,
         models,
         optimize,
@@ -49,7 +50,7 @@ else:
 
 __version__ = "1.0.0"
 __all__ = [
-    "advice", "bench", "collectives", "documents", "errors", "fit", "formats", "machine", "models", "optimize",
-    "overlap", "placement", "predict", "record", "report", "results", "sampled", "scaling", "shadow", "shared_array",
-    "simulate", "statistics", "sweep", "tuning", "units",
+    "advice", "bench", "collectives", "documents", "errors", "fit", "formats", "guard", "machine", "models",
+    "optimize", "overlap", "placement", "predict", "record", "report", "results", "sampled", "scaling", "shadow",
+    "shared_array", "simulate", "statistics", "sweep", "tuning", "units",
 ]  # fmt: skip

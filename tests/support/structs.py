@@ -20,6 +20,7 @@ from commmodel import (
     collectives,
     fit,
     formats,
+    guard,
     machine,
     models,
     optimize,
@@ -119,6 +120,7 @@ def makers() -> dict[str, Callable[[Path], Any]]:
             formats.Placement(4, 2),
             *formats.Text(Path("r.txt"), ("8 B",)).numbered(),
         ],
+        "guard": lambda _: of_guard(),
         "machine": lambda _: of_machine(),
         "models": lambda _: models.collectives.CLOSED_FORMS,
         "optimize": lambda _: of_optimize(),
@@ -133,6 +135,17 @@ def makers() -> dict[str, Callable[[Path], Any]]:
         "sweep": of_sweep,
         "tuning": lambda _: of_tuning(),
     }
+
+
+def of_guard() -> Any:
+    """Return guards, counts and their comparison."""
+    site = guard.SiteCounts("app.py", 3, "step", "MPI_Send", 4, 32)
+    before, after = (
+        guard.Counts(runs=(guard.RunCounts("app", 4, messages=messages, sites=(site,) * messages),))
+        for messages in (1, 2)
+    )
+    rules = guard.Guard((guard.GuardedProgram("app", (4,)),), times=guard.GuardTimes("run {side} {output}"))
+    return rules, guard.GuardResult(after, guard.compare(before, after, rules))
 
 
 def of_machine() -> list[Any]:

@@ -23,7 +23,7 @@ __all__ = ["main", "run"]
 
 _VERBS = (
     "record", "fit", "report", "predict", "optimize", "tune", "simulate", "place", "study", "check", "compare",
-    "convert", "sweep", "list",
+    "guard", "convert", "sweep", "list",
 )  # fmt: skip
 """Verbs, in the order of the help text: modules of this package."""
 _BENCH = "bench"

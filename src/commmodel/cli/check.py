@@ -164,7 +164,7 @@ def _run(arguments: argparse.Namespace) -> int:
     name = expected or f"as in {', '.join(arguments.baseline)}"
     output, code = write_requested_page(arguments.output, "write_check", name, checked, arguments.statistic)
     if arguments.json:
-        print_json(_as_json(checked) | {"output": output})
+        print_json(as_json(checked) | {"output": output})
     else:
         from commmodel.report.scaling.checks import check_lines, check_tables
 
@@ -176,7 +176,8 @@ def _run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _as_json(checked: Any) -> dict[str, Any]:
+def as_json(checked: Any) -> dict[str, Any]:
+    """Return a check as it is printed with --json."""
     return {
         "results": [_row_as_json(row) for row in checked.rows],
         "violations": [_violation_as_json(rule) for rule in checked.violations],

@@ -105,7 +105,7 @@ def _run(arguments: argparse.Namespace) -> int:
     name = f"{arguments.before} and {after_path}"
     output, code = write_requested_page(page, "write_differences", name, result, least)
     if arguments.json:
-        print_json(_as_json(result, rows) | {"output": output})
+        print_json(as_json(result, rows) | {"output": output})
     else:
         from commmodel.report.scaling.differences import difference_blocks
 
@@ -218,7 +218,8 @@ def _measured(arguments: argparse.Namespace, after: str, output: str | None) -> 
         raise type(interruption)(f"the same command goes on in {shlex.quote(str(folder))}") from None
 
 
-def _as_json(result: Any, rows: Any) -> dict[str, Any]:
+def as_json(result: Any, rows: Any) -> dict[str, Any]:
+    """Return a comparison as it is printed with --json."""
     import msgspec
 
     from commmodel.results import configuration_words

@@ -26,7 +26,7 @@ from commmodel.units import (
 _HEAD = 1 << 16
 """Bytes of a file that tell what it is."""
 _MOST_OF_A_LIST = 1 << 24
-_OUTPUTS = {"output": "-o", "trace": "--trace"}
+_OUTPUTS = {"output": "-o", "trace": "--trace", "markdown": "--markdown", "junit": "--junit", "badge": "--badge"}
 _INPUTS = (
     "after", "baseline", "before", "compare", "expectations", "file", "files", "machine", "mapping", "parameters",
     "results", "selector", "traces", "validate", "where",

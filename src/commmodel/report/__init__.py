@@ -4,9 +4,9 @@ Tables need nothing beyond commmodel's own dependencies; pages and plots need ma
 ``commmodel[report]``. Every name is loaded at its first use, so importing this package is cheap. A folder for each
 product makes tables and figures of `kit`, and knows no other product; `page` and `tables` put them together. Main
 entries: `machine_table`, `measurements_table`, `environment_table`, `render`, `write_advice`, `write_html`,
-`write_check`, `write_comparison`, `write_differences`, `write_gantt`, `write_history`, `write_index`, `write_jobs`,
-`write_noise`, `write_placement`, `write_recording`, `write_sensitivity`, `write_sizes`, `write_study`,
-`write_validation` and `write_what_if`.
+`write_check`, `write_comparison`, `write_differences`, `write_gantt`, `write_guard_history`, `write_history`,
+`write_index`, `write_jobs`, `write_noise`, `write_placement`, `write_recording`, `write_sensitivity`, `write_sizes`,
+`write_study`, `write_validation` and `write_what_if`.
 """
 
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from commmodel.report.prediction.comparison_page import write_comparison
     from commmodel.report.recording.page import write_recording
     from commmodel.report.scaling.difference_page import write_differences, write_history
+    from commmodel.report.scaling.guard.history_page import write_guard_history
     from commmodel.report.scaling.page import write_check
     from commmodel.report.simulation.advice_page import write_advice
     from commmodel.report.simulation.gantt_page import write_gantt
@@ -50,7 +51,7 @@ else:
 
 __all__ = [
     "environment_table", "folder_index", "machine_table", "measurements_table", "render", "write_advice", "write_check",
-    "write_comparison", "write_differences", "write_gantt", "write_history", "write_html", "write_index", "write_jobs",
-    "write_noise", "write_placement", "write_recording", "write_sensitivity", "write_sizes", "write_study",
-    "write_validation", "write_what_if",
+    "write_comparison", "write_differences", "write_gantt", "write_guard_history", "write_history", "write_html",
+    "write_index", "write_jobs", "write_noise", "write_placement", "write_recording", "write_sensitivity",
+    "write_sizes", "write_study", "write_validation", "write_what_if",
 ]  # fmt: skip

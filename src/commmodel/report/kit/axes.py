@@ -196,7 +196,7 @@ def factor_axis(axes: Axes, factors: Sequence[float], label: str) -> None:
 def linear_axis(axes: Axes, values: Sequence[float], unit: str, label: str, *, is_vertical: bool = True) -> None:
     """Make y, or x, an axis from 0 that holds all values, in a base unit."""
     axis = axes.yaxis if is_vertical else axes.xaxis
-    (axes.set_ylim if is_vertical else axes.set_xlim)(0, max(values) * 1.08)
+    (axes.set_ylim if is_vertical else axes.set_xlim)(0, (max(values) or 1) * 1.08)
     axis.set_major_locator(MaxNLocator(6 if is_vertical else 4, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(format_quantity(value, unit)) if value else "0"))
     axis.set_label_text(label)

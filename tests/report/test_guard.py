@@ -1,0 +1,124 @@
+"""The comment, JUnit's XML, the badge and the history of a guard."""
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+
+from commmodel.errors import DamagedFileError
+from commmodel.guard import Counts, GuardResult, RunCounts, SiteCounts, compare
+from commmodel.report import write_guard_history
+from commmodel.report.scaling.guard.badge import badge
+from commmodel.report.scaling.guard.junit import junit
+from commmodel.report.scaling.guard.markdown import LONGEST, MARKER, comment
+from commmodel.report.scaling.guard.words import verdict_words
+
+
+def parsed(text):
+    return ElementTree.fromstring(text)  # noqa: S314  (our own)
+
+
+def counts(messages, calls=10, program="app"):
+    site = SiteCounts("src/app.py", 12, "step", "MPI_Allreduce", calls, 80)
+    return Counts(runs=tuple(RunCounts(program, p, messages=messages * p, sites=(site,)) for p in (4, 16)))
+
+
+def result(before, after):
+    return GuardResult(after, compare(before, after))
+
+
+WORSE = result(counts(1), counts(2, 20))
+SAME = result(counts(1), counts(1))
+
+
+def test_the_comment_says_what_changed_where():
+    text = comment(WORSE)
+    assert text.startswith(f"{MARKER}\n### ❌")
+    assert "| app | 16 | messages | 16 | 32 | +100 % | ✗ larger |" in text
+    assert "| Allreduce | src/app.py:12 (step) | 16 | 10 → 20 | +100 % | 80 | changed |" in text
+    assert text.index("| app | 16 |") < text.index("<details>") < text.index("| app | 4 |")
+
+
+def test_a_comment_without_changes_is_short():
+    text = comment(SAME)
+    assert "### ✅ MPI communication: as the baseline" in text
+    assert text.index("<details>") < 300
+
+
+def test_names_of_a_program_are_no_markup():
+    text = comment(GuardResult(Counts(runs=(RunCounts("<img src=x>|@team [a](b) `c`", 4, error="*no*\n# end"),))))
+    assert not re.search(r"<img|@team|\[a\]|`c`|\*no\*|\n# end", text)
+
+
+def test_a_comment_is_no_longer_than_github_takes():
+    runs = tuple(RunCounts(f"program {number}", 4, messages=number) for number in range(3000))
+    text = comment(GuardResult(Counts(runs=runs)))
+    assert len(text) <= LONGEST + 1
+    assert text.startswith(MARKER)
+    assert "<details>" not in text or "</details>" in text
+
+
+def test_junit_has_a_case_for_each_number():
+    suite = parsed(junit(WORSE))[0]
+    failures = [case.get("name") for case in suite if case.find("failure") is not None]
+    assert failures == ["messages on 4 ranks", "messages on 16 ranks"]
+    assert (suite.get("tests"), suite.get("failures")) == (str(len(suite)), "2")
+    message = suite.find("testcase/failure").get("message")
+    assert message == "4 → 8, +100 %; MPI_Allreduce src/app.py:12 (step): 10 → 20 calls"
+
+
+def test_junit_is_xml_whatever_a_program_is_called():
+    text = junit(GuardResult(Counts(runs=(RunCounts('<&"\x01', 4, error='"\x00<'),))))
+    assert len(parsed(text)[0]) == 1
+
+
+@pytest.mark.parametrize(("guarded", "message"), [(WORSE, "2 larger"), (SAME, "holds")])
+def test_a_badge_says_the_verdict(guarded, message):
+    assert msgspec.json.decode(badge("b.json", guarded))["message"] == message
+    picture = parsed(badge("b.svg", guarded))
+    assert picture.findtext("{http://www.w3.org/2000/svg}title") == f"MPI communication: {message}"
+    assert "http" not in badge("b.svg", guarded).replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_history_keeps_older_points(tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "history.html"
+    for number, messages in enumerate((1, 1, 2)):
+        write_guard_history(
+            path, result(counts(1), counts(messages)), f"commit-{number}", f"2026-11-0{number + 1}T00:00"
+        )
+    page = path.read_text().replace("\xa0", " ")
+    assert "3 commits" in page
+    assert "Since commit-2 (2026-11-03): app, messages, p = 16: 16.0 → 32.0, +100 %, larger" in page
+    assert "<svg" in page
+    write_guard_history(path, SAME, "commit-2", "2026-11-04T00:00")  # the same commit again
+    assert "3 commits" in path.read_text()
+    assert "+100 %" not in path.read_text()
+
+
+def test_a_history_is_safe_from_names(tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "history.html"
+    evil = counts(1, program="</script><script>alert(1)</script>")
+    for label in ("one", "two"):
+        write_guard_history(path, GuardResult(evil), label, "")
+    assert "<script>alert" not in path.read_text()
+    assert path.read_text().count("</script>") == 1
+
+
+def test_another_page_is_no_history(tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "page.html"
+    path.write_text("<html></html>")
+    with pytest.raises(DamagedFileError, match="no history that commmodel guard has written"):
+        write_guard_history(path, SAME, "one", "")
+
+
+def test_the_verdict_is_a_line():
+    assert verdict_words(WORSE) == "larger than the baseline: messages of app"
+    assert verdict_words(result(counts(2), counts(1))) == "smaller than the baseline, nothing larger"
+    assert verdict_words(GuardResult(counts(1))) == "nothing to compare with"
+    hanging = replace(SAME, counts=Counts(runs=(RunCounts("app", 4, error="deadlock"),)))
+    assert verdict_words(hanging) == "one run of 1 did not come to an end"
