@@ -56,8 +56,9 @@ class Runner:
         drift = self._drift(steps, random.uniform(30, 600))
         bursts = self._bursts(steps, random.uniform(5, 40), random.uniform(0.15, 0.4))
         share = {"drift": 1.0, "bursts": 0.0}.get(kind, random.uniform(0.2, 0.8))
+        begun = slice(int(BUDGET / STEP))  # a runner's scatter is that of its ten minutes
         slow = math.sqrt(share) * drift / drift.std() + math.sqrt(1 - share) * bursts / max(bursts.std(), 1e-9)
-        self._slow = slow * math.sqrt(max(self.scatter**2 - self._launch**2, 0))
+        self._slow = slow / slow[begun].std() * math.sqrt(self.scatter**2 - self._launch**2)
 
     def _drift(self, steps: int, memory: float) -> np.ndarray:
         keep = math.exp(-STEP / memory)
@@ -157,13 +158,13 @@ def counts(count: int, seed: int) -> None:
         linear, logarithmic, constant, planted = (int(value) for value in random.integers(1, 50, size=4))
         rules = guard.Guard((guard.GuardedProgram("program", P, expect={"messages": "p log p"}),))
 
-        def made(square: int, a: int = linear, b: int = logarithmic, c: int = constant) -> guard.Counts:
+        def program_counts(square: int, a: int = linear, b: int = logarithmic, c: int = constant) -> guard.Counts:
             return guard.Counts(runs=tuple(
                 guard.RunCounts("program", p, messages=a * p + b * p * (p.bit_length() - 1) + c + square * p * (p - 1))
                 for p in P
             ))  # fmt: skip
 
-        before, unchanged, after = made(0), made(0), made(planted)
+        before, unchanged, after = program_counts(0), program_counts(0), program_counts(planted)
         false += bool(guard.compare(before, unchanged, rules).larger)
         detected += bool(guard.compare(before, after, rules).larger)
         wrong += any(row.verdict == "mismatch" for row in verdict.growth(rules, unchanged).rows)
