@@ -17,7 +17,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from commmodel._core.mpi import one_sided, pingpong, trains
+from commmodel._core.mpi import matching, one_sided, persistent, pingpong, trains
 from commmodel.bench.clock import kind_number
 from commmodel.bench.kernels.kernel import stride
 from commmodel.errors import InputError, MPIEnvironmentError
@@ -29,6 +29,7 @@ Loop = Callable[[int, int], NDArray[np.float64]]
 """(size, repetitions) -> seconds of one message in each repetition."""
 
 _TAG = 1
+_BEHIND = 64  # entries of a queue, as requests.h has them
 _ANSWER = 1  # bytes, as the kernel loggp has it
 
 
@@ -258,6 +259,36 @@ def _contest_of_one_sided(operation: str, synchronisation: str, turns: int) -> C
     return Contest("8,1KiB,64KiB", 1, 1, loops, _descriptions(name, "one_sided", "one_sided.accesses"))
 
 
+def _contest_of_requests(name: str, core: str, divisor: int, cython: Callable[[Pair, int, int], Any]) -> Contest:
+    def loops(pair: Pair, build: Path) -> dict[str, Loop]:
+        ends = ctypes.c_int(pair.peer), ctypes.c_int(pair.first)
+        before = (_address(pair.comm), *ends, *map(_address, (pair.send_buffer, pair.receive_buffer)))
+
+        def loop(size: int, repetitions: int) -> NDArray[np.float64]:
+            return _of_first(pair, cython(pair, size, repetitions), divisor)
+
+        c_loops = {f"c_{copy}": _c_calls(pair, build / f"libloops_{copy}.so", name, before, divisor) for copy in "ab"}
+        return {**c_loops, "cython": loop}
+
+    return Contest("8,1KiB,64KiB", 1, 1, loops, _descriptions(name, "requests", core))
+
+
+def _persistent(pair: Pair, size: int, repetitions: int) -> NDArray[np.uint64]:
+    ends = pair.comm, pair.peer, pair.first, pair.send_buffer, pair.receive_buffer
+    ticks: NDArray[np.uint64] = persistent.round_trips(
+        *ends, size, "persistent", 1, repetitions, kind_number(pair.clock)
+    )
+    return ticks
+
+
+def _behind_others(pair: Pair, size: int, repetitions: int) -> NDArray[np.uint64]:
+    buffer = pair.receive_buffer if pair.first else pair.send_buffer
+    ticks: NDArray[np.uint64] = matching.posted(
+        pair.comm, pair.peer, pair.first, buffer, size, _BEHIND, repetitions, kind_number(pair.clock)
+    )
+    return ticks
+
+
 def _descriptions(name: str, file: str, core: str) -> dict[str, str]:
     return {
         "c_a": f"{name} of bench_c/{file}.c, copy A",
@@ -320,6 +351,8 @@ CONTESTS = {
     ),
     "blocking-train": _contest_of_trains("blocking_train"),
     "immediate-train": _contest_of_trains("immediate_train"),
+    "persistent": _contest_of_requests("persistent_pingpong", "persistent.round_trips", 2, _persistent),
+    "posted": _contest_of_requests("posted_receive", "matching.posted", 1, _behind_others),
     "put-flush": _contest_of_one_sided("put", "flush", 1),
     "accumulate-lock": _contest_of_one_sided("accumulate", "lock", 1),
     "get-fence": _contest_of_one_sided("get", "fence", 2),

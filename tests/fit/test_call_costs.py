@@ -10,7 +10,7 @@ from commmodel.fit.call_costs import fit_calls
 from commmodel.machine import CallCost, Machine, Parameter, Segment
 from commmodel.models import calls
 from commmodel.results import Launch, Measurements, Record
-from commmodel.results.configurations import OneSided
+from commmodel.results.configurations import Matching, OneSided, Persistent, Threads
 
 SIZES = [1 << power for power in range(21)]
 
@@ -97,3 +97,47 @@ def test_a_hand_written_machine_is_enough():
         predict.calls(hand_made, "one-sided", number=2)
     with pytest.raises(MissingParameterError, match=r"commmodel\.bench one-sided"):
         predict.calls(Machine("m", (Segment("all"),)), "one-sided")
+
+
+def test_an_entry_of_a_queue_costs_its_time_and_half_of_it_is_the_search_of_a_halo():
+    times = [
+        (Matching(queue, entries, 8, "same-node"), start + entries * step)
+        for queue, start, step in (("posted", 1e-6, 8e-9), ("unexpected", 2e-7, 5e-9))
+        for entries in (0, 16, 64, 256, 1024)
+    ]
+    fitted = fit.fit_machine(measured(times), seed=1)
+    steps = {cost.call: cost.step.value for cost in fitted.calls}
+    assert steps == {"posted": pytest.approx(8e-9, rel=0.05), "unexpected": pytest.approx(5e-9, rel=0.05)}
+    assert fitted.queue_search.value == pytest.approx(4e-9, rel=0.05)
+    posted, unexpected = predict.calls(fitted, "matching", number=100)
+    assert posted.time.seconds == pytest.approx(1.8e-6, rel=0.05)
+    assert unexpected.time.low < 0.7e-6 < unexpected.time.high
+    assert predict.calls(fitted, "matching", number=5000)[0].extrapolates == (
+        "posted: 5000 entries are beyond what was measured, 0 to 1024",
+    )
+
+
+def test_a_partition_costs_its_time():
+    times = [
+        (Persistent(size, "same-node", "partitioned", partitions), 2e-6 + size * 1e-10 + (partitions - 1) * 3e-7)
+        for size in (1024, 4096, 65536)
+        for partitions in (1, 4, 16)
+    ]
+    (cost,) = fit_calls(measured(times), fit.FitSettings())
+    assert (cost.call, cost.numbers) == ("partitioned", (1, 16))
+    assert cost.alpha.value == pytest.approx(2e-6, rel=0.05)
+    assert cost.step.value == pytest.approx(3e-7, rel=0.05)
+
+
+def test_threads_wait_for_each_other_and_their_rate_is_predicted():
+    def law(threads):
+        return 1e-6 * (1 + 0.6 * (threads - 1) + 0.05 * threads * (threads - 1))
+
+    times = [(Threads(8, threads, "same-node"), law(threads)) for threads in (1, 2, 4, 8, 16)]
+    fitted = fit.fit_machine(measured(times), seed=1)
+    (cost,) = fitted.calls
+    assert cost.step.value == pytest.approx(6e-7, rel=0.1)
+    assert cost.crosstalk.value == pytest.approx(5e-8, rel=0.1)
+    (eight,) = predict.calls(fitted, "threads", number=8)
+    assert eight.rate == pytest.approx(8 / law(8), rel=0.03)
+    assert predict.calls(fitted, "threads")[0].number == 1

@@ -32,7 +32,12 @@ from commmodel.cli.parsers import (
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.units import parse_whole
 
-_CALLS = {"one-sided": ("one-sided operations with their completion", "-n 8 --call put", "")}
+_CALLS = {
+    "one-sided": ("one-sided operations with their completion", "-n 8 --call put", ""),
+    "persistent": ("messages by persistent and partitioned requests", "-n 8 --partitions 4", "--partitions"),
+    "matching": ("a receive behind others in a queue", "--entries 100", "--entries"),
+    "threads": ("messages of several threads at once", "-n 8 --threads 4", "--threads"),
+}
 """Kernel of calls -> what is predicted, an example, and the option of the number of what its steps are."""
 _OF_COLLECTIVES = "plogp, loggp or logp (default: plogp, else loggp)"
 

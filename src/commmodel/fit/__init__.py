@@ -18,7 +18,7 @@ import numpy as np
 
 from commmodel.arguments import Whole, whole
 from commmodel.errors import InputError
-from commmodel.fit.call_costs import fit_calls
+from commmodel.fit.call_costs import fit_calls, queue_search
 from commmodel.fit.collective_times import fit_collectives, has_collectives, unpublished_choice
 from commmodel.fit.consistency import consistency
 from commmodel.fit.hybrid import fit_hybrid, mode_warnings
@@ -255,8 +255,8 @@ def _with_other_kernels(
         measured_ones = f", but of {', '.join(kernels)}" if kernels else ""
         raise InputError(
             "no records of the kernels pingpong, pairs, stream, loggp or plogp with at least two sizes, nor of burst, "
-            f"queue, progress, bandwidth or one-sided{measured_ones}: measure those that you need with mpiexec -n 2 "
-            "python -m commmodel.bench KERNEL ..."
+            f"queue, progress, bandwidth, one-sided, persistent, matching or threads{measured_ones}: measure those "
+            "that you need with mpiexec -n 2 python -m commmodel.bench KERNEL ..."
         )
     headers = [launch.header for launch in measurements.launches]
     judged = [doubted(segment, headers) for segment in segments]
@@ -290,6 +290,7 @@ def _with_other_kernels(
         bandwidth=bandwidth,
         hybrid=hybrid,
         calls=calls,
+        queue_search=queue_search(calls),
     )
 
 

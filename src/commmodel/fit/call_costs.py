@@ -21,9 +21,10 @@ from commmodel.fit.visits import visit_times
 from commmodel.machine import CallCost, Parameter
 from commmodel.machine.call_costs import NUMBERS, CallKernel, first_number
 from commmodel.results import Configuration, Measurements
-from commmodel.results.configurations import OneSided
+from commmodel.results.configurations import Matching, OneSided, Persistent, Threads
 
 _FAR = math.log(1.15)  # off in the mean: then what was measured is told, as of ping-pongs
+_CROSSING = 3  # numbers of threads that tell what pairs of them cost
 _UNITS = {"alpha": "s", "beta": "s/B", "step": "s", "crosstalk": "s"}
 
 _Row = tuple[int, int, Sequence[Undisturbed]]
@@ -42,6 +43,12 @@ def _described(configuration: Configuration) -> tuple[_KeyOfCall, int, int] | No
         case OneSided(operation=operation, message_size=size, path=path):
             conditions = (("synchronisation", configuration.synchronisation), ("window", configuration.window))
             return _KeyOfCall("one-sided", operation, path, conditions), size, 0
+        case Persistent(request=request, message_size=size, path=path):
+            return _KeyOfCall("persistent", request, path, ()), size, configuration.partitions
+        case Matching(queue=queue, entries=entries, message_size=size, path=path):
+            return _KeyOfCall("matching", queue, path, ()), size, entries
+        case Threads(message_size=size, threads=threads, path=path):
+            return _KeyOfCall("threads", "ping-pong", path, ()), size, threads
     return None
 
 
@@ -66,6 +73,25 @@ def fit_calls(measurements: Measurements, settings: FitSettings) -> tuple[CallCo
     return tuple(cost for cost in costs if cost is not None)
 
 
+def queue_search(calls: Sequence[CallCost]) -> Parameter | None:
+    """Return γ of γ m², the search for m messages in the worst order: half an entry's time, of the slowest path.
+
+    The i-th message is found behind m − i posted receives, m (m − 1) / 2 together. None where no queue was measured.
+
+    >>> posted = CallCost("matching", "posted", Parameter(1e-6), step=Parameter(8e-9, "s", 7e-9, 9e-9))
+    >>> queue_search([posted])
+    Parameter(value=4e-09, unit='s', low=3.5e-09, high=4.5e-09)
+    """
+    steps = [
+        cost.step for cost in calls if (cost.kernel, cost.call) == ("matching", "posted") and cost.step is not None
+    ]
+    if not steps:
+        return None
+    step = max(steps, key=lambda step: step.value)
+    ends = (None if end is None else rounded(end / 2) for end in (step.low, step.high))
+    return Parameter(rounded(step.value / 2), "s", *ends)
+
+
 def _fitted(call: _KeyOfCall, points: Points, settings: FitSettings) -> CallCost | None:
     """Return the cost of a call; None where the clock was too coarse for it."""
     if (points.seconds <= 0).any():
@@ -77,6 +103,8 @@ def _fitted(call: _KeyOfCall, points: Points, settings: FitSettings) -> CallCost
         columns["beta"] = points.message_size.astype(np.float64)
     if numbers.size > 1:
         columns["step"] = steps
+    if call.kernel == "threads" and numbers.size >= _CROSSING:
+        columns["crosstalk"] = steps * (steps + 1)
     fit = fit_linear(np.stack([*columns.values()], axis=1), points, settings)
     parameters = {name: fit.parameter(column, _UNITS[name], settings) for column, name in enumerate(columns)}
     if len(points) == 1 and np.isfinite([points.low, points.high]).all():

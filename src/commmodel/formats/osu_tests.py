@@ -22,6 +22,7 @@ from commmodel.results.configurations import (
     MessagePath,
     OneSided,
     Pairs,
+    Persistent,
     PingPong,
     Stream,
     Synchronisation,
@@ -110,6 +111,10 @@ def as_function(test: OSUTest, setting: Setting, size: int | None) -> Function:
     return suite_function(test.program, numbers | setting.numbers, labels)
 
 
+def _persistent(_: OSUTest, setting: Setting, size: int | None) -> Configuration:
+    return Persistent(size or 0, setting.path or "any")
+
+
 def _one_sided(operation: WindowOperation) -> Callable[["OSUTest", Setting, int | None], Configuration]:
     """Return the configuration of a test of latency; a function where its window is none that is measured here."""
 
@@ -131,7 +136,7 @@ TESTS = {
     "mpi multi latency": OSUTest("osu_multi_lat", _pairs, by_all=True),
     "mpi multi-threaded latency": OSUTest("osu_latency_mt", as_function),
     "mpi multi-process latency": OSUTest("osu_latency_mp", as_function),
-    "mpi latency persistent": OSUTest("osu_latency_persistent", as_function),
+    "mpi latency persistent": OSUTest("osu_latency_persistent", _persistent),
     "mpi bandwidth persistent": OSUTest("osu_bw_persistent", as_function, 1),
     "mpi bi-directional bandwidth persistent": OSUTest("osu_bibw_persistent", as_function, 2),
     "mpi_put latency": OSUTest("osu_put_latency", _one_sided("put")),

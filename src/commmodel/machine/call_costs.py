@@ -9,9 +9,11 @@ from commmodel.machine.parameters import Parameter
 from commmodel.structs import InputStruct
 from commmodel.values import Value
 
-CallKernel = Literal["one-sided"]
+CallKernel = Literal["one-sided", "persistent", "matching", "threads"]
 """Kernels of the benchmark that measure such calls."""
-NUMBERS: dict[CallKernel, tuple[str, int]] = {}
+NUMBERS: dict[str, tuple[str, int]] = {
+    "persistent": ("partitions", 1), "matching": ("entries", 0), "threads": ("threads", 1),
+}  # fmt: skip
 """Kernel -> what its steps are, and the least number of it, with which there is no step; others have none."""
 _NotNegativeCount = Annotated[int, Meta(ge=0)]
 

@@ -31,6 +31,8 @@ class CallPrediction(Value, Struct, frozen=True):
     time: Seconds
     model: str
     """``line``, or ``measured`` where that describes it badly and measured times are interpolated."""
+    rate: float | None = None
+    """Messages a second of all threads together; None of other kernels."""
     extrapolates: tuple[str, ...] = ()
     """What lies beyond what was measured, a line each."""
 
@@ -54,7 +56,7 @@ def calls(
     machine : Machine
         With `calls` of this kernel.
     kernel : str
-        ``one-sided``.
+        ``one-sided``, ``persistent``, ``matching`` or ``threads``.
     call, path : str, optional
         Of these alone.
     message_size : float, optional
@@ -119,7 +121,8 @@ def _predicted(machine: Machine, cost: CallCost, size: int | None, number: int |
         seconds = Seconds(cost.times.at(size), *ends)
     return CallPrediction(
         cost.kernel, cost.call, cost.path, cost.conditions, size, number, seconds,
-        "line" if cost.times is None else "measured", tuple(_beyond(cost, size, number)),
+        "line" if cost.times is None else "measured", number / seconds.seconds if cost.kernel == "threads" else None,
+        tuple(_beyond(cost, size, number)),
     )  # fmt: skip
 
 

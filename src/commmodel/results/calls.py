@@ -1,8 +1,13 @@
-"""Configurations of kernels that measure kinds of MPI calls beside plain messages. Main entry: `OneSided`."""
+"""Configurations of kernels of calls beside plain messages.
 
-from typing import Literal
+Main entries: `OneSided`, `Persistent`, `Matching` and `Threads`.
+"""
 
-from commmodel.results.quantities import Bytes, MessagePath
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from commmodel.results.quantities import Bytes, Count, MessagePath
 from commmodel.structs import InputStruct
 
 WindowOperation = Literal["put", "get", "accumulate", "get-accumulate", "fetch-and-op", "compare-and-swap"]
@@ -12,6 +17,9 @@ Synchronisation = Literal["flush", "flush-local", "lock", "lock-all", "fence", "
 of the target, or of all, around each; MPI_Win_fence; or MPI_Win_post, start, complete and wait."""
 WindowMemory = Literal["allocate", "create"]
 """Where a window's memory is from: MPI_Win_allocate, or a buffer given to MPI_Win_create."""
+RequestKind = Literal["non-blocking", "persistent", "partitioned"]
+"""A message by MPI_Isend; by MPI_Start of a request that MPI_Send_init made; or of one of MPI_Psend_init."""
+QueueLength = Annotated[int, Meta(ge=0, le=2**20)]
 
 
 class OneSided(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="one-sided"):
@@ -26,3 +34,42 @@ class OneSided(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="
     path: MessagePath
     synchronisation: Synchronisation = "flush"
     window: WindowMemory = "allocate"
+
+
+class Persistent(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="persistent"):
+    """Ping-pong of one pair by requests of a kind; samples are half round trips.
+
+    Each message is begun and waited for at once. The sender of a partitioned one declares
+    `partitions` equal parts ready.
+    """
+
+    message_size: Bytes
+    path: MessagePath
+    request: RequestKind = "persistent"
+    partitions: Count = 1
+
+
+class Matching(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="matching"):
+    """A message that its receiver finds behind `entries` others in a queue.
+
+    ``posted``: behind receives that are posted and not met; samples are the time from asking for the message to its
+    arrival. ``unexpected``: behind messages that have arrived and are not received; samples are the time of MPI_Recv
+    alone.
+    """
+
+    queue: Literal["posted", "unexpected"]
+    entries: QueueLength
+    message_size: Bytes
+    path: MessagePath
+
+
+class Threads(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="threads"):
+    """Ping-pongs of `threads` threads of one rank at once, each with its like of another rank.
+
+    Samples are half round trips: from the first thread's begin to the last one's end, over the messages of a thread.
+    MPI is started at thread level multiple.
+    """
+
+    message_size: Bytes
+    threads: Count
+    path: MessagePath

@@ -12,7 +12,17 @@ from msgspec.structs import force_setattr
 from commmodel.arguments import finite, refuse
 from commmodel.choices import DeviceWay, MessageOperation, Pattern, SendMode
 from commmodel.collectives.operation import OPERATIONS, CollectiveName
-from commmodel.results.calls import OneSided, Synchronisation, WindowMemory, WindowOperation
+from commmodel.results.calls import (
+    Matching,
+    OneSided,
+    Persistent,
+    QueueLength,
+    RequestKind,
+    Synchronisation,
+    Threads,
+    WindowMemory,
+    WindowOperation,
+)
 from commmodel.results.devices import DeviceCopy, DeviceMessage
 from commmodel.results.quantities import Bytes, Count, MessagePath, Seconds, Share, SomeBytes
 from commmodel.structs import InputStruct
@@ -22,11 +32,12 @@ from commmodel.values import Value
 __all__ = [
     "Answer", "Bandwidth", "Batch", "BenchOptions", "Burst", "Clocks", "Collective", "CollectiveMode",
     "CollectiveName", "Configuration", "Contention", "DataLayout", "Datatype", "DeviceCopy", "DeviceMessage",
-    "Direction", "Function", "Halo", "HugePages", "Local", "Memory", "MemoryOperation", "MessageBuffers",
-    "MessageOperation", "MessagePath", "ObjectKind", "ObjectWay", "OneSided", "Overlap", "PLogPParameter", "Pairs",
-    "Pattern", "PieceWay", "Ping", "PingPong", "PointToPoint", "Progress", "PythonObject", "Queue", "RandomPing",
-    "RandomPingPong", "Receive", "SendMode", "SendWay", "Start", "Stream", "StreamBuffers", "Synchronisation",
-    "Template", "Threshold", "Train", "Unexpected", "WindowMemory", "WindowOperation",
+    "Direction", "Function", "Halo", "HugePages", "Local", "Matching", "Memory", "MemoryOperation",
+    "MessageBuffers", "MessageOperation", "MessagePath", "ObjectKind", "ObjectWay", "OneSided", "Overlap",
+    "PLogPParameter", "Pairs", "Pattern", "Persistent", "PieceWay", "Ping", "PingPong", "PointToPoint", "Progress",
+    "PythonObject", "Queue", "RandomPing", "RandomPingPong", "Receive", "RequestKind", "SendMode", "SendWay",
+    "Start", "Stream", "StreamBuffers", "Synchronisation", "Template", "Threads", "Threshold", "Train",
+    "Unexpected", "WindowMemory", "WindowOperation",
 ]  # fmt: skip
 
 Batch = Count | Literal["auto"]
@@ -153,6 +164,13 @@ class BenchOptions(Value, InputStruct, frozen=True, forbid_unknown_fields=True):
     """Of the kernel ``device``: name of the device of rank 0, known once that was looked at."""
     without_direct: str = ""
     """Why the kernel ``device`` gives MPI no device buffers; empty where it does."""
+    requests: tuple[RequestKind, ...] = get_args(RequestKind)
+    """Of the kernel ``persistent``, as the one below."""
+    partitions: tuple[Count, ...] = (1, 4, 16)
+    queue_lengths: tuple[QueueLength, ...] = (0, 16, 64, 256, 1024)
+    """Of the kernel ``matching``."""
+    threads: tuple[Count, ...] = (1, 2, 4)
+    """Of the kernel ``threads``."""
     further: dict[str, bool | int | float | str | tuple[int | float, ...]] = field(default_factory=dict)
     """Of own kernels: field of an option -> its value."""
 
@@ -543,6 +561,9 @@ PointToPoint = (
     | PythonObject
     | OneSided
     | DeviceMessage
+    | Persistent
+    | Matching
+    | Threads
 )
 """What pairs of ranks do, on a path."""
 Configuration = PointToPoint | Bandwidth | Overlap | Collective | Halo | Local | DeviceCopy | Clocks | Memory | Function

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 _MODULES = frozenset((
-    "answer", "burst", "clock_sync", "collective", "datatype", "exchange_requests", "halo", "memory", "one_sided",
-    "overlap_templates", "pingpong", "trains", "unexpected",
+    "answer", "burst", "clock_sync", "collective", "datatype", "exchange_requests", "halo", "matching", "memory",
+    "one_sided", "overlap_templates", "persistent", "pingpong", "threads", "trains", "unexpected",
 ))  # fmt: skip
 
 

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from commmodel.machine import Machine, Parameter
+from commmodel.machine.call_costs import NUMBERS
 from commmodel.predict import CallPrediction
 from commmodel.report.kit.cells import parameter_cell
 from commmodel.report.kit.tables import Cell, Table, left, plain_rows, right, text
-from commmodel.units import format_interval, format_ratio, format_size
+from commmodel.units import format_interval, format_quantity, format_ratio, format_size
 
 _NOTE = (
     "T = α + n β + s δ + s (s + 1) κ for n bytes and s steps, which are entries of a queue, or further partitions, "
@@ -43,6 +44,8 @@ def calls_table(machine: Machine) -> Table | None:
 
 def predicted_calls_table(predictions: Sequence[CallPrediction]) -> Table:
     """Return the predicted times."""
+    kernel = predictions[0].kernel
+    name = NUMBERS[kernel][0] if kernel in NUMBERS else ""
     rows = [
         (
             predicted.call,
@@ -50,12 +53,15 @@ def predicted_calls_table(predictions: Sequence[CallPrediction]) -> Table:
             _words(predicted.conditions),
             format_size(predicted.message_size),
             format_interval(predicted.time.seconds, predicted.time.low, predicted.time.high, "s"),
+            *((str(predicted.number),) if name else ()),
+            *(() if predicted.rate is None else (f"{format_quantity(predicted.rate, '1/s')}",)),
             predicted.model,
         )
         for predicted in predictions
     ]
-    columns = (*left("call", "path", "with"), *right("size", "time"), *left("by"))
-    return Table(predictions[0].kernel, columns, plain_rows(rows))
+    numbers = right(*filter(None, [name, "rate" * (predictions[0].rate is not None)]))
+    columns = (*left("call", "path", "with"), *right("size", "time"), *numbers, *left("by"))
+    return Table(kernel, columns, plain_rows(rows))
 
 
 def call_lines(predictions: Sequence[CallPrediction]) -> list[Text]:

@@ -1,0 +1,70 @@
+"""The kernels persistent, matching and threads: what they plan, leave out and refuse, and a run of each."""
+
+import sys
+
+import pytest
+from support.launching import launch
+
+from commmodel.bench.kernels import buffer_bytes, left_out
+from commmodel.bench.options import parse
+from commmodel.bench.placement import place
+from commmodel.bench.plan import make_plan
+from commmodel.results import load
+from commmodel.results.configurations import Matching, Persistent, Threads
+
+PAIR = place([0, 0], [0, 0])
+(PATH,) = PAIR
+
+
+def planned(*words):
+    return make_plan(parse([*words, "--seed", "1"]).options, PAIR)
+
+
+def test_partitioned_messages_are_planned_where_their_parts_are_equal():
+    words = ("persistent", "--sizes", "0,2,64", "--partitions", "1,4")
+    plan = planned(*words)
+    kinds = {(row.message_size, row.partitions) for row in plan if row.request == "partitioned"}
+    assert kinds == {(0, 1), (2, 1), (64, 1), (64, 4)}
+    assert {row.message_size for row in plan if row.request == "persistent"} == {0, 2, 64}
+    assert left_out(parse(words).options) == ["persistent: sizes that are no multiple are left out of partitions: 1, 4"]
+    assert left_out(parse(["persistent", "--sizes", "64", "--partitions", "4"]).options) == []
+
+
+def test_both_queues_have_every_length_at_one_size():
+    plan = planned("matching", "--queue-lengths", "0,10")
+    assert {*plan} == {Matching(queue, n, 8, PATH) for queue in ("posted", "unexpected") for n in (0, 10)}
+
+
+def test_threads_have_places_of_their_own_and_are_left_out_where_these_are_too_large():
+    words = ("threads", "--sizes", "8,32MiB", "--threads", "1,4")
+    plan = planned(*words)
+    assert {(row.message_size, row.threads) for row in plan} == {(8, 1), (8, 4), (32 << 20, 1)}
+    assert buffer_bytes(planned("threads", "--sizes", "8", "--threads", "4"))[0] == 2 * 4 * 64
+    assert left_out(parse(words).options) == [
+        "threads: left out, as there are over 256 threads, or 64 MiB of all their messages: 4"
+    ]
+
+
+def bench(output, *words):
+    common = ("--sizes", "64", "--repetitions", "3", "--time", "60s", "-o", output)
+    return launch(2, sys.executable, "-m", "commmodel.bench", *words, *common)
+
+
+@pytest.mark.mpi
+def test_a_run_measures_each_kernel(tmp_path):
+    output = tmp_path / "results.jsonl"
+    words = ("--queue-lengths", "0,10", "--partitions", "1,4", "--threads", "1,2", "--thread-level", "multiple")
+    done = bench(output, "persistent", "matching", "threads", *words)
+    assert done.returncode == 0, done.stderr
+    records = [*load(output).records]
+    assert {type(record.configuration) for record in records} == {Persistent, Matching, Threads}
+    assert len(records) == 4 + 4 + 2
+    assert all(min(record.samples) > 0 for record in records)
+
+
+@pytest.mark.mpi
+def test_threads_without_their_level_are_one_clear_line(tmp_path):
+    done = bench(tmp_path / "results.jsonl", "threads")
+    assert done.returncode == 3
+    (line,) = [line for line in done.stderr.splitlines() if "commmodel.bench:" in line]
+    assert "add --thread-level multiple" in line
