@@ -78,6 +78,10 @@ LONGER = {
     "benchmarks.validation.public_runners": ["--runners", "2"],
     "benchmarks.validation.random_agreement": ["--cases", "2"],
     "benchmarks.validation.scaling_models": ["--kernels", "2", "--sets", "1", "--theirs", "1"],
+    "benchmarks.validation.ways_to_send": [
+        *("--launches", "2", "--time", "1s", "--layouts", "vector", "--grid", "1KiB:64KiB:*64", "8,512"),
+        *("--apart", "8KiB", "64"),
+    ],
     "benchmarks.validation.segment_power": ["--sets", "1"],
     "benchmarks.validation.selector_agreement": [
         *("--only", "barrier", "--algorithms", "ompi_basic_linear", "--deployments", "1"),

@@ -52,3 +52,15 @@ copied to the other device; or so through pageable memory of the host."""
 CopyDirection = Literal["copy-out", "copy-in"]
 """From the device to the host, or from the host to the device."""
 HostMemory = Literal["pinned", "pageable"]
+DataLayout = Literal["vector", "subarray", "indexed", "struct"]
+"""How data in pieces lie in memory: pieces of one length at one distance, such as a column of a matrix; a rectangle of
+a matrix; pieces at irregular places; records, of whose members every second one is of another type."""
+PieceWay = Literal["contiguous", "type", "pack", "numpy", "core"]
+"""How data in pieces are sent: by their MPI datatype; packed by MPI_Pack; copied into one piece by numpy, or by a
+compiled loop. ``contiguous``: as many bytes that lie in one piece."""
+ObjectKind = Literal["array", "bytes", "str", "list", "dict"]
+"""A contiguous array, a list and a dictionary of floats, the keys short texts."""
+ObjectWay = Literal["pickle", "pickle5", "buffer"]
+"""How Python objects are sent: by mpi4py's lowercase methods; by those of mpi4py.util.pkl5, which pickle large buffers
+out of band; or as bytes or numbers in one buffer, of whose meaning the receiver knows: of a dictionary its values."""
+SendWay = Literal[PieceWay, ObjectWay, DeviceWay]

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from support import structs
 from support.choosing import choose, sensitivity
 
 from commmodel.cli import main
@@ -150,3 +151,26 @@ def test_validation_is_handed_on_with_what_was_asked(monkeypatch):
     assert (rows[0].machine, rows[0].validate, rows[0].output, rows[0].json) == ("m.toml", "r.jsonl", "p.html", True)
     assert main(["optimize", "--validate", "r.jsonl"]) == 0
     assert (rows[1].machine, rows[1].output) == (None, None)
+
+
+def test_data_in_pieces_are_answered_with_the_lines_to_write(tmp_path, capsys):
+    path = str(tmp_path / "machine.toml")
+    dump(structs.sending(), path)
+    pieces = ["--block", "8", "--count", "1024", "--stride", "16KiB"]
+    printed = as_json(capsys, path, *pieces)
+    assert (printed["best"], printed["usual"], printed["gain"]) == ("numpy", "numpy", 1.0)
+    assert printed["code"].startswith("# sender\npieces = ")
+    assert main(["optimize", path, *pieces]) == 0
+    assert "comm.Send(buffer, peer, tag)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "problem"), [
+    (["--block", "8"], "the pieces are incomplete: give --block and --count"),
+    (["--block", "8", "--count", "4"], "give a machine with times of the kernel datatype"),
+    (["--block", "8", "--count", "4", "--volume", "8"], "--volume is of a transfer"),
+    (["ranger", "--block", "8", "--count", "4"], "has no times of ways to send"),
+    (["ranger", "--block", "8", "--count", "4", "--stride", "7"], "that begin so close overlap"),
+])  # fmt: skip
+def test_pieces_that_are_incomplete_are_refused(words, problem, capsys):
+    assert main(["optimize", *words]) == 2
+    assert problem in capsys.readouterr().err

@@ -319,5 +319,5 @@ def test_a_fitted_machine_is_read_back_from_its_file(tmp_path):
 
 
 def test_without_anything_to_fit_all_kernels_are_named():
-    with pytest.raises(InputError, match="nor of burst, queue, progress or bandwidth"):
+    with pytest.raises(InputError, match="nor of burst, queue, progress, bandwidth, one-sided"):
         fit_machine(measurements(record(PingPong(8, PATH), 1e-6)))

@@ -167,11 +167,20 @@ def of_machine() -> list[Any]:
         profile,
         machine.choose_model(plain.segments[0]),
         *overlapping().overlap,
+        *sending().sending,
     ]
 
 
 def one_sided_put() -> machine.CallCost:
     return machine.CallCost("one-sided", "put", Parameter(1e-6, "s"), sizes=(8, 8))
+
+
+def sending() -> machine.Machine:
+    measured = machine.MeasuredTimes((1024, 1 << 20), (1e-6, 1e-4))
+    costs = machine.PieceCosts("vector", "numpy", (1024,), (8,), ((1e-9,),))
+    times = machine.ObjectTimes("dict", "pickle", measured)
+    row = machine.Sending("any", measured, (costs,), (times,))
+    return machine.Machine("m", (machine.Segment("all"),), sending=(row,))
 
 
 def overlapping() -> machine.Machine:
@@ -200,6 +209,8 @@ def of_optimize() -> list[Any]:
             optimize.sensitivity(costs, problem),
             axes,
         ),
+        optimize.how_to_send(optimize.PieceLayout(128, 8), sending()),
+        optimize.PieceLayout(128, 8),
         *(optimize.RejectedCandidate(1024, 4, 1e-3), validate(html_pages._overlap(), overlapping())),
     ]
 

@@ -1,10 +1,19 @@
-"""The verb ``optimize``: into which messages and bursts to cut a transfer so that computation hides it."""
+"""The verb ``optimize``: messages and bursts of a transfer that computation hides, and how to send data in pieces."""
 
 import argparse
 from collections.abc import Callable
 from typing import Any, get_args
 
-from commmodel.choices import BurstRule, Grid, Implementation, MessageOperation, OverlapModel, PairDirection, Pattern
+from commmodel.choices import (
+    BurstRule,
+    DataLayout,
+    Grid,
+    Implementation,
+    MessageOperation,
+    OverlapModel,
+    PairDirection,
+    Pattern,
+)
 from commmodel.cli.parsers import (
     add_machine,
     add_output,
@@ -34,6 +43,7 @@ _OF_COSTS = (
     "outstanding_volume",
 )  # fmt: skip
 _OF_CANDIDATES = ("grid", "sizes", "bursts", "rule")
+_OF_PIECES = ("block", "count", "stride", "layout")
 _OF_CHOICES = (
     "volume", "computation", "patterns", "all_patterns", "peers", "implementation", "sensitivity",
     *_OF_COSTS, *_OF_CANDIDATES,
@@ -111,6 +121,15 @@ def add(verbs: Any) -> None:
     optimize.add_argument(
         "--sensitivity", action="store_true", default=None, help="say how wrong the computation's time may be"
     )
+    pieces = optimize.add_argument_group(
+        "instead: how to send data in pieces with mpi4py, such as a column of a matrix"
+    )
+    pieces.add_argument("--block", metavar="SIZE", type=size, help="bytes of a piece: 8 of a column of numbers")
+    pieces.add_argument("--count", metavar="N", type=whole(1), help="number of pieces")
+    pieces.add_argument(
+        "--stride", metavar="SIZE", type=size, help="bytes between their begins (default: twice --block)"
+    )
+    pieces.add_argument("--layout", choices=get_args(DataLayout), help="how the pieces lie (default: vector)")
     validated = optimize.add_argument_group("choices against measured times")
     validated.add_argument(
         "--validate", metavar="RESULTS", help="results.jsonl with records of the kernel overlap (default: none)"
@@ -125,13 +144,40 @@ def _of_peers(parse: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
 
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.validate is not None:
-        for name in _typed_options(arguments, _OF_CHOICES):
+        for name in _typed_options(arguments, (*_OF_CHOICES, *_OF_PIECES)):
             option = f"--{name.replace('_', '-')}"
             raise InputError(f"{option} goes with a choice: leave it out, or leave out --validate")
         return _validate(arguments)
     if arguments.output is not None:
         raise InputError("-o goes with --validate: leave it out")
-    return _choose(arguments)
+    return _send(arguments) if _typed_options(arguments, _OF_PIECES) else _choose(arguments)
+
+
+def _send(arguments: argparse.Namespace) -> int:
+    """Say how to send data in pieces: the times of all ways, and the lines to write."""
+    import msgspec
+
+    from commmodel import optimize
+
+    for name in _typed_options(arguments, tuple(name for name in _OF_CHOICES if name != "path")):
+        problem = f"--{name.replace('_', '-')} is of a transfer that computation hides: leave it out"
+        raise InputError(f"{problem}, or leave out --block and --count")
+    if arguments.block is None or arguments.count is None:
+        raise InputError("the pieces are incomplete: give --block and --count, like --block 8 --count 1024")
+    if arguments.machine is None:
+        raise InputError("ways to send are measured: give a machine with times of the kernel datatype")
+    machine = known_machine(arguments.machine, placement=arguments.placement)
+    warnings = warn_of(machine)
+    layout = optimize.PieceLayout(**_typed_options(arguments, _OF_PIECES))
+    advice = optimize.how_to_send(layout, machine, path=arguments.path)
+    if arguments.json:
+        plain = msgspec.to_builtins(advice, enc_hook=plain_number)
+        print_json({**plain, "code": advice.code, "warnings": warnings})
+    else:
+        from commmodel.report.sending import advice_blocks
+
+        show(*advice_blocks(advice))
+    return 0
 
 
 def _choose(arguments: argparse.Namespace) -> int:

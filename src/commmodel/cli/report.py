@@ -77,7 +77,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.fit.consistency import consistency
     from commmodel.report import tables
     from commmodel.report.scaling.growth import overview_blocks
-    from commmodel.report.sections import machine_section, predicted_section
+    from commmodel.report.sections import machine_section, predicted_section, sending_section
     from commmodel.results import pool
     from commmodel.results.pooling import TABLED
     from commmodel.scaling import load
@@ -108,7 +108,7 @@ def _run(arguments: argparse.Namespace) -> int:
     about_machine: list[Any] = []
     if read_machine is not None:
         about_machine.append(machine_section(read_machine, consistency(measurements, read_machine)))
-        about_machine.append(predicted_section(read_machine))
+        about_machine += [predicted_section(read_machine), *filter(None, [sending_section(read_machine)])]
     header = measurements.launches[-1].header
     measured = tables.measurements_table(measurements, read_machine)
     show(tables.environment_table(header), measured, *overview_blocks(scaling), *about_machine)

@@ -5,8 +5,8 @@ protocols end, ``segment`` fits each model of ping-pongs and streams to the poin
 ``least_squares`` and ``bootstrap``, and ``trust`` judges it; ``loggp`` fits trains, ``plogp`` makes the tables of
 parameterised LogP, ``consistency`` compares the two, ``local_costs`` fits copies and reductions, ``overlap_parameters``
 makes the tables of o(S, b) and G(P, S), ``hybrid`` fits the modes of messages of random sizes, ``collective_times`` the
-messages of collectives, ``call_costs`` one-sided operations and other calls; ``measured_range`` records what was
-measured and the errors.
+messages of collectives, ``call_costs`` one-sided operations and other calls, ``sending`` ways to send data in
+pieces and objects; ``measured_range`` records what was measured and the errors.
 """
 
 from collections.abc import Iterable, Sequence, Set
@@ -43,6 +43,7 @@ from commmodel.fit.segment import (
     ping_pong_error,
     settings_of,
 )
+from commmodel.fit.sending import fit_sending
 from commmodel.fit.trust import doubted, recommend
 from commmodel.lazy import attributes
 from commmodel.machine import Machine, Origin, PLogP, Segment
@@ -79,7 +80,8 @@ def fit_machine(
     ----------
     measurements : Measurements
         With records of the kernels pingpong, pairs, stream, loggp or plogp; a record of threshold gives the protocol
-        limit. Or of burst, queue, progress, bandwidth or one-sided: where there are no others, a segment has no models.
+        limit. Or of burst, queue, progress, bandwidth, one-sided, datatype or object: where there are no others, a
+        segment has no models.
     name : str, optional
         Of the machine; the first host's name where left out.
     limits : sequence of int, optional
@@ -122,7 +124,7 @@ def _with_collectives(machine: Machine, measurements: Measurements) -> Machine:
     """Return a machine with models of the collectives that were measured; raise where these are all and have none."""
     collectives = fit_collectives(measurements, machine)
     is_bare = not any(next(segment.parts(), None) for segment in machine.segments)
-    tables = machine.overlap, machine.bandwidth, machine.hybrid, machine.plogp, machine.calls
+    tables = machine.overlap, machine.bandwidth, machine.hybrid, machine.plogp, machine.calls, machine.sending
     if not collectives and is_bare and not any(tables):
         _refuse_unpublished(measurements)
         raise InputError(
@@ -247,22 +249,22 @@ def _with_other_kernels(
     """Return the machine of fitted paths, and of what other kernels measured; raise where nothing was fitted."""
     overlap, bandwidth = fit_overlap(measurements), fit_bandwidth(measurements)
     hybrid = fit_hybrid(measurements, settings)
-    calls = fit_calls(measurements, settings)
+    calls, sending = fit_calls(measurements, settings), fit_sending(measurements)
     has_models = any(segment.max_rate or segment.one_way or segment.loggp for segment in segments)
-    if not (has_models or overlap or bandwidth or hybrid or calls or has_collectives(measurements)):
+    if not (has_models or overlap or bandwidth or hybrid or calls or sending or has_collectives(measurements)):
         _refuse_unpublished(measurements)
         kernels = sorted({kernel_name(record.configuration) for record in measurements.records})
         measured_ones = f", but of {', '.join(kernels)}" if kernels else ""
         raise InputError(
             "no records of the kernels pingpong, pairs, stream, loggp or plogp with at least two sizes, nor of burst, "
-            f"queue, progress, bandwidth, one-sided, persistent, matching or threads{measured_ones}: measure those "
-            "that you need with mpiexec -n 2 python -m commmodel.bench KERNEL ..."
+            f"queue, progress, bandwidth, one-sided, persistent, matching, threads, datatype or object{measured_ones}: "
+            "measure those that you need with mpiexec -n 2 python -m commmodel.bench KERNEL ..."
         )
     headers = [launch.header for launch in measurements.launches]
     judged = [doubted(segment, headers) for segment in segments]
     judged += _bare_segments(
         {segment.path for segment in judged},
-        [*(part.path for part in overlap), *(part.path for part in hybrid), *(part.path for part in calls)],
+        [part.path for parts in (overlap, hybrid, calls, sending) for part in parts],
     )
     hosts = tuple(dict.fromkeys(host.name for header in headers for host in header.hosts))
     origin = Origin(
@@ -291,6 +293,7 @@ def _with_other_kernels(
         hybrid=hybrid,
         calls=calls,
         queue_search=queue_search(calls),
+        sending=sending,
     )
 
 

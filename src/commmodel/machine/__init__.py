@@ -26,12 +26,13 @@ from commmodel.machine.parameters import (
     Postal,
     Quality,
 )
+from commmodel.machine.sending import ObjectTimes, PieceCosts, Sending
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile, ParameterTable
 
 __all__ = [
     "BandwidthProfile", "CallCost", "CollectiveTimes", "Edge", "Extended", "Hybrid", "LatencyAware", "Limit",
-    "LogGP", "Machine", "MaxRate", "MeasuredPairs", "MeasuredTimes", "MessageRate", "Mode", "ModelChoice", "Origin",
-    "OverlapProfile", "PLogP", "Parameter", "ParameterTable", "Postal", "Quality", "Segment", "choose_model",
-    "dump", "dumps", "load", "published", "recommended_model",
+    "LogGP", "Machine", "MaxRate", "MeasuredPairs", "MeasuredTimes", "MessageRate", "Mode", "ModelChoice",
+    "ObjectTimes", "Origin", "OverlapProfile", "PLogP", "Parameter", "ParameterTable", "PieceCosts", "Postal",
+    "Quality", "Segment", "Sending", "choose_model", "dump", "dumps", "load", "published", "recommended_model",
 ]  # fmt: skip
 __dir__ = attributes(__name__)[1]

@@ -29,6 +29,7 @@ from commmodel.machine.parameters import (
     Postal,
     Quality,
 )
+from commmodel.machine.sending import Sending
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile
 from commmodel.signatures import checked
 from commmodel.structs import InputStruct
@@ -216,6 +217,8 @@ class Machine(Tabular, Value, InputStruct, frozen=True, forbid_unknown_fields=Tr
     """One for each operation, algorithm and number of processes on a node that was measured."""
     calls: tuple[CallCost, ...] = ()
     """One for each call beside plain messages that was measured, on each path, under each condition."""
+    sending: tuple[Sending, ...] = ()
+    """One a path: times of data in pieces and of Python objects by each way to send them."""
 
     def __repr__(self) -> str:
         """Return the name, the number of segments and the paths of the machine."""

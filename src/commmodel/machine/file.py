@@ -20,6 +20,7 @@ from commmodel.machine.collective_times import CollectiveTimes
 from commmodel.machine.description import FORMAT, VERSION, Machine, MeasuredPairs
 from commmodel.machine.measured_times import MeasuredTimes
 from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, RATES, UNITS, Parameter, PLogP
+from commmodel.machine.sending import PieceCosts, Sending
 from commmodel.machine.tables import ParameterTable
 from commmodel.signatures import checked
 
@@ -207,6 +208,38 @@ def _check_calls(path: Path, calls: Sequence[CallCost]) -> None:
             raise DamagedFileError(path, where, f"a second cost of {call.kernel} {call.call}")
 
 
+def _check_sending(path: Path, sending: Sequence[Sending]) -> None:
+    """Raise where two tables describe the same, or columns do not fit each other."""
+    for index, of_path in enumerate(sending):
+        where = f"field sending[{index}]"
+        if of_path.path in {other.path for other in sending[:index]}:
+            raise DamagedFileError(path, f"{where}.path", f"a second table of path {of_path.path!r}")
+        if of_path.contiguous is not None:
+            _check_times(path, f"{where}.contiguous", of_path.contiguous)
+        elif of_path.pieces:
+            raise DamagedFileError(path, where, "pieces are told beside messages in one piece: contiguous is missing")
+        for number, costs in enumerate(of_path.pieces):
+            _check_costs(path, f"{where}.pieces[{number}]", costs)
+        for number, row in enumerate(of_path.objects):
+            _check_times(path, f"{where}.objects[{number}].times", row.times)
+        for name, first in (("pieces", "layout"), ("objects", "kind")):
+            rows = [(getattr(row, first), row.way) for row in getattr(of_path, name)]
+            if twice := [row for number, row in enumerate(rows) if row in rows[:number]]:
+                raise DamagedFileError(path, f"{where}.{name}", f"{' by '.join(twice[0])} is there twice")
+
+
+def _check_costs(path: Path, where: str, costs: PieceCosts) -> None:
+    for name in ("sizes", "blocks"):
+        column = getattr(costs, name)
+        if any(above <= below for below, above in pairwise(column)):
+            raise DamagedFileError(path, f"{where}.{name}", f"{name} must ascend, each once")
+    if len(costs.byte_time) != len(costs.sizes) or {*map(len, costs.byte_time)} != {len(costs.blocks)}:
+        problem = f"expected {len(costs.sizes)} rows of {len(costs.blocks)} numbers"
+        raise DamagedFileError(path, f"{where}.byte_time", problem)
+    if not all(map(math.isfinite, chain.from_iterable(costs.byte_time))):
+        raise DamagedFileError(path, f"{where}.byte_time", "its numbers must be finite")
+
+
 def _check_profiles(path: Path, machine: Machine) -> None:
     """Raise where two profiles describe the same, or a share exceeds 1."""
     for index, profile in enumerate(machine.overlap):
@@ -250,6 +283,7 @@ def _check(path: Path, machine: Machine) -> None:
     _check_profiles(path, machine)
     _check_collectives(path, machine.collectives)
     _check_calls(path, machine.calls)
+    _check_sending(path, machine.sending)
     hybrid.check(path, machine.hybrid)
     for name in machine.paths:
         limits = [segment.limit for segment in machine.segments if segment.path == name]
@@ -332,7 +366,7 @@ def dumps(machine: Machine) -> str:
     head = {"format": machine.format, "version": machine.version, "name": machine.name}
     fields = (
         "confidence", "selector", "origin", *sorted(_OF_THE_MACHINE), "segments", "plogp", "overlap", "bandwidth",
-        "hybrid", "collectives", "calls", "selection",
+        "hybrid", "collectives", "calls", "sending", "selection",
     )  # fmt: skip
     body = {key: plain[key] for key in fields if key in plain}
     document = tomlkit.document()

@@ -5,6 +5,7 @@ Main entries: `ParameterTable`, `OverlapProfile`, `BandwidthProfile`.
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -47,13 +48,7 @@ class ParameterTable(InputStruct, frozen=True, forbid_unknown_fields=True):
 
     def at(self, message_size: float, burst: float) -> float:
         """Return the value for messages of one size in bursts, or among peers, of one number."""
-        row, down = _place(self.sizes, message_size)
-        column, right = _place(self.bursts, burst)
-        upper, lower = self.values[row], self.values[min(row + 1, len(self.sizes) - 1)]
-        beside = min(column + 1, len(self.bursts) - 1)
-        above = upper[column] + right * (upper[beside] - upper[column])
-        below = lower[column] + right * (lower[beside] - lower[column])
-        return above + down * (below - above)
+        return interpolated(self.sizes, self.bursts, self.values, message_size, burst)
 
 
 class OverlapProfile(InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -85,7 +80,24 @@ class BandwidthProfile(InputStruct, frozen=True, forbid_unknown_fields=True, omi
     """The same of the fastest pair."""
 
 
-def _place(axis: tuple[float, ...], value: float) -> tuple[int, float]:
+def interpolated(
+    rows: Sequence[float], columns: Sequence[float], values: Sequence[Sequence[float]], first: float, second: float
+) -> float:
+    """Return a value of a table between its rows and columns: bilinear in their logarithms, constant beyond the edges.
+
+    >>> interpolated((1.0, 4.0), (1.0, 2.0), ((1.0, 2.0), (3.0, 4.0)), 2.0, 1.0)
+    2.0
+    """
+    row, down = _place(rows, first)
+    column, right = _place(columns, second)
+    upper, lower = values[row], values[min(row + 1, len(rows) - 1)]
+    beside = min(column + 1, len(columns) - 1)
+    above = upper[column] + right * (upper[beside] - upper[column])
+    below = lower[column] + right * (lower[beside] - lower[column])
+    return above + down * (below - above)
+
+
+def _place(axis: Sequence[float], value: float) -> tuple[int, float]:
     """Return the index of the interval that contains a value, and the position in it from 0 to 1."""
     if value <= axis[0]:
         return 0, 0.0

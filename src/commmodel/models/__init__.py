@@ -6,10 +6,13 @@ operations where they are exact.
 """
 
 from commmodel.lazy import attributes
-from commmodel.models import calls, collectives, halo, loggp, maxrate, nodeaware, overlap, postal
+from commmodel.models import calls, collectives, halo, loggp, maxrate, nodeaware, overlap, pieces, postal
 from commmodel.models.formula import Formula
 
-__all__ = ["REGISTRY", "Formula", "calls", "collectives", "halo", "loggp", "maxrate", "nodeaware", "overlap", "postal"]
+__all__ = [
+    "REGISTRY", "Formula", "calls", "collectives", "halo", "loggp", "maxrate", "nodeaware", "overlap", "pieces",
+    "postal",
+]  # fmt: skip
 __dir__ = attributes(__name__)[1]
 
 REGISTRY: dict[str, Formula[...]] = {
@@ -29,6 +32,7 @@ REGISTRY: dict[str, Formula[...]] = {
     "node-aware": nodeaware.time,
     "call": calls.time,
     "calls of threads": calls.rate,
+    "pieces": pieces.time,
     "logp": loggp.logp_time,
     "loggp": loggp.time,
     "loggp train": loggp.train_time,

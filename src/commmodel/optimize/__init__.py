@@ -2,7 +2,8 @@
 
 Main entries: `communicating_processes`, how many processes of a node should send at once, and `choose`, into which
 messages and bursts to split a transfer so that computation hides it; `surface` gives the times of many decompositions
-at once. All except the first are loaded at their first use.
+at once; `how_to_send`, how to send an array or an object with mpi4py. All except the first are loaded at their first
+use.
 """
 
 import math
@@ -33,15 +34,16 @@ if TYPE_CHECKING:
     from commmodel.optimize.parameters import MessageCosts
     from commmodel.optimize.problem import Candidates, TransferProblem, TransferProblems
     from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
+    from commmodel.optimize.sending import PieceLayout, SendAdvice, WayTime, how_to_send
     from commmodel.optimize.surfaces import SurfaceAxes, surface
     from commmodel.optimize.unequal import PeerTransfer, choose_exchange
 else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
-    "LIMITS", "Candidates", "Choice", "Choices", "MessageCosts", "PeerTransfer", "RejectedCandidate", "Sensitivity",
-    "SurfaceAxes", "TransferProblem", "TransferProblems", "choose", "choose_exchange", "communicating_processes",
-    "misdiagnosis", "ranking", "sensitivity", "surface",
+    "LIMITS", "Candidates", "Choice", "Choices", "MessageCosts", "PeerTransfer", "PieceLayout", "RejectedCandidate",
+    "SendAdvice", "Sensitivity", "SurfaceAxes", "TransferProblem", "TransferProblems", "WayTime", "choose",
+    "choose_exchange", "communicating_processes", "how_to_send", "misdiagnosis", "ranking", "sensitivity", "surface",
 ]  # fmt: skip
 
 _ALL_BUT = 0.95

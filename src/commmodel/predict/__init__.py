@@ -1,10 +1,11 @@
 """Prediction: the time of a message while others send, of a halo exchange, of a collective operation.
 
 ``point_to_point`` predicts messages and halo exchanges, ``costs`` each message of a collective, ``collective`` a
-collective, ``measured_collectives`` one from measured times of it, ``call_costs`` one-sided operations;
-``extrapolation`` tells what lies beyond the measurements, ``certainty`` how far a model is off, ``comparison`` compares
-measured times with predicted ones, ``tuning`` writes rules for MPI libraries. Main entries: `send`, `halo`,
-`collective`, `calls`, `algorithms`, `compare`, `side_by_side` and `tune`. The last three are loaded at their first use.
+collective, ``measured_collectives`` one from measured times of it, ``call_costs`` one-sided operations, ``sending``
+data in pieces and objects by each way to send them; ``extrapolation`` tells what lies beyond the measurements,
+``certainty`` how far a model is off, ``comparison`` compares measured times with predicted ones, ``tuning`` writes
+rules for MPI libraries. Main entries: `send`, `halo`, `collective`, `calls`, `algorithms`, `compare`, `side_by_side`
+and `tune`. The last three are loaded at their first use.
 """
 
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.message_times import MODELS
 from commmodel.predict.point_to_point import Prediction, halo, send
 from commmodel.predict.seconds import Seconds
+from commmodel.predict.sending import pieces, python_object
 
 if TYPE_CHECKING:
     from commmodel.predict.comparison import ComparedTime, Comparison, ErrorSummary, compare, summarise
@@ -29,6 +31,6 @@ else:
 __all__ = [
     "MODELS", "CallPrediction", "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison",
     "ErrorSummary", "LibraryRules", "Prediction", "Predictions", "Seconds", "SideBySide", "Times",
-    "algorithm_seconds", "algorithms", "calls", "collective", "collective_reach", "compare", "halo", "send",
-    "side_by_side", "summarise", "tune", "with_byte_times",
+    "algorithm_seconds", "algorithms", "calls", "collective", "collective_reach", "compare", "halo", "pieces",
+    "python_object", "send", "side_by_side", "summarise", "tune", "with_byte_times",
 ]  # fmt: skip

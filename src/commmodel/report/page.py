@@ -35,7 +35,7 @@ from commmodel.report.measurements.point_to_point import BUFFER_WORDS
 from commmodel.report.measurements.repeating import repeat_section
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.scaling.page import scaling_section
-from commmodel.report.sections import machine_section, measured_sections, predicted_section
+from commmodel.report.sections import machine_section, measured_sections, predicted_section, sending_section
 from commmodel.results import Measurements, launch_count, library_name, pool
 from commmodel.results.conditions import remarks as condition_remarks
 from commmodel.results.conditions import touched_words
@@ -164,6 +164,7 @@ def render(
         _parameters(measurements, machine),
         *(section.on_page() for section in measured_sections(measurements, machine)),
         *([] if machine is None else [predicted_section(machine).on_page()]),
+        *([] if machine is None or (sending := sending_section(machine)) is None else [sending.on_page()]),
         scaling_section(scaling),
     ]
     words = Words("There are no times, and no records of other kernels.")

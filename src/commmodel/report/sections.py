@@ -1,6 +1,6 @@
 """Sections, the same on the terminal and on a page.
 
-Main entries: `measured_sections`, `machine_section` and `predicted_section`.
+Main entries: `measured_sections`, `machine_section`, `predicted_section` and `sending_section`.
 
 What has to be fitted for them is fitted here: the folders of the products only show.
 """
@@ -17,7 +17,7 @@ from commmodel.fit.model_errors import ErrorSums
 from commmodel.fit.overlap_parameters import fit_overlap
 from commmodel.fit.oversubscription import network_oversubscription
 from commmodel.machine import Machine, OverlapProfile
-from commmodel.report.kit.blocks import Block, Bullets, Folded, Heading, NameList, Section, Words, folded
+from commmodel.report.kit.blocks import Block, Bullets, CodeBlock, Folded, Heading, NameList, Section, Words, folded
 from commmodel.report.kit.tables import Table, common_notes, text
 from commmodel.report.machine.collective_times import collective_times_table
 from commmodel.report.machine.hybrid import hybrid_remarks, hybrid_tables
@@ -34,6 +34,7 @@ from commmodel.report.measurements.point_to_point import PathTables, path_tables
 from commmodel.report.overlap.measurements import overlap_tables, overlap_verdicts
 from commmodel.report.prediction.at_scale import at_scale
 from commmodel.report.prediction.call_costs import calls_table
+from commmodel.report.sending import examples, examples_table
 from commmodel.results import Measurements, launch_count
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
@@ -166,6 +167,39 @@ def predicted_section(machine: Machine) -> MeasuredSection:
     tables = () if predicted.table is None else (HintedTable(predicted.table),)
     sentences = () if tables else (f"No collective is predicted: {predicted.missing}.",)
     return MeasuredSection("Collectives on many nodes", tables, sentences)
+
+
+@dataclass(frozen=True)
+class SendingSection:
+    """How to send examples of arrays and objects, with the lines to write."""
+
+    table: Table
+    codes: tuple[tuple[str, str], ...]
+    """Example and lines of Python."""
+
+    def __rich__(self) -> Group:
+        """Return the section for the terminal."""
+        return Group(self.table, *(text(f"{name}\n{_indented(code)}\n") for name, code in self.codes))
+
+    def on_page(self) -> Section:
+        """Return the section for a page."""
+        folds = [
+            Folded(f"The lines for {name}", (CodeBlock(tuple(code.splitlines())),), is_open=False)
+            for name, code in self.codes
+        ]
+        return Section("How to send", (self.table, *folds))
+
+
+def _indented(code: str) -> str:
+    return "\n".join(f"  {line}" for line in code.splitlines())
+
+
+def sending_section(machine: Machine) -> SendingSection | None:
+    """Return how to send a column, a dictionary and a gigabyte; None where the machine has no such times."""
+    advice = examples(machine)
+    if not advice:
+        return None
+    return SendingSection(examples_table(advice), tuple((name, row.code) for name, row in advice.items()))
 
 
 def _path_section(tables: PathTables, *, is_one_launch: bool) -> MeasuredSection:

@@ -10,7 +10,16 @@ from msgspec import Meta, field
 from msgspec.structs import force_setattr
 
 from commmodel.arguments import finite, refuse
-from commmodel.choices import DeviceWay, MessageOperation, Pattern, SendMode
+from commmodel.choices import (
+    DataLayout,
+    MessageOperation,
+    ObjectKind,
+    ObjectWay,
+    Pattern,
+    PieceWay,
+    SendMode,
+    SendWay,
+)
 from commmodel.collectives.operation import OPERATIONS, CollectiveName
 from commmodel.results.calls import (
     Matching,
@@ -66,18 +75,6 @@ Direction = Literal["one-way", "both-ways", "ring"]
 """From the first rank of a pair to the second; that and back at once; or all to the next one, in a ring."""
 Receive = Literal["awaited", "late"]
 """When a receive is posted: before its message is sent, or when that has had time to come."""
-DataLayout = Literal["vector", "subarray", "indexed", "struct"]
-"""How data in pieces lie in memory: pieces of one length at one distance, such as a column of a matrix; a rectangle of
-a matrix; pieces at irregular places; records, of whose members every second one is of another type."""
-PieceWay = Literal["contiguous", "type", "pack", "numpy", "core"]
-"""How data in pieces are sent: by their MPI datatype; packed by MPI_Pack; copied into one piece by numpy, or by a
-compiled loop. ``contiguous``: as many bytes that lie in one piece."""
-ObjectKind = Literal["array", "bytes", "str", "list", "dict"]
-"""A contiguous array, a list and a dictionary of floats, the keys short texts."""
-ObjectWay = Literal["pickle", "pickle5", "buffer"]
-"""How Python objects are sent: by mpi4py's lowercase methods; by those of mpi4py.util.pkl5, which pickle large buffers
-out of band; or as bytes or numbers in one buffer, of whose meaning the receiver knows: of a dictionary its values."""
-SendWay = Literal[PieceWay, ObjectWay, DeviceWay]
 Exchange = Literal["alone", "beside", "empty"]
 """Whether a message is sent the other way when a larger one is there, or while that is under way; or empty messages go
 there and back."""

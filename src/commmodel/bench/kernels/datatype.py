@@ -117,9 +117,10 @@ def numpy_copies(
     numbers, packed = np.split(buffer[: layout.extent + layout.block * layout.pieces], [layout.extent])
     numbers, packed = numbers.view(number), packed.view(number)
     if kind == "struct":
-        members = {"names": ["a", "b"], "formats": [(f"i{size}", length), (number, length)]}
-        apart = np.dtype({**members, "offsets": [0, layout.stride], "itemsize": 2 * layout.stride})
-        records, together = numbers.view(apart), packed.view(np.dtype([*zip(*members.values(), strict=True)]))
+        members = [("a", (f"i{size}", length)), ("b", (number, length))]
+        names, formats = zip(*members, strict=True)
+        apart: Any = {"names": names, "formats": formats, "offsets": [0, layout.stride], "itemsize": 2 * layout.stride}
+        records, together = numbers.view(np.dtype(apart)), packed.view(np.dtype(members))
         return partial(np.copyto, together, records), partial(np.copyto, records, together)
     if layout.places is None:
         columns = numbers.reshape(layout.pieces, -1)[:, :length]
