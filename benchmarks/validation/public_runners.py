@@ -52,13 +52,13 @@ class Runner:
         self._speed = math.exp(random.normal(0, 0.3))  # of its processor
         self._launch = self.scatter / 2 if kind == "launches" else random.uniform(0.01, 0.04)
         self._repetition = random.uniform(0.03, 0.10)
-        steps = int(20 * BUDGET / STEP)
-        drift = self._drift(steps, random.uniform(30, 600))
-        bursts = self._bursts(steps, random.uniform(5, 40), random.uniform(0.15, 0.4))
+        steps = int(BUDGET / STEP)
+        drift, bursts = self._drift(steps, random.uniform(30, 600)), np.zeros(steps)
+        while not bursts.any():
+            bursts = self._bursts(steps, random.uniform(5, 40), random.uniform(0.15, 0.4))
         share = {"drift": 1.0, "bursts": 0.0}.get(kind, random.uniform(0.2, 0.8))
-        begun = slice(int(BUDGET / STEP))  # a runner's scatter is that of its ten minutes
-        slow = math.sqrt(share) * drift / drift.std() + math.sqrt(1 - share) * bursts / max(bursts.std(), 1e-9)
-        self._slow = slow / slow[begun].std() * math.sqrt(self.scatter**2 - self._launch**2)
+        slow = math.sqrt(share) * drift / drift.std() + math.sqrt(1 - share) * bursts / bursts.std()
+        self._slow = slow / slow.std() * math.sqrt(self.scatter**2 - self._launch**2)
 
     def _drift(self, steps: int, memory: float) -> np.ndarray:
         keep = math.exp(-STEP / memory)
