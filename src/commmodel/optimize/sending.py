@@ -225,11 +225,12 @@ def _rows(message: _SentData, machine: Machine, path: str | None) -> list[WayTim
             )
         if time is not None:
             rows.append(WayTime(name, time, name != "buffer" or message.kind != "dict"))
-    floor, part = of_path(machine, path).contiguous, _chunk(message, machine, path)
-    if floor is not None and part:
-        seconds = math.ceil(message.message_size / part) * floor.at(part)
-        if seconds < _CLEARLY * floor.at(message.message_size):
-            rows.append(WayTime("chunks", Seconds(seconds)))
+    if part := _chunk(message, machine, path):
+        sizes, number = (part, message.message_size), math.ceil(message.message_size / part)
+        chunk, whole = (pieces(machine, size, size, way="contiguous", path=path) for size in sizes)
+        if number * chunk.seconds < _CLEARLY * whole.seconds:
+            low, high = (None if end is None else number * end for end in (chunk.low, chunk.high))
+            rows.append(WayTime("chunks", Seconds(number * chunk.seconds, low, high)))
     return rows
 
 
