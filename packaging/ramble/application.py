@@ -3,11 +3,11 @@
 Copied to ``applications/commmodel/application.py`` of a repository of Ramble, which ``ramble repo add`` adds.
 """
 
-from ramble.appkit import *  # noqa: F403
+from ramble.appkit import *
 
 
-class Commmodel(ExecutableApplication):  # noqa: F405
-    """Models of a machine's MPI communication: measure, predict, guard"""
+class Commmodel(ExecutableApplication):
+    """Models of a machine's MPI communication: measure, predict, guard."""
 
     name = "commmodel"
 
