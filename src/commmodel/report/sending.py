@@ -1,5 +1,6 @@
 """How to send arrays and objects: the ways of one, and of examples. Main entries: `advice_blocks`, `examples`."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,13 +65,19 @@ def advice_blocks(advice: SendAdvice) -> Iterator[RenderableType]:
     yield text(f"\n{advice.code}")
 
 
+def _shape_of(*shape: int) -> Any:
+    """Return what lies as an array of float64 of this shape, without its memory: it is never read."""
+    strides = [8 * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    return np.lib.stride_tricks.as_strided(np.zeros(1), shape, strides)
+
+
 def examples(machine: Machine) -> dict[str, SendAdvice]:
     """Return advice on a column, the face of a cube, a dictionary and a gigabyte, as far as the machine has times."""
     things: dict[str, Any] = {
-        "a column of a 4096 × 4096 matrix": np.empty((4096, 4096))[:, 0],
-        "a face of a 128³ cube": np.empty((128, 128, 128))[:, :, 0],
+        "a column of a 4096 × 4096 matrix": _shape_of(4096, 4096)[:, 0],
+        "a face of a 128³ cube": _shape_of(128, 128, 128)[:, :, 0],
         f"a dictionary of {_ITEMS} numbers": {f"item{number:06}": float(number) for number in range(_ITEMS)},
-        "a gigabyte in one piece": np.empty(1 << 27),
+        "a gigabyte in one piece": _shape_of(1 << 27),
     }
     advice = {}
     for name, thing in things.items() if machine.sending else ():
