@@ -10,7 +10,7 @@ from commmodel.bench.options import parse
 from commmodel.bench.placement import place
 from commmodel.bench.plan import make_plan
 from commmodel.results import load
-from commmodel.results.configurations import Matching, Persistent, Threads
+from commmodel.results.configurations import Matching, Persistent, StartUp, Threads
 
 PAIR = place([0, 0], [0, 0])
 (PATH,) = PAIR
@@ -68,3 +68,14 @@ def test_threads_without_their_level_are_one_clear_line(tmp_path):
     assert done.returncode == 3
     (line,) = [line for line in done.stderr.splitlines() if "commmodel.bench:" in line]
     assert "add --thread-level multiple" in line
+
+
+@pytest.mark.mpi
+def test_a_start_is_one_sample_of_each_stage(tmp_path):
+    output = tmp_path / "results.jsonl"
+    done = bench(output, "start-up")
+    assert output.exists(), done.stderr
+    times = {record.configuration: record.samples for record in load(output).records}
+    assert times.keys() == {StartUp("init", 2), StartUp("first-barrier", 2)}
+    ((init,), (barrier,)) = (times[StartUp(stage, 2)] for stage in ("init", "first-barrier"))
+    assert 0 < init <= barrier < 60

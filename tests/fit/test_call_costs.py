@@ -10,7 +10,7 @@ from commmodel.fit.call_costs import fit_calls
 from commmodel.machine import CallCost, Machine, Parameter, Segment
 from commmodel.models import calls
 from commmodel.results import Launch, Measurements, Record
-from commmodel.results.configurations import Matching, OneSided, Persistent, Threads
+from commmodel.results.configurations import Matching, OneSided, Persistent, StartUp, Threads
 
 SIZES = [1 << power for power in range(21)]
 
@@ -141,3 +141,12 @@ def test_threads_wait_for_each_other_and_their_rate_is_predicted():
     (eight,) = predict.calls(fitted, "threads", number=8)
     assert eight.rate == pytest.approx(8 / law(8), rel=0.03)
     assert predict.calls(fitted, "threads")[0].number == 1
+
+
+def test_launches_on_several_numbers_of_ranks_tell_how_the_start_grows():
+    times = [(StartUp("init", ranks), 0.02 + 0.001 * (ranks - 1)) for ranks in (2, 4, 8, 16, 32)]
+    fitted = fit.fit_machine(measured(times), seed=1)
+    assert [segment.path for segment in fitted.segments] == ["any"]
+    (start,) = predict.calls(fitted, "start-up", number=64)
+    assert start.time.seconds == pytest.approx(0.083, rel=0.05)
+    assert start.extrapolates == ("init: 64 ranks are beyond what was measured, 2 to 32",)

@@ -22,7 +22,7 @@ from support.suite_samples import (
 from commmodel import formats
 from commmodel.errors import InputError
 from commmodel.fit import fit_machine
-from commmodel.results.configurations import Bandwidth, Collective, Function, OneSided, PingPong
+from commmodel.results.configurations import Bandwidth, Collective, Function, OneSided, Persistent, PingPong, StartUp
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,6 @@ FUNCTIONS = [
                                "synchronisation=MPI_Win_post/start/complete/wait]", n=64), 128 / 1349.77e6)]),
     (THREADS, [(function("osu_latency_mt", n=8, senders=2, receivers=3), 11.55e-6)]),
     (PROCESSES, [(function("osu_latency_mp", n=8, senders=2, receivers=4), 0.25e-6)]),
-    (START, [(function("osu_init", p=2), 0.051)]),
     (OLD, [(function("osu_put_bibw", n=4), 0.8e-6)]),
     (DERIVED, [(function("osu_bw [data=derived]", n=64, transmitted=128), 128 / 46.08e6)]),
     (DERIVED_RATES, [(function("osu_mbw_mr [data=derived]", n=4, k=2, transmitted=8), 2 / 21879.43)]),
@@ -236,6 +235,13 @@ def test_a_latency_of_one_sided_operations_is_that_of_our_kernel(program, operat
     text = PUT_LATENCY.replace("_dynamic", "").replace("MPI_Put", f"MPI_{program}").replace("lock/unlock", how)
     expected = OneSided(operation, 4, "between-nodes", synchronisation, "create")
     check_rows(formats.load(write_file(text), placement=formats.Placement(2, 1)), [(expected, 3.29e-6)])
+
+
+def test_a_start_and_persistent_requests_are_those_of_our_kernels(write_file):
+    check_rows(formats.load(write_file(START)), [(StartUp("init", 2), 0.051)])
+    text = PUT_LATENCY.replace("_Put Latency", " Latency Persistent").replace("# Window", "#Window")
+    text = "".join(line for line in text.splitlines(keepends=True) if "Win" not in line)
+    check_rows(formats.load(write_file(text)), [(Persistent(4, "any"), 3.29e-6)])
 
 
 COLLECTIVES = [
@@ -297,7 +303,7 @@ def test_ranks_stand_in_the_command_above_a_table(write_file):
     measurements = formats.load(write_file(command + PERSISTENT + START))
     assert [record.configuration for record in measurements.records] == [
         function("osu_allreduce_persistent", n=4, p=64, per_node=32),
-        function("osu_init", p=2),
+        StartUp("init", 2),
     ]
     assert "the command above it says 64 ranks, 32 on a node" in measurements.notes[0]
     chosen = formats.load(write_file(command + PERSISTENT), placement=formats.Placement(8))

@@ -28,7 +28,7 @@ ENVIRONMENT = os.environ | {
 NETWORK = {name: value for name, value in ENVIRONMENT.items() if name != "OMPI_MCA_btl"}
 """The environment for ranks on several hosts."""
 BENCHMARK = [sys.executable, "-m", "commmodel.bench"]
-OF_A_PROCESS = {"memory", "--thread-level"}
+OF_A_PROCESS = {"memory", "start-up", "--thread-level"}
 """What the benchmark finds out about a process from its start on."""
 NOT_STARTED = "The PMIx server's listener thread failed to start"
 """What Open MPI's launcher says where one with its process number was killed."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from commmodel.bench import process_memory
+from commmodel.bench import process_memory, start_up
 from commmodel.bench.launches import measure_repeatedly
 from commmodel.bench.options import CommandLine, HelpRequest, parse
 from commmodel.bench.rank_0 import say, tell
@@ -64,6 +64,8 @@ def _run(parsed: _Parsed) -> int:
     if isinstance(parsed, CommandLine):
         os.environ[_THREAD_LEVEL] = parsed.thread_level
     try:
+        if isinstance(parsed, CommandLine) and "start-up" in parsed.options.kernels:
+            start_up.initialise(parsed.thread_level)
         from mpi4py import MPI  # which starts MPI, unless this process has done so before
     except (ImportError, RuntimeError) as error:
         return _without_mpi(parsed, error)

@@ -36,6 +36,7 @@ _CALLS = {
     "one-sided": ("one-sided operations with their completion", "-n 8 --call put", ""),
     "persistent": ("messages by persistent and partitioned requests", "-n 8 --partitions 4", "--partitions"),
     "matching": ("a receive behind others in a queue", "--entries 100", "--entries"),
+    "start-up": ("start of MPI by number of ranks", "-p 64", "-p --processes"),
     "threads": ("messages of several threads at once", "-n 8 --threads 4", "--threads"),
 }
 """Kernel of calls -> what is predicted, an example, and the option of the number of what its steps are."""
@@ -90,10 +91,12 @@ def _add_collective(works: Any, operation: str) -> None:
 def _add_calls(works: Any, kernel: str) -> None:
     purpose, example, number = _CALLS[kernel]
     verb = _add(works, kernel, _calls, purpose, f"machine.toml {kernel} {example}", [_path_of_calls()])
-    add_size(verb, required=False)
+    if kernel != "start-up":
+        add_size(verb, required=False)
     verb.add_argument("--call", metavar="NAME", help="this call alone, as the kernel names it (default: all)")
     if number:
-        verb.add_argument(number, dest="number", metavar="N", type=whole(0), help=f"{number[2:]} (default: the least)")
+        help_text = f"{number.rpartition('--')[2]} (default: the least)"
+        verb.add_argument(*number.split(), dest="number", metavar="N", type=whole(0), help=help_text)
 
 
 def _add_measurements(works: Any, name: str) -> None:
@@ -270,7 +273,7 @@ def _calls(arguments: argparse.Namespace) -> int:
     warn_of(machine)
     predictions = predict.calls(
         machine, arguments.operation, call=arguments.call, path=arguments.path,
-        message_size=arguments.message_size, number=vars(arguments).get("number"),
+        message_size=vars(arguments).get("message_size"), number=vars(arguments).get("number"),
     )  # fmt: skip
     if arguments.json:
         import msgspec

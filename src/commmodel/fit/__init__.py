@@ -257,15 +257,13 @@ def _with_other_kernels(
         measured_ones = f", but of {', '.join(kernels)}" if kernels else ""
         raise InputError(
             "no records of the kernels pingpong, pairs, stream, loggp or plogp with at least two sizes, nor of burst, "
-            f"queue, progress, bandwidth, one-sided, persistent, matching, threads, datatype or object{measured_ones}: "
-            "measure those that you need with mpiexec -n 2 python -m commmodel.bench KERNEL ..."
+            "queue, progress, bandwidth, one-sided, persistent, matching, threads, start-up, datatype or object"
+            f"{measured_ones}: measure those that you need with mpiexec -n 2 python -m commmodel.bench KERNEL ..."
         )
     headers = [launch.header for launch in measurements.launches]
     judged = [doubted(segment, headers) for segment in segments]
-    judged += _bare_segments(
-        {segment.path for segment in judged},
-        [part.path for parts in (overlap, hybrid, calls, sending) for part in parts],
-    )
+    paths = [part.path for parts in (overlap, hybrid, calls, sending) for part in parts]
+    judged += _bare_segments({segment.path for segment in judged}, [path for path in paths if path != "any"])
     hosts = tuple(dict.fromkeys(host.name for header in headers for host in header.hosts))
     origin = Origin(
         mpi=_library(measurements),

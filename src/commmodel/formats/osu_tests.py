@@ -24,6 +24,7 @@ from commmodel.results.configurations import (
     Pairs,
     Persistent,
     PingPong,
+    StartUp,
     Stream,
     Synchronisation,
     WindowMemory,
@@ -115,6 +116,10 @@ def _persistent(_: OSUTest, setting: Setting, size: int | None) -> Configuration
     return Persistent(size or 0, setting.path or "any")
 
 
+def _start_up(_: OSUTest, setting: Setting, size: int | None) -> Configuration:  # noqa: ARG001
+    return StartUp("init", int(setting.numbers["p"]))
+
+
 def _one_sided(operation: WindowOperation) -> Callable[["OSUTest", Setting, int | None], Configuration]:
     """Return the configuration of a test of latency; a function where its window is none that is measured here."""
 
@@ -148,7 +153,7 @@ TESTS = {
     "mpi_get_accumulate latency": OSUTest("osu_get_acc_latency", _one_sided("get-accumulate")),
     "mpi_fetch_and_op latency": OSUTest("osu_fop_latency", _one_sided("fetch-and-op")),
     "mpi_compare_and_swap latency": OSUTest("osu_cas_latency", _one_sided("compare-and-swap")),
-    "mpi init": OSUTest("osu_init", as_function),
+    "mpi init": OSUTest("osu_init", _start_up),
 }
 """Title in lower case, without device -> test."""
 _DEVICE = re.compile(r"-(?P<device>[A-Z]{4,})\b(?: MANAGED\b)?")

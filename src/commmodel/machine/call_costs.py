@@ -9,10 +9,10 @@ from commmodel.machine.parameters import Parameter
 from commmodel.structs import InputStruct
 from commmodel.values import Value
 
-CallKernel = Literal["one-sided", "persistent", "matching", "threads"]
+CallKernel = Literal["one-sided", "persistent", "matching", "threads", "start-up"]
 """Kernels of the benchmark that measure such calls."""
 NUMBERS: dict[str, tuple[str, int]] = {
-    "persistent": ("partitions", 1), "matching": ("entries", 0), "threads": ("threads", 1),
+    "persistent": ("partitions", 1), "matching": ("entries", 0), "threads": ("threads", 1), "start-up": ("ranks", 1),
 }  # fmt: skip
 """Kernel -> what its steps are, and the least number of it, with which there is no step; others have none."""
 _NotNegativeCount = Annotated[int, Meta(ge=0)]
@@ -28,7 +28,7 @@ class CallCost(Value, InputStruct, frozen=True, forbid_unknown_fields=True, omit
 
     kernel: CallKernel
     call: str
-    """As the kernel names it: put, get, ..."""
+    """As the kernel names it, such as put or get."""
     alpha: Parameter
     path: str = "any"
     conditions: dict[str, str] = field(default_factory=dict)

@@ -56,7 +56,7 @@ def calls(
     machine : Machine
         With `calls` of this kernel.
     kernel : str
-        ``one-sided``, ``persistent``, ``matching`` or ``threads``.
+        ``one-sided``, ``persistent``, ``matching``, ``threads`` or ``start-up``.
     call, path : str, optional
         Of these alone.
     message_size : float, optional

@@ -1,6 +1,6 @@
 """Configurations of kernels of calls beside plain messages.
 
-Main entries: `OneSided`, `Persistent`, `Matching` and `Threads`.
+Main entries: `OneSided`, `Persistent`, `Matching`, `Threads` and `StartUp`.
 """
 
 from typing import Annotated, Literal
@@ -73,3 +73,13 @@ class Threads(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="k
     message_size: Bytes
     threads: Count
     path: MessagePath
+
+
+class StartUp(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="start-up"):
+    """How long MPI takes to start on all ranks of a launch; the sample is the time of the slowest rank.
+
+    From the begin of MPI_Init (or MPI_Init_thread) to its end, ``init``, or to that of the first barrier.
+    """
+
+    stage: Literal["init", "first-barrier"]
+    processes: Count

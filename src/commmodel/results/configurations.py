@@ -27,6 +27,7 @@ from commmodel.results.calls import (
     Persistent,
     QueueLength,
     RequestKind,
+    StartUp,
     Synchronisation,
     Threads,
     WindowMemory,
@@ -45,7 +46,7 @@ __all__ = [
     "MessageBuffers", "MessageOperation", "MessagePath", "ObjectKind", "ObjectWay", "OneSided", "Overlap",
     "PLogPParameter", "Pairs", "Pattern", "Persistent", "PieceWay", "Ping", "PingPong", "PointToPoint", "Progress",
     "PythonObject", "Queue", "RandomPing", "RandomPingPong", "Receive", "RequestKind", "SendMode", "SendWay",
-    "Start", "Stream", "StreamBuffers", "Synchronisation", "Template", "Threads", "Threshold", "Train",
+    "Start", "StartUp", "Stream", "StreamBuffers", "Synchronisation", "Template", "Threads", "Threshold", "Train",
     "Unexpected", "WindowMemory", "WindowOperation",
 ]  # fmt: skip
 
@@ -563,4 +564,6 @@ PointToPoint = (
     | Threads
 )
 """What pairs of ranks do, on a path."""
-Configuration = PointToPoint | Bandwidth | Overlap | Collective | Halo | Local | DeviceCopy | Clocks | Memory | Function
+Configuration = (
+    PointToPoint | Bandwidth | Overlap | Collective | Halo | Local | DeviceCopy | Clocks | Memory | StartUp | Function
+)
