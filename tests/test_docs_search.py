@@ -34,6 +34,7 @@ FIRST = {
     "noisy CI runner": "howto/ci",
     "how sensitive is my program to latency": "howto/sensitivity",
     "mpi4py slower than C": "howto/thread-level",
+    "CUDA-aware MPI": "howto/gpu",
     "my job was killed": "howto/resume",
     "out of memory with many processes": "howto/memory",
     "results differ between runs": "howto/launches",

@@ -39,7 +39,7 @@ ANSWERS = {
     "Algorithm", "Bounds", "BrokenRule", "Call", "CandidateMapping", "ChangePoint", "CheckResult", "Choice", "Choices",
     "CallPrediction", "CollectedSeries",
     "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison", "CountChange", "CountComparison",
-    "CriticalPath", "Difference",
+    "CriticalPath", "DevicePrediction", "Difference",
     "Differences",
     "Efficiency", "ErrorSummary", "Failure", "Finding", "FitReport", "Fits", "GatherResult", "GuardResult", "History",
     "HistoryPoint",

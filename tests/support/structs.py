@@ -183,6 +183,10 @@ def sending() -> machine.Machine:
     return machine.Machine("m", (machine.Segment("all"),), sending=(row,))
 
 
+def direct_message() -> machine.CallCost:
+    return machine.CallCost("device", "direct", Parameter(6e-6, "s"), "between-nodes", sizes=(8, 8))
+
+
 def overlapping() -> machine.Machine:
     return overlap_samples.machine(overlap=(overlap_samples.PROFILE,))
 
@@ -235,6 +239,7 @@ def of_predict() -> list[Any]:
         predict.side_by_side({"cluster": report_samples.cluster()}, [64, 1024], processes=4),
         predict.collective(with_loggp, "bcast", [8, 1024], 8),
         predict.calls(overlap_samples.machine(calls=(one_sided_put(),)), "one-sided"),
+        predict.device_ways(overlap_samples.machine(calls=(direct_message(),)), 8)[0],
         predict.tune(with_loggp, [8], [8, 1024], "openmpi", collectives=["bcast"]),
     ]
 

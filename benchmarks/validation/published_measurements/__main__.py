@@ -9,7 +9,7 @@ of clusters. A repository that is not there is left out.
 import argparse
 from pathlib import Path
 
-from benchmarks.validation.published_measurements import blue_waters, calibrated_clusters, summit
+from benchmarks.validation.published_measurements import blue_waters, calibrated_clusters, gpu_memory, summit
 from benchmarks.validation.published_measurements.rows import detail, summary
 from rich.console import Console
 
@@ -42,6 +42,13 @@ def main() -> None:
         for table in detail(rows):
             console.print(table)
     console.print(summary(rows))
+    if "BenchPress" in names and "BenchPress" not in missing:
+        of_gpus = [*gpu_memory.rows(arguments.folder / "BenchPress")]
+        if arguments.rows:
+            for table in detail(of_gpus):
+                console.print(table)
+        console.print(summary(of_gpus), gpu_memory.within(of_gpus))
+        console.print(gpu_memory.choice_table([*gpu_memory.choices(arguments.folder / "BenchPress")]))
 
 
 if __name__ == "__main__":

@@ -64,7 +64,12 @@ def add(verbs: Any) -> None:
 
 
 def _add_send(works: Any, name: str) -> None:
-    _add(works, name, _send, "one message", f"blue-waters {name} -n 1MiB -k 16", _message_options())
+    send = _add(works, name, _send, "one message", f"blue-waters {name} -n 1MiB -k 16", _message_options())
+    send.add_argument(
+        "--memory", choices=("host", "device"), default="host",
+        help="where the message is: on a device, it is predicted by each way, shared by 1 to K processes "
+        "(default: %(default)s)",
+    )  # fmt: skip
 
 
 def _add_halo(works: Any, name: str) -> None:
@@ -295,10 +300,32 @@ def _send(arguments: argparse.Namespace) -> int:
     machine = known_machine(arguments.machine, placement=arguments.placement)
     warn_of(machine)
     path = arguments.path
+    if arguments.memory == "device":
+        return _device_ways(arguments, machine)
     prediction = predict.send(
         machine, arguments.message_size, processes=arguments.per_node, path=path, model=arguments.model
     )
     return _show(arguments, machine, prediction, path)
+
+
+def _device_ways(arguments: argparse.Namespace, machine: Any) -> int:
+    """Predict the time of a message between devices by each way."""
+    from commmodel import predict
+
+    if arguments.model is not None:
+        raise InputError("--model: of device memory there is one model: leave --model or --memory out")
+    ways = predict.device_ways(machine, arguments.message_size, path=arguments.path, processes=arguments.per_node)
+    if arguments.json:
+        import msgspec
+
+        rows: list[dict[str, Any]] = [msgspec.to_builtins(way) for way in ways]
+        rows = [{**row.pop("time"), **row} for row in rows]
+        print_json({**rows[0], "ways": rows})
+    else:
+        from commmodel.report.prediction.device import device_lines, device_table
+
+        show(device_table(ways), *device_lines(ways))
+    return 0
 
 
 def _halo(arguments: argparse.Namespace) -> int:

@@ -80,8 +80,8 @@ def fit_machine(
     ----------
     measurements : Measurements
         With records of the kernels pingpong, pairs, stream, loggp or plogp; a record of threshold gives the protocol
-        limit. Or of burst, queue, progress, bandwidth, one-sided, datatype or object: where there are no others, a
-        segment has no models.
+        limit. Or of burst, queue, progress, bandwidth, one-sided, datatype, object or device: where there are no
+        others, a segment has no models.
     name : str, optional
         Of the machine; the first host's name where left out.
     limits : sequence of int, optional
@@ -257,7 +257,7 @@ def _with_other_kernels(
         measured_ones = f", but of {', '.join(kernels)}" if kernels else ""
         raise InputError(
             "no records of the kernels pingpong, pairs, stream, loggp or plogp with at least two sizes, nor of burst, "
-            "queue, progress, bandwidth, one-sided, persistent, matching, threads, start-up, datatype or object"
+            "queue, progress, bandwidth, one-sided, persistent, matching, threads, start-up, datatype, object or device"
             f"{measured_ones}: measure those that you need with mpiexec -n 2 python -m commmodel.bench KERNEL ..."
         )
     headers = [launch.header for launch in measurements.launches]

@@ -21,7 +21,7 @@ from commmodel.fit.visits import visit_times
 from commmodel.machine import CallCost, Parameter
 from commmodel.machine.call_costs import NUMBERS, CallKernel, first_number
 from commmodel.results import Configuration, Measurements
-from commmodel.results.configurations import Matching, OneSided, Persistent, StartUp, Threads
+from commmodel.results.configurations import DeviceCopy, DeviceMessage, Matching, OneSided, Persistent, StartUp, Threads
 
 _FAR = math.log(1.15)  # off in the mean: then what was measured is told, as of ping-pongs
 _CROSSING = 3  # numbers of threads that tell what pairs of them cost
@@ -51,6 +51,10 @@ def _described(configuration: Configuration) -> tuple[_KeyOfCall, int, int] | No
             return _KeyOfCall("threads", "ping-pong", path, ()), size, threads
         case StartUp(stage=stage, processes=processes):
             return _KeyOfCall("start-up", stage, "any", ()), 0, processes
+        case DeviceMessage(message_size=size, way=way, path=path, pairs=pairs):
+            return _KeyOfCall("device", way, path, (("pairs", str(pairs)),) if pairs > 1 else ()), size, 0
+        case DeviceCopy(message_size=size, operation=operation, memory=memory):
+            return _KeyOfCall("device-copy", operation, "any", (("memory", memory),)), size, 0
     return None
 
 

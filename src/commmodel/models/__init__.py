@@ -6,12 +6,12 @@ operations where they are exact.
 """
 
 from commmodel.lazy import attributes
-from commmodel.models import calls, collectives, halo, loggp, maxrate, nodeaware, overlap, pieces, postal
+from commmodel.models import calls, collectives, device, halo, loggp, maxrate, nodeaware, overlap, pieces, postal
 from commmodel.models.formula import Formula
 
 __all__ = [
-    "REGISTRY", "Formula", "calls", "collectives", "halo", "loggp", "maxrate", "nodeaware", "overlap", "pieces",
-    "postal",
+    "REGISTRY", "Formula", "calls", "collectives", "device", "halo", "loggp", "maxrate", "nodeaware",
+    "overlap", "pieces", "postal",
 ]  # fmt: skip
 __dir__ = attributes(__name__)[1]
 
@@ -30,6 +30,7 @@ REGISTRY: dict[str, Formula[...]] = {
     "node-aware queue search": nodeaware.queue_search_time,
     "node-aware link contention": nodeaware.link_contention_time,
     "node-aware": nodeaware.time,
+    "device through the host": device.staged_time,
     "call": calls.time,
     "calls of threads": calls.rate,
     "pieces": pieces.time,

@@ -2,10 +2,10 @@
 
 ``point_to_point`` predicts messages and halo exchanges, ``costs`` each message of a collective, ``collective`` a
 collective, ``measured_collectives`` one from measured times of it, ``call_costs`` one-sided operations, ``sending``
-data in pieces and objects by each way to send them; ``extrapolation`` tells what lies beyond the measurements,
-``certainty`` how far a model is off, ``comparison`` compares measured times with predicted ones, ``tuning`` writes
-rules for MPI libraries. Main entries: `send`, `halo`, `collective`, `calls`, `algorithms`, `compare`, `side_by_side`
-and `tune`. The last three are loaded at their first use.
+data in pieces and objects by each way to send them, ``device`` buffers of GPUs; ``extrapolation`` tells what lies
+beyond the measurements, ``certainty`` how far a model is off, ``comparison`` compares measured times with predicted
+ones, ``tuning`` writes rules for MPI libraries. Main entries: `send`, `halo`, `collective`, `calls`, `algorithms`,
+`compare`, `side_by_side` and `tune`. The last three are loaded at their first use.
 """
 
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from commmodel.predict.arrays import CollectivePredictions, Predictions, Times
 from commmodel.predict.call_costs import CallPrediction, calls
 from commmodel.predict.collective import algorithm_seconds, algorithms, collective, with_byte_times
 from commmodel.predict.collective_prediction import CollectivePrediction
+from commmodel.predict.device import DevicePrediction, device_ways
 from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.message_times import MODELS
 from commmodel.predict.point_to_point import Prediction, halo, send
@@ -30,7 +31,7 @@ else:
 
 __all__ = [
     "MODELS", "CallPrediction", "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison",
-    "ErrorSummary", "LibraryRules", "Prediction", "Predictions", "Seconds", "SideBySide", "Times",
-    "algorithm_seconds", "algorithms", "calls", "collective", "collective_reach", "compare", "halo", "pieces",
-    "python_object", "send", "side_by_side", "summarise", "tune", "with_byte_times",
+    "DevicePrediction", "ErrorSummary", "LibraryRules", "Prediction", "Predictions", "Seconds", "SideBySide", "Times",
+    "algorithm_seconds", "algorithms", "calls", "collective", "collective_reach", "compare", "device_ways", "halo",
+    "pieces", "python_object", "send", "side_by_side", "summarise", "tune", "with_byte_times",
 ]  # fmt: skip

@@ -56,7 +56,7 @@ def calls(
     machine : Machine
         With `calls` of this kernel.
     kernel : str
-        ``one-sided``, ``persistent``, ``matching``, ``threads`` or ``start-up``.
+        ``one-sided``, ``persistent``, ``matching``, ``threads``, ``start-up``, ``device`` or ``device-copy``.
     call, path : str, optional
         Of these alone.
     message_size : float, optional
@@ -100,10 +100,11 @@ def calls(
                 f"machine {machine.name!r} has no {kernel} of {field} {word!r}: {choice_of(word, names)}"
             )
         chosen = [cost for cost in chosen if word in (None, getattr(cost, field))]
-    return tuple(_predicted(machine, cost, size, number) for cost in chosen)
+    return tuple(predicted_call(machine, cost, size, number) for cost in chosen)
 
 
-def _predicted(machine: Machine, cost: CallCost, size: int | None, number: int | None) -> CallPrediction:
+def predicted_call(machine: Machine, cost: CallCost, size: int | None, number: int | None = None) -> CallPrediction:
+    """Return the time of one call, as `calls` does."""
     least = first_number(cost.kernel)
     number = least if number is None else max(number, least)
     size = cost.sizes[0] if size is None or cost.beta is None else size

@@ -1,0 +1,141 @@
+"""Predicted times of a buffer in device memory by each way to send it. Main entry: `device_ways`."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from commmodel.arguments import Count, Scale, whole
+from commmodel.choices import CopyDirection, DeviceWay, HostMemory
+from commmodel.errors import MissingParameterError
+from commmodel.machine import CallCost, Machine
+from commmodel.machine.description import usual_path
+from commmodel.models import device as formulas
+from commmodel.predict.call_costs import predicted_call
+from commmodel.predict.point_to_point import send
+from commmodel.predict.seconds import Seconds
+from commmodel.signatures import checked
+from commmodel.values import Value
+
+__all__ = ["DevicePrediction", "device_ways"]
+
+_MEMORY: dict[DeviceWay, HostMemory] = {"pinned": "pinned", "staged": "pageable"}
+_COPIES: tuple[CopyDirection, CopyDirection] = ("copy-out", "copy-in")
+
+
+class DevicePrediction(Value, Struct, frozen=True):
+    """The predicted time of one way to send a buffer in device memory."""
+
+    way: DeviceWay
+    processes: int
+    """How many processes of the node share the message: of the direct way each has its part on a device of its own."""
+    time: Seconds
+    parts: dict[str, float]
+    """Seconds of ``copy-out``, ``message`` and ``copy-in``; empty where the way was measured as a whole."""
+    extrapolates: tuple[str, ...] = ()
+    """What lies beyond what was measured, a line each."""
+
+
+@checked
+def device_ways(
+    machine: Machine, message_size: Scale, *, path: str | None = None, processes: Count = 1
+) -> tuple[DevicePrediction, ...]:
+    """Return the time of a message between devices by each way, the fastest first.
+
+    A way that was measured as a whole has that time; else a way through the host is a copy out, a message of the host,
+    and a copy in. Of several processes each sends its part from the host, when one has copied all of it there
+    (`commmodel.models.device`).
+
+    Parameters
+    ----------
+    machine : Machine
+        With `calls` of the kernel device.
+    message_size : float
+        n, a whole number of bytes, ≥ 1.
+    path : str, optional
+        ``between-nodes`` where the machine has it and nothing else is said.
+    processes : int
+        How many processes of a node may share the message, ≥ 1.
+
+    Returns
+    -------
+    tuple of DevicePrediction
+        Times in seconds.
+
+    Raises
+    ------
+    InputError
+        Where a number is no whole one, or too small.
+    MissingParameterError
+        Where no way can be predicted; it names the kernel of the benchmark that provides what is missing.
+
+    Examples
+    --------
+    >>> from commmodel.machine import Parameter, Postal, Segment
+    >>> message = Segment("all", "between-nodes", postal=Postal(Parameter(2e-6), Parameter(1e-10)))
+    >>> copies = [
+    ...     CallCost("device-copy", name, Parameter(12e-6), conditions={"memory": "pinned"}, beta=Parameter(2e-11))
+    ...     for name in ("copy-out", "copy-in")
+    ... ]
+    >>> direct = CallCost("device", "direct", Parameter(6e-6), "between-nodes", beta=Parameter(2e-10))
+    >>> cluster = Machine("cluster", (message,), calls=(direct, *copies))
+    >>> [(row.way, round(1e6 * row.time.seconds)) for row in device_ways(cluster, 1 << 20)]
+    [('pinned', 173), ('direct', 216)]
+    """
+    size, most = whole("message_size", message_size, 1), whole("processes", processes, 1)
+    costs = [cost for cost in machine.calls if cost.kernel in {"device", "device-copy"}]
+    place = usual_path([*machine.paths, *(cost.path for cost in costs if cost.kernel == "device")], path)
+    rows = [*_measured(machine, costs, size, place, most), *_through_host(machine, costs, size, place, most)]
+    if not rows:
+        raise MissingParameterError(
+            f"machine {machine.name!r} has no times of device memory on path {place!r}: measure them with python -m "
+            "commmodel.bench pingpong device, where there are GPUs, then fit"
+        )
+    return tuple(sorted(rows, key=lambda row: row.time.seconds))
+
+
+def _shares(cost: CallCost) -> int:
+    return int(cost.conditions.get("pairs", "1"))
+
+
+def _measured(machine: Machine, costs: list[CallCost], size: int, path: str, most: int) -> Iterator[DevicePrediction]:
+    """Yield the ways that were measured as a whole; by several devices, a part of the message on each."""
+    for cost in costs:
+        if cost.kernel == "device" and cost.path == path and _shares(cost) <= most:
+            predicted = predicted_call(machine, cost, -(-size // _shares(cost)))
+            way: DeviceWay = cost.call  # type: ignore[assignment]  # as the kernel has it
+            yield DevicePrediction(way, _shares(cost), predicted.time, {}, predicted.extrapolates)
+
+
+def _through_host(
+    machine: Machine, costs: list[CallCost], size: int, path: str, most: int
+) -> Iterator[DevicePrediction]:
+    """Yield the ways through the host: those that were not measured as a whole, and those of several processes."""
+    whole_ways = {(cost.call, 1) for cost in costs if cost.kernel == "device" and cost.path == path}
+    counts = sorted({*(1 << power for power in range(most.bit_length())), most})
+    for way, memory in _MEMORY.items():
+        copies = {cost.call: cost for cost in costs
+                  if cost.kernel == "device-copy" and cost.conditions.get("memory") == memory}  # fmt: skip
+        if not {*_COPIES} <= copies.keys():
+            continue
+        out, back = (predicted_call(machine, copies[name], size) for name in _COPIES)
+        for count in counts:
+            if (way, count) in whole_ways:
+                continue
+            try:
+                message = send(machine, -(-size // count), processes=count, path=path).time
+            except MissingParameterError:  # no message of the host, or none of several processes, was measured
+                continue
+            times = [message, out.time, back.time]
+            parts = {"copy-out": out.time.seconds, "message": message.seconds, "copy-in": back.time.seconds}
+            yield DevicePrediction(way, count, _staged(times), parts, (*out.extrapolates, *back.extrapolates))
+
+
+def _staged(times: list[Seconds]) -> Seconds:
+    """Return the sum of a message and two copies, with an interval where each has one."""
+
+    def total(ends: list[float]) -> float:
+        return float(formulas.staged_time.python(*ends))
+
+    lows, highs = ([end for time in times if (end := getattr(time, name)) is not None] for name in ("low", "high"))
+    ends = (total(lows), total(highs)) if len(lows) == len(highs) == len(times) else (None, None)
+    return Seconds(total([time.seconds for time in times]), *ends)
