@@ -11,8 +11,8 @@
         if (code != MPI_SUCCESS) return code; \
     } while (0)
 
-int put_flush(const MPI_Comm *communicator, const MPI_Win *window, int peer, int first, const void *origin, void *result,
-              int size, ptrdiff_t repetitions, int clock, uint64_t *ticks) {
+int put_flush(const MPI_Comm *communicator, const MPI_Win *window, int peer, int first, const void *origin,
+              void *result, int size, ptrdiff_t repetitions, int clock, uint64_t *ticks) {
     (void)result;
     TRY(MPI_Barrier(*communicator));
     TRY(MPI_Win_lock_all(0, *window));
@@ -46,8 +46,8 @@ int accumulate_lock(const MPI_Comm *communicator, const MPI_Win *window, int pee
     return MPI_Barrier(*communicator);
 }
 
-int get_fence(const MPI_Comm *communicator, const MPI_Win *window, int peer, int first, const void *origin, void *result,
-              int size, ptrdiff_t repetitions, int clock, uint64_t *ticks) {
+int get_fence(const MPI_Comm *communicator, const MPI_Win *window, int peer, int first, const void *origin,
+              void *result, int size, ptrdiff_t repetitions, int clock, uint64_t *ticks) {
     (void)origin;
     TRY(MPI_Barrier(*communicator));
     TRY(MPI_Win_fence(0, *window));

@@ -84,7 +84,7 @@ def test_an_earlier_spelling_sets_what_the_option_sets():
         for option in ("--compute", "--computation")
     )
     assert vars(first) == vars(second)
-    assert first.computation == 3e-3
+    assert first.computation == (3e-3,)
     assert vars(bench_parser().parse_args(["--procs", "4"])) == {"kernels": (), "procs": "4"}
 
 

@@ -101,7 +101,8 @@ def _add_calls(works: Any, kernel: str) -> None:
     verb.add_argument("--call", metavar="NAME", help="this call alone, as the kernel names it (default: all)")
     if number:
         help_text = f"{number.rpartition('--')[2]} (default: the least)"
-        verb.add_argument(*number.split(), dest="number", metavar="N", type=whole(0), help=help_text)
+        metavar = "P" if kernel == "start-up" else "N"
+        verb.add_argument(*number.split(), dest="number", metavar=metavar, type=whole(0), help=help_text)
 
 
 def _add_measurements(works: Any, name: str) -> None:

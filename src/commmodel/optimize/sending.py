@@ -63,7 +63,7 @@ class WayTime(Struct, frozen=True):
     """As `PieceWay` or `ObjectWay` have it, or ``chunks``: one part after the other."""
     time: Seconds
     offered: bool = True
-    """Whether a program can always take it as it is: not a compiled loop, nor what the receiver must know more for."""
+    """Whether a program can always take it as it is, unlike a compiled loop or what the receiver must know more for."""
 
 
 class SendAdvice(Tabular, Value, Struct, frozen=True):

@@ -27,7 +27,7 @@ class DevicePrediction(Value, Struct, frozen=True):
 
     way: DeviceWay
     processes: int
-    """How many processes of the node share the message: of the direct way each has its part on a device of its own."""
+    """How many processes of the node share the message; of the direct way each has its part on a device of its own."""
     time: Seconds
     parts: dict[str, float]
     """Seconds of ``copy-out``, ``message`` and ``copy-in``; empty where the way was measured as a whole."""

@@ -75,7 +75,8 @@ static int commmodel_exchange(struct commmodel_team *team) {
     atomic_store(&team->passed, 0);
     atomic_store(&team->code, MPI_SUCCESS);
     for (int i = 0; i < wanted; i++) members[i] = (struct commmodel_member){team, i};
-    while (started < wanted && pthread_create(&threads[started], NULL, commmodel_work, &members[started]) == 0) started++;
+    while (started < wanted && pthread_create(&threads[started], NULL, commmodel_work, &members[started]) == 0)
+        started++;
     if (started < wanted) return MPI_ERR_NO_MEM; /* the caller ends the job: those that were started wait for ever */
     commmodel_work(&members[0]);
     for (int i = 1; i < wanted; i++) pthread_join(threads[i], NULL);

@@ -1,7 +1,7 @@
 """Ping-pongs of several threads at once, each with its like on the other rank, where MPI lets all of them call it.
 
-The threads run in C without the interpreter's lock (``threads.h``), and begin each repetition together. The loop is called
-by both ranks of a pair, `first` true on the rank that sends first.
+The threads run in C without the interpreter's lock (``threads.h``), and begin each repetition together. The loop is
+called by both ranks of a pair, `first` true on the rank that sends first.
 """
 
 from libc.stdint cimport uint64_t
@@ -41,7 +41,7 @@ def round_trips(comm, int peer, bint first, unsigned char[::1] buffer not None, 
                 int threads, Py_ssize_t repetitions, Py_ssize_t batch, int clock):
     """Return the ticks in which `threads` threads each make `batch` round trips of `size` bytes, for each repetition.
 
-    From the first thread's begin to the last one's end. Thread i sends from 2 i times `stride`, and receives after that.
+    From the first thread's begin to the last one's end. Thread i sends from 2 i times `stride`, and receives behind it.
     """
     cdef Team team
     cdef int provided
