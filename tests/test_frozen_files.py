@@ -6,7 +6,7 @@ import shutil
 import pytest
 from support.paths import ROOT
 
-from commmodel import machine, record, results
+from commmodel import guard, machine, record, results
 from commmodel.collectives.library import rules, selection
 from commmodel.machine import description
 from commmodel.record import files as recordings
@@ -27,6 +27,8 @@ VERSIONS = {
     "sweep": plan.VERSION,
     "recording": RECORDING,
     "study": study.VERSION,
+    "guard": 1,
+    "counts": 1,
 }
 """Format -> the version that is written now."""
 
@@ -127,3 +129,12 @@ def test_a_recording_is_replayed(recording):
     actions = RecordedActions(recording)
     assert run(actions.program(), fluid(), platform.flat(2, 1e9, 1e-6)).ends.min() > 0
     assert not actions.notes()
+
+
+def test_a_guard_and_its_counts():
+    frozen = guard.load(FROZEN / "guard-1.toml")
+    assert (frozen.program[0].name, frozen.program[0].processes) == ("solver", (2, 4, 6))
+    assert str(frozen.program[0].expect["messages"]) == "p log p"
+    counts = guard.load_counts(FROZEN / "counts-1.json")
+    assert [run.processes for run in counts.runs] == [2, 4, 6]
+    assert counts.runs[1].messages == 160

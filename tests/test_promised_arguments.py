@@ -35,6 +35,7 @@ OTHERWISE = {
 }  # fmt: skip
 """What ranks refuse together, what says how it is spelt in a mark, and what takes NaN: arrays, texts of numbers."""
 ANSWERS = {
+    "SendAdvice", "WayTime",
     "Advice", "AdvisedOption",
     "Algorithm", "Bounds", "BrokenRule", "Call", "CandidateMapping", "ChangePoint", "CheckResult", "Choice", "Choices",
     "CallPrediction", "CollectedSeries",

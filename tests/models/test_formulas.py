@@ -22,7 +22,7 @@ from commmodel.models import REGISTRY, Formula, halo, maxrate, nodeaware, postal
 
 CHECKS = [
     check
-    for name in ("max_rate.toml", "loggp.toml", "overlap.toml", "calls.toml", "device.toml")
+    for name in ("max_rate.toml", "loggp.toml", "overlap.toml", "calls.toml", "device.toml", "pieces.toml")
     for check in tomllib.loads(ORACLES.joinpath(name).read_text("utf-8"))["check"]
 ]
 
@@ -53,7 +53,7 @@ DRAWN = {
     "segment_size": st.floats(1, 1e12),
     "steps": st.integers(0, 2**20).map(float),
     **dict.fromkeys(("L", "o", "g", "G", "memory_copy", "reduction", "step", "crosstalk"), SECONDS),
-    **dict.fromkeys(("message_time", "copy_out", "copy_in"), SECONDS),
+    **dict.fromkeys(("message_time", "copy_out", "copy_in", "byte_time"), SECONDS),
     **dict.fromkeys(("plogp_L", "gap", "send_overhead", "receive_overhead"), SECONDS),
     **dict.fromkeys(("burst", "peers", "queue_depth"), PAIRS.map(float)),
     **dict.fromkeys(("computation", "seconds", "chosen", "best", "G_V"), SECONDS),

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 from support.launching import launch
-from support.paths import ROOT
+from support.sending_ranks import PROGRAM
 
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine, MeasuredTimes, ObjectTimes, PieceCosts, Segment, Sending
@@ -145,6 +145,6 @@ def test_what_is_missing_is_named_with_its_kernel():
 
 @pytest.mark.mpi
 def test_the_lines_of_each_way_bring_what_was_sent():
-    done = launch(2, sys.executable, ROOT / "tests/support/sending_ranks.py")
+    done = launch(2, sys.executable, PROGRAM)
     assert done.returncode == 0, done.stderr
     assert "80 executed, wrong: []" in done.stdout

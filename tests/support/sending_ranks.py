@@ -3,11 +3,11 @@
 import sys
 
 import numpy as np
-from mpi4py import MPI
 
 from commmodel.optimize import PieceLayout
 from commmodel.optimize.sending_code import code_of
 
+PROGRAM = __file__
 MATRIX = np.arange(240.0).reshape(12, 20)
 RECORDS = np.zeros(9, dtype=[("number", "i4"), ("value", "f8")])
 RECORDS["value"] = np.arange(9)
@@ -33,6 +33,8 @@ def is_alike(received, content):
 
 def executed(way, data, room, chunk=0, layout=None):
     """Send `data` from rank 0 and return what rank 1 has then, given its `room`."""
+    from mpi4py import MPI
+
     code = code_of(way, data if layout is None else layout, chunk)
     rank = MPI.COMM_WORLD.rank
     names = {"np": np, "MPI": MPI, "comm": MPI.COMM_WORLD, "peer": 1 - rank, "tag": 5, "places": PLACES}
@@ -54,6 +56,8 @@ def emptied(view):
 
 def main():
     """Execute all lines; the second rank prints what is wrong, and how many it was."""
+    from mpi4py import MPI
+
     wrong, count = [], 0
     for number, data in enumerate(PIECES):
         for way in ("type", "pack", "numpy"):

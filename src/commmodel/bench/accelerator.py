@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from commmodel.errors import MPIEnvironmentError
 
-__all__ = ["Accelerator", "current", "use"]
-
 Bytes8 = NDArray[np.uint8]
 
 

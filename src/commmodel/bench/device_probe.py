@@ -15,8 +15,6 @@ import numpy as np
 
 from commmodel.results.repeating import library_variables
 
-__all__ = ["environment_alone", "main", "why_not"]
-
 _SECONDS = 60.0  # in which packages are loaded, MPI and the device begun: seconds elsewhere, more from a slow disk
 _SIZES = (8, 64 << 10, 4 << 20)
 """Bytes of messages of each protocol."""

@@ -24,8 +24,6 @@ from commmodel.machine.tables import interpolated
 from commmodel.results import Measurements
 from commmodel.results.configurations import Datatype, PythonObject
 
-__all__ = ["fit_sending"]
-
 _AS_FAR = 0.5  # of the distance at which a size left out is from its neighbours: that of a size in the middle
 _Visits = dict[tuple[int, int], list[Undisturbed]]
 """Size and bytes of a piece, 1 of an object -> times of the visits of all launches."""

@@ -10,8 +10,6 @@ from commmodel.machine.tables import interpolated
 from commmodel.structs import InputStruct
 from commmodel.values import Value
 
-__all__ = ["ObjectTimes", "PieceCosts", "Sending"]
-
 Scatter = Annotated[float, Meta(ge=0)]
 
 

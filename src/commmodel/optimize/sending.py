@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from msgspec import Meta, Struct
 
 from commmodel.choices import DataLayout, ObjectKind, ObjectWay, PieceWay
+from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.frames import Tabular
 from commmodel.machine import Machine
@@ -23,8 +24,6 @@ from commmodel.signatures import check_fields, checked
 from commmodel.structs import InputStruct
 from commmodel.units import format_size, format_time
 from commmodel.values import Value
-
-__all__ = ["PieceLayout", "SendAdvice", "WayTime", "how_to_send"]
 
 SomeBytes = Annotated[int, Meta(ge=1)]
 _CLEARLY = 0.95  # of the time of the usual way, or of all in one message: less is a gain
@@ -56,6 +55,7 @@ class PieceLayout(InputStruct, frozen=True, forbid_unknown_fields=True):
             )
 
 
+@with_attributes
 class WayTime(Struct, frozen=True):
     """The time of one way to send."""
 
@@ -95,7 +95,20 @@ class SendAdvice(Tabular, Value, Struct, frozen=True):
         return f"# sender\n{self.sender}\n# receiver\n{self.receiver}"
 
     def time_of(self, way: str) -> Seconds:
-        """Return the time of a way; raise `InputError` where it has none."""
+        """Return the time of a way.
+
+        Raises
+        ------
+        InputError
+            Where it is no way of this advice.
+
+        Examples
+        --------
+        >>> ways = (WayTime("buffer", Seconds(1e-6)),)
+        >>> advice = SendAdvice("a number", 8, "any", ways, "buffer", "buffer", 1.0, 1.0, "", "")
+        >>> advice.time_of("buffer").seconds
+        1e-06
+        """
         for row in self.ways:
             if row.way == way:
                 return row.time

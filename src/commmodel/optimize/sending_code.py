@@ -5,8 +5,6 @@ from typing import Any, NamedTuple
 
 from commmodel.errors import InputError
 
-__all__ = ["SendCode", "code_of"]
-
 _NUMBERS = {
     "b": "SIGNED_CHAR", "B": "UNSIGNED_CHAR", "h": "SHORT", "H": "UNSIGNED_SHORT", "i": "INT", "I": "UNSIGNED",
     "l": "LONG", "L": "UNSIGNED_LONG", "q": "LONG_LONG", "Q": "UNSIGNED_LONG_LONG", "f": "FLOAT", "d": "DOUBLE",

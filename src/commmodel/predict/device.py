@@ -16,8 +16,6 @@ from commmodel.predict.seconds import Seconds
 from commmodel.signatures import checked
 from commmodel.values import Value
 
-__all__ = ["DevicePrediction", "device_ways"]
-
 _MEMORY: dict[DeviceWay, HostMemory] = {"pinned": "pinned", "staged": "pageable"}
 _COPIES: tuple[CopyDirection, CopyDirection] = ("copy-out", "copy-in")
 

@@ -17,8 +17,6 @@ from commmodel.models import pieces as model
 from commmodel.predict.seconds import Seconds, with_scatter
 from commmodel.signatures import checked
 
-__all__ = ["of_path", "pieces", "python_object"]
-
 SomeBytes = Annotated[int, Meta(ge=1)]
 _LIKE: dict[DataLayout, tuple[DataLayout, ...]] = {
     "vector": ("vector", "subarray", "struct", "indexed"),

@@ -4,8 +4,6 @@ from commmodel.choices import CopyDirection, DeviceWay, HostMemory
 from commmodel.results.quantities import Count, MessagePath, SomeBytes
 from commmodel.structs import InputStruct
 
-__all__ = ["DeviceCopy", "DeviceMessage"]
-
 
 class DeviceMessage(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="device"):
     """Blocking ping-pongs of buffers in the memory of accelerators, `pairs` at once, by mpi4py; half round trips."""

@@ -74,7 +74,7 @@ def irregular_places(pieces: int, block: int, stride: int) -> NDArray[np.int64]:
     """Return where pieces begin that lie anywhere within their `stride`, in bytes.
 
     >>> irregular_places(4, 8, 32).tolist()
-    [8, 32, 80, 96]
+    [8, 48, 88, 120]
     """
     size = unit(block)
     free = (stride - block) // size + 1

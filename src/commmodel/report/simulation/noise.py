@@ -26,7 +26,7 @@ def noise_table(study: NoiseSpread) -> Table:
     for name, values in zip(names, (study.seconds, study.rank_noise, study.most_noise), strict=True):
         quiet = format_time(study.quiet) if values is study.seconds else "0"
         rows.append((name, quiet, *(format_time(float(np.quantile(values, share))) for share in (0.5, 0.05, 0.95))))
-    columns = (*left(""), *right("without noise", "median", "5 %", "95 %"))
+    columns = (*left("quantity"), *right("without noise", "median", "5 %", "95 %"))
     note = f"Noise of {study.noise}, {study.seeds.size} seeds."
     return Table("", columns, plain_rows(rows), (note,))
 
