@@ -453,4 +453,4 @@ def test_where_one_sided_operations_do_not_work_it_is_told_in_one_line(patch, tm
     assert completed.returncode == 3
     (line,) = error_lines(completed, "commmodel.bench")
     assert "one-sided operations do not work here" in line
-    assert "leave put and get out of --operations" in line
+    assert "leave the kernel one-sided out, and put and get of --operations" in line

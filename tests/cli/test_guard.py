@@ -1,6 +1,8 @@
 """The verb guard: programs that are simulated, baselines in files and folders, exit codes."""
 
 import json
+import shlex
+import sys
 import shutil
 
 import pytest
@@ -24,12 +26,12 @@ for step in range({steps}):
 if {hangs}:
     comm.Recv(bytearray(1), 0)
 """
-RULES = """\
+RULES = f"""\
 baseline = "guard.json"
 
 [[program]]
 name = "app"
-command = "python app.py"
+command = "{shlex.quote(sys.executable)} app.py"
 processes = [2, 3]
 """
 
