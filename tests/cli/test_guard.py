@@ -2,8 +2,8 @@
 
 import json
 import shlex
-import sys
 import shutil
+import sys
 
 import pytest
 
