@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from commmodel.bench.kernels.datatype import TOTALS, WAYS, no_way
-from commmodel.bench.kernels.kernel import Floats, Kernel, Room, sampled
+from commmodel.bench.kernels.kernel import Floats, Kernel, sampled
 from commmodel.bench.option import Option, list_of
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
@@ -93,10 +93,6 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
     ]
 
 
-def _room(_: PythonObject) -> Room:
-    return 0, 0  # objects are made anew by what receives them
-
-
 def _measure(session: Session, configuration: PythonObject) -> Record | None:
     content = example(configuration.kind, configuration.items)
     give, take = calls(session.comm, session.peer, configuration.way, content)
@@ -124,7 +120,6 @@ KERNELS = (
         (PythonObject,),
         _plan,
         _measure,
-        _room,
         options=(Option("kinds", "kinds of objects", list_of(get_args(ObjectKind), "kind")), WAYS, TOTALS),
         left_out=lambda options: no_way(options, get_args(ObjectWay)),
         visited=(PythonObject,),
