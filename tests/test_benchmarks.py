@@ -79,8 +79,8 @@ LONGER = {
     "benchmarks.validation.random_agreement": ["--cases", "2"],
     "benchmarks.validation.scaling_models": ["--kernels", "2", "--sets", "1", "--theirs", "1"],
     "benchmarks.validation.ways_to_send": [
-        *("--launches", "2", "--time", "1s", "--layouts", "vector", "--grid", "1KiB:64KiB:*64", "8,512"),
-        *("--apart", "8KiB", "64"),
+        *("--launches", "2", "--time", "1s", "--layouts", "vector", "--grid", "1KiB:64KiB:*64", "8,512", "4160"),
+        *("--apart", "8KiB", "64", "1000"),
     ],
     "benchmarks.validation.segment_power": ["--sets", "1"],
     "benchmarks.validation.selector_agreement": [
@@ -123,6 +123,7 @@ ELSEWHERE = {
     "corrbench": "a clone of MPI-CorrBench", "courseware": "a clone of SMPI CourseWare",
     "llamp_tolerances": "clones of LLAMP and ATLAHS", "message_rate": "published measurements",
     "mpi4py_suite": "mpi4py's sources", "mpich_suite": "MPICH's sources", "osu_figures": "OSU's sources",
+    "osu_datatypes": "osu_latency of OSU 7.4",
     "placements": "Scotch's programs",
     "peer_platforms": "other projects' platforms", "petsc4py_suite": "petsc4py's sources",
     "proxy_applications": "clones of applications", "public_record": "public records",

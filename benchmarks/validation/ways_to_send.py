@@ -28,19 +28,19 @@ from commmodel.units import format_ratio, format_size, format_time
 
 WITHIN = 0.05
 WAYS = ("type", "pack", "numpy")
-GRID = ("1KiB:64MiB:*8", "8:64KiB:*8")
-APART = ("4KiB:32MiB:*8", "16:32KiB:*8")
-Point = tuple[str, int, int]
-"""Layout, bytes of all pieces, and of a piece."""
+GRID = ("1KiB:64MiB:*8", "8:64KiB:*8", "4160")
+APART = ("4KiB:32MiB:*8", "16:32KiB:*8", "1000,12000")
+Point = tuple[str, int, int, int]
+"""Layout, bytes of all pieces, of a piece, and between the begins of two."""
 Times = dict[Point, dict[str, float]]
 
 
-def measure(arguments: argparse.Namespace, grid: tuple[str, str], output: Path) -> None:
+def measure(arguments: argparse.Namespace, grid: tuple[str, str, str], output: Path) -> None:
     """Measure a grid in one launch."""
-    totals, blocks = grid
+    totals, blocks, strides = grid
     command = [*arguments.mpiexec.split(), "-n", "2", sys.executable, "-m", "commmodel.bench", "datatype", "--force"]
-    command += ["--layouts", arguments.layouts, "--totals", totals, "--blocks", blocks, "--time", arguments.time]
-    command += ["--ways", f"contiguous,{','.join(WAYS)}", "-o", str(output)]
+    command += ["--layouts", arguments.layouts, "--totals", totals, "--blocks", blocks, "--strides", strides]
+    command += ["--time", arguments.time, "--ways", f"contiguous,{','.join(WAYS)}", "-o", str(output)]
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     if completed.returncode:
         raise SystemExit(completed.stderr)
@@ -51,7 +51,7 @@ def times_of(measurements: Measurements) -> Times:
     visits = defaultdict(list)
     for record in measurements.records:
         if isinstance(row := record.configuration, Datatype) and row.way in WAYS:
-            visits[(row.layout, row.message_size, row.block), row.way] += visit_times(record)
+            visits[(row.layout, row.message_size, row.block, row.stride), row.way] += visit_times(record)
     times: Times = defaultdict(dict)
     for (point, way), observed in visits.items():
         times[point][way] = float(points_of([(point[1], point[2], observed)]).seconds[0])
@@ -74,10 +74,11 @@ def show(title: str, losses: Iterable[tuple[float, Point, str, str]], times: Tim
     print(f"{title}: {good} of {len(rows)} choices within {format_ratio(WITHIN)} of the best ({good / len(rows):.0%})")
     for loss, point, choice, best in rows if times else ():
         if times and loss > WITHIN:
-            layout, total, block = point
+            layout, total, block, stride = point
             seconds = format_time(times[point][choice])
             print(
-                f"  {layout}, {format_size(total)} in {format_size(block)}: {choice} {seconds}, {loss:.0%} over {best}"
+                f"  {layout}, {format_size(total)} in {format_size(block)}, {format_size(stride)} apart: "
+                f"{choice} {seconds}, {loss:.0%} over {best}"
             )
 
 
@@ -89,10 +90,10 @@ def main() -> int:
     parser.add_argument("--time", default="60s", help="of a launch (%(default)s)")
     parser.add_argument("--layouts", default="vector,indexed", help="(%(default)s)")
     parser.add_argument(
-        "--grid", nargs=2, default=GRID, metavar=("TOTALS", "BLOCKS"), help="to be fitted (%(default)s)"
+        "--grid", nargs=3, default=GRID, metavar=("TOTALS", "BLOCKS", "STRIDES"), help="to be fitted (%(default)s)"
     )
     parser.add_argument(
-        "--apart", nargs=2, default=APART, metavar=("TOTALS", "BLOCKS"), help="to judge by (%(default)s)"
+        "--apart", nargs=3, default=APART, metavar=("TOTALS", "BLOCKS", "STRIDES"), help="to judge by (%(default)s)"
     )
     arguments = parser.parse_args()
     if arguments.launches < 2:
@@ -108,7 +109,8 @@ def main() -> int:
         times = times_of(load_all(files["apart"]))
         halves = [times_of(load_all(files["apart"][half::2])) for half in (0, 1)]
     print(f"load after: {os.getloadavg()[0]:.1f}; {machine.origin.mpi if machine.origin else ''}")
-    layouts = {point: PieceLayout(point[1] // point[2], point[2], layout=point[0]) for point in times}
+    layouts = {point: PieceLayout(size // block, block, stride, layout)
+               for point in times for layout, size, block, stride in [point]}  # fmt: skip
     choices = {point: how_to_send(layout, machine).best for point, layout in layouts.items()}
     show("model", judged(choices, times), times)
     by_half = {point: min(ways, key=ways.__getitem__) for point, ways in halves[0].items()}

@@ -2,10 +2,12 @@
 
 import sys
 
+import numpy as np
 import pytest
 from support.launching import launch
 
 from commmodel.bench.kernels import buffer_bytes, left_out
+from commmodel.bench.kernels.datatype import Layout, irregular_places, numpy_copies
 from commmodel.bench.options import parse
 from commmodel.bench.placement import place
 from commmodel.bench.plan import make_plan
@@ -21,11 +23,19 @@ def plan(*words):
 
 
 def test_each_total_is_planned_in_the_pieces_that_make_it():
-    planned = plan("datatype", "--totals", "1KiB", "--blocks", "8,300,512,1KiB", "--layouts", "vector,struct")
+    words = ["--totals", "1KiB", "--blocks", "8,300,512,1KiB", "--layouts", "vector,struct", "--strides", "100,128"]
+    planned = plan("datatype", *words)
     blocks = {layout: {row.block for row in planned if row.layout == layout} for layout in ("vector", "struct")}
     assert blocks == {"vector": {8, 512, 1024}, "struct": {8, 512}}  # records have two members
     assert {row.way for row in planned} == {"contiguous", "type", "pack", "numpy", "core"}
-    assert buffer_bytes(planned) == (3072, 3072)
+    assert sum(row.way == "contiguous" for row in planned) == 2
+    assert {row.stride for row in planned if row.block == 8} == {16, 104, 128}
+    assert buffer_bytes(planned) == (128 * 128 + 1024,) * 2
+
+
+def test_pieces_far_apart_are_planned_as_far_as_they_fit():
+    column = [row for row in plan("datatype", "--totals", "64KiB,1MiB", "--blocks", "8") if row.way == "type"]
+    assert {(row.message_size >> 10, row.stride) for row in column} == {(64, 16), (64, 4160), (1024, 16)}
 
 
 def test_the_default_plan_is_short_and_has_a_column_and_a_dictionary():
@@ -43,6 +53,7 @@ def test_a_way_that_a_kernel_does_not_know_is_left_out_in_words():
 
 @pytest.mark.parametrize(("words", "problem"), [
     (["--blocks", "0"], "--blocks: a piece of 0 B holds no data"),
+    (["--strides", "0"], "--strides: pieces that begin 0 B apart lie on each other"),
     (["--totals", "4GiB"], "--totals: 4294967296 B: data in pieces are from 1 B to 2147483647 B"),
     (["--ways", "mail"], "--ways: unknown way 'mail'"),
     (["--layouts", "column"], "--layouts: unknown layout 'column'"),
@@ -50,6 +61,25 @@ def test_a_way_that_a_kernel_does_not_know_is_left_out_in_words():
 def test_wrong_options_are_named(words, problem):
     with pytest.raises(InputError, match=problem):
         parse(["datatype", *words])
+
+
+@pytest.mark.parametrize("block", [8, 12, 7, 256])
+@pytest.mark.parametrize("kind", ["vector", "subarray", "indexed", "struct"])
+def test_numpy_gathers_the_pieces_and_scatters_them(kind, block):
+    pieces, stride = 6, 3 * block
+    places = irregular_places(pieces, block, stride) if kind == "indexed" else None
+    layout = Layout(block, pieces, stride, pieces * stride, places, None)
+    buffer = np.random.default_rng(1).integers(0, 256, layout.extent + block * pieces, np.uint8)
+    begins = np.arange(pieces) * stride if places is None else places
+    indices = (begins[:, None] + np.arange(block)).ravel()
+    gather, scatter = numpy_copies(layout, kind, buffer)
+    gather()
+    assert (buffer[layout.extent :] == buffer[indices]).all()
+    before = buffer.copy()
+    buffer[layout.extent :] += 1
+    before[indices] += 1
+    scatter()
+    assert (buffer[: layout.extent] == before[: layout.extent]).all()
 
 
 def test_records_are_shown_by_their_columns():

@@ -33,6 +33,16 @@ def test_every_list_has_names_and_one_line_about_each(kind, capsys):
     assert all(line.startswith("    ") and line.strip() for line in lines[1::2])
 
 
+def test_descriptions_break_at_the_terminals_width(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["list", "kernels"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60
+    monkeypatch.delenv("COLUMNS")
+    assert main(["list", "kernels"]) == 0
+    assert " ".join(capsys.readouterr().out.split()) == " ".join(" ".join(lines).split())
+
+
 def test_lists_name_what_is_published(capsys):
     for kind, names in (("machines", machine.published()), ("platforms", published())):
         assert main(["list", kind, "--json"]) == 0

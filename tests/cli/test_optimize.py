@@ -161,7 +161,7 @@ def test_data_in_pieces_are_answered_with_the_lines_to_write(tmp_path, capsys):
     assert (printed["best"], printed["usual"], printed["gain"]) == ("numpy", "numpy", 1.0)
     assert printed["code"].startswith("# sender\npieces = ")
     assert main(["optimize", path, *pieces]) == 0
-    assert "comm.Send(buffer, peer, tag)" in capsys.readouterr().out
+    assert "comm.Send([buffer, MPI.BYTE], peer, tag)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("words", "problem"), [

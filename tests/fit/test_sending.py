@@ -62,6 +62,25 @@ def test_beyond_what_was_measured_each_piece_and_each_byte_costs_as_much():
     assert added[0] == pytest.approx(2 * added[1], rel=0.1)
 
 
+def test_pieces_further_apart_cost_what_was_measured_of_them_and_what_lies_between():
+    near, random = measured(), np.random.default_rng(2)
+    far = [
+        record(Datatype(size, "vector", 8, way, "same-node", 4096), 3 * piece_time(size, 8, way), random)
+        for size in SIZES
+        for way in PIECE_SECONDS
+    ]
+    machine = fit_machine(Measurements((Launch(header(), (*near.launches[0].records, *far)),)))
+    assert [(costs.way, costs.stride) for costs in machine.sending[0].pieces] == [
+        (way, stride) for way in ("numpy", "type") for stride in (None, 4096)
+    ]
+    once = piece_time(8192, 8, "type")
+    strides = (None, 16, 256, 4096, 1 << 20)
+    times = [pieces(machine, 8192, 8, stride=stride).seconds / once for stride in strides]
+    assert times == pytest.approx([1, 1, 2, 3, 3], rel=0.03)
+    long = [pieces(machine, 8192, 4096, stride=stride).seconds for stride in (8192, 1 << 20)]
+    assert long[0] == long[1]
+
+
 def test_longer_pieces_never_cost_more_than_shorter_ones():
     costs = fit_sending(measured(disturbed=(65536, 512, "numpy")))[0].pieces
     for row in (row for table in costs for row in table.byte_time):

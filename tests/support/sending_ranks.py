@@ -15,7 +15,7 @@ PLACES = np.array([0, 24, 40], np.int32)
 PIECES = [
     MATRIX[:, 0], MATRIX[::-1, 3], MATRIX[2:5, 4:9], MATRIX[::2, ::-3], MATRIX.reshape(3, 4, 20)[:, 1, :7],
     RECORDS["value"], RECORDS[::2], MATRIX.astype(np.float16)[:, 1], MATRIX.astype(">f4")[1:, 1:],
-    MATRIX.astype("M8[s]")[:, 2],
+    MATRIX.astype("M8[s]")[:, 2], np.asfortranarray(MATRIX)[2:7, 1:9], MATRIX.reshape(3, 4, 20)[1:, 1:3, 2:5],
 ]  # fmt: skip
 WHOLE = [
     MATRIX, np.asfortranarray(MATRIX), np.array(3.0), np.zeros(0), RECORDS, MATRIX.astype(np.float16), np.arange(3) > 1,

@@ -1,7 +1,11 @@
 """The verb ``list``: published files, algorithms, kernels, formats and models by name."""
 
 import argparse
+import os
+import shutil
+import sys
 from collections.abc import Callable
+from textwrap import fill
 from typing import Any
 
 from commmodel.cli.parsers import new_verb, print_json
@@ -37,8 +41,14 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         for row in rows:
             name, *_, description = row.values()
-            print(f"{name}\n    {description}")
+            print(name, fill(description, _width(), initial_indent="    ", subsequent_indent="    "), sep="\n")
     return 0
+
+
+def _width() -> int:
+    """Return the columns of the terminal; where the output is none, lines stay whole for what reads them."""
+    is_shown = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return max(20, shutil.get_terminal_size().columns) if is_shown else sys.maxsize
 
 
 def _machines() -> list[Row]:

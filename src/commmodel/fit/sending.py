@@ -1,10 +1,11 @@
 """Times of data in pieces and of Python objects by each way to send them. Main entry: `fit_sending`.
 
-A cell is a size, and of data in pieces also the bytes of a piece. Its time is that of its visits (`visits`), of all
-launches. Longer pieces cost no more than shorter ones of the same size together, so over the pieces times are made to
-fall, by the best such step function of their logarithms (pool adjacent violators): what disturbs a cell is averaged
-with its neighbours, without a law for what caches and protocols do. Between sizes costs are interpolated; how far that
-is off is told by each inner size left out and interpolated from its neighbours.
+A cell is a size, and of data in pieces also the bytes of a piece; each distance between pieces has cells of its own.
+Its time is that of its visits (`visits`), of all launches. Longer pieces cost no more than shorter ones of the same
+size together, so over the pieces times are made to fall, by the best such step function of their logarithms (pool
+adjacent violators): what disturbs a cell is averaged with its neighbours, without a law for what caches and protocols
+do. Between sizes costs are interpolated; how far that is off is told by each inner size left out and interpolated from
+its neighbours.
 """
 
 import math
@@ -39,7 +40,7 @@ def fit_sending(measurements: Measurements) -> tuple[Sending, ...]:
             case Datatype(way="contiguous") as configuration:
                 contiguous[configuration.path][configuration.message_size, 1] += visit_times(record)
             case Datatype() as configuration:
-                visits = pieces[configuration.path][configuration.layout, configuration.way]
+                visits = pieces[configuration.path][configuration.layout, configuration.way, _distance(configuration)]
                 visits[configuration.message_size, configuration.block] += visit_times(record)
             case PythonObject() as configuration:
                 visits = objects[configuration.path][configuration.kind, configuration.way]
@@ -56,9 +57,14 @@ def _of_path(path: str, contiguous: _Visits, pieces: Mapping[Any, _Visits], obje
     return Sending(
         path,
         floor,
-        tuple(_costs(layout, way, points, floor) for (layout, way), points in costs.items() if floor is not None),
+        tuple(_costs(key, points, floor) for key, points in costs.items() if floor is not None),
         tuple(_object_times(kind, way, _points(visits)) for (kind, way), visits in sorted(objects.items())),
     )
+
+
+def _distance(configuration: Datatype) -> int:
+    """Return how far apart pieces begin; 0 where that is twice their length."""
+    return 0 if configuration.stride == 2 * configuration.block else configuration.stride
 
 
 def _points(visits: _Visits) -> Points:
@@ -74,8 +80,11 @@ def _measured(points: Points) -> MeasuredTimes:
     return MeasuredTimes(tuple(points.message_size.tolist()), column(points.seconds), **ends)
 
 
-def _costs(layout: Any, way: Any, points: Points, floor: MeasuredTimes) -> PieceCosts:
-    """Return what a way adds to each byte; where a block does not fit a size, what the nearest block adds."""
+def _costs(key: tuple[Any, Any, int], points: Points, floor: MeasuredTimes) -> PieceCosts:
+    """Return what a layout's way adds to each byte at a stride, 0: twice a piece.
+
+    Where a block does not fit a size, it is what the nearest block adds.
+    """
     sizes, blocks = np.unique(points.message_size).tolist(), np.unique(points.pairs).tolist()
     rows, residuals = [], []
     for size in sizes:
@@ -96,7 +105,8 @@ def _costs(layout: Any, way: Any, points: Points, floor: MeasuredTimes) -> Piece
         return np.log(part.seconds / times).tolist()  # type: ignore[no-any-return]
 
     scatter = _scatter(residuals, left_out, len(sizes))
-    return PieceCosts(layout, way, tuple(sizes), tuple(blocks), tuple(rows), scatter)
+    layout, way, stride = key
+    return PieceCosts(layout, way, tuple(sizes), tuple(blocks), tuple(rows), scatter, stride or None)
 
 
 def _object_times(kind: Any, way: Any, points: Points) -> ObjectTimes:

@@ -222,10 +222,14 @@ def _check_sending(path: Path, sending: Sequence[Sending]) -> None:
             _check_costs(path, f"{where}.pieces[{number}]", costs)
         for number, row in enumerate(of_path.objects):
             _check_times(path, f"{where}.objects[{number}].times", row.times)
-        for name, first in (("pieces", "layout"), ("objects", "kind")):
-            rows = [(getattr(row, first), row.way) for row in getattr(of_path, name)]
+        for name, rows in (
+            ("pieces", [(costs.layout, costs.way, costs.stride) for costs in of_path.pieces]),
+            ("objects", [(row.kind, row.way, None) for row in of_path.objects]),
+        ):
             if twice := [row for number, row in enumerate(rows) if row in rows[:number]]:
-                raise DamagedFileError(path, f"{where}.{name}", f"{' by '.join(twice[0])} is there twice")
+                content, way, stride = twice[0]
+                apart = "" if stride is None else f", {stride} B apart,"
+                raise DamagedFileError(path, f"{where}.{name}", f"{content} by {way}{apart} is there twice")
 
 
 def _check_costs(path: Path, where: str, costs: PieceCosts) -> None:

@@ -26,6 +26,8 @@ class PieceCosts(Value, InputStruct, frozen=True, forbid_unknown_fields=True, om
     """Seconds a byte, a row for each size, a column for each block."""
     scatter: Scatter = 0.0
     """Standard deviation of log T of sizes between those that were measured."""
+    stride: Annotated[int, Meta(ge=1)] | None = None
+    """Bytes between the begins of pieces; None: twice a piece."""
 
     def at(self, message_size: float, block: float) -> float:
         """Return the seconds a byte: bilinear in logarithms; beyond the edges those of the edge, but shorter pieces

@@ -1,7 +1,8 @@
 """Data in pieces, such as a column of a matrix: what gathering and scattering add to a message.
 
 Our own: a way to send costs each byte some time more than the same bytes in one piece, which depends on the length of
-the pieces and on the size of all, as caches and protocols do. Times are in seconds. Arguments:
+the pieces, on how far apart they lie and on the size of all, as caches and protocols do. Times are in seconds.
+Arguments:
 
 message_time
     T₁(n), time of a message of as many bytes in one piece, in seconds.

@@ -7,6 +7,7 @@ communicator ``comm``, the other rank ``peer`` and a ``tag``.
 import math
 import pickle
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import NormalDist
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -28,6 +29,7 @@ from commmodel.values import Value
 SomeBytes = Annotated[int, Meta(ge=1)]
 _CLEARLY = 0.95  # of the time of the usual way, or of all in one message: less is a gain
 _INT = 2**31 - 1
+_PAGE = 4096  # bytes; pieces further apart share no page, however far they are
 _PIECE_WAYS: tuple[PieceWay, ...] = ("type", "pack", "numpy", "core")
 _OBJECT_WAYS: tuple[ObjectWay, ...] = ("pickle", "pickle5", "buffer")
 _NEEDS = {
@@ -35,7 +37,6 @@ _NEEDS = {
     "str": "the receiver must know how many bytes come",
     "list": "the receiver must know how many numbers come",
 }
-_SPREAD = 2  # lengths of a piece, between the begins of pieces that the kernel datatype measures
 
 
 class PieceLayout(InputStruct, frozen=True, forbid_unknown_fields=True):
@@ -215,19 +216,18 @@ def how_to_send(data: Any, machine: Machine, *, path: str | None = None) -> Send
         _certainty(best, usual, machine.confidence),
         code.sender,
         code.receiver,
-        (*_remarks(message, rows, best),),
+        (*_remarks(message, rows, best, max((costs.stride or 0 for costs in sending.pieces), default=0)),),
     )
 
 
 def _rows(message: _SentData, machine: Machine, path: str | None) -> list[WayTime]:
     """Return the times of all ways that the machine knows."""
     rows: list[WayTime] = []
-    if message.layout not in (None, "contiguous"):
+    if message.layout is not None and message.layout != "contiguous":
+        apart = max(abs(message.stride), message.block)
+        of_pieces = partial(pieces, layout=message.layout, path=path, stride=apart)
         times = {
-            way: _time_or_none(
-                pieces, machine, message.message_size, message.block, layout=message.layout, way=way, path=path
-            )
-            for way in _PIECE_WAYS
+            way: _time_or_none(of_pieces, machine, message.message_size, message.block, way=way) for way in _PIECE_WAYS
         }
         return [WayTime(way, time, way != "core") for way, time in times.items() if time is not None]
     for name in message.ways:
@@ -276,7 +276,8 @@ def _certainty(best: WayTime, usual: WayTime, confidence: float | None) -> float
     return normal.cdf(ratio / deviation) if deviation else float(ratio > 0) or 0.5
 
 
-def _remarks(message: _SentData, rows: Sequence[WayTime], best: WayTime) -> list[str]:
+def _remarks(message: _SentData, rows: Sequence[WayTime], best: WayTime, farthest: int) -> list[str]:
+    """Return what else there is to know; `farthest`: the largest stride that was measured."""
     lines = []
     if message.needs and best.way == "buffer":
         lines.append(message.needs)
@@ -288,8 +289,8 @@ def _remarks(message: _SentData, rows: Sequence[WayTime], best: WayTime) -> list
         else:
             time = format_time(row.time.seconds)
             lines.append(f"its values alone, as an array, would take {time}, where the receiver knows the keys")
-    if message.layout not in (None, "contiguous") and abs(message.stride) > _SPREAD * message.block:
-        lines.append("measured with pieces twice their length apart: those further apart take longer by each way")
+    if abs(message.stride) > 2 * message.block and farthest < min(abs(message.stride), _PAGE):
+        lines.append("measured with pieces closer together: those so far apart may take longer by each way")
     if message.message_size > _INT:
         lines.append(
             "more than 2^31 - 1 bytes: mpi4py 4 sends so many items by MPI-4's large counts, which MPICH has from 4.0 "
@@ -301,7 +302,7 @@ def _remarks(message: _SentData, rows: Sequence[WayTime], best: WayTime) -> list
 def _message_of(data: Any) -> _SentData:
     """Describe what is to be sent."""
     if isinstance(data, PieceLayout):
-        stride = data.stride or _SPREAD * data.block
+        stride = data.stride or 2 * data.block
         return _pieces(data.count, data.block, stride, data.layout, data)
     if hasattr(data, "__array_interface__") and hasattr(data, "strides") and not data.dtype.hasobject:
         return _array(data)

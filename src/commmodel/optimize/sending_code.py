@@ -32,9 +32,7 @@ def code_of(way: str, data: Any, chunk: int = 0) -> SendCode:
         return _by_pickle(way)
     if hasattr(data, "strides"):
         is_in_one = data.flags.c_contiguous or data.flags.f_contiguous
-        return (
-            _contiguous(data, way, chunk) if is_in_one else _of_pieces(way, data.dtype, _view_type(data), _extent(data))
-        )
+        return _contiguous(data, way, chunk) if is_in_one else _of_pieces(way, data)
     if hasattr(data, "block"):
         return _described(way, data)
     return _as_buffer(data)
@@ -105,18 +103,33 @@ def _view_type(view: Any) -> str:
     return words
 
 
-def _of_pieces(way: str, dtype: Any, datatype: str, extent: int) -> SendCode:
+def _numpy_copies(view: Any) -> tuple[list[str], str, str]:
+    """Return the lines that make room for a copy of a view, and what is copied there: elements as long as its pieces.
+
+    numpy copies an axis in one piece number by number, with a loop for each piece, an element of any length at once.
+    """
+    room = ["buffer = np.empty(data.shape, data.dtype)  # once"]
+    for name, axis in (("", -1), (".T", 0)):
+        if view.strides[axis] == view.itemsize and view.shape[axis] > 1:
+            element = f'{name}.view("V{view.itemsize * view.shape[axis]}")'
+            order = ', order="F"' if name else ""
+            room = [f"buffer = np.empty(data.shape, data.dtype{order})  # once"]
+            return [*room, f"pieces, parts = data{element}, buffer{element}  # once"], "pieces", "parts"
+    return room, "data", "buffer"
+
+
+def _of_pieces(way: str, view: Any) -> SendCode:
     """Return the lines for a view ``data`` that is there on both sides."""
     if way == "numpy":
-        common = ["buffer = np.empty(data.shape, data.dtype)  # once"]
-        name = _buffer("buffer", dtype)
+        common, pieces, parts = _numpy_copies(view)
+        name = _buffer("buffer", view.dtype)
         return _code(
             common,
-            ["buffer[...] = data", f"comm.Send({name}, peer, tag)"],
-            [f"comm.Recv({name}, peer, tag)", "data[...] = buffer"],
+            [f"{parts}[...] = {pieces}", f"comm.Send({name}, peer, tag)"],
+            [f"comm.Recv({name}, peer, tag)", f"{pieces}[...] = {parts}"],
         )
-    common = [f"layout = {datatype}.Commit()  # once"]
-    begin = f"MPI.buffer.fromaddress(data.ctypes.data, {extent})"
+    common = [f"layout = {_view_type(view)}.Commit()  # once"]
+    begin = f"MPI.buffer.fromaddress(data.ctypes.data, {_extent(view)})"
     if way == "type":
         common.append(f"begin = {begin}")
         return _code(common, ["comm.Send([begin, 1, layout], peer, tag)"], ["comm.Recv([begin, 1, layout], peer, tag)"])
@@ -131,21 +144,17 @@ def _of_pieces(way: str, dtype: Any, datatype: str, extent: int) -> SendCode:
 def _described(way: str, layout: Any) -> SendCode:
     """Return the lines for pieces that are described by numbers, in an array of bytes ``data``."""
     stride = layout.stride or 2 * layout.block
-    if way == "numpy" and layout.layout == "indexed":
-        common = [f"indices = (places[:, None] + np.arange({layout.block})).ravel()  # once; places: their begins"]
-        room = f"buffer = np.empty({layout.count * layout.block}, np.uint8)  # once"
-        return _code(
-            [*common, room],
-            ['np.take(data, indices, out=buffer, mode="clip")', "comm.Send(buffer, peer, tag)"],
-            ["comm.Recv(buffer, peer, tag)", "data[indices] = buffer"],
-        )
     if way == "numpy":
-        view = f"np.lib.stride_tricks.as_strided(data, ({layout.count}, {layout.block}), ({stride}, 1))"
-        common = [f"pieces = {view}  # once", "buffer = np.empty(pieces.shape, np.uint8)  # once"]
+        element = f'"V{layout.block}"'
+        pieces = f"np.ndarray({layout.count}, {element}, data, 0, ({stride},))  # once"
+        gather, scatter = "buffer[...] = pieces", "pieces[...] = buffer"
+        if layout.layout == "indexed":
+            pieces = f"np.ndarray(data.size - {layout.block - 1}, {element}, data, 0, (1,))  # once: one at each byte"
+            gather, scatter = "buffer[...] = pieces[places]  # at these bytes", "pieces[places] = buffer"
         return _code(
-            common,
-            ["buffer[...] = pieces", "comm.Send(buffer, peer, tag)"],
-            ["comm.Recv(buffer, peer, tag)", "pieces[...] = buffer"],
+            [f"pieces = {pieces}", f"buffer = np.empty({layout.count}, {element})  # once"],
+            [gather, "comm.Send([buffer, MPI.BYTE], peer, tag)"],
+            ["comm.Recv([buffer, MPI.BYTE], peer, tag)", scatter],
         )
     kind = (
         f"MPI.BYTE.Create_indexed_block({layout.block}, places)"

@@ -5,8 +5,11 @@ Main entries: `pieces` and `python_object`.
 The formula is that of `commmodel.models.pieces`, its parameters are measured by the kernels datatype and object.
 """
 
+import math
+from collections.abc import Sequence
 from typing import Annotated
 
+import numpy as np
 from msgspec import Meta
 
 from commmodel.choices import DataLayout, ObjectKind, ObjectWay, PieceWay
@@ -49,6 +52,7 @@ def pieces(
     layout: DataLayout = "vector",
     way: PieceWay = "type",
     path: str | None = None,
+    stride: SomeBytes | None = None,
 ) -> Seconds:
     """Return the time of a message of data in pieces, with gathering and scattering them.
 
@@ -66,6 +70,9 @@ def pieces(
         How they are sent; ``contiguous``: as many bytes in one piece.
     path : str, optional
         ``between-nodes`` where the machine has it and nothing else is said.
+    stride : int, optional
+        Bytes between the begins of pieces, ≥ 1; twice their length where nothing is said. Costs are interpolated
+        linearly over its logarithm between the strides that were measured; beyond them they are those of the nearest.
 
     Raises
     ------
@@ -87,10 +94,10 @@ def pieces(
     if way == "contiguous":
         return floor
     costs = _costs(sending, layout, way)
-    if costs is None:
+    if not costs:
         raise _missing(machine, f"data in pieces sent by {way}", f"datatype --ways contiguous,{way}")
-    seconds = model.time(floor.seconds, message_size, costs.at(message_size, block))
-    return with_scatter(Seconds(seconds, seconds, seconds), costs.scatter, machine.confidence)
+    seconds = model.time(floor.seconds, message_size, _byte_time(costs, message_size, block, stride or 2 * block))
+    return with_scatter(Seconds(seconds, seconds, seconds), max(row.scatter for row in costs), machine.confidence)
 
 
 @checked
@@ -130,9 +137,19 @@ def python_object(
     raise _missing(machine, f"objects of kind {kind} sent by {way}", f"object --kinds {kind} --ways {way}")
 
 
-def _costs(sending: Sending, layout: DataLayout, way: PieceWay) -> PieceCosts | None:
-    rows = {costs.layout: costs for costs in sending.pieces if costs.way == way}
-    return next((rows[like] for like in _LIKE[layout] if like in rows), None)
+def _costs(sending: Sending, layout: DataLayout, way: PieceWay) -> Sequence[PieceCosts]:
+    """Return what a way costs at each measured stride, of the layout most like the given one."""
+    rows = [costs for costs in sending.pieces if costs.way == way]
+    like = min(rows, key=lambda costs: _LIKE[layout].index(costs.layout), default=None)
+    return [] if like is None else [costs for costs in rows if costs.layout == like.layout]
+
+
+def _byte_time(costs: Sequence[PieceCosts], message_size: int, block: int, stride: int) -> float:
+    """Return the seconds a byte, interpolated over the logarithm of the stride."""
+    by_stride = {row.stride or 2 * block: row for row in costs if row.stride is None or row.stride > 2 * block}
+    strides = sorted(by_stride) or [2 * block]
+    values = [by_stride.get(apart, costs[0]).at(message_size, block) for apart in strides]
+    return float(np.interp(math.log(stride), list(map(math.log, strides)), values))
 
 
 def _measured(times: MeasuredTimes, message_size: float, machine: Machine) -> Seconds:

@@ -154,6 +154,9 @@ class BenchOptions(Value, InputStruct, frozen=True, forbid_unknown_fields=True):
     """Bytes of a piece, of the kernel ``datatype``."""
     totals: tuple[Count, ...] = parse_sizes("1KiB:4MiB:*16")
     """Bytes of all pieces of a message, or of an object, of the kernels ``datatype`` and ``object``."""
+    strides: tuple[Count, ...] = (4160,)
+    """Bytes between the begins of pieces, of the kernel ``datatype``, beside twice the length of a piece. Of more than
+    a page: no two pieces share a page, nor the same few lines of a cache."""
     window_operations: tuple[WindowOperation, ...] = get_args(WindowOperation)
     """Of the kernel ``one-sided``, as the two below."""
     synchronisations: tuple[Synchronisation, ...] = ("flush",)

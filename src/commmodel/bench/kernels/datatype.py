@@ -25,10 +25,11 @@ from commmodel.units import parse_sizes
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-_SPREAD = 2  # strides a block
+_SPREAD = 2  # lengths of a piece between the begins of two: the least that is measured
+_FAR = 256 << 20  # bytes over which pieces lie at the most if they are further apart
 _LARGEST = 2**31 - 1  # bytes of a message, as MPI_Pack counts in int
 _SEED = 1  # of irregular places, which are the same on both ranks and in all launches
-_SHORT = 16  # numbers of an irregular piece that numpy copies by their indices; longer ones it copies piece by piece
+_SHORT = 16  # numbers of an irregular piece that numpy gathers by their indices; longer ones as elements
 _NUMBERS = {8: "DOUBLE", 4: "FLOAT", 1: "BYTE"}
 """Bytes of a number -> MPI's name of the type that describes pieces of such numbers."""
 _CODES = {8: "f8", 4: "f4", 1: "u1"}
@@ -110,7 +111,10 @@ def layout_of(configuration: Datatype) -> Layout:
 def numpy_copies(
     layout: Layout, kind: DataLayout, buffer: NDArray[np.uint8]
 ) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """Return what gathers the pieces of a buffer behind the layout, and what scatters them from there, by numpy."""
+    """Return what gathers the pieces of a buffer behind the layout, and what scatters them from there, by numpy.
+
+    A piece is copied as one element of its length: numpy's loops cost the same for each element of an inner axis.
+    """
     size = unit(layout.block)
     number: Any = np.dtype(_CODES[size])
     length = layout.block // size
@@ -122,33 +126,43 @@ def numpy_copies(
         apart: Any = {"names": names, "formats": formats, "offsets": [0, layout.stride], "itemsize": 2 * layout.stride}
         records, together = numbers.view(np.dtype(apart)), packed.view(np.dtype(members))
         return partial(np.copyto, together, records), partial(np.copyto, records, together)
+    piece: Any = np.dtype(f"V{layout.block}")
+    parts = packed.view(piece)
     if layout.places is None:
-        columns = numbers.reshape(layout.pieces, -1)[:, :length]
-        rows = packed.reshape(columns.shape)
-        return partial(np.copyto, rows, columns), partial(np.copyto, columns, rows)
+        pieces = np.ndarray(layout.pieces, piece, numbers, 0, (layout.stride,))
+        return partial(np.copyto, parts, pieces), partial(np.copyto, pieces, parts)
     begins = layout.places // size
+    windows = np.ndarray(len(numbers) - length + 1, piece, numbers, 0, (size,))  # a piece that begins at each number
+    scatter = partial(windows.__setitem__, begins, parts)
     if length <= _SHORT:
         indices = (begins[:, None] + np.arange(length)).reshape(-1)
-        return partial(np.take, numbers, indices, out=packed, mode="clip"), partial(
-            numbers.__setitem__, indices, packed
-        )
-    pieces, parts = [numbers[begin : begin + length] for begin in begins], packed.reshape(layout.pieces, length)
-
-    def scatter() -> None:
-        for piece, part in zip(pieces, parts, strict=True):
-            piece[:] = part
-
-    return partial(np.concatenate, pieces, out=packed), scatter
+        return partial(np.take, numbers, indices, out=packed, mode="clip"), scatter
+    return lambda: np.copyto(parts, windows[begins]), scatter
 
 
 def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
-    return [
-        Datatype(total, layout, block, way, path, _SPREAD * block)
-        for path, layout, total, block, way in product(
-            placement, options.layouts, options.totals, options.blocks, get_args(PieceWay)
-        )
-        if way in options.ways and total % ((2 if layout == "struct" else 1) * block) == 0
-    ]
+    ways = [way for way in get_args(PieceWay) if way in options.ways]
+    configurations: list[Configuration] = []
+    for path, layout, total in product(placement, options.layouts, options.totals):
+        blocks = [block for block in options.blocks if total % ((2 if layout == "struct" else 1) * block) == 0]
+        shapes = [(block, stride) for block in blocks for stride in _strides(options.strides, total, block)]
+        configurations += [
+            Datatype(total, layout, block, way, path, stride)
+            for (block, stride), way in product(shapes, ways)
+            if way != "contiguous" or (block, stride) == shapes[0]
+        ]
+    return configurations
+
+
+def _strides(strides: Sequence[int], total: int, block: int) -> list[int]:
+    """Return how far apart pieces begin: twice their length, and what is more than that and whole in numbers.
+
+    >>> _strides((100, 4160), 1024, 64)
+    [128, 4160]
+    """
+    least, size = _SPREAD * block, unit(block)
+    far = sorted({-(-stride // size) * size for stride in strides if stride > least})
+    return [least, *(stride for stride in far if total // block * stride <= _FAR)]
 
 
 def no_way(options: BenchOptions, ways: Sequence[str]) -> str:
@@ -195,6 +209,13 @@ def _blocks(text: str) -> tuple[int, ...]:
     return blocks
 
 
+def _strides_of(text: str) -> tuple[int, ...]:
+    strides = parse_sizes(text)
+    if strides[0] < 1:
+        raise InputError("pieces that begin 0 B apart lie on each other")
+    return strides
+
+
 WAYS = Option("ways", "ways to send data in pieces, objects, or buffers of devices", list_of(get_args(SendWay), "way"))
 TOTALS = Option("totals", "bytes of all pieces of a message, or of an object", _totals, sizes)
 KERNELS = (
@@ -208,6 +229,7 @@ KERNELS = (
             Option("layouts", "layouts of data in pieces", list_of(get_args(DataLayout), "layout")),
             WAYS,
             Option("blocks", "bytes of a piece", _blocks, sizes),
+            Option("strides", "bytes between the begins of pieces, beside twice a piece", _strides_of, sizes),
             TOTALS,
         ),
         left_out=lambda options: no_way(options, get_args(PieceWay)),
