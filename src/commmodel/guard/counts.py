@@ -169,17 +169,15 @@ def _counted(folder: str, lenient: bool, program: GuardedProgram, processes: int
 
 
 def _simulated(folder: str, program: GuardedProgram, empty: RunCounts) -> RunCounts:
-    """Return the counts of two runs: one for numbers, one for call sites, as recording ranks compare their clocks."""
+    """Return the counts of a run, which is recorded for its call sites."""
     processes, words = empty.processes, program.words(empty.processes)
     with tempfile.TemporaryDirectory(prefix="commmodel-") as place, _surroundings(folder, program):
-        simulated = partial(
-            command, words, processes, on=program.on, computation=_computation(program, processes), clocks="simulated",
-            outlets=online.Outlets(subprocess.DEVNULL),
-        )  # fmt: skip
-        result = simulated(record=True)
         recording = os.path.join(place, "recording")
         with recording_simulated_ranks(words, recording, program.on):
-            simulated()
+            result = command(
+                words, processes, on=program.on, computation=_computation(program, processes), clocks="simulated",
+                outlets=online.Outlets(subprocess.DEVNULL), record=True,
+            )  # fmt: skip
         profile = load_recording(recording).profile()
     return msgspec.structs.replace(
         empty,

@@ -1,8 +1,11 @@
 """Clocks of programs that run while they are simulated: `--clocks simulated`."""
 
+import sys
+
 import pytest
 from support.simulated_runs import simulable_program, simulate, simulate_script
 
+from commmodel import record
 from commmodel import simulate as simulating
 from commmodel.simulate import online
 
@@ -200,3 +203,23 @@ def test_simulated_clocks_of_a_function():
     outlets = online.Outlets(clocks="simulated")
     result = simulating.function(seconds, 2, on="graphene", computation=0.0, outlets=outlets)
     assert result.returned == (9.0, 9.0)
+
+
+def test_recorded_ranks_have_one_clock_and_send_nothing_for_it(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("""
+import os, time
+time.sleep(os.getpid() % 7 * 1e-3)  # ranks begin at different times
+from mpi4py import MPI
+MPI.COMM_WORLD.Barrier()
+""")
+    words = [sys.executable, str(program)]
+    plain = simulating.command(words, 3, on="graphene", computation=0.0, clocks="simulated", record=True)
+    with record.recording_simulated_ranks(words, tmp_path / "recording", "graphene"):
+        recorded = simulating.command(words, 3, on="graphene", computation=0.0, clocks="simulated", record=True)
+    assert recorded.messages == plain.messages
+    recording = record.load(tmp_path / "recording")
+    assert not recording.faults
+    barriers = [next(iter(recording.events(rank))).calls[1] for rank in range(3)]
+    assert len({float(barrier["begin"]) for barrier in barriers}) > 1
+    assert max(barrier["begin"] for barrier in barriers) < min(barrier["end"] for barrier in barriers)

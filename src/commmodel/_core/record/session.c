@@ -79,11 +79,13 @@ static int has_steady_counter(void) {
 }
 
 static uint64_t start_tick, start_nanoseconds;
+static int is_simulated;  // all ranks of a simulation have one clock, and a message of ours would be simulated, too
 
 __attribute__((constructor)) static void start(void) {
     next_prepare();
+    is_simulated = getenv(SIMULATED) != NULL;
     // Of a simulated rank, times are simulated: its library answers clock_gettime.
-    ticks_counter = getenv(SIMULATED) == NULL && has_steady_counter();
+    ticks_counter = !is_simulated && has_steady_counter();
     start_tick = ticks();
     start_nanoseconds = ticks_of(CLOCK_MONOTONIC);
     const char *setting = getenv(FOLDER);
@@ -233,25 +235,28 @@ static void begin_log(uint64_t begin, int level, unsigned code, const void *call
     struct timespec now;
     struct clock clock;
     char path[MOST_TEXT + 32], text[MOST_TEXT];
-    int length;
+    int length, synchronised = 0;
     first_tick = begin;
     rate = ticks_per_second();
     clock_gettime(CLOCK_REALTIME, &now);
     PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
-    end_where_nothing_can_be_recorded(world_size);
+    if (!is_simulated) end_where_nothing_can_be_recorded(world_size);
     header.rank = (uint32_t)world_rank;
     header.processes = (uint32_t)world_size;
     header.ticks_per_second = rate;
     header.first_tick = begin;
-    header.unix_nanoseconds =
-        (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)(1e9 * (double)(ticks() - begin) / rate);
+    uint64_t since = ticks() - begin;
+    header.unix_nanoseconds = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec -
+                              (ticks_counter ? (int64_t)(1e9 * (double)since / rate) : (int64_t)since);
     several_threads = level == MPI_THREAD_MULTIPLE;
-    if (next.Comm_dup(MPI_COMM_WORLD, &private_comm) != MPI_SUCCESS)  // also: rank 0 has made the folder
-        return;
-    PMPI_Comm_set_errhandler(private_comm, MPI_ERRORS_RETURN);
-    int synchronised = synchronise(&clock) == MPI_SUCCESS;
-    note_folders_apart(private_comm, world_rank, world_size);
+    if (!is_simulated) {
+        if (next.Comm_dup(MPI_COMM_WORLD, &private_comm) != MPI_SUCCESS)  // also: rank 0 has made the folder
+            return;
+        PMPI_Comm_set_errhandler(private_comm, MPI_ERRORS_RETURN);
+        synchronised = synchronise(&clock) == MPI_SUCCESS;
+        note_folders_apart(private_comm, world_rank, world_size);
+    }
     mkdir(folder, 0777);
     snprintf(path, sizeof path, "%s/rank-%06d.log", folder, world_rank);
     int problem = log_create(path, &header);
@@ -309,11 +314,13 @@ VISIBLE int MPI_Init_thread(int *argc, char ***argv, int required, int *provided
 ALSO_PMPI(Init_thread)
 
 VISIBLE int MPI_Finalize(void) {
-    if (private_comm == MPI_COMM_NULL) return next.Finalize();
     uint64_t begin = ticks();
     struct clock clock;
-    int synchronised = synchronise(&clock) == MPI_SUCCESS;
-    next.Comm_free(&private_comm);
+    int synchronised = 0;
+    if (private_comm != MPI_COMM_NULL) {
+        synchronised = synchronise(&clock) == MPI_SUCCESS;
+        next.Comm_free(&private_comm);
+    }
     if (!recording) return next.Finalize();
     depth = 1;
     lock_log();
