@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def runner(tmp_path):
     paths = os.pathsep.join([str(tmp_path / "bin"), os.path.dirname(sys.executable), os.environ["PATH"]])
     return dict(os.environ) | files | {
         "PATH": paths, "RUNNER_TEMP": str(tmp_path / "temp"), "GITHUB_REPOSITORY": "ada/solver", "EARLIER": "",
-        "PROJECT": str(project), "BASE": commits[0], "COMMIT": commits[1],
+        "GITHUB_ACTION_PATH": str(ROOT), "PROJECT": str(project), "BASE": commits[0], "COMMIT": commits[1],
     }  # fmt: skip
 
 
@@ -88,7 +89,7 @@ def test_a_pull_request_that_sends_more_gets_a_comment_and_fails(runner):
         done = carry_out(name, runner)
         assert done.returncode == 0, f"{name}: {done.stderr}"
     calls, summary = read(runner, "CALLS"), read(runner, "GITHUB_STEP_SUMMARY")
-    assert "-m pip install --quiet commmodel[mpich,report]" in calls
+    assert f"-m pip install --quiet {ROOT}[mpich,report]\n" in calls  # the checkout that has this action
     assert "--method POST repos/ada/solver/issues/7/comments" in calls
     assert summary.startswith("<!-- commmodel guard -->")
     assert "app.py:3" in summary
@@ -103,6 +104,20 @@ def test_a_pull_request_that_sends_more_gets_a_comment_and_fails(runner):
     assert carry_out("Verdict", runner).returncode == 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("vendor.github-actions", ROOT / "action.yml"),
+        ("vendor.gitlab-ci", "--data-transform", "gitlab-ci", ROOT / "packaging/gitlab/commmodel.gitlab-ci.yml"),
+    ],
+)
+def test_files_keep_the_schemas_of_their_services(words):
+    pytest.importorskip("check_jsonschema")
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
 def test_each_step_that_runs_is_named_and_has_a_shell():
     assert [name for name, step in STEPS.items() if "run" in step] == [
         "Install", "Check out the base", "Guard", "Comment", "Verdict",
@@ -114,6 +129,17 @@ def test_no_step_puts_a_value_into_its_script_and_other_actions_are_pinned():
     for step in STEPS.values():
         assert "${{" not in step.get("run", "")
         assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", step.get("uses", "a/b@" + 40 * "0"))
+
+
+def test_a_package_that_is_named_is_installed_instead(runner):
+    words = runner | {"PACKAGE": "commmodel[mpich]==1.0.0"}
+    subprocess.run(["bash", "-e", "-c", STEPS["Install"]["run"]], env=words, check=True)
+    assert read(runner, "CALLS") == "-m pip install --quiet commmodel[mpich]==1.0.0\n"
+
+
+def test_the_extras_that_are_installed_are_there():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {"mpich", "report"} <= {*extras}
 
 
 def test_a_fork_gets_no_comment():

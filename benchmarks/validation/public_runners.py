@@ -1,7 +1,8 @@
 """What a guard says on noisy public runners: ``python -m benchmarks.validation.public_runners``.
 
 Times: synthetic runners on which two versions of a program are launched in turns, within the ten minutes that
-``commmodel guard --times`` takes. The speed of a runner drifts (an Ornstein-Uhlenbeck process), is taken away by
+``commmodel guard --times`` takes; a launch has as many repetitions as the guard finds best, or as ``--repetitions``
+says. The speed of a runner drifts (an Ornstein-Uhlenbeck process), is taken away by
 neighbours in bursts, and differs from launch to launch and repetition to repetition; all together the launches of an
 unchanged program scatter by 20 to 50 %. `commmodel.scaling.differences` judges them as the guard does. Counts:
 synthetic counts of programs, with and without messages from everybody to everybody, which `commmodel.guard` judges by a
@@ -19,6 +20,7 @@ import numpy as np
 
 from commmodel import guard
 from commmodel.guard import verdict
+from commmodel.guard.times import FIRST_REPETITIONS, best_repetitions
 from commmodel.results import Header, Launch, Library, Measurements, Record
 from commmodel.results.configurations import Function
 from commmodel.scaling import Differences, differences
@@ -28,9 +30,10 @@ DEFAULTS = guard.GuardTimes("run {side} {output}")
 BUDGET = DEFAULTS.seconds
 STEP = 0.1
 """Seconds between two values of a runner's speed."""
-START, REPETITIONS, REPETITION = 1.0, 20, 0.1
-"""Of a launch on an idle runner: seconds until it measures, repetitions, and seconds of each."""
+START, REPETITION = 1.0, 0.1
+"""Of a launch on an idle runner: seconds until it measures, and of each repetition."""
 LEAST_SCATTER, MOST_SCATTER = 0.2, 0.5
+KINDS = ("drift", "bursts", "both", "launches")
 P = (4, 8, 16, 32, 64)
 EXAMPLE = Path(__file__).parents[2] / "examples" / "guard"
 HEADER = Header("commmodel-results", 1, "", (), Library("generated"), (), ())
@@ -83,31 +86,39 @@ class Runner:
     def _factor(self, now: float) -> float:
         return self._speed * math.exp(self._slow[min(int(now / STEP), len(self._slow) - 1)])
 
-    def launch(self, now: float, factor: float) -> tuple[float, tuple[float, ...]]:
+    def launch(self, now: float, factor: float, repetitions: int) -> tuple[float, tuple[float, ...]]:
         """Return when a launch that begins now ends, and what it has measured."""
         off = math.exp(self._random.normal(0, self._launch))
         now += START * self._factor(now)
         samples = []
-        for _ in range(REPETITIONS):
+        for _ in range(repetitions):
             noise = math.exp(abs(self._random.normal(0, self._repetition)))
             seconds = REPETITION * factor * off * self._factor(now) * noise
             samples.append(seconds)
             now += seconds
         return now, tuple(samples)
 
-    def measure(self, factor: float, seed: int) -> tuple[Measurements, Measurements]:
-        """Return launches of both sides in turns, as many pairs as there is time for."""
+    def measure(self, factor: float, seed: int, repetitions: int | None) -> tuple[Measurements, Measurements]:
+        """Return launches of both sides in turns, as many pairs as there is time for.
+
+        Where `repetitions` is None, the first launches tell which number is best, as for the guard.
+        """
         configuration = Function("program", "time", ())
         sides: tuple[list[Launch], list[Launch]] = ([], [])
-        now = 0.0
-        for turn in Turns("", ("base", "head"), seed).order(1000):
-            now, samples = self.launch(now, factor if turn.side else 1.0)
+        now, count = 0.0, FIRST_REPETITIONS if repetitions is None else repetitions
+        for number, turn in enumerate(Turns("", ("base", "head"), seed).order(1000)):
+            if repetitions is None and number == 2 * DEFAULTS.launches:
+                count = best_repetitions((_pairs(sides[0]), _pairs(sides[1])), now / number)
+            now, samples = self.launch(now, factor if turn.side else 1.0, count)
             if now > BUDGET:
                 break
             sides[turn.side].append(Launch(HEADER, (Record(configuration, "s", samples),)))
         pairs = min(map(len, sides))
-        before, after = (Measurements(tuple(side[:pairs])) for side in sides)
-        return before, after
+        return _pairs(sides[0][:pairs]), _pairs(sides[1][:pairs])
+
+
+def _pairs(launches: list[Launch]) -> Measurements:
+    return Measurements(tuple(launches))
 
 
 def judged(before: Measurements, after: Measurements, statistic: str, least: float) -> Differences:
@@ -123,17 +134,26 @@ def interval(count: int, total: int) -> str:
     return f"{count} of {total}, {share:.1%} [{max(centre - half, 0):.1%}, {min(centre + half, 1):.1%}]"
 
 
-def times(count: int, seed: int, statistics: list[str], slowdown: float, least: float) -> None:
+def times(
+    count: int,
+    seed: int,
+    statistics: list[str],
+    slowdown: float,
+    least: float,
+    *,
+    repetitions: int | None,
+    kinds: list[str],
+) -> None:
     """Print false alarms and detections on synthetic runners."""
     print(f"{count} runners of each kind, {BUDGET:.0f} s each; smallest change that counts: {least:.0%}")
-    for kind in ("drift", "bursts", "both", "launches"):
+    for kind in kinds:
         false, detected = dict.fromkeys(statistics, 0), dict.fromkeys(statistics, 0)
         pairs, scatter = [], []
         for number in range(count):
             sides = []
             for factor in (1.0, slowdown):
                 random = np.random.default_rng((seed, number, round(1000 * factor)))
-                sides.append(Runner(random, kind).measure(factor, number))
+                sides.append(Runner(random, kind).measure(factor, number, repetitions))
             launches = sides[0][0].launches
             pairs.append(len(launches))
             scatter.append(np.std([math.log(np.median(launch.records[0].samples)) for launch in launches]))
@@ -204,10 +224,15 @@ def main() -> None:
     parser.add_argument(
         "--least", type=float, default=DEFAULTS.tolerance, help="smallest change that counts (default: %(default)s)"
     )
+    parser.add_argument("--repetitions", type=int, help="of each launch (default: as many as are best)")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="of runners, with commas between (default: all)")
     parser.add_argument("--real", type=int, default=0, help="simulated runs of examples/guard (default: none)")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    times(arguments.runners, arguments.seed, arguments.statistics.split(","), arguments.slower, arguments.least)
+    times(
+        arguments.runners, arguments.seed, arguments.statistics.split(","), arguments.slower, arguments.least,
+        repetitions=arguments.repetitions, kinds=arguments.kinds.split(","),
+    )  # fmt: skip
     counts(arguments.runners, arguments.seed)
     if arguments.real:
         real(arguments.real)

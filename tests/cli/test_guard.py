@@ -6,8 +6,10 @@ import shutil
 import sys
 
 import pytest
+from support import structs
 
 from commmodel.cli import main
+from commmodel.machine import dump
 
 PROGRAM = """\
 from mpi4py import MPI
@@ -59,7 +61,8 @@ def test_a_program_is_guarded_by_counts_in_a_file(program, tmp_path, capsys):
     assert (tmp_path / "guard.json").read_bytes() == first  # to the last bit
     program(steps=2)
     capsys.readouterr()
-    words = ["--markdown", "comment.md", "--junit", "junit.xml", "--badge", "badge.svg"]
+    dump(structs.sending(), tmp_path / "machine.toml")
+    words = ["--markdown", "comment.md", "--junit", "junit.xml", "--badge", "badge.svg", "--machine", "machine.toml"]
     assert main(["guard", "--json", "--workers", "2", *words]) == 1
     answer = json.loads(capsys.readouterr().out)
     (site,) = [site for site in answer["sites"] if site["processes"] == 3]
@@ -67,7 +70,9 @@ def test_a_program_is_guarded_by_counts_in_a_file(program, tmp_path, capsys):
     assert (site["before"]["calls"], site["after"]["calls"]) == (9, 18)
     collectives = [row for row in answer["changes"] if row["metric"] == "collectives" and row["processes"] == 3]
     assert [(row["before"], row["after"], row["change"]) for row in collectives] == [(9, 18, "larger")]
-    assert "app.py:9 (everybody)" in (tmp_path / "comment.md").read_text()
+    text = (tmp_path / "comment.md").read_text()
+    assert text.index("app.py:9 (everybody)") < text.index("How to send") < text.index("a gigabyte in one piece")
+    assert "comm.send(data, dest=peer, tag=tag)" in answer["sending"]["a dictionary of 10000 numbers"]["code"]
     assert main(["guard", "--accept", "--workers", "1"]) == 0
 
 
@@ -86,6 +91,48 @@ def test_a_program_is_guarded_by_another_checkout_and_a_deadlock_is_no_crash(pro
     assert "20" not in capsys.readouterr().err
 
 
+MEASURING = """
+import json, sys, time
+side, output, repetitions = sys.argv[1:]
+steps = int(open(f"{side}/steps").read())
+samples = []
+for repetition in range(int(repetitions)):
+    begin = time.process_time()
+    sum(range(steps))
+    samples.append(time.process_time() - begin)
+function = {"kernel": "function", "name": "work", "metric": "time", "parameters": []}
+header = {"type": "header", "format": "commmodel-results", "version": 1, "created": "", "command": [],
+          "mpi": {"version": "none"}, "hosts": [], "ranks": []}
+record = {"type": "record", "configuration": function, "unit": "s", "samples": samples}
+open(output, "w").write(f"{json.dumps(header)}\\n{json.dumps(record)}\\n")
+"""
+
+
+@pytest.mark.mpi
+@pytest.mark.simulated
+@pytest.mark.parametrize(("steps", "code"), [(60_000, 1), (20_000, 0)])
+def test_versions_are_measured_in_turns(program, tmp_path, capsys, steps, code):
+    program(folder="base")
+    program()
+    (tmp_path / "measure.py").write_text(MEASURING)
+    (tmp_path / "base" / "steps").write_text("20000")
+    (tmp_path / "steps").write_text(f"{steps}")
+    python, place = shlex.quote(sys.executable), shlex.quote(str(tmp_path / "measure.py"))
+    times = f"{python} {place} {{side}} {{output}} {{repetitions}}".replace('"', '\\"')
+    rules = RULES.replace("[2, 3]", "[2]")
+    # What 3 times slower is, any launches show; what is alike could be called slower by chance below half as much.
+    (tmp_path / "guard.toml").write_text(
+        f'{rules}[times]\ncommand = "{times}"\nlaunches = 8\ntime = "1ms"\nleast = "50%"'
+    )
+    assert main(["guard", "--baseline", "base", "--times", "--json", "--markdown", "comment.md"]) == code
+    answer = json.loads(capsys.readouterr().out)
+    (row,) = answer["times"]["differences"]
+    assert answer["times"]["pairs"] == 8
+    assert (row["name"], row["launches"], row["unit"]) == ("work, time", [8, 8], "s")
+    assert (row["verdict"] == "slower") == bool(code) == answer["verdict"].startswith("slower")
+    assert f"Times, measured in turns: {code} of 1 slower" in (tmp_path / "comment.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
@@ -93,6 +140,8 @@ def test_a_program_is_guarded_by_another_checkout_and_a_deadlock_is_no_crash(pro
         (["nosuch.toml"], "nosuch.toml: No such file"),
         (["--baseline", ".", "--accept"], "--accept writes a file of counts"),
         (["--label", "x"], "--label goes with --history"),
+        (["--machine", "nosuch.toml"], "nosuch.toml"),
+        (["--machine", "L=2us,o=1us,g=2us,G=1ns"], "has no [[sending]], by which the guard says how to send: measure"),
         (["--markdown", "guard.toml"], "guard.toml is read"),
         (["--badge", "a", "--junit", "a"], "a would be written twice"),
         (["--badge", "nowhere/b.svg"], "nowhere"),

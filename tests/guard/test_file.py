@@ -15,9 +15,11 @@ def guard_file(folder, text):
 
 
 def test_short_files_are_read(tmp_path):
-    guard = load(guard_file(tmp_path, f'baseline = "counts.json"\n{PROGRAM}expect = {{ messages = "p log p" }}\n'))
+    files = 'baseline = "counts.json"\nmachine = "cluster/machine.toml"\n'
+    guard = load(guard_file(tmp_path, f'{files}{PROGRAM}expect = {{ messages = "p log p" }}\n'))
     (program,) = guard.program
     assert guard.baseline == str(tmp_path / "counts.json")
+    assert guard.machine == str(tmp_path / "cluster" / "machine.toml")
     assert program.words(8) == ["python", "app.py", "8"]
     assert program.growth("messages").text("p") == "p log p"
     assert program.tolerance == 0

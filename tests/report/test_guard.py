@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
+from support import structs
 
 from commmodel.errors import DamagedFileError
 from commmodel.guard import Counts, GuardResult, RunCounts, SiteCounts, compare
@@ -14,6 +15,9 @@ from commmodel.report.scaling.guard.badge import badge
 from commmodel.report.scaling.guard.junit import junit
 from commmodel.report.scaling.guard.markdown import LONGEST, MARKER, comment
 from commmodel.report.scaling.guard.words import verdict_words
+from commmodel.report.sections import sending_section
+from commmodel.results.configurations import Function
+from commmodel.scaling import Difference, Differences
 
 
 def parsed(text):
@@ -58,6 +62,21 @@ def test_a_comment_is_no_longer_than_github_takes():
     assert len(text) <= LONGEST + 1
     assert text.startswith(MARKER)
     assert "<details>" not in text or "</details>" in text
+
+
+def test_the_comment_says_how_to_send_on_a_machine():
+    text = comment(WORSE, sending_section(structs.sending()))
+    rows = [line for line in text.splitlines() if line.startswith("| a ")]
+    assert [row.split(" | ")[0] for row in rows] == [
+        "| a column of a 4096 × 4096 matrix", "| a face of a 128³ cube",
+        "| a dictionary of 10000 numbers", "| a gigabyte in one piece",
+    ]  # fmt: skip
+    start = text.index("**How to send**")
+    assert text.index("src/app.py:12") < start < text.index("All numbers")
+    lines = text[text.index("The lines for a dictionary") :]
+    assert "```python\n# sender\ncomm.send(data, dest=peer, tag=tag)\n" in lines
+    assert text.count("```python") == len(rows)
+    assert text.count("<details>") == text.count("</details>")
 
 
 def test_junit_has_a_case_for_each_number():
@@ -122,3 +141,16 @@ def test_the_verdict_is_a_line():
     assert verdict_words(GuardResult(counts(1))) == "nothing to compare with"
     hanging = replace(SAME, counts=Counts(runs=(RunCounts("app", 4, error="deadlock"),)))
     assert verdict_words(hanging) == "one run of 1 did not come to an end"
+
+
+@pytest.mark.parametrize(
+    ("detectable", "words"),
+    [(0.05, ""), (0.25, "; launches scatter so that times could only have shown 25 % slower"),
+     (float("inf"), "; too few launches for any difference of times")],
+)  # fmt: skip
+def test_the_verdict_says_what_times_could_not_have_shown(detectable, words):
+    row = Difference(
+        Function("f", "time", ()), "s", 1.0, 1.0, (9, 9), 1.0, 0.9, 1.1, 0.5, "unclear", detectable=detectable
+    )
+    timed = replace(SAME, times=Differences((row,), (), (), (), ()))
+    assert verdict_words(timed).replace("\xa0", " ") == f"as the baseline{words}"

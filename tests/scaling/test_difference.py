@@ -392,3 +392,21 @@ def test_of_many_warnings_some_are_named_and_the_others_counted():
     remarks = differences(noisy, of_samples([1e-6])).remarks
     assert [remark for remark in remarks if "load" in remark] == [f"before: load {number}" for number in range(3)]
     assert any(remark.startswith("before: 6 more warnings") for remark in remarks)
+
+
+@pytest.mark.parametrize("least", [0.0, 0.1])
+def test_what_is_detectable_is_found_in_four_of_five_comparisons(least):
+    def compared(factor, seed):
+        random = np.random.default_rng(seed)
+        sides = (synthetic(random, 20, factor=by, between=0.2, configurations=1) for by in (1.0, factor))
+        return differences(*sides, least=least, in_pairs=True).rows[0]
+
+    detectable = np.median([compared(1.0, seed).detectable for seed in range(20)])
+    assert detectable > max(least, 0.05)
+    slower = sum(compared(1 + detectable, seed).change == "slower" for seed in range(20, 120))
+    assert 65 <= slower <= 95
+
+
+def test_nothing_is_detectable_where_nothing_can_be_called():
+    once = of_samples([1e-6, 1.1e-6])
+    assert differences(once, once, in_pairs=True).rows[0].detectable == math.inf

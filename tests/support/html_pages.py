@@ -7,7 +7,7 @@ from support import overlap_samples, report_samples, scaling_samples
 from support.logs import end, new_logs, write
 from support.timelines import PING_PONG, random_timeline
 
-from commmodel import predict, report
+from commmodel import guard, predict, report
 from commmodel.cli import main
 from commmodel.collectives import Problem
 from commmodel.machine import LogGP, Machine, Parameter, Postal, Segment
@@ -175,6 +175,22 @@ def _write_timelines(path: Path) -> None:
     write_gantt(path, "two runs", [PING_PONG, random_timeline(64, 400, name="long")])
 
 
+def _write_guard_history(path: Path) -> None:
+    for commit, messages in enumerate((12, 12, 20)):
+        runs = tuple(guard.RunCounts("solver", p, messages=messages * p, seconds=1e-6 * p) for p in (4, 16))
+        result = guard.GuardResult(guard.Counts(runs=runs))
+        report.write_guard_history(path, result, f"commit-{commit}", f"2026-11-0{commit + 1}T00:00")
+
+
+def _write_study(path: Path) -> None:
+    rows = [
+        {"where": where, "program": "ring -n 8", "ranks": ranks, "model": "hybrid", "seconds": 1e-6 * ranks * factor}
+        for where, factor in (("graphene", 2), ("switch", 1))
+        for ranks in (4, 16, 64)
+    ]
+    report.write_study(path, "rings", [*rows, {"where": "nowhere", "program": "ring -n 8", "error": "no platform"}])
+
+
 def _run(words: list[str]) -> None:
     code = main(words)
     assert code == 0, f"commmodel {' '.join(words)}: exit code {code}"
@@ -199,6 +215,8 @@ PAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "sizes": ("report.simulation.sizes_page", _write_sizes),
     "simulation": ("report.simulation.gantt_page", _write_simulation),
     "timelines": ("report.simulation.gantt_page", _write_timelines),
+    "guard": ("report.scaling.guard.history_page", _write_guard_history),
+    "study": ("report.simulation.study", _write_study),
 }
 """Name of an example -> the module of its page, and what writes it."""
 

@@ -238,6 +238,7 @@ def as_json(result: Any, rows: Any) -> dict[str, Any]:
                 "high": row.high,
                 "p_value": row.p_value,
                 "verdict": row.change,
+                "detectable": row.detectable,
             }
             for row in rows
         ],

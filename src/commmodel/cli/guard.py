@@ -5,7 +5,7 @@ import os
 from datetime import UTC, datetime
 from typing import Any
 
-from commmodel.cli.parsers import check_folder, new_verb, print_json, show, whole, write_requested_page
+from commmodel.cli.parsers import check_folder, known_machine, new_verb, print_json, show, whole, write_requested_page
 from commmodel.errors import InputError
 
 _FILE = "guard.toml"
@@ -30,6 +30,10 @@ def add(verbs: Any) -> None:
         "--baseline", metavar="FILE",
         help="file of counts, or folder of another version of the programs, where they are simulated, too (default: "
         "the guard file's)",
+    )  # fmt: skip
+    guard.add_argument(
+        "--machine", metavar="FILE",
+        help="machine file: say how to send a column, a dictionary and a gigabyte there (default: the guard file's)",
     )  # fmt: skip
     guard.add_argument(
         "--accept", action="store_true",
@@ -73,6 +77,8 @@ def _run(arguments: argparse.Namespace) -> int:
         raise InputError("--label goes with --history: whose run is named?")
     if arguments.accept and (path is None or os.path.isdir(path)):
         raise InputError("--accept writes a file of counts: name it as baseline of the guard file, or with --baseline")
+    machine = known_machine(place) if (place := arguments.machine or rules.machine) else None
+    sending = None if machine is None else _sending(machine, place)
     baseline: Any = path if path is None or os.path.isdir(path) else _counts(arguments, path)
     workers = arguments.workers or len(os.sched_getaffinity(0))
     result = guard.run(rules, baseline, timed=arguments.times, workers=workers)
@@ -82,13 +88,14 @@ def _run(arguments: argparse.Namespace) -> int:
                 f"--accept: {result.failures[0].program} does not come to an end: {result.failures[0].error}"
             )
         guard.dump_counts(result.counts, path)
-    code = _write(arguments, result)
+    code = _write(arguments, result, sending)
     if arguments.json:
-        print_json(_as_json(result, path))
+        print_json(_as_json(result, path) | {"sending": None if machine is None else _sending_as_json(machine)})
     else:
         from commmodel.report.scaling.guard.terminal import guard_blocks
 
-        show(*guard_blocks(result, rules.times.tolerance if rules.times else 0.0))
+        blocks = guard_blocks(result, rules.times.tolerance if rules.times else 0.0)
+        show(*([] if sending is None else [sending.table]), *blocks)
         if arguments.accept:
             print(f"accepted: written to {path}")
     is_accepted = arguments.accept and not result.mismatches
@@ -110,14 +117,34 @@ def _counts(arguments: argparse.Namespace, path: str) -> Any:
     raise InputError(f"{path}: there is no such baseline: write it with --accept, or name another with --baseline")
 
 
-def _write(arguments: argparse.Namespace, result: Any) -> int:
+def _sending(machine: Any, path: str) -> Any:
+    """Return how to send on a machine; raise where that was not measured."""
+    from commmodel.report.sections import sending_section
+
+    section = sending_section(machine)
+    if section is None:
+        raise InputError(
+            f"{path} has no [[sending]], by which the guard says how to send: measure the kernels datatype and object "
+            "there, and fit again"
+        )
+    return section
+
+
+def _sending_as_json(machine: Any) -> dict[str, Any]:
+    from commmodel.report.sending import examples
+
+    names = ("best", "usual", "gain", "certainty", "code")
+    return {data: {name: getattr(advice, name) for name in names} for data, advice in examples(machine).items()}
+
+
+def _write(arguments: argparse.Namespace, result: Any, sending: Any) -> int:
     """Write the files that were asked for; return the exit code."""
     from commmodel.files import write_text
 
     if arguments.markdown is not None:
         from commmodel.report.scaling.guard.markdown import comment
 
-        write_text(arguments.markdown, comment(result))
+        write_text(arguments.markdown, comment(result, sending))
     if arguments.junit is not None:
         from commmodel.report.scaling.guard.junit import junit
 

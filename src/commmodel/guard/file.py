@@ -7,6 +7,7 @@ import os
 import shlex
 from typing import Annotated, Literal, get_args
 
+import msgspec
 from msgspec import Meta, field
 
 from commmodel.documents import check_format, convert, read_toml
@@ -26,7 +27,7 @@ Metric = Literal["messages", "bytes", "calls", "collectives", "seconds"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
 """Of a simulated run: messages between ranks and their bytes, those of collectives' algorithms included; calls of MPI
 that communicate, by all ranks together, and those of collectives among them; simulated run time."""
-PROCESSES = "{processes}"
+PROCESSES, REPETITIONS = "{processes}", "{repetitions}"
 _MOST_PROCESSES = 1 << 16
 _Text = Annotated[str, Meta(min_length=1, max_length=2000)]
 
@@ -78,7 +79,7 @@ class GuardTimes(InputStruct, frozen=True, forbid_unknown_fields=True):
     """A command that measures a side, with the other one in turns, as of ``commmodel compare --run``."""
 
     command: _Text
-    """One launch of ``{side}`` into ``{output}``."""
+    """One launch of ``{side}`` into ``{output}``, with ``{repetitions}`` where it takes a number of them."""
     launches: Annotated[int, Meta(ge=1, le=1000)] = 10
     """Of each side at least."""
     time: str = "10min"
@@ -110,12 +111,14 @@ class Guard(Value, InputStruct, frozen=True, forbid_unknown_fields=True):
     version: Annotated[int, Meta(ge=1, le=VERSION)] = VERSION
     baseline: str = ""
     """File of counts, relative to the guard file; none where it is empty."""
+    machine: str = ""
+    """Machine file with ``[[sending]]``, relative to the guard file: how to send there is said; none where empty."""
     times: GuardTimes | None = None
 
 
 @checked
 def load(path: str | os.PathLike[str]) -> Guard:
-    r"""Return the guard of a file; its baseline is then relative to the current folder.
+    r"""Return the guard of a file; its baseline and machine are then relative to the current folder.
 
     Parameters
     ----------
@@ -150,9 +153,9 @@ def load(path: str | os.PathLike[str]) -> Guard:
     if guard.times is not None:
         _check_share(path, "times.least", guard.times)
         _check_time(path, guard.times)
-    if guard.baseline:
-        guard = Guard(guard.program, baseline=os.path.join(os.path.dirname(path), guard.baseline), times=guard.times)
-    return guard
+    folder = os.path.dirname(path)
+    files = {name: os.path.join(folder, file) for name in ("baseline", "machine") if (file := getattr(guard, name))}
+    return msgspec.structs.replace(guard, **files)
 
 
 def _refuse_other_metrics(path: object, number: int, table: object) -> None:

@@ -2,10 +2,8 @@
 
 import os
 import secrets
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from time import monotonic
 from typing import Any
 
 import msgspec
@@ -16,11 +14,11 @@ from commmodel.errors import InputError
 from commmodel.guard.comparison import CountChange, CountComparison, compare
 from commmodel.guard.counts import Counts, RunCounts, count
 from commmodel.guard.file import METRICS, Guard, Metric
+from commmodel.guard.times import measure_sides
 from commmodel.results import Header, Launch, Library, Measurements, Record
 from commmodel.results.configurations import Function
 from commmodel.scaling import CheckResult, Differences, Expectation, Expectations, check, differences
 from commmodel.signatures import checked
-from commmodel.sweep.interleaving import MOST_PAIRS, measure_in_turns, turns
 from commmodel.values import Value
 
 _UNITS: dict[Metric, Unit] = {"bytes": "B", "seconds": "s"}
@@ -207,11 +205,5 @@ def growth(guard: Guard, counts: Counts) -> CheckResult | None:
 def _times(guard: Guard, folder: str, seed: int | None) -> Differences:
     """Return differences between launches of both folders in turns."""
     assert guard.times is not None  # noqa: S101 - `run` has looked
-    plan = turns(guard.times.command, (folder, os.getcwd()), secrets.randbelow(2**32) if seed is None else seed)
-    begin = monotonic()
-    with tempfile.TemporaryDirectory(prefix="commmodel-") as place:
-        for pairs in (guard.times.launches, *range(guard.times.launches + 2, MOST_PAIRS, 2)):  # either side begins one
-            before, after = measure_in_turns(plan, pairs, os.path.join(place, "turns"))
-            if (monotonic() - begin) * (pairs + 2) / pairs > guard.times.seconds:
-                break
+    before, after = measure_sides(guard.times, folder, secrets.randbelow(2**32) if seed is None else seed)
     return differences(before, after, least=guard.times.tolerance, in_pairs=True)

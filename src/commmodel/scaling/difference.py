@@ -38,6 +38,7 @@ MOST_WARNINGS = 3
 """Of each file: launches hardly ever warn of the same load."""
 WANTED = 0.10
 """Change whose number of launches is named where there are too few."""
+_FOUR_OF_FIVE = 0.84  # standard errors from the mean, below which four fifths of a normal distribution lie
 _FOUND = 2.8  # standard errors of a change that is found in 80 % of cases, at 5 % false ones
 
 
@@ -62,6 +63,9 @@ class Difference(OneLine):
         ``slower`` or ``faster``, of bytes, counts and errors of clocks ``larger`` or ``smaller``: where chance does not
         explain it among all that was compared, and the ratio is far enough from 1; ``same`` where the interval stays
         near 1; else ``unclear``.
+    detectable : float
+        Share by which a time must become slower so that four of five such comparisons call it so; infinite where
+        nothing can be called, and of bytes and counts.
 
     Notes
     -----
@@ -79,6 +83,7 @@ class Difference(OneLine):
     high: float
     p_value: float
     change: Change
+    detectable: float = math.inf
 
     @property
     def is_worse(self) -> bool:
@@ -245,6 +250,16 @@ def _change(
     if is_real and ratio < 1 / (1 + least):
         return "faster" if takes_time else "smaller"
     return "same" if 1 / (1 + least) <= low and high <= 1 + least else "unclear"
+
+
+def _detectable(shift: Array, confidence: float, least: float) -> float:
+    """Return the share of a slowdown that is called in four of five comparisons, from the shift and its interval."""
+    from scipy.special import ndtri
+
+    _, low, high = shift.tolist()
+    half = (high - low) / 2
+    error = half / float(ndtri((1 + confidence) / 2))
+    return math.expm1(min(max(half, math.log1p(least)) + _FOUR_OF_FIVE * error, 700.0)) if half < math.inf else math.inf
 
 
 def _is_timed(unit: str, *sides: Samples) -> bool:
@@ -420,7 +435,10 @@ def _timed_rows(
         is_real = bool(shifts.among_all[number] <= 1 - confidence or shifts.plain[number])
         change = _change(configuration, "s", ratio, low, high, least, is_real=is_real)
         p_value = float(shifts.alone[number])
-        rows.append(Difference(configuration, "s", value, new_value, counts, ratio, low, high, p_value, change))
+        detectable = _detectable(shifts.rows[number], confidence, least)
+        rows.append(
+            Difference(configuration, "s", value, new_value, counts, ratio, low, high, p_value, change, detectable)
+        )
     together = None
     if math.isfinite(shifts.common[0]):
         ratio, low, high = _as_ratios(shifts.common)

@@ -1,10 +1,11 @@
 """A guard's result in Markdown, as the comment of a pull request. Main entry: `comment`.
 
-The comment is a list of sections (`SECTIONS`), each a function from the result to lines; one without lines is left out.
+The comment is a list of parts, each the lines of a function; one without lines is left out.
 Names come from the program that is guarded: they are shown as they are, and mean nothing to Markdown or HTML.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from commmodel.guard.verdict import GuardResult
 from commmodel.report.kit.tables import Table
@@ -19,6 +20,7 @@ from commmodel.report.scaling.guard.words import (
     site_table,
     verdict_words,
 )
+from commmodel.report.sections import SendingSection
 
 MARKER = "<!-- commmodel guard -->"
 """First line, by which the comment of an earlier run is found and replaced."""
@@ -94,9 +96,13 @@ def _details(result: GuardResult) -> list[str]:
     return ["<details><summary>All numbers</summary>", "", *lines, "", "</details>"]
 
 
-Section = Callable[[GuardResult], list[str]]
-SECTIONS: tuple[Section, ...] = (_verdict, _changes, _sites, _growth, _times, _notes, _details)
-"""Of the comment, in order."""
+def _sending(section: SendingSection) -> list[str]:
+    """Return how to send examples, and folded the lines to write."""
+    lines = markdown_table(replace(section.table, title="How to send"))
+    for name, code in section.codes:
+        lines += ["", f"<details><summary>The lines for {escaped(name)}</summary>", "", "```python"]
+        lines += [*code.splitlines(), "```", "", "</details>"]
+    return lines
 
 
 def _apart(parts: "Iterator[list[str]] | Sequence[list[str]]") -> list[str]:
@@ -107,8 +113,8 @@ def _apart(parts: "Iterator[list[str]] | Sequence[list[str]]") -> list[str]:
     return lines
 
 
-def comment(result: GuardResult) -> str:
-    """Return the comment.
+def comment(result: GuardResult, sending: SendingSection | None = None) -> str:
+    """Return the comment, with how to send on a machine where that is given.
 
     >>> from commmodel.guard import Counts, RunCounts
     >>> print(comment(GuardResult(Counts(runs=(RunCounts("solver", 4, messages=12),)))).partition("<details>")[0])
@@ -119,7 +125,8 @@ def comment(result: GuardResult) -> str:
     <BLANKLINE>
     <BLANKLINE>
     """
-    parts = [part for section in SECTIONS if (part := section(result))]
+    parts = [part for lines in (_verdict, _changes, _sites, _growth, _times, _notes) if (part := lines(result))]
+    parts += [*([] if sending is None else [_sending(sending)]), _details(result)]
     while len(parts) > 1 and sum(len(line) + 1 for part in parts for line in part) > LONGEST:
         parts.pop()  # the last one is the longest
     return "\n".join([MARKER, *_apart(parts)])[:LONGEST] + "\n"

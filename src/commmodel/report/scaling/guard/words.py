@@ -1,5 +1,6 @@
 """Sentences and tables of a guard's result, for terminal and comment. Main entries: `verdict_words`, `tables`."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -8,7 +9,8 @@ from commmodel.guard.counts import Counts, SiteCounts
 from commmodel.guard.verdict import GuardResult
 from commmodel.report.kit.cells import error_words
 from commmodel.report.kit.tables import Cell, Style, Table, left, right
-from commmodel.units import counted, format_time
+from commmodel.scaling.difference import WANTED
+from commmodel.units import counted, format_ratio, format_time
 
 _MOST_SITES = 12
 _MARKS: dict[str, tuple[str, Style]] = {
@@ -68,13 +70,26 @@ def verdict_words(result: GuardResult) -> str:
         parts.append(f"{row.series.metric} of {row.series.name} grow as {grows}, expected {expected}")
     if result.is_slower:
         parts.append("slower than the baseline, measured in turns")
-    if parts:
-        return "; ".join(parts)
+    return "; ".join((*(parts or [_holding_words(result)]), *undetectable_words(result)))
+
+
+def _holding_words(result: GuardResult) -> str:
+    """Return the verdict where nothing is larger, slower, or grows otherwise."""
     if result.comparison is None:
         return "nothing to compare with" if result.growth is None else "grows as expected; nothing to compare with"
     if not result.comparison.changes:
         return "no run could be compared with the baseline"
     return "smaller than the baseline, nothing larger" if result.smaller else "as the baseline"
+
+
+def undetectable_words(result: GuardResult) -> Iterator[str]:
+    """Yield what times could only have shown, where launches scatter too much for a tenth."""
+    rows = () if result.times is None else [row for row in result.times.rows if row.unit == "s" and not row.is_worse]
+    least = max((row.detectable for row in rows), default=0.0)
+    if math.isinf(least):
+        yield "too few launches for any difference of times"
+    elif least > WANTED:
+        yield f"launches scatter so that times could only have shown {format_ratio(least)} slower"
 
 
 def count_words(result: GuardResult) -> str:
