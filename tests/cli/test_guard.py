@@ -1,13 +1,17 @@
 """The verb guard: programs that are simulated, baselines in files and folders, exit codes."""
 
 import json
+import re
 import shlex
 import shutil
 import sys
 
 import pytest
+from msgspec.structs import replace
 from support import structs
+from support.paths import ROOT
 
+from commmodel import guard
 from commmodel.cli import main
 from commmodel.machine import dump
 
@@ -89,6 +93,27 @@ def test_a_program_is_guarded_by_another_checkout_and_a_deadlock_is_no_crash(pro
     shutil.copy(tmp_path / "base/app.py", tmp_path / "app.py")
     assert main(["guard", "--baseline", "base", "--workers", "1"]) == 0
     assert "20" not in capsys.readouterr().err
+
+
+@pytest.mark.mpi
+@pytest.mark.simulated
+def test_the_example_still_sends_what_its_baseline_says(monkeypatch):
+    monkeypatch.chdir(ROOT / "examples" / "guard")
+    rules = guard.load("guard.toml")
+    (solver,) = rules.program
+    baseline = guard.load_counts(rules.baseline)
+    assert [run.processes for run in baseline.runs] == [*solver.processes]
+    few = replace(solver, command=f"{shlex.quote(sys.executable)} solver.py", processes=(4, 8), expect={})
+    comparison = guard.run(replace(rules, program=(few,)), baseline).comparison
+    assert {change.change for change in comparison.changes} == {"same"}
+    assert (len(comparison.changes), comparison.sites) == (2 * 5, ())
+
+
+def test_the_page_has_the_numbers_of_the_baseline():
+    page = (ROOT / "docs" / "howto" / "ci.md").read_text("utf-8")
+    (largest,) = [run for run in guard.load_counts(ROOT / "examples/guard/guard.json").runs if run.processes == 64]
+    for name in ("messages", "calls", "collectives"):
+        assert re.search(rf"solver      64  {name} +{getattr(largest, name):,} ", page)
 
 
 MEASURING = """
