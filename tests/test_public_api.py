@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from support.effort import some
 from support.promised import DIRECTIVE, MEMBERS, REFERENCE, promised
 
 import commmodel
@@ -53,11 +54,11 @@ def test_every_public_part_is_in_the_list():
     assert list(commmodel.__all__) == sorted(commmodel.__all__)
 
 
-@pytest.mark.parametrize("name", [
+@pytest.mark.parametrize("name", some([
     "bench", "bench.kernels", "collectives", "collectives.library", "fit", "formats", "machine", "models", "optimize",
     "predict", "record", "report", "results", "scaling", "simulate", "simulate.goal", "simulate.online",
     "simulate.platform", "simulate.scenario", "simulate.timeline", "simulate.traces", "simulate.work", "sweep", "",
-])  # fmt: skip
+], 6))  # fmt: skip
 def test_completion_and_help_show_what_a_package_promises(name):
     code = (  # in a process of its own, as names that were used before are in the package
         "import importlib, pydoc, sys\n"

@@ -8,6 +8,7 @@ import types
 from collections import Counter
 
 import pytest
+from support.effort import some
 from support.paths import ROOT
 
 from commmodel import launchers, pytest_plugin
@@ -324,7 +325,7 @@ def test_linear(n):
 
 @pytest.mark.parametrize(
     ("mark", "argument", "problem"),
-    [
+    some([
         ('"n", over="n"', "n", 'at is missing: write at=[1000, *'),
         (f'"n", {AT}', "n", 'over is missing: write over="n"'),
         (f'over="n", {AT}', "n", 'growth is missing: write "n log n"'),
@@ -345,7 +346,7 @@ def test_linear(n):
         (f'"n", over="n", {AT}, statistic="mode"', "n", "statistic is 'mode': choose one of lower half, *"),
         (f'"n", over="n", {AT}, uncertain="skip"', "n", "uncertain is 'skip': choose one of pass, fail"),
         (f'"n", over="n", {AT}, metric=""', "n", "metric '': write 'processor time', 'wall time', *"),
-    ],
+    ], 7),
 )  # fmt: skip
 def test_a_wrong_mark_is_one_line_that_names_the_test(pytester, mark, argument, problem):
     pytester.makepyfile(test_wrong=f"import pytest\n@pytest.mark.scales({mark})\ndef test_it({argument}): pass\n")

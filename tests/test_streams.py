@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from support.effort import some
 from support.paths import ROOT
 from support.scaling_samples import measured, write_results
 
@@ -72,19 +73,22 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.mark.parametrize(
     ("module", "name", "command"),
-    [
-        ("formats", "load_all", f"fit {RESULTS} -o m.toml"),
-        ("formats", "load_all", f"report {RESULTS}"),
-        ("formats", "load_all", f"check mpi {RESULTS}"),
-        ("formats", "load", f"compare {RESULTS} {RESULTS}"),
-        ("formats", "dump", f"convert {RESULTS} -o r.csv"),
-        ("machine", "load", "predict ranger send -n 8"),
-        ("machine", "load", "optimize ranger --volume 1MiB --computation 1ms"),
-        ("machine", "load", "tune ranger -p 2 --library openmpi -o rules"),
-        ("simulate.scenario", "place", "simulate switch bcast -p 2 -n 8"),
-        ("sweep", "make", "sweep make s -p 2 -- pingpong"),
-        ("machine", "load", "list machines"),
-    ],
+    some(
+        [
+            ("formats", "load_all", f"fit {RESULTS} -o m.toml"),
+            ("formats", "load_all", f"report {RESULTS}"),
+            ("formats", "load_all", f"check mpi {RESULTS}"),
+            ("formats", "load", f"compare {RESULTS} {RESULTS}"),
+            ("formats", "dump", f"convert {RESULTS} -o r.csv"),
+            ("machine", "load", "predict ranger send -n 8"),
+            ("machine", "load", "optimize ranger --volume 1MiB --computation 1ms"),
+            ("machine", "load", "tune ranger -p 2 --library openmpi -o rules"),
+            ("simulate.scenario", "place", "simulate switch bcast -p 2 -n 8"),
+            ("sweep", "make", "sweep make s -p 2 -- pingpong"),
+            ("machine", "load", "list machines"),
+        ],
+        4,
+    ),
 )
 def test_ctrl_c_ends_any_command_in_one_line(module, name, command, tmp_path):
     program = INTERRUPTED.format(module=module, name=name)

@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 from msgspec import structs
+from support.effort import some
 
 from commmodel import predict
 from commmodel.cli import main
@@ -55,7 +56,7 @@ def times(machine, operation, problem, model, *, algorithm=None):
 @pytest.mark.parametrize(("operation", "algorithm"), ALGORITHM_NAMES)
 def test_each_algorithm_takes_as_long_by_either_verb(operation, algorithm, model):
     sizes = (0, 1, 4096) if operation != "barrier" else (0,)
-    for processes in (1, 2, 3, 6, 8, 13, 16):
+    for processes in some((1, 2, 3, 6, 8, 16, 13), 4):
         for size in sizes:
             predicted, simulated = times(COSTLY, operation, Problem(processes, size), model, algorithm=algorithm)
             assert simulated == pytest.approx(predicted, rel=1e-12, abs=1e-18), (processes, size)
@@ -68,7 +69,7 @@ def test_each_algorithm_takes_as_long_by_either_verb(operation, algorithm, model
 def test_by_default_each_algorithm_takes_as_long_by_either_verb(operation, algorithm, per_node):
     place = Place("n", machine=ON_NODES)
     compared = 0
-    for processes, size in product((3, 4, 8, 12, 16), (0, 8, 4096) if operation != "barrier" else (0,)):
+    for processes, size in product(some((3, 4, 8, 12, 16), 3), (0, 8, 4096) if operation != "barrier" else (0,)):
         nodes = None if per_node is None else Nodes(per_node)
         try:
             predicted = predict.collective(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.effort import effort
 
 from commmodel.collectives import ALGORITHMS, Problem, algorithm
 from commmodel.collectives.algorithms.blocks import piece_sizes
@@ -111,7 +112,7 @@ def test_a_message_of_a_byte_too_much_is_noticed(operation, name):
         and (operation.removesuffix("_block"), name) != ("reduce_scatter", "recursive-doubling")
     ],
 )
-@settings(max_examples=25)
+@settings(max_examples=effort(5, 25))
 @given(data=st.data())
 def test_a_message_with_another_block_of_the_same_size_is_noticed(operation, name, data):
     rounds, problem = rounds_of(operation, name)

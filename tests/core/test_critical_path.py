@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.critical_path_reference import finish_times as twin
+from support.effort import effort
 
 from commmodel._core.delays.critical_path import finish_times
 from commmodel.collectives import ALGORITHMS, Problem, build
@@ -43,13 +44,13 @@ def scaled(rows, factor, first):
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
+@settings(max_examples=effort(100, 1000))
 @given(schedules(ROUGH) | schedules(FINE) | schedules() | schedules(SOME) | schedules(SOME, LONG))
 def test_the_compiled_rules_are_those_of_the_twin_bit_for_bit(schedule):
     assert compiled(*schedule).tolist() == twin(*schedule)
 
 
-@settings(max_examples=50)
+@settings(max_examples=effort(10, 50))
 @given(st.integers(2, 80), st.integers(0, 400), st.integers(0, 2**32 - 1), st.booleans())
 def test_so_are_they_with_many_processes_and_messages(processes, count, seed, with_ties):
     generator = np.random.default_rng(seed)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import effort
 from support.evaluating import evaluated
 from support.paths import ORACLES
 
@@ -217,7 +218,7 @@ MORE, FACTORS = st.floats(0, 5), st.floats(1e-9, 1e3)
 
 
 @pytest.mark.parametrize(("operation", "name"), SCHEDULED)
-@settings(max_examples=80)
+@settings(max_examples=effort(20, 80))
 @given(st.data())
 def test_a_formula_keeps_what_it_promises_of_the_schedule(operation, name, data):
     case = data.draw(EVERY_CASE[operation, name])
