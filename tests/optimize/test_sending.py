@@ -118,6 +118,13 @@ def test_a_gigabyte_is_sent_in_parts_where_that_is_faster():
     assert "for begin in range(0, numbers.size, 131072):" in parts.sender
 
 
+def test_a_message_larger_than_all_that_were_measured_is_said_to_be_extrapolated():
+    large = how_to_send(PieceLayout(1 << 22, 8), MACHINE, path="same-node")
+    assert "measured up to 16 MiB: each further byte is taken to cost as much as those" in large.remarks
+    within = how_to_send(PieceLayout(1 << 20, 8), MACHINE, path="same-node")
+    assert not any("measured up to" in remark for remark in within.remarks)
+
+
 def test_objects_of_numbers_that_are_none_are_pickled():
     assert how_to_send(np.array([{}, None], dtype=object), MACHINE).best in ("pickle", "pickle5")
     assert {row.way for row in how_to_send({"a": "text"}, MACHINE).ways} == {"pickle", "pickle5"}

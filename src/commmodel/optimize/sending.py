@@ -17,7 +17,7 @@ from commmodel.choices import DataLayout, ObjectKind, ObjectWay, PieceWay
 from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.frames import Tabular
-from commmodel.machine import Machine
+from commmodel.machine import Machine, Sending
 from commmodel.optimize.sending_code import code_of
 from commmodel.predict import Seconds
 from commmodel.predict.sending import of_path, pieces, python_object
@@ -216,7 +216,7 @@ def how_to_send(data: Any, machine: Machine, *, path: str | None = None) -> Send
         _certainty(best, usual, machine.confidence),
         code.sender,
         code.receiver,
-        (*_remarks(message, rows, best, max((costs.stride or 0 for costs in sending.pieces), default=0)),),
+        (*_remarks(message, rows, best, sending),),
     )
 
 
@@ -276,8 +276,8 @@ def _certainty(best: WayTime, usual: WayTime, confidence: float | None) -> float
     return normal.cdf(ratio / deviation) if deviation else float(ratio > 0) or 0.5
 
 
-def _remarks(message: _SentData, rows: Sequence[WayTime], best: WayTime, farthest: int) -> list[str]:
-    """Return what else there is to know; `farthest`: the largest stride that was measured."""
+def _remarks(message: _SentData, rows: Sequence[WayTime], best: WayTime, sending: Sending) -> list[str]:
+    """Return what else there is to know."""
     lines = []
     if message.needs and best.way == "buffer":
         lines.append(message.needs)
@@ -289,6 +289,10 @@ def _remarks(message: _SentData, rows: Sequence[WayTime], best: WayTime, farthes
         else:
             time = format_time(row.time.seconds)
             lines.append(f"its values alone, as an array, would take {time}, where the receiver knows the keys")
+    largest = _largest(message, sending)
+    if largest and message.message_size > largest:
+        lines.append(f"measured up to {format_size(largest)}: each further byte is taken to cost as much as those")
+    farthest = max((costs.stride or 0 for costs in sending.pieces), default=0)
     if abs(message.stride) > 2 * message.block and farthest < min(abs(message.stride), _PAGE):
         lines.append("measured with pieces closer together: those so far apart may take longer by each way")
     if message.message_size > _INT:
@@ -297,6 +301,14 @@ def _remarks(message: _SentData, rows: Sequence[WayTime], best: WayTime, farthes
             "on; libraries without them, such as Open MPI 5, take chunks"
         )
     return lines
+
+
+def _largest(message: _SentData, sending: Sending) -> int:
+    """Return the bytes of the largest message of its kind that was measured; 0 where none was."""
+    sizes = [row.times.sizes[-1] for row in sending.objects if row.kind == message.kind]
+    if message.kind in (None, "array") and sending.contiguous is not None:
+        sizes.append(sending.contiguous.sizes[-1])
+    return max(sizes, default=0)
 
 
 def _message_of(data: Any) -> _SentData:
