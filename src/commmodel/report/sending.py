@@ -98,4 +98,5 @@ def examples_table(advice: dict[str, SendAdvice]) -> Table:
     columns = (
         *left("to send", "best way"), *right("time"), *left("usual way"), *right("time", "gain", "certain"),
     )  # fmt: skip
-    return Table("how to send it", columns, plain_rows(rows), (_NOTE,))
+    remarks = (f"Of {name}: {remark}." for name, row in advice.items() for remark in row.remarks)
+    return Table("how to send it", columns, plain_rows(rows), (_NOTE, *remarks))
