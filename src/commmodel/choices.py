@@ -49,6 +49,8 @@ WrittenFormat = Literal["commmodel", "extrap-json", "extrap-text", "csv"]
 DeviceWay = Literal["direct", "pinned", "staged"]
 """How a buffer in device memory is sent: given to MPI as it is; copied to page-locked memory of the host, sent, and
 copied to the other device; or so through pageable memory of the host."""
+DeviceOperation = Literal["allreduce", "alltoall", "bcast", "allgather"]
+"""Collectives that are measured on buffers in device memory."""
 CopyDirection = Literal["copy-out", "copy-in"]
 """From the device to the host, or from the host to the device."""
 HostMemory = Literal["pinned", "pageable"]

@@ -13,15 +13,15 @@ from commmodel.bench.kernels import buffer_bytes, left_out, participants
 from commmodel.bench.options import parse
 from commmodel.bench.placement import place
 from commmodel.bench.plan import make_plan
-from commmodel.errors import MPIEnvironmentError
+from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.results import configuration_words, load
-from commmodel.results.configurations import DeviceCopy, DeviceMessage
+from commmodel.results.configurations import DeviceCollective, DeviceCopy, DeviceMessage
 
 PLACEMENT = place([0] * 4, [0] * 4)
 
 
 def plan(*words, **fields):
-    options = parse(["device", "--sizes", "0,8,1KiB", *words, "--seed", "1"]).options
+    options = parse(["device", "--sizes", "0,8,1KiB", "--device-collectives", "none", *words, "--seed", "1"]).options
     return make_plan(msgspec.structs.replace(options, **fields), PLACEMENT)
 
 
@@ -101,11 +101,29 @@ def test_messages_by_each_way_and_the_copies_that_they_need_are_planned():
     }
     copies = {(row.operation, row.memory) for row in planned if isinstance(row, DeviceCopy)}
     assert copies == {(operation, memory) for operation in ("copy-out", "copy-in") for memory in ("pinned", "pageable")}
-    assert buffer_bytes(planned) == (1024, 0)
+    assert buffer_bytes(planned) == (1024, 1024)
     assert {type(row) for row in plan("--ways", "direct")} == {DeviceMessage}
+    assert buffer_bytes(plan("--ways", "direct"))[0] == 1024  # what the look ahead sends
     two = [row for row in plan("--ways", "staged", "--pairs", "2") if isinstance(row, DeviceMessage)]
     assert [sorted(participants(row, PLACEMENT)) for row in two] == [[0, 1, 2, 3]] * 2
     assert participants(DeviceCopy(8, "copy-in", "pinned"), PLACEMENT) == [0]
+
+
+def test_collectives_of_the_first_ranks_are_planned_by_each_way():
+    planned = plan("--device-collectives", "alltoall,bcast", "--ways", "direct,staged", procs=(2, 4))
+    rows = [row for row in planned if isinstance(row, DeviceCollective)]
+    assert {(row.operation, row.way, row.processes) for row in rows} == {
+        (operation, way, count)
+        for operation in ("alltoall", "bcast")
+        for way in ("direct", "staged")
+        for count in (2, 4)
+    }
+    assert {row.message_size for row in rows} == {8, 1024}
+    assert buffer_bytes(planned) == (4096, 4096)
+    assert participants(DeviceCollective("bcast", 8, 4, "direct"), PLACEMENT) == [0, 1, 2, 3]
+    assert configuration_words(DeviceCollective("bcast", 8, 4, "direct")).startswith("device-collective bcast, 8 B")
+    with pytest.raises(InputError, match="--device-collectives: unknown collective 'scan'"):
+        parse(["device", "--device-collectives", "scan"])
 
 
 def test_without_a_library_that_takes_device_memory_direct_is_left_out_in_words():
@@ -134,7 +152,7 @@ def test_a_run_with_the_simulator_of_numba_measures_each_way(tmp_path):
     measurements = load(output)
     ways = {record.configuration.way for record in measurements.records if hasattr(record.configuration, "way")}
     assert ways == {"direct", "pinned", "staged"}  # the simulator's memory is the host's
-    assert len([*measurements.records]) == 3 + 4
+    assert len([*measurements.records]) == 3 + 4 + 4 * 3
     assert measurements.launches[0].header.options.accelerator.startswith("CUDA simulator by Numba ")
     assert all(min(record.samples) > 0 for record in measurements.records)
 

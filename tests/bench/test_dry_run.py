@@ -7,6 +7,7 @@ import pytest
 from support.launching import BENCHMARK, launch
 
 from commmodel import results
+from commmodel.bench import start_up
 from commmodel.bench.command import run
 from commmodel.bench.dry_run import forecast
 from commmodel.bench.options import parse
@@ -27,6 +28,11 @@ def test_more_nodes_have_more_paths_and_pairs():
 
 def test_what_must_look_at_the_machine_first_is_named():
     assert forecast_of("overlap", "pingpong", "--sizes", "8").unknown == ["overlap"]
+
+
+def test_the_start_of_mpi_is_planned_though_it_is_not_started():
+    assert forecast_of("start-up", "-p", "64").configurations == {"start-up": 2}
+    assert start_up.ranks() == 0
 
 
 def test_a_hundred_thousand_ranks_are_no_more_work():

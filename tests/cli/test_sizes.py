@@ -29,7 +29,7 @@ def test_a_table_a_page_and_a_verdict(capsys, tmp_path):
 
 
 def test_json_says_what_single_runs_say_each_with_its_size(capsys):
-    code, output, _ = outcome(capsys, "graphene", "halo", "-p", "16,4", "-n", "64KiB,16KiB", "--json", "--workers", "2")
+    code, output, _ = outcome(capsys, "graphene", "halo", "-p", "4,16", "-n", "64KiB,16KiB", "--json", "--workers", "2")
     runs = json.loads(output)["runs"]
     assert code == 0
     for run, processes, size in zip(runs, (4, 16), ("64KiB", "16KiB"), strict=True):
@@ -46,6 +46,8 @@ def test_json_says_what_single_runs_say_each_with_its_size(capsys):
         ([*HALO, "-p", "4,8", "--compare", "fluid"], "--compare is of one run"),
         (["halo", "-p", "4,8", "-n", "1,2,3"], "-n: 3 sizes and 2 -p"),
         (["halo", "-p", "4", "-n", "1,2"], "-n: 2 sizes and 1 -p"),
+        ([*HALO, "-p", "4,4"], "-p: '4,4': write the numbers ascending, each once"),
+        ([*HALO, "-p", "8,4"], "-p: '8,4': write the numbers ascending, each once"),
         ([*HALO, "-p", "8:4"], "-p: '8:4:*2': the range ends before it begins"),
         (["exchange", "messages.csv", "-p", "4,8"], "-p: messages.csv lists the same messages"),
         (["run", "-p", "4", "--scaling", "weak", "--", "true"], "--scaling weak: there is one size"),

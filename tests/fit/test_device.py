@@ -10,7 +10,7 @@ from commmodel import fit, machine, predict
 from commmodel.cli import main
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.results import Launch, Measurements, Record
-from commmodel.results.configurations import DeviceCopy, DeviceMessage, PingPong
+from commmodel.results.configurations import DeviceCollective, DeviceCopy, DeviceMessage, PingPong
 
 SIZES = [1 << power for power in range(2, 25)]
 PATH = "between-nodes"
@@ -99,6 +99,47 @@ def test_several_processes_share_a_message_of_the_host(cluster):
     assert ways["pinned", 3] == pytest.approx(2e-6 + (8 << 20) / 25e9 + ways["pinned", 1] - 2e-6 - (8 << 20) / 10e9)
 
 
+def test_a_collective_is_measured_or_made_of_copies_and_that_of_the_hosts():
+    """Allgather of 4: out goes a block, in come four."""
+    costs = [
+        machine.CallCost("device-copy", name, machine.Parameter(10e-6), conditions={"memory": "pinned"},
+                         beta=machine.Parameter(1e-10), sizes=(8, 1 << 24))
+        for name in ("copy-out", "copy-in")
+    ]  # fmt: skip
+    of_four = {"processes": "4", "way": "direct"}
+    costs.append(machine.CallCost("device-collective", "allgather", machine.Parameter(20e-6), conditions=of_four,
+                                  beta=machine.Parameter(2e-9), sizes=(8, 1 << 24)))  # fmt: skip
+    host = machine.LogGP(*(machine.Parameter(value) for value in (2e-6, 1e-6, 1e-6, 1e-10)))
+    several = machine.Machine("m", (machine.Segment("all", PATH, loggp=host),), calls=tuple(costs))
+    ways = {row.way: row for row in predict.device_collective(several, "allgather", 1 << 20, 4)}
+    assert ways.keys() == {"direct", "pinned"}
+    assert ways["direct"].time.seconds == pytest.approx(20e-6 + (1 << 20) * 2e-9)
+    between = predict.collective(several, "allgather", 1 << 20, 4).time.seconds
+    assert ways["pinned"].parts == pytest.approx(
+        {"copy-out": 10e-6 + (1 << 20) * 1e-10, "message": between, "copy-in": 10e-6 + (4 << 20) * 1e-10}
+    )
+    assert ways["pinned"].time.seconds == pytest.approx(sum(ways["pinned"].parts.values()))
+    assert {row.way for row in predict.device_collective(several, "allgather", 1 << 20, 8)} == {"pinned"}
+    with pytest.raises(MissingParameterError, match="no times of bcast of device memory on 2 processes"):
+        predict.device_collective(machine.load("blue-waters"), "bcast", 8, 2)
+    with pytest.raises(InputError, match="operation"):
+        predict.device_collective(several, "scan", 8, 2)
+
+
+def test_measured_collectives_are_fitted_by_processes_and_way():
+    times = [
+        (DeviceCollective("bcast", size, ranks, "direct"), ranks * direct(size)) for size in SIZES for ranks in (2, 4)
+    ]
+    fitted = fit.fit_machine(
+        Measurements((Launch(header(), tuple(records(times))),)), settings=fit.FitSettings(samples=20)
+    )
+    assert [cost.conditions for cost in fitted.calls] == [
+        {"processes": str(ranks), "way": "direct"} for ranks in (2, 4)
+    ]
+    (row,) = predict.device_collective(fitted, "bcast", 4096, 4)
+    assert row.time.seconds == pytest.approx(4 * direct(4096), rel=0.05)
+
+
 def test_without_messages_of_the_host_only_what_was_measured_is_predicted():
     assert [row.way for row in predict.device_ways(fitted_cluster(with_host=False), 1024, path=PATH)] == ["direct"]
 
@@ -125,5 +166,8 @@ def test_the_command_shows_the_ways(cluster, tmp_path, capsys):
     assert main(words) == 0
     shown = capsys.readouterr().out
     assert "copy-out" in shown
+    collective = ["predict", str(tmp_path / "machine.toml"), "allreduce", "-n", "1MiB", "-p", "2", "--memory", "device"]
+    assert main([*collective, "--algorithm", "ring"]) == 2
+    assert "--algorithm: of device memory there is one model" in capsys.readouterr().err
     assert main([*words, "--model", "postal"]) == 2
     assert "--model: of device memory there is one model" in capsys.readouterr().err

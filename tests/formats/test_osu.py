@@ -22,7 +22,16 @@ from support.suite_samples import (
 from commmodel import formats
 from commmodel.errors import InputError
 from commmodel.fit import fit_machine
-from commmodel.results.configurations import Bandwidth, Collective, Function, OneSided, Persistent, PingPong, StartUp
+from commmodel.results.configurations import (
+    Bandwidth,
+    Collective,
+    Function,
+    OneSided,
+    Persistent,
+    PersistentCollective,
+    PingPong,
+    StartUp,
+)
 
 
 @pytest.mark.parametrize(
@@ -242,6 +251,8 @@ def test_a_start_and_persistent_requests_are_those_of_our_kernels(write_file):
     text = PUT_LATENCY.replace("_Put Latency", " Latency Persistent").replace("# Window", "#Window")
     text = "".join(line for line in text.splitlines(keepends=True) if "Win" not in line)
     check_rows(formats.load(write_file(text)), [(Persistent(4, "any"), 3.29e-6)])
+    partitioned = text.replace("Latency Persistent", "Partitioned Latency")
+    check_rows(formats.load(write_file(partitioned)), [(function("osu_partitioned_latency", n=4), 3.29e-6)])
 
 
 COLLECTIVES = [
@@ -250,7 +261,8 @@ COLLECTIVES = [
     *((BARRIER.format(mark=mark), [(Collective("barrier", 0, 4, mode="non-blocking"), 2903.19e-6),
                                    (function("osu_ibarrier", "overlapped time", p=4), 14728.87e-6)])
       for mark in ("# ", "")),
-    (PERSISTENT, [(function("osu_allreduce_persistent", n=4, p=4), 6551.26e-6)]),
+    (PERSISTENT, [(PersistentCollective("allreduce", 4, 4), 6551.26e-6)]),
+    (PERSISTENT.replace("Allreduce", "Gather"), [(function("osu_gather_persistent", n=4, p=4), 6551.26e-6)]),
     (NEIGHBOURS, [(function("osu_neighbor_alltoallw [dimensions=2x2]", n=4, p=4), 7257.86e-6)]),
 ]  # fmt: skip
 
@@ -302,12 +314,12 @@ def test_ranks_stand_in_the_command_above_a_table(write_file):
     command = "+ srun -n 64 --ntasks-per-node=32 osu_allreduce\n"
     measurements = formats.load(write_file(command + PERSISTENT + START))
     assert [record.configuration for record in measurements.records] == [
-        function("osu_allreduce_persistent", n=4, p=64, per_node=32),
+        PersistentCollective("allreduce", 4, 64, per_node=32),
         StartUp("init", 2),
     ]
     assert "the command above it says 64 ranks, 32 on a node" in measurements.notes[0]
     chosen = formats.load(write_file(command + PERSISTENT), placement=formats.Placement(8))
-    assert next(chosen.records).configuration["p"] == 8
+    assert next(chosen.records).configuration.processes == 8
 
 
 def test_a_start_in_no_time_is_left_out(write_file):

@@ -1,6 +1,7 @@
 """Device buffers on real MPI, with a device whose memory is the host's: every way brings them; who refuses what."""
 
 from types import SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -8,10 +9,13 @@ from mpi4py import MPI
 from support.host_device import HostDevice
 
 from commmodel.bench import accelerator, device_probe
-from commmodel.bench.kernels.device import calls, prepare
+from commmodel.bench.kernels.collective import collective_room
+from commmodel.bench.kernels.device import calls, collective_call, prepare
 from commmodel.bench.options import parse
 from commmodel.bench.placement import place
+from commmodel.choices import DeviceOperation, DeviceWay
 from commmodel.errors import CommModelError, MPIEnvironmentError
+from commmodel.results.configurations import DeviceCollective
 
 COMM = MPI.COMM_WORLD
 PEER = COMM.rank ^ 1
@@ -39,6 +43,31 @@ def test_each_way_brings_a_device_buffer(device, way, copies):
     (give if first else take)()
     assert device.copies == copies
     np.testing.assert_array_equal(buffer, (np.arange(1000) + min(COMM.rank, PEER)) % 251)
+
+
+@pytest.mark.parallel([1, 2, 4])
+@pytest.mark.parametrize("way", get_args(DeviceWay))
+@pytest.mark.parametrize("operation", get_args(DeviceOperation))
+def test_each_way_makes_a_collective_of_device_buffers(device, operation, way):
+    size, ranks = 16, COMM.size
+    configuration = DeviceCollective(operation, size, ranks, way)
+    room = collective_room(configuration)
+    session = SimpleNamespace(
+        comm=COMM, send_buffer=np.zeros(room[0], np.uint8), receive_buffer=np.zeros(room[1], np.uint8)
+    )
+    sent, received = map(device.device_array, room)
+    numbers = np.arange(room[0] // 4, dtype=np.float32)
+    sent.view(np.float32)[:] = numbers + 100 * COMM.rank
+    collective_call(session, configuration, sent, received)()
+    everybody = np.array([numbers + 100 * rank for rank in range(ranks)])
+    blocks = everybody.reshape(ranks, -1, size // 4)
+    expected = {
+        "allreduce": everybody.sum(axis=0), "bcast": everybody[0], "allgather": everybody,
+        "alltoall": blocks[:, COMM.rank] if operation == "alltoall" else None,
+    }[operation]  # fmt: skip
+    result = sent if operation == "bcast" else received
+    np.testing.assert_array_equal(result.view(np.float32), np.ravel(expected))
+    assert device.copies == (0 if way == "direct" else 1 if operation == "bcast" else 2)
 
 
 @pytest.mark.parallel([1, 2])

@@ -1,5 +1,9 @@
 """Persistent and partitioned messages, receives behind others, and threads on real MPI: data arrive whole."""
 
+import os
+import resource
+from pathlib import Path
+
 import numpy as np
 import pytest
 from mpi4py import MPI
@@ -52,20 +56,71 @@ def test_a_message_is_found_behind_others_and_no_entry_is_left(loop, entries):
     assert not COMM.Iprobe()
 
 
+@pytest.mark.parallel([1, 2, 4])
+@pytest.mark.parametrize("request_kind", ["blocking", "non-blocking", "persistent"])
+@pytest.mark.parametrize("operation", list(persistent.OPERATIONS))
+def test_collectives_of_every_kind_of_request_bring_their_data(operation, request_kind):
+    if request_kind == "persistent" and not persistent.HAS_PARTITIONED:
+        pytest.skip("this MPI library has no persistent collectives")
+    size, ranks = 16, COMM.size
+    sent, received = allocate(size * ranks, "never"), allocate(size * ranks, "never")
+    numbers = np.arange(ranks * size // 4, dtype=np.float32)
+    sent[:].view(np.float32)[:] = numbers + 100 * COMM.rank
+    received[:] = 0
+    ticks = persistent.collectives(COMM, operation, request_kind, sent, received, size, 3, CLOCK)
+    assert ticks.shape == (3,)
+    assert (ticks > 0).all()
+    got, part = received.view(np.float32).reshape(ranks, -1), size // 4
+    everybody = np.array([numbers.reshape(ranks, -1) + 100 * rank for rank in range(ranks)])
+    expected = {
+        "allreduce": everybody[:, 0].sum(axis=0), "reduce": everybody[:, 0].sum(axis=0), "bcast": numbers[:part],
+        "alltoall": everybody[:, COMM.rank], "allgather": everybody[:, 0],
+    }[operation]  # fmt: skip
+    if COMM.rank == 0 and operation == "bcast":
+        return  # the root sends its own
+    if COMM.rank == 0 or operation != "reduce":
+        np.testing.assert_array_equal(got[: len(np.atleast_2d(expected))], np.atleast_2d(expected))
+
+
+@pytest.mark.parallel([2])
+def test_threads_that_cannot_be_started_are_an_error_on_all_ranks():
+    """Rank 1 has no address space for the stacks of as many threads; none of those that it started is left."""
+    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        pytest.skip("threads may not all call MPI here")
+    before = len(os.listdir("/proc/self/task"))
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    buffer = allocate(2 * 200 * 64, "never")
+    if COMM.rank == 1:
+        resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), limits[1]))
+    try:
+        assert threads.can_start(200) == (COMM.rank == 0)
+        with pytest.raises(RuntimeError, match="a rank cannot start 200 threads"):
+            threads.exchanges(COMM, PEER, FIRST, buffer, 8, 64, 200, 1, 3, 1, CLOCK)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+    assert len(os.listdir("/proc/self/task")) == before
+    assert threads.exchanges(COMM, PEER, FIRST, buffer, 8, 64, 2, 1, 3, 1, CLOCK).shape == (3,)
+
+
 @pytest.mark.parallel([2, 4])
+@pytest.mark.parametrize("window", [1, 3])
 @pytest.mark.parametrize("number", [1, 2])
-def test_each_thread_exchanges_messages_of_its_own(number):
+def test_each_thread_exchanges_messages_of_its_own(number, window):
     if number > 1 and MPI.Query_thread() < MPI.THREAD_MULTIPLE:
         pytest.skip("threads may not all call MPI here")
     size, stride = 8, 64
-    buffer = allocate(2 * number * stride, "never")
+    buffer = allocate((1 + window) * number * stride, "never")
+    places = buffer.reshape(number, 1 + window, stride)[:, :, :size]
+    places[:] = 255
     for thread in range(number):
-        buffer[2 * thread * stride :][:size] = content(COMM.rank + 10 * thread, size)
-    ticks = threads.round_trips(COMM, PEER, FIRST, buffer, size, stride, number, 3, 2, CLOCK)
+        places[thread, 0] = content(COMM.rank + 10 * thread, size)
+    ticks = threads.exchanges(COMM, PEER, FIRST, buffer, size, stride, number, window, 3, 2, CLOCK)
     assert ticks.shape == (3,)
     assert (ticks > 0).all()
     for thread in range(number):
-        assert (buffer[(2 * thread + 1) * stride :][:size] == content(PEER + 10 * thread, size)).all()
+        came = content(PEER + 10 * thread, size) if window == 1 or not FIRST else 255
+        assert (places[thread, 1:] == came).all()
 
 
 @pytest.mark.parallel([1, 2, 4])
@@ -80,7 +135,13 @@ def test_what_cannot_be_is_refused_before_anything_is_sent():
     for loop in (matching.posted, matching.unexpected):
         with pytest.raises(ValueError, match="queue of -1 entries"):
             loop(COMM, 0, True, buffer, 8, -1, *end)
-    with pytest.raises(ValueError, match="0 threads"):
-        threads.round_trips(COMM, 0, True, buffer, 8, 16, 0, 1, 1, CLOCK)
-    with pytest.raises(ValueError, match="do not fit a buffer of 64 bytes"):
-        threads.round_trips(COMM, 0, True, buffer, 8, 64, 1, 1, 1, CLOCK)
+    for number, window, problem in (
+        (0, 1, "0 threads"),
+        (1, 65, "a window of 65"),
+        (1, 2, "do not fit a buffer of 64"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            threads.exchanges(COMM, 0, True, buffer, 8, 64, number, window, 1, 1, CLOCK)
+    for operation, request_kind, size in (("scan", "blocking", 8), ("bcast", "eager", 8), ("bcast", "blocking", 65)):
+        with pytest.raises(ValueError, match=r"unknown|do not fit"):
+            persistent.collectives(COMM, operation, request_kind, buffer, buffer, size, *end)

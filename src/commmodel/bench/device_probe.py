@@ -53,7 +53,7 @@ def why_not(program: Sequence[str] = _PROGRAM, seconds: float = _SECONDS) -> str
 
 
 def main() -> int:
-    """Send device buffers of some sizes to this process itself; print what went wrong and return 1, else 0."""
+    """Send and combine device buffers of some sizes within this process; print what went wrong and return 1, else 0."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is an answer here
     from mpi4py import MPI
 
@@ -62,17 +62,22 @@ def main() -> int:
     device = accelerator.use(0)
     for size in _SIZES:
         content = (np.arange(size) % 251).astype(np.uint8)
-        sent, received, host = device.device_array(size), device.device_array(size), np.zeros(size, np.uint8)
+        sent = device.device_array(size)
         device.copy_in(content, sent)
-        try:
-            MPI.COMM_SELF.Sendrecv([sent, MPI.BYTE], 0, 0, [received, MPI.BYTE], 0, 0)
-        except MPI.Exception as error:
-            print(error.Get_error_string().replace("\n", " "))
-            return 1
-        device.copy_out(received, host)
-        if not np.array_equal(host, content):
-            print(f"of {size} bytes others arrived than were sent")
-            return 1
+        for name in ("Sendrecv", "Allreduce"):
+            received, host = device.device_array(size), np.zeros(size, np.uint8)
+            try:
+                if name == "Sendrecv":
+                    MPI.COMM_SELF.Sendrecv([sent, MPI.BYTE], 0, 0, [received, MPI.BYTE], 0, 0)
+                else:
+                    MPI.COMM_SELF.Allreduce([sent, MPI.UINT8_T], [received, MPI.UINT8_T], MPI.BOR)
+            except MPI.Exception as error:
+                print(error.Get_error_string().replace("\n", " "))
+                return 1
+            device.copy_out(received, host)
+            if not np.array_equal(host, content):
+                print(f"{name}: of {size} bytes others arrived than were sent")
+                return 1
     return 0
 
 

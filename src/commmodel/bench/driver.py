@@ -5,6 +5,7 @@ is complete. Ranks that have nothing to do sleep: a rank that polls would take m
 processor away from those that are measured.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import InitVar, dataclass, field
@@ -103,13 +104,14 @@ class Runner:
         Called by all ranks, before `measure`. Where nothing is sent nothing is looked at: memory may be measured.
         """
         plan = list(plan)
-        largest = min(self._send_buffer.size, self._receive_buffer.size)
+        room = max(self._send_buffer.size, self._receive_buffer.size)
+        sent = max((kernel_of(configuration).effort(configuration).size for configuration in plan), default=0)
         links: dict[str, PathTimes] = {}
-        if any(kernel_of(configuration).effort(configuration).size for configuration in plan):
+        if sent:
             for path, pairs in self.placement.items():
                 ranks = members(pairs[:1])
                 if self.comm.rank in ranks:
-                    links[path] = look(self._session(ranks, 0.0, 1), largest)
+                    links[path] = look(self._session(ranks, 0.0, 1), min(room, math.ceil(sent)))
                 self._quiet_barrier()
         on_node = len(self.placement.get("between-nodes", ((0, 0),)))
         self.outlook = self.comm.bcast(Outlook(links, on_node))

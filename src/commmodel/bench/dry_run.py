@@ -5,6 +5,7 @@ import time
 
 import msgspec
 
+from commmodel.bench import start_up
 from commmodel.bench.kernels import REGISTRY, buffer_bytes, kernel_of, sensible_kernels
 from commmodel.bench.options import CommandLine, parse_processes
 from commmodel.bench.outlook import NO_OUTLOOK, sent_bytes
@@ -124,7 +125,8 @@ def forecast(line: CommandLine) -> Forecast:
     unknown = [name for name in kernels if REGISTRY[name].prepare]
     kernels = tuple(name for name in kernels if name not in unknown)
     options = msgspec.structs.replace(line.options, kernels=kernels, procs=procs)
-    plan = make_plan(options, placement, further)
+    with start_up.expected(processes):
+        plan = make_plan(options, placement, further)
     counts = dict.fromkeys(kernels, 0)
     for configuration in plan:
         counts[kernel_of(configuration).name] += 1

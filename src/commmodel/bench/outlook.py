@@ -94,16 +94,19 @@ def sent_bytes(configurations: Iterable[Configuration]) -> float:
 
 
 def look(session: Session, largest: int) -> PathTimes:
-    """Return the times of larger and larger messages of a pair, up to `largest` bytes, on every rank."""
+    """Return the times of larger and larger messages of a pair, up to `largest` bytes, on every rank.
+
+    They go there and back between the larger buffers: of some kernels the other one is empty.
+    """
     from commmodel._core.mpi import pingpong
 
+    buffer = max(session.send_buffer, session.receive_buffer, key=len)
     sizes: list[int] = []
     times: list[float] = []
     while not sizes or (sizes[-1] < largest and times[-1] < _ENOUGH_SECONDS):
         sizes.append(min(largest, sizes[-1] * _STEP) if sizes else 1)
         ticks = pingpong.pingpong(
-            session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer, sizes[-1], _LOOKS,
-            1, session.clock_number,
+            *session.pair, buffer, buffer, sizes[-1], _LOOKS, 1, session.clock_number,
         )  # fmt: skip
         times.append(session.comm.bcast(float(np.median(session.seconds(ticks))) / 2))
     return PathTimes(tuple(sizes), tuple(times))

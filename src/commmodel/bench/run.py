@@ -93,6 +93,9 @@ class Run:
         self.options = prepare(comm, self.clock, on_rank_0(comm, self._open_resumed), self.placement)
         self.plan = on_rank_0(comm, lambda: make_plan(self.options, self.placement, self.further_nodes))
         rounds = on_rank_0(comm, self._remaining)
+        if not self.plan:
+            reasons = left_out(self.options) or [f"{', '.join(self.options.kernels)} plan nothing for these options"]
+            raise InputError(f"nothing to measure: {'; '.join(reasons)}")
         if not rounds:
             if comm.rank == 0:
                 _report(self.line, self.options, self.header, [])

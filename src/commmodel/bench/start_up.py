@@ -5,6 +5,8 @@ what it found, `seconds`.
 """
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 from commmodel.results.records import ThreadLevel
@@ -35,6 +37,22 @@ def initialise(level: ThreadLevel) -> None:
 def ranks() -> int:
     """Return the number of ranks that started; 0 where the time was not read."""
     return _ranks[0] if _ranks else 0
+
+
+@contextmanager
+def expected(count: int) -> Iterator[None]:
+    """Context in which so many ranks count as started: for the plan of a launch that is not made.
+
+    >>> with expected(64):
+    ...     ranks()
+    64
+    """
+    before = [*_ranks]
+    _ranks[:] = [count]
+    try:
+        yield
+    finally:
+        _ranks[:] = before
 
 
 def seconds(stage: StartUpStage) -> float:

@@ -3,8 +3,9 @@
 import argparse
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
+from commmodel.choices import DeviceOperation
 from commmodel.cli.parsers import (
     CALL_OPTIONS,
     Parser,
@@ -40,6 +41,7 @@ _CALLS = {
     "threads": ("messages of several threads at once", "-n 8 --threads 4", "--threads"),
 }
 """Kernel of calls -> what is predicted, an example, and the option of the number of what its steps are."""
+_MEMORIES = ("host", "device")
 _OF_COLLECTIVES = "plogp, loggp or logp (default: plogp, else loggp)"
 
 
@@ -66,7 +68,7 @@ def add(verbs: Any) -> None:
 def _add_send(works: Any, name: str) -> None:
     send = _add(works, name, _send, "one message", f"blue-waters {name} -n 1MiB -k 16", _message_options())
     send.add_argument(
-        "--memory", choices=("host", "device"), default="host",
+        "--memory", choices=_MEMORIES, default="host",
         help="where the message is: on a device, it is predicted by each way, shared by 1 to K processes "
         "(default: %(default)s)",
     )  # fmt: skip
@@ -89,8 +91,14 @@ def _add_collective(works: Any, operation: str) -> None:
     pieces, copying, combining = _pieces_and_times()
     parents = collective_parents(operation, _messages(), pieces, copying, root, combining)
     example = operation if operation == "barrier" else f"{operation} -n 1MiB"
-    _add(works, operation, _collective, f"collective operation {operation}",
-         f"machine.toml {example} -p 256 --algorithm all", [*parents, ranks, algorithms, _path(), models])  # fmt: skip
+    parents += [ranks, algorithms, _path(), models]
+    verb = _add(works, operation, _collective, f"collective operation {operation}",
+                f"machine.toml {example} -p 256 --algorithm all", parents)  # fmt: skip
+    if operation in get_args(DeviceOperation):
+        verb.add_argument(
+            "--memory", choices=_MEMORIES, default="host",
+            help="where the buffers are: on devices, it is predicted by each way (default: %(default)s)",
+        )  # fmt: skip
 
 
 def _add_calls(works: Any, kernel: str) -> None:
@@ -232,6 +240,8 @@ def _collective(arguments: argparse.Namespace) -> int:
     from commmodel import predict
     from commmodel.collectives import Nodes, Problem
 
+    if vars(arguments).get("memory") == "device":
+        return _device_collective(arguments)
     if arguments.per_node is not None and arguments.path is not None:
         raise InputError("--per-node, --path: give one of them: on nodes each message takes its own path")
     options = vars(arguments)  # an operation has only those of these options that apply
@@ -309,13 +319,33 @@ def _send(arguments: argparse.Namespace) -> int:
     return _show(arguments, machine, prediction, path)
 
 
+def _device_collective(arguments: argparse.Namespace) -> int:
+    """Predict the time of a collective of buffers on devices by each way."""
+    from commmodel import predict
+
+    for option in ("model", "algorithm", "selector", "per_node"):
+        if vars(arguments).get(option) is not None:
+            flag = f"--{option.replace('_', '-')}"
+            raise InputError(f"{flag}: of device memory there is one model: leave {flag} or --memory out")
+    machine = known_machine(arguments.machine, placement=arguments.placement)
+    warn_of(machine)
+    return _show_device_ways(arguments, predict.device_collective(
+        machine, arguments.operation, arguments.message_size, arguments.processes, path=arguments.path
+    ))  # fmt: skip
+
+
 def _device_ways(arguments: argparse.Namespace, machine: Any) -> int:
     """Predict the time of a message between devices by each way."""
     from commmodel import predict
 
     if arguments.model is not None:
         raise InputError("--model: of device memory there is one model: leave --model or --memory out")
-    ways = predict.device_ways(machine, arguments.message_size, path=arguments.path, processes=arguments.per_node)
+    return _show_device_ways(arguments, predict.device_ways(
+        machine, arguments.message_size, path=arguments.path, processes=arguments.per_node
+    ))  # fmt: skip
+
+
+def _show_device_ways(arguments: argparse.Namespace, ways: Sequence[Any]) -> int:
     if arguments.json:
         import msgspec
 

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from commmodel.cli.pages import OutputPage, tell_runs
@@ -12,12 +13,17 @@ from commmodel.units import parse_counts, parse_size, parse_whole
 
 
 def parse_processes(word: str) -> int | tuple[int, ...]:
-    """Return a number of processes, or several, ascending; a range doubles unless told.
+    """Return a number of processes, or several; a range doubles unless told.
+
+    They are typed ascending, each once, as sizes of messages may belong to them.
 
     >>> parse_processes("64"), parse_processes("4:16,20")
     (64, (4, 8, 16, 20))
     """
-    counts = parse_counts(",".join(f"{part}:*2" if part.count(":") == 1 else part for part in word.split(",")))
+    parts = [parse_counts(f"{part}:*2" if part.count(":") == 1 else part) for part in word.split(",")]
+    counts = tuple(count for part in parts for count in part)
+    if any(second <= first for first, second in pairwise(counts)):
+        raise InputError(f"{word!r}: write the numbers ascending, each once")
     return counts if len(counts) > 1 else counts[0]
 
 

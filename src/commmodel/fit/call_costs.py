@@ -21,7 +21,17 @@ from commmodel.fit.visits import visit_times
 from commmodel.machine import CallCost, Parameter
 from commmodel.machine.call_costs import NUMBERS, CallKernel, first_number
 from commmodel.results import Configuration, Measurements
-from commmodel.results.configurations import DeviceCopy, DeviceMessage, Matching, OneSided, Persistent, StartUp, Threads
+from commmodel.results.configurations import (
+    DeviceCollective,
+    DeviceCopy,
+    DeviceMessage,
+    Matching,
+    OneSided,
+    Persistent,
+    PersistentCollective,
+    StartUp,
+    Threads,
+)
 
 _FAR = math.log(1.15)  # off in the mean: then what was measured is told, as of ping-pongs
 _CROSSING = 3  # numbers of threads that tell what pairs of them cost
@@ -41,18 +51,26 @@ def _described(configuration: Configuration) -> tuple[_KeyOfCall, int, int] | No
     """Return which call a configuration is of, its bytes, and the number that its steps come from."""
     match configuration:
         case OneSided(operation=operation, message_size=size, path=path):
-            conditions = (("synchronisation", configuration.synchronisation), ("window", configuration.window))
-            return _KeyOfCall("one-sided", operation, path, conditions), size, 0
+            how = ("synchronisation", configuration.synchronisation), ("window", configuration.window)
+            return _KeyOfCall("one-sided", operation, path, how), size, 0
         case Persistent(request=request, message_size=size, path=path):
             return _KeyOfCall("persistent", request, path, ()), size, configuration.partitions
+        case PersistentCollective(operation=operation, message_size=size, processes=processes):
+            kind = ("request", configuration.request), ("processes", str(processes))
+            return _KeyOfCall("persistent", operation, "any", kind), size, first_number("persistent")
         case Matching(queue=queue, entries=entries, message_size=size, path=path):
             return _KeyOfCall("matching", queue, path, ()), size, entries
-        case Threads(message_size=size, threads=threads, path=path):
+        case Threads(message_size=size, threads=threads, path=path, window=1):
             return _KeyOfCall("threads", "ping-pong", path, ()), size, threads
+        case Threads(message_size=size, threads=threads, path=path, window=window):
+            return _KeyOfCall("threads", "window", path, (("window", str(window)),)), size, threads
         case StartUp(stage=stage, processes=processes):
             return _KeyOfCall("start-up", stage, "any", ()), 0, processes
         case DeviceMessage(message_size=size, way=way, path=path, pairs=pairs):
             return _KeyOfCall("device", way, path, (("pairs", str(pairs)),) if pairs > 1 else ()), size, 0
+        case DeviceCollective(operation=operation, message_size=size, processes=processes):
+            by = ("processes", str(processes)), ("way", configuration.way)
+            return _KeyOfCall("device-collective", operation, "any", by), size, 0
         case DeviceCopy(message_size=size, operation=operation, memory=memory):
             return _KeyOfCall("device-copy", operation, "any", (("memory", memory),)), size, 0
     return None

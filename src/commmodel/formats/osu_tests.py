@@ -23,6 +23,8 @@ from commmodel.results.configurations import (
     OneSided,
     Pairs,
     Persistent,
+    PersistentCollective,
+    PersistentOperation,
     PingPong,
     StartUp,
     Stream,
@@ -89,9 +91,14 @@ def _both_ways(_: OSUTest, setting: Setting, size: int | None) -> Configuration:
     return Bandwidth(size or 0, 2, "nearest-neighbour", "both-ways", setting.path or "any", setting.window)
 
 
+def _ranks(setting: Setting) -> tuple[int, int | None]:
+    """Return the number of all ranks, and that of a node."""
+    return (1, None) if setting.placement is None else (setting.placement.ranks, setting.placement.per_node)
+
+
 def _collective(test: OSUTest, setting: Setting, size: int | None) -> Configuration:
     """Return a collective."""
-    ranks, per_node = (1, None) if setting.placement is None else (setting.placement.ranks, setting.placement.per_node)
+    ranks, per_node = _ranks(setting)
     size = max((size or 0) // ranks, 1) if test.operation in _OF_WHOLE else size or 0
     mode: CollectiveMode = "non-blocking" if test.program.startswith("osu_i") else "blocking"
     return Collective(test.operation or "barrier", size, ranks, mode=mode, per_node=per_node)
@@ -114,6 +121,16 @@ def as_function(test: OSUTest, setting: Setting, size: int | None) -> Function:
 
 def _persistent(_: OSUTest, setting: Setting, size: int | None) -> Configuration:
     return Persistent(size or 0, setting.path or "any")
+
+
+def _persistent_collective(operation: PersistentOperation) -> Callable[["OSUTest", Setting, int | None], Configuration]:
+    """Return the configuration of a persistent collective."""
+
+    def configuration(_: OSUTest, setting: Setting, size: int | None) -> Configuration:
+        ranks, per_node = _ranks(setting)
+        return PersistentCollective(operation, size or 0, ranks, per_node=per_node)
+
+    return configuration
 
 
 def _start_up(_: OSUTest, setting: Setting, size: int | None) -> Configuration:  # noqa: ARG001
@@ -141,6 +158,7 @@ TESTS = {
     "mpi multi latency": OSUTest("osu_multi_lat", _pairs, by_all=True),
     "mpi multi-threaded latency": OSUTest("osu_latency_mt", as_function),
     "mpi multi-process latency": OSUTest("osu_latency_mp", as_function),
+    "mpi partitioned latency": OSUTest("osu_partitioned_latency", as_function),
     "mpi latency persistent": OSUTest("osu_latency_persistent", _persistent),
     "mpi bandwidth persistent": OSUTest("osu_bw_persistent", as_function, 1),
     "mpi bi-directional bandwidth persistent": OSUTest("osu_bibw_persistent", as_function, 2),
@@ -167,6 +185,8 @@ _OPERATIONS: dict[str, CollectiveName] = {
     "broadcast": "bcast", "all-to-all": "alltoall", "all-to-allv": "alltoallv", "all-to-allw": "alltoallw",
 }  # fmt: skip
 """OSU's name in lower case -> operation."""
+_PERSISTENT: dict[str, PersistentOperation] = {f"{name}_persistent": name for name in get_args(PersistentOperation)}
+"""Name of a test, without ``osu_`` -> operation of our kernel."""
 
 
 def osu_test(title: str, has_neighbours: bool = False) -> tuple[OSUTest | None, str]:
@@ -191,5 +211,9 @@ def _collective_test(title: str, has_neighbours: bool) -> OSUTest | None:
     name = f"{'i' if match['mode'] else ''}{'neighbor_' if match['neighbours'] or has_neighbours else ''}{operation}"
     if match["persistent"]:
         name += "_persistent"
-    is_ours = name in (operation, f"i{operation}")
-    return OSUTest(f"osu_{name}", _collective if is_ours else as_function, by_all=True, operation=operation)
+    configuration: Callable[[OSUTest, Setting, int | None], Configuration] = as_function
+    if name in (operation, f"i{operation}"):
+        configuration = _collective
+    elif name in _PERSISTENT:
+        configuration = _persistent_collective(_PERSISTENT[name])
+    return OSUTest(f"osu_{name}", configuration, by_all=True, operation=operation)

@@ -9,7 +9,9 @@ from commmodel.machine.parameters import Parameter
 from commmodel.structs import InputStruct
 from commmodel.values import Value
 
-CallKernel = Literal["one-sided", "persistent", "matching", "threads", "start-up", "device", "device-copy"]
+CallKernel = Literal[
+    "one-sided", "persistent", "matching", "threads", "start-up", "device", "device-collective", "device-copy"
+]
 """Kernels of the benchmark that measure such calls."""
 NUMBERS: dict[str, tuple[str, int]] = {
     "persistent": ("partitions", 1), "matching": ("entries", 0), "threads": ("threads", 1), "start-up": ("ranks", 1),

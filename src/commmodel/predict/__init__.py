@@ -15,7 +15,7 @@ from commmodel.predict.arrays import CollectivePredictions, Predictions, Times
 from commmodel.predict.call_costs import CallPrediction, calls
 from commmodel.predict.collective import algorithm_seconds, algorithms, collective, with_byte_times
 from commmodel.predict.collective_prediction import CollectivePrediction
-from commmodel.predict.device import DevicePrediction, device_ways
+from commmodel.predict.device import DevicePrediction, device_collective, device_ways
 from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.message_times import MODELS
 from commmodel.predict.point_to_point import Prediction, halo, send
@@ -32,6 +32,6 @@ else:
 __all__ = [
     "MODELS", "CallPrediction", "CollectivePrediction", "CollectivePredictions", "ComparedTime", "Comparison",
     "DevicePrediction", "ErrorSummary", "LibraryRules", "Prediction", "Predictions", "Seconds", "SideBySide", "Times",
-    "algorithm_seconds", "algorithms", "calls", "collective", "collective_reach", "compare", "device_ways", "halo",
-    "pieces", "python_object", "send", "side_by_side", "summarise", "tune", "with_byte_times",
+    "algorithm_seconds", "algorithms", "calls", "collective", "collective_reach", "compare", "device_collective",
+    "device_ways", "halo", "pieces", "python_object", "send", "side_by_side", "summarise", "tune", "with_byte_times",
 ]  # fmt: skip

@@ -56,7 +56,8 @@ def calls(
     machine : Machine
         With `calls` of this kernel.
     kernel : str
-        ``one-sided``, ``persistent``, ``matching``, ``threads``, ``start-up``, ``device`` or ``device-copy``.
+        ``one-sided``, ``persistent``, ``matching``, ``threads``, ``start-up``, ``device``,
+        ``device-collective`` or ``device-copy``.
     call, path : str, optional
         Of these alone.
     message_size : float, optional

@@ -1,16 +1,18 @@
-"""Predicted times of a buffer in device memory by each way to send it. Main entry: `device_ways`."""
+"""Predicted times of buffers in device memory by each way. Main entries: `device_ways` and `device_collective`."""
 
 from collections.abc import Iterator
 
 from msgspec import Struct
 
 from commmodel.arguments import Count, Scale, whole
-from commmodel.choices import CopyDirection, DeviceWay, HostMemory
+from commmodel.choices import CopyDirection, DeviceOperation, DeviceWay, HostMemory
+from commmodel.collectives.operation import OPERATIONS
 from commmodel.errors import MissingParameterError
 from commmodel.machine import CallCost, Machine
 from commmodel.machine.description import usual_path
 from commmodel.models import device as formulas
-from commmodel.predict.call_costs import predicted_call
+from commmodel.predict.call_costs import CallPrediction, predicted_call
+from commmodel.predict.collective import collective
 from commmodel.predict.point_to_point import send
 from commmodel.predict.seconds import Seconds
 from commmodel.signatures import checked
@@ -21,14 +23,16 @@ _COPIES: tuple[CopyDirection, CopyDirection] = ("copy-out", "copy-in")
 
 
 class DevicePrediction(Value, Struct, frozen=True):
-    """The predicted time of one way to send a buffer in device memory."""
+    """The predicted time of one way to send a buffer in device memory, or to make a collective of such buffers."""
 
     way: DeviceWay
     processes: int
-    """How many processes of the node share the message; of the direct way each has its part on a device of its own."""
+    """How many processes of the node share the message; of the direct way each has its part on a device of its own.
+    Of a collective all that take part."""
     time: Seconds
     parts: dict[str, float]
-    """Seconds of ``copy-out``, ``message`` and ``copy-in``; empty where the way was measured as a whole."""
+    """Seconds of ``copy-out``, ``message`` (of a collective between the hosts, all of it) and ``copy-in``; empty
+    where the way was measured as a whole."""
     extrapolates: tuple[str, ...] = ()
     """What lies beyond what was measured, a line each."""
 
@@ -80,9 +84,10 @@ def device_ways(
     [('pinned', 173), ('direct', 216)]
     """
     size, most = whole("message_size", message_size, 1), whole("processes", processes, 1)
-    costs = [cost for cost in machine.calls if cost.kernel in {"device", "device-copy"}]
-    place = usual_path([*machine.paths, *(cost.path for cost in costs if cost.kernel == "device")], path)
-    rows = [*_measured(machine, costs, size, place, most), *_through_host(machine, costs, size, place, most)]
+    place = device_path(machine, path)
+    costs = [cost for cost in machine.calls if cost.kernel == "device" and cost.path == place]
+    whole_ways = {(cost.call, 1) for cost in costs}
+    rows = [*_measured(machine, costs, size, most), *_through_host(machine, whole_ways, size, place, most)]
     if not rows:
         raise MissingParameterError(
             f"machine {machine.name!r} has no times of device memory on path {place!r}: measure them with python -m "
@@ -91,31 +96,110 @@ def device_ways(
     return tuple(sorted(rows, key=lambda row: row.time.seconds))
 
 
+def device_path(machine: Machine, path: str | None) -> str:
+    """Return the path of messages of devices where nothing else is said."""
+    return usual_path([*machine.paths, *(cost.path for cost in machine.calls if cost.kernel == "device")], path)
+
+
+@checked
+def device_collective(
+    machine: Machine, operation: DeviceOperation, message_size: Scale, processes: Count, *, path: str | None = None
+) -> tuple[DevicePrediction, ...]:
+    """Return the time of a collective of buffers in device memory by each way, the fastest first.
+
+    A way that was measured on so many processes has that time; else a way through the host is a copy out of all that a
+    process sends, the collective of the hosts, and a copy in of all that it receives.
+
+    Parameters
+    ----------
+    machine : Machine
+        With `calls` of the kernel device.
+    operation : str
+        ``allreduce``, ``alltoall``, ``bcast`` or ``allgather``.
+    message_size : float
+        n, a whole number of bytes, ≥ 1: the whole vector of a broadcast or reduction, one block of the others.
+    processes : int
+        P, ≥ 1, each with a device.
+    path : str, optional
+        Of the messages of the hosts; ``between-nodes`` where the machine has it and nothing else is said.
+
+    Returns
+    -------
+    tuple of DevicePrediction
+        Times in seconds.
+
+    Raises
+    ------
+    InputError
+        Where a number is no whole one, or too small.
+    MissingParameterError
+        Where no way can be predicted; it names the kernel of the benchmark that provides what is missing.
+
+    Examples
+    --------
+    >>> from commmodel.machine import Parameter, Segment
+    >>> direct = CallCost(
+    ...     "device-collective", "bcast", Parameter(9e-6), conditions={"processes": "4", "way": "direct"}
+    ... )
+    >>> fitted = Machine("m", (Segment("all"),), calls=(direct,))
+    >>> [(row.way, row.time.seconds) for row in device_collective(fitted, "bcast", 8, 4)]
+    [('direct', 9e-06)]
+    """
+    size, ranks = whole("message_size", message_size, 1), whole("processes", processes, 1)
+    rows = []
+    for cost in machine.calls:
+        if (cost.kernel, cost.call, cost.conditions.get("processes")) == ("device-collective", operation, str(ranks)):
+            predicted = predicted_call(machine, cost, size)
+            way: DeviceWay = cost.conditions["way"]  # type: ignore[assignment]  # as the kernel has it
+            rows.append(DevicePrediction(way, ranks, predicted.time, {}, predicted.extrapolates))
+    rows += _collective_through_host(machine, operation, size, ranks, path, {row.way for row in rows})
+    if not rows:
+        raise MissingParameterError(
+            f"machine {machine.name!r} has no times of {operation} of device memory on {ranks} processes: measure them "
+            "with python -m commmodel.bench device collective, where there are GPUs, then fit"
+        )
+    return tuple(sorted(rows, key=lambda row: row.time.seconds))
+
+
+def _collective_through_host(
+    machine: Machine, operation: DeviceOperation, size: int, ranks: int, path: str | None, measured: set[DeviceWay]
+) -> Iterator[DevicePrediction]:
+    """Yield the ways through the host that were not measured as a whole."""
+    kind = OPERATIONS[operation]
+    sent, received = (size * (ranks if blocks == "per-process" else 1) for blocks in (kind.sent, kind.received))
+    for way, memory in _MEMORY.items():
+        copies = _copies(machine, memory, sent, received)
+        if way in measured or copies is None:
+            continue
+        try:
+            between = collective(machine, operation, size, ranks, path=path)
+        except MissingParameterError:  # no messages of the host were measured
+            return
+        yield _through(way, ranks, between.time, copies)
+
+
 def _shares(cost: CallCost) -> int:
     return int(cost.conditions.get("pairs", "1"))
 
 
-def _measured(machine: Machine, costs: list[CallCost], size: int, path: str, most: int) -> Iterator[DevicePrediction]:
+def _measured(machine: Machine, costs: list[CallCost], size: int, most: int) -> Iterator[DevicePrediction]:
     """Yield the ways that were measured as a whole; by several devices, a part of the message on each."""
     for cost in costs:
-        if cost.kernel == "device" and cost.path == path and _shares(cost) <= most:
+        if _shares(cost) <= most:
             predicted = predicted_call(machine, cost, -(-size // _shares(cost)))
             way: DeviceWay = cost.call  # type: ignore[assignment]  # as the kernel has it
             yield DevicePrediction(way, _shares(cost), predicted.time, {}, predicted.extrapolates)
 
 
 def _through_host(
-    machine: Machine, costs: list[CallCost], size: int, path: str, most: int
+    machine: Machine, whole_ways: set[tuple[str, int]], size: int, path: str, most: int
 ) -> Iterator[DevicePrediction]:
     """Yield the ways through the host: those that were not measured as a whole, and those of several processes."""
-    whole_ways = {(cost.call, 1) for cost in costs if cost.kernel == "device" and cost.path == path}
     counts = sorted({*(1 << power for power in range(most.bit_length())), most})
     for way, memory in _MEMORY.items():
-        copies = {cost.call: cost for cost in costs
-                  if cost.kernel == "device-copy" and cost.conditions.get("memory") == memory}  # fmt: skip
-        if not {*_COPIES} <= copies.keys():
+        copies = _copies(machine, memory, size, size)
+        if copies is None:
             continue
-        out, back = (predicted_call(machine, copies[name], size) for name in _COPIES)
         for count in counts:
             if (way, count) in whole_ways:
                 continue
@@ -123,9 +207,28 @@ def _through_host(
                 message = send(machine, -(-size // count), processes=count, path=path).time
             except MissingParameterError:  # no message of the host, or none of several processes, was measured
                 continue
-            times = [message, out.time, back.time]
-            parts = {"copy-out": out.time.seconds, "message": message.seconds, "copy-in": back.time.seconds}
-            yield DevicePrediction(way, count, _staged(times), parts, (*out.extrapolates, *back.extrapolates))
+            yield _through(way, count, message, copies)
+
+
+def _copies(
+    machine: Machine, memory: HostMemory, sent: int, received: int
+) -> tuple[CallPrediction, CallPrediction] | None:
+    """Return the times of a copy out and a copy in; None where they were not measured."""
+    costs = {cost.call: cost for cost in machine.calls
+             if cost.kernel == "device-copy" and cost.conditions.get("memory") == memory}  # fmt: skip
+    if not {*_COPIES} <= costs.keys():
+        return None
+    return predicted_call(machine, costs["copy-out"], sent), predicted_call(machine, costs["copy-in"], received)
+
+
+def _through(
+    way: DeviceWay, processes: int, between: Seconds, copies: tuple[CallPrediction, CallPrediction]
+) -> DevicePrediction:
+    """Return the time of a way through the host, of what is between the hosts and two copies."""
+    out, back = copies
+    parts = {"copy-out": out.time.seconds, "message": between.seconds, "copy-in": back.time.seconds}
+    times = [between, out.time, back.time]
+    return DevicePrediction(way, processes, _staged(times), parts, (*out.extrapolates, *back.extrapolates))
 
 
 def _staged(times: list[Seconds]) -> Seconds:

@@ -1,6 +1,6 @@
 """Configurations of kernels of calls beside plain messages.
 
-Main entries: `OneSided`, `Persistent`, `Matching`, `Threads` and `StartUp`.
+Main entries: `OneSided`, `Persistent`, `PersistentCollective`, `Matching`, `Threads` and `StartUp`.
 """
 
 from typing import Annotated, Literal
@@ -19,6 +19,10 @@ WindowMemory = Literal["allocate", "create"]
 """Where a window's memory is from: MPI_Win_allocate, or a buffer given to MPI_Win_create."""
 RequestKind = Literal["non-blocking", "persistent", "partitioned"]
 """A message by MPI_Isend; by MPI_Start of a request that MPI_Send_init made; or of one of MPI_Psend_init."""
+PersistentOperation = Literal["allreduce", "bcast", "alltoall", "allgather", "reduce"]
+"""Collectives of which MPI 4.0 has persistent requests, as far as they are measured."""
+CollectiveRequest = Literal["blocking", "non-blocking", "persistent"]
+"""A collective by its call; by MPI_Iallreduce and MPI_Wait; or by MPI_Start of a request of MPI_Allreduce_init."""
 QueueLength = Annotated[int, Meta(ge=0, le=2**20)]
 
 
@@ -49,6 +53,21 @@ class Persistent(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field
     partitions: Count = 1
 
 
+class PersistentCollective(
+    InputStruct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kernel",
+    tag="persistent-collective",
+):  # fmt: skip
+    """A collective by a request of a kind, after a barrier; samples are the time on the slowest rank."""
+
+    operation: PersistentOperation
+    message_size: Bytes
+    """What the count says: the whole vector of a broadcast or reduction, one block of the others."""
+    processes: Count
+    request: CollectiveRequest = "persistent"
+    per_node: Count | None = None
+    """Processes of a node; None where the launch's ranks say it, or nobody knows."""
+
+
 class Matching(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="matching"):
     """A message that its receiver finds behind `entries` others in a queue.
 
@@ -64,15 +83,18 @@ class Matching(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="
 
 
 class Threads(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="threads"):
-    """Ping-pongs of `threads` threads of one rank at once, each with its like of another rank.
+    """Messages of `threads` threads of one rank at once, each with its like of another rank.
 
-    Samples are half round trips: from the first thread's begin to the last one's end, over the messages of a thread.
-    MPI is started at thread level multiple.
+    Ping-pongs, whose samples are half round trips; or windows of messages one way, each answered by an empty message,
+    whose samples are the time of a message. From the first thread's begin to the last one's end, over the messages of a
+    thread. MPI is started at thread level multiple.
     """
 
     message_size: Bytes
     threads: Count
     path: MessagePath
+    window: Count = 1
+    """Messages that a thread begins before it waits; 1: a ping-pong."""
 
 
 class StartUp(InputStruct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="start-up"):

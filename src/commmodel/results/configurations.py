@@ -12,6 +12,7 @@ from msgspec.structs import force_setattr
 from commmodel.arguments import finite, refuse
 from commmodel.choices import (
     DataLayout,
+    DeviceOperation,
     MessageOperation,
     ObjectKind,
     ObjectWay,
@@ -22,9 +23,12 @@ from commmodel.choices import (
 )
 from commmodel.collectives.operation import OPERATIONS, CollectiveName
 from commmodel.results.calls import (
+    CollectiveRequest,
     Matching,
     OneSided,
     Persistent,
+    PersistentCollective,
+    PersistentOperation,
     QueueLength,
     RequestKind,
     StartUp,
@@ -33,7 +37,7 @@ from commmodel.results.calls import (
     WindowMemory,
     WindowOperation,
 )
-from commmodel.results.devices import DeviceCopy, DeviceMessage
+from commmodel.results.devices import DeviceCollective, DeviceCopy, DeviceMessage
 from commmodel.results.quantities import Bytes, Count, MessagePath, Seconds, Share, SomeBytes
 from commmodel.structs import InputStruct
 from commmodel.units import parse_sizes
@@ -41,13 +45,14 @@ from commmodel.values import Value
 
 __all__ = [
     "Answer", "Bandwidth", "Batch", "BenchOptions", "Burst", "Clocks", "Collective", "CollectiveMode",
-    "CollectiveName", "Configuration", "Contention", "DataLayout", "Datatype", "DeviceCopy", "DeviceMessage",
-    "Direction", "Function", "Halo", "HugePages", "Local", "Matching", "Memory", "MemoryOperation",
-    "MessageBuffers", "MessageOperation", "MessagePath", "ObjectKind", "ObjectWay", "OneSided", "Overlap",
-    "PLogPParameter", "Pairs", "Pattern", "Persistent", "PieceWay", "Ping", "PingPong", "PointToPoint", "Progress",
-    "PythonObject", "Queue", "RandomPing", "RandomPingPong", "Receive", "RequestKind", "SendMode", "SendWay",
-    "Start", "StartUp", "Stream", "StreamBuffers", "Synchronisation", "Template", "Threads", "Threshold", "Train",
-    "Unexpected", "WindowMemory", "WindowOperation",
+    "CollectiveName", "CollectiveRequest", "Configuration", "Contention", "DataLayout", "Datatype",
+    "DeviceCollective", "DeviceCopy", "DeviceMessage", "Direction", "Function", "Halo", "HugePages", "Local",
+    "Matching", "Memory", "MemoryOperation", "MessageBuffers", "MessageOperation", "MessagePath", "ObjectKind",
+    "ObjectWay", "OneSided", "Overlap", "PLogPParameter", "Pairs", "Pattern", "Persistent", "PersistentCollective",
+    "PersistentOperation", "PieceWay", "Ping", "PingPong", "PointToPoint", "Progress", "PythonObject", "Queue",
+    "RandomPing", "RandomPingPong", "Receive", "RequestKind", "SendMode", "SendWay", "Start", "StartUp", "Stream",
+    "StreamBuffers", "Synchronisation", "Template", "Threads", "Threshold", "Train", "Unexpected", "WindowMemory",
+    "WindowOperation",
 ]  # fmt: skip
 
 Batch = Count | Literal["auto"]
@@ -165,13 +170,16 @@ class BenchOptions(Value, InputStruct, frozen=True, forbid_unknown_fields=True):
     """Of the kernel ``device``: name of the device of rank 0, known once that was looked at."""
     without_direct: str = ""
     """Why the kernel ``device`` gives MPI no device buffers; empty where it does."""
+    device_collectives: tuple[DeviceOperation, ...] = get_args(DeviceOperation)
     requests: tuple[RequestKind, ...] = get_args(RequestKind)
-    """Of the kernel ``persistent``, as the one below."""
+    """Of the kernel ``persistent``, as the two below."""
     partitions: tuple[Count, ...] = (1, 4, 16)
+    persistent_collectives: tuple[PersistentOperation, ...] = ("allreduce", "bcast", "alltoall")
     queue_lengths: tuple[QueueLength, ...] = (0, 16, 64, 256, 1024)
     """Of the kernel ``matching``."""
     threads: tuple[Count, ...] = (1, 2, 4)
-    """Of the kernel ``threads``."""
+    """Of the kernel ``threads``, as the one below."""
+    messages_in_flight: tuple[Count, ...] = (1, 64)
     further: dict[str, bool | int | float | str | tuple[int | float, ...]] = field(default_factory=dict)
     """Of own kernels: field of an option -> its value."""
 
@@ -568,5 +576,17 @@ PointToPoint = (
 )
 """What pairs of ranks do, on a path."""
 Configuration = (
-    PointToPoint | Bandwidth | Overlap | Collective | Halo | Local | DeviceCopy | Clocks | Memory | StartUp | Function
+    PointToPoint
+    | Bandwidth
+    | Overlap
+    | Collective
+    | PersistentCollective
+    | Halo
+    | Local
+    | DeviceCollective
+    | DeviceCopy
+    | Clocks
+    | Memory
+    | StartUp
+    | Function
 )

@@ -10,8 +10,8 @@ from libc.stdlib cimport free
 from mpi4py cimport libmpi as mpi
 
 from commmodel._core.mpi.messages cimport (
-    TAG_MESSAGE, Loop, begin_receive, new_loop, new_requests, receive, receive_ready, repeat, send, send_ready,
-    ticks_start, ticks_stop, wait,
+    TAG_MESSAGE, Loop, new_loop, new_requests, receive, receive_on_request, repeat, send_on_request, send_ready,
+    ticks_start, ticks_stop,
 )
 from commmodel._core.mpi.mpi_calls cimport (
     CHKERR, COMMMODEL_MPI_ABI, PyMPIComm_Get, check_same_library, import_mpi4py,
@@ -67,19 +67,7 @@ cdef int send_entries(int entries, int peer, mpi.MPI_Comm communicator) except -
 
 
 cdef int receive_posted(Loop loop, uint64_t *ticks) except -1 nogil:
-    cdef mpi.MPI_Request request
-    cdef uint64_t begin
-    if not loop.first:
-        receive_ready(loop.peer, loop.comm)
-        begin = ticks_start(loop.clock)
-        send(&loop.outgoing, loop.peer, loop.comm)
-    else:
-        begin_receive(&loop.incoming, loop.peer, loop.comm, &request)
-        begin = ticks_start(loop.clock)
-        send_ready(loop.peer, loop.comm)
-        wait(&request)
-    ticks[0] = ticks_stop(loop.clock) - begin
-    return 0
+    return receive_on_request(&loop, ticks) if loop.first else send_on_request(&loop, ticks)
 
 
 def unexpected(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size, int entries,
@@ -104,13 +92,10 @@ def unexpected(comm, int peer, bint first, unsigned char[::1] buffer not None, P
 cdef int receive_unexpected(Loop loop, uint64_t *ticks) except -1 nogil:
     cdef uint64_t begin
     if not loop.first:
-        receive_ready(loop.peer, loop.comm)
-        begin = ticks_start(loop.clock)
-        send(&loop.outgoing, loop.peer, loop.comm)
-    else:
-        send_ready(loop.peer, loop.comm)
-        CHKERR(mpi.MPI_Probe(loop.peer, TAG_MESSAGE, loop.comm, mpi.MPI_STATUS_IGNORE))
-        begin = ticks_start(loop.clock)
-        receive(&loop.incoming, loop.peer, loop.comm)
+        return send_on_request(&loop, ticks)
+    send_ready(loop.peer, loop.comm)
+    CHKERR(mpi.MPI_Probe(loop.peer, TAG_MESSAGE, loop.comm, mpi.MPI_STATUS_IGNORE))
+    begin = ticks_start(loop.clock)
+    receive(&loop.incoming, loop.peer, loop.comm)
     ticks[0] = ticks_stop(loop.clock) - begin
     return 0

@@ -225,6 +225,26 @@ cdef inline Loop new_loop(comm, int peer, bint first, Py_ssize_t size, int clock
     return loop
 
 
+cdef inline int send_on_request(Loop *loop, uint64_t *ticks) except -1 nogil:
+    """Send a message when it is asked for; the ticks are those of MPI_Send."""
+    receive_ready(loop.peer, loop.comm)
+    cdef uint64_t begin = ticks_start(loop.clock)
+    send(&loop.outgoing, loop.peer, loop.comm)
+    ticks[0] = ticks_stop(loop.clock) - begin
+    return 0
+
+
+cdef inline int receive_on_request(Loop *loop, uint64_t *ticks) except -1 nogil:
+    """Post a receive and ask for its message; the ticks are those from asking to its arrival."""
+    cdef mpi.MPI_Request request
+    begin_receive(&loop.incoming, loop.peer, loop.comm, &request)
+    cdef uint64_t begin = ticks_start(loop.clock)
+    send_ready(loop.peer, loop.comm)
+    wait(&request)
+    ticks[0] = ticks_stop(loop.clock) - begin
+    return 0
+
+
 cdef inline Py_ssize_t extent(Loop *loop) noexcept nogil:
     """Return the bytes from the begin of the first message of a repetition to the end of the last."""
     return (loop.count - 1) * loop.stride + loop.size

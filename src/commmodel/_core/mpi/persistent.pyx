@@ -1,7 +1,8 @@
-"""Ping-pongs by requests that are made once: persistent and partitioned ones, and plain ones beside them.
+"""Messages and collectives by requests that are made once: persistent and partitioned ones, and plain ones beside them.
 
-The loop is called by both ranks of a pair, `first` true on the rank that sends first; it returns the ticks of each
-round trip (uint64), uninterpreted. Between two ticks stand MPI calls and nothing else.
+`round_trips` is called by both ranks of a pair, `first` true on the rank that sends first; `collectives` by all ranks of
+a communicator. They return the ticks of each repetition (uint64), uninterpreted. Between two ticks stand MPI calls and
+nothing else.
 """
 
 from libc.limits cimport INT_MAX
@@ -11,6 +12,10 @@ from mpi4py cimport libmpi as mpi
 from commmodel._core.mpi.messages cimport TAG_MESSAGE, ticks_start, ticks_stop
 from commmodel._core.mpi.mpi_calls cimport (
     CHKERR, COMMMODEL_MPI_ABI, PyMPIComm_Get, check_same_library, import_mpi4py,
+)
+from commmodel._core.mpi.operations cimport (
+    ALLGATHER, ALLREDUCE, ALLTOALL, BCAST, BLOCKING, NON_BLOCKING, REDUCE, ROOT, Call, carry_out, choose_mode, finish,
+    prepare,
 )
 
 import numpy as np
@@ -22,11 +27,21 @@ cdef extern from *:
     #define commmodel_psend_init MPI_Psend_init
     #define commmodel_precv_init MPI_Precv_init
     #define commmodel_pready MPI_Pready
+    #define commmodel_allreduce_init MPI_Allreduce_init
+    #define commmodel_reduce_init MPI_Reduce_init
+    #define commmodel_bcast_init MPI_Bcast_init
+    #define commmodel_alltoall_init MPI_Alltoall_init
+    #define commmodel_allgather_init MPI_Allgather_init
     #else
     #define COMMMODEL_PARTITIONED 0
     #define commmodel_psend_init(...) MPI_ERR_OTHER
     #define commmodel_precv_init(...) MPI_ERR_OTHER
     #define commmodel_pready(...) MPI_ERR_OTHER
+    #define commmodel_allreduce_init(...) MPI_ERR_OTHER
+    #define commmodel_reduce_init(...) MPI_ERR_OTHER
+    #define commmodel_bcast_init(...) MPI_ERR_OTHER
+    #define commmodel_alltoall_init(...) MPI_ERR_OTHER
+    #define commmodel_allgather_init(...) MPI_ERR_OTHER
     #endif
     """
     int COMMMODEL_PARTITIONED
@@ -35,19 +50,29 @@ cdef extern from *:
     int commmodel_precv_init(void*, int, mpi.MPI_Count, mpi.MPI_Datatype, int, int, mpi.MPI_Comm, mpi.MPI_Info,
                              mpi.MPI_Request*) nogil
     int commmodel_pready(int, mpi.MPI_Request) nogil
+    int commmodel_allreduce_init(void*, void*, int, mpi.MPI_Datatype, mpi.MPI_Op, mpi.MPI_Comm, mpi.MPI_Info,
+                                 mpi.MPI_Request*) nogil
+    int commmodel_reduce_init(void*, void*, int, mpi.MPI_Datatype, mpi.MPI_Op, int, mpi.MPI_Comm, mpi.MPI_Info,
+                              mpi.MPI_Request*) nogil
+    int commmodel_bcast_init(void*, int, mpi.MPI_Datatype, int, mpi.MPI_Comm, mpi.MPI_Info, mpi.MPI_Request*) nogil
+    int commmodel_alltoall_init(void*, int, mpi.MPI_Datatype, void*, int, mpi.MPI_Datatype, mpi.MPI_Comm, mpi.MPI_Info,
+                                mpi.MPI_Request*) nogil
+    int commmodel_allgather_init(void*, int, mpi.MPI_Datatype, void*, int, mpi.MPI_Datatype, mpi.MPI_Comm,
+                                 mpi.MPI_Info, mpi.MPI_Request*) nogil
 
 import_mpi4py()
 check_same_library()
 
 MPI_ABI = COMMMODEL_MPI_ABI.decode()
 HAS_PARTITIONED = bool(COMMMODEL_PARTITIONED)
+"""Whether the library has what is new in MPI 4.0: partitioned requests, and persistent collectives."""
 
 cdef enum Kind:
-    NON_BLOCKING
+    PLAIN
     PERSISTENT
     PARTITIONED
 
-REQUESTS = {"non-blocking": NON_BLOCKING, "persistent": PERSISTENT, "partitioned": PARTITIONED}
+REQUESTS = {"non-blocking": PLAIN, "persistent": PERSISTENT, "partitioned": PARTITIONED}
 
 
 cdef struct Exchange:
@@ -66,7 +91,7 @@ cdef struct Exchange:
 cdef inline int send_one(Exchange *exchange) except -1 nogil:
     cdef mpi.MPI_Request request = exchange.outgoing
     cdef int i
-    if exchange.kind == NON_BLOCKING:
+    if exchange.kind == PLAIN:
         CHKERR(mpi.MPI_Isend(exchange.sent, exchange.size, mpi.MPI_BYTE, exchange.peer, TAG_MESSAGE, exchange.comm,
                              &request))
         return CHKERR(mpi.MPI_Wait(&request, mpi.MPI_STATUS_IGNORE))
@@ -79,7 +104,7 @@ cdef inline int send_one(Exchange *exchange) except -1 nogil:
 
 cdef inline int receive_one(Exchange *exchange) except -1 nogil:
     cdef mpi.MPI_Request request = exchange.incoming
-    if exchange.kind == NON_BLOCKING:
+    if exchange.kind == PLAIN:
         CHKERR(mpi.MPI_Irecv(exchange.received, exchange.size, mpi.MPI_BYTE, exchange.peer, TAG_MESSAGE, exchange.comm,
                              &request))
     else:
@@ -137,7 +162,7 @@ def round_trips(comm, int peer, bint first, unsigned char[::1] send_buffer not N
     exchange.sent, exchange.received = &send_buffer[0], &receive_buffer[0]
     exchange.peer, exchange.size, exchange.clock = peer, <int>size, clock
     exchange.kind, exchange.partitions = REQUESTS[request], partitions
-    is_made = exchange.kind != NON_BLOCKING
+    is_made = exchange.kind != PLAIN
     ticks = np.zeros(repetitions, dtype=np.uint64)
     cdef uint64_t[::1] out = ticks
     with nogil:
@@ -149,4 +174,77 @@ def round_trips(comm, int peer, bint first, unsigned char[::1] send_buffer not N
         if is_made:
             CHKERR(mpi.MPI_Request_free(&exchange.outgoing))
             CHKERR(mpi.MPI_Request_free(&exchange.incoming))
+    return ticks
+
+
+OPERATIONS = {"allreduce": ALLREDUCE, "bcast": BCAST, "alltoall": ALLTOALL, "allgather": ALLGATHER, "reduce": REDUCE}
+MODES = {"blocking": BLOCKING, "non-blocking": NON_BLOCKING}
+
+
+cdef int make_request(Call *c) except -1:
+    """Make the persistent request of an operation that `prepare` has described."""
+    cdef mpi.MPI_Request *request = &c.request
+    cdef mpi.MPI_Info info = mpi.MPI_INFO_NULL
+    if c.operation == ALLREDUCE:
+        return CHKERR(commmodel_allreduce_init(c.outgoing, c.incoming, c.count, c.type, c.op, c.comm, info, request))
+    if c.operation == REDUCE:
+        return CHKERR(commmodel_reduce_init(c.outgoing, c.incoming, c.count, c.type, c.op, ROOT, c.comm, info, request))
+    if c.operation == BCAST:
+        return CHKERR(commmodel_bcast_init(c.incoming, c.count, c.type, ROOT, c.comm, info, request))
+    if c.operation == ALLTOALL:
+        return CHKERR(commmodel_alltoall_init(c.outgoing, c.count, c.type, c.incoming, c.count, c.type, c.comm, info,
+                                              request))
+    return CHKERR(commmodel_allgather_init(c.outgoing, c.count, c.type, c.incoming, c.count, c.type, c.comm, info,
+                                           request))
+
+
+cdef int repeat_started(Call *call, Py_ssize_t repetitions, int clock, uint64_t *ticks) except -1 nogil:
+    cdef Py_ssize_t i
+    cdef uint64_t begin
+    for i in range(repetitions):
+        CHKERR(mpi.MPI_Barrier(call.comm))
+        begin = ticks_start(clock)
+        CHKERR(mpi.MPI_Start(&call.request))
+        CHKERR(mpi.MPI_Wait(&call.request, mpi.MPI_STATUS_IGNORE))
+        ticks[i] = ticks_stop(clock) - begin
+    return 0
+
+
+cdef int repeat_called(Call *call, Py_ssize_t repetitions, int clock, uint64_t *ticks) except -1 nogil:
+    cdef Py_ssize_t i
+    cdef uint64_t begin
+    for i in range(repetitions):
+        CHKERR(mpi.MPI_Barrier(call.comm))
+        begin = ticks_start(clock)
+        carry_out(call)
+        ticks[i] = ticks_stop(clock) - begin
+    return 0
+
+
+def collectives(comm, str operation not None, str request not None, unsigned char[::1] send_buffer not None,
+                unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t repetitions, int clock):
+    """Return the ticks that this rank spends in each of `repetitions` collectives of `comm`, each after a barrier.
+
+    ``blocking``: the call itself; ``non-blocking``: its MPI_I... and MPI_Wait; ``persistent``: MPI_Start and MPI_Wait
+    of a request made before the first. `size` is as of `commmodel._core.mpi.collective`.
+    """
+    cdef Call call
+    cdef bint is_made = request == "persistent"
+    if operation not in OPERATIONS:
+        raise ValueError(f"unknown {operation!r}: one of {', '.join(OPERATIONS)}")
+    if not is_made and request not in MODES:
+        raise ValueError(f"unknown {request!r}: one of {', '.join(MODES)}, persistent")
+    ticks = np.empty(repetitions, dtype=np.uint64)
+    cdef uint64_t[::1] out = ticks
+    prepare(&call, OPERATIONS[operation], PyMPIComm_Get(comm)[0], send_buffer, receive_buffer, size)
+    if is_made:
+        make_request(&call)
+        with nogil:
+            repeat_started(&call, repetitions, clock, &out[0])
+        CHKERR(mpi.MPI_Request_free(&call.request))
+    else:
+        choose_mode(&call, MODES[request], 0, clock)
+        with nogil:
+            repeat_called(&call, repetitions, clock, &out[0])
+    finish(&call)
     return ticks

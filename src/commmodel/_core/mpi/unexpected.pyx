@@ -5,11 +5,10 @@ message (uint64), uninterpreted. Between two ticks stand MPI calls and the clock
 """
 
 from libc.stdint cimport uint64_t
-from mpi4py cimport libmpi as mpi
 
 from commmodel._core.mpi.messages cimport (
-    Loop, begin_receive, new_loop, probe_in_vain, receive, receive_ready, repeat, send, send_ready, ticks_start,
-    ticks_stop, wait,
+    Loop, new_loop, probe_in_vain, receive, receive_on_request, repeat, send_on_request, send_ready, ticks_start,
+    ticks_stop,
 )
 from commmodel._core.mpi.mpi_calls cimport COMMMODEL_MPI_ABI, check_same_library, import_mpi4py
 
@@ -33,21 +32,14 @@ def receives(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_
 
 
 cdef int receive_one(Loop loop, uint64_t *ticks) except -1 nogil:
-    cdef mpi.MPI_Request request
     cdef uint64_t begin
     if not loop.first:
-        receive_ready(loop.peer, loop.comm)
-        begin = ticks_start(loop.clock)
-        send(&loop.outgoing, loop.peer, loop.comm)
-    elif loop.alternative:
-        send_ready(loop.peer, loop.comm)
-        probe_in_vain(loop.delay, loop.clock, loop.peer, loop.comm)
-        begin = ticks_start(loop.clock)
-        receive(&loop.incoming, loop.peer, loop.comm)
-    else:
-        begin_receive(&loop.incoming, loop.peer, loop.comm, &request)
-        begin = ticks_start(loop.clock)
-        send_ready(loop.peer, loop.comm)
-        wait(&request)
+        return send_on_request(&loop, ticks)
+    if not loop.alternative:
+        return receive_on_request(&loop, ticks)
+    send_ready(loop.peer, loop.comm)
+    probe_in_vain(loop.delay, loop.clock, loop.peer, loop.comm)
+    begin = ticks_start(loop.clock)
+    receive(&loop.incoming, loop.peer, loop.comm)
     ticks[0] = ticks_stop(loop.clock) - begin
     return 0

@@ -7,7 +7,7 @@ from the interval of the median, or is that of the Intel MPI Benchmarks, to comp
 from collections.abc import Iterable
 from dataclasses import replace
 from operator import attrgetter
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
@@ -75,6 +75,12 @@ def _countable(operation: CollectiveName, size: int) -> bool:
     return not OPERATIONS[operation].combines or elements <= _MOST_ELEMENTS
 
 
+def fits(operation: CollectiveName, size: int, processes: int) -> bool:
+    """Return whether the blocks of an operation fit the buffers, and its elements an int."""
+    most = _most_bytes(operation, processes)
+    return (most is None or size <= most) and _countable(operation, size)
+
+
 def _why_not(configuration: Collective) -> str:
     """Return the reason why an operation cannot be measured; empty where it can be."""
     most = _most_bytes(configuration.operation, configuration.processes)
@@ -122,7 +128,8 @@ def _left_out(options: BenchOptions) -> str:
     )
 
 
-def _room(configuration: Collective) -> Room:
+def collective_room(configuration: Any) -> Room:
+    """Return the buffer sizes for an operation, of a configuration that has one and its processes."""
     sent, received = _blocks(configuration.operation, configuration.processes)
     return sent * configuration.message_size, received * configuration.message_size
 
@@ -141,8 +148,8 @@ def _measure(session: Session, configuration: Collective) -> Record | None:
     return measure_started(rest, configuration, repetitions, delay)
 
 
-def _effort(configuration: Collective) -> Effort:
-    """Return that of a tree for operations of one block, else of all blocks that a rank has."""
+def collective_effort(configuration: Any) -> Effort:
+    """Return the effort of a tree for operations of one block, else of all blocks that a rank has."""
     blocks = max(_blocks(configuration.operation, configuration.processes))
     if blocks == 1:
         return Effort(configuration.message_size, max(1, (configuration.processes - 1).bit_length()))
@@ -185,10 +192,10 @@ KERNELS = (
         (Collective,),
         _plan,
         _measure,
-        _room,
+        collective_room,
         all_processes,
         _OPTIONS,
         left_out=_left_out,
-        effort=_effort,
+        effort=collective_effort,
     ),
 )

@@ -1,7 +1,8 @@
 """Buffers in the memory of GPUs, by each way to send them, and the copies to and from it. Main entry: `KERNELS`.
 
-Samples are half round trips, or copies, as a program in Python has them: the calls of mpi4py and of CuPy or Numba are
-timed from Python. Nothing is under way on the device where the clock is read. What a rank has received it sends back.
+Samples are half round trips, collectives or copies, as a program in Python has them: the calls of mpi4py and of CuPy or
+Numba are timed from Python. Nothing is under way on the device where the clock is read. What a rank has received it
+sends back.
 """
 
 import time
@@ -11,18 +12,31 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from commmodel.bench import accelerator, device_probe
+from commmodel.bench.kernels.collective import collective_effort, collective_room, fits
 from commmodel.bench.kernels.datatype import WAYS, no_way
-from commmodel.bench.kernels.kernel import NO_MESSAGES, Effort, Floats, Kernel, Room, round_trip, sampled
+from commmodel.bench.kernels.kernel import (
+    NO_MESSAGES,
+    Effort,
+    Floats,
+    Kernel,
+    Room,
+    all_processes,
+    message_room,
+    round_trip,
+    sampled,
+)
 from commmodel.bench.kernels.multi_pair import PAIRS
+from commmodel.bench.option import Option, list_of
 from commmodel.bench.placement import FurtherNodes, Placement, members
 from commmodel.bench.rank_0 import on_rank_0
 from commmodel.bench.session import Session
-from commmodel.choices import CopyDirection, DeviceWay, HostMemory
+from commmodel.choices import CopyDirection, DeviceOperation, DeviceWay, HostMemory
 from commmodel.errors import MPIEnvironmentError
 from commmodel.results import BenchOptions, Clock, Configuration, Record
-from commmodel.results.configurations import DeviceCopy, DeviceMessage
+from commmodel.results.configurations import DeviceCollective, DeviceCopy, DeviceMessage
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -30,6 +44,9 @@ if TYPE_CHECKING:
 _TAG = 1
 _MEMORY: dict[DeviceWay, HostMemory] = {"pinned": "pinned", "staged": "pageable"}
 """Way through the host -> its memory there."""
+_FLOAT_BYTES = 4
+_ROOT = 0
+_Measured = DeviceMessage | DeviceCollective | DeviceCopy
 
 
 def prepare(comm: "MPI.Intracomm", _clock: Clock, options: BenchOptions, _placement: Placement) -> BenchOptions:
@@ -80,30 +97,40 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
         for (path, ranks), pairs, size, way in product(placement.items(), options.pairs or (1,), sizes, ways)
         if pairs <= len(ranks)
     ]
-    return messages + [
+    collectives: list[Configuration] = [
+        DeviceCollective(operation, size, processes, way)
+        for operation, size, processes, way in product(options.device_collectives, sizes, options.procs, ways)
+        if fits(operation, size, processes)
+    ]
+    copies: list[Configuration] = [
         DeviceCopy(size, operation, _MEMORY[way])
         for size, operation, way in product(sizes, get_args(CopyDirection), ways)
         if way in _MEMORY
     ]
+    return messages + collectives + copies
 
 
-def _ranks(configuration: DeviceMessage | DeviceCopy, placement: Placement, _further: FurtherNodes) -> list[int]:
+def _ranks(configuration: _Measured, placement: Placement, further: FurtherNodes) -> list[int]:
+    if isinstance(configuration, DeviceCollective):
+        return all_processes(configuration, placement, further)
     if isinstance(configuration, DeviceCopy):
         return [0]
     return members(placement[configuration.path][: configuration.pairs])
 
 
-def _room(configuration: DeviceMessage | DeviceCopy) -> Room:
-    pageable = isinstance(configuration, DeviceCopy) or configuration.way == "staged"
-    return (configuration.message_size if pageable else 0), 0
+def _room(configuration: _Measured) -> Room:
+    """Return the room of host memory of that size, also where none is used: links are looked at with it."""
+    return (collective_room if isinstance(configuration, DeviceCollective) else message_room)(configuration)
 
 
-def _effort(configuration: DeviceMessage | DeviceCopy) -> Effort:
-    return NO_MESSAGES if isinstance(configuration, DeviceCopy) else round_trip(configuration)
+def _effort(configuration: _Measured) -> Effort:
+    if isinstance(configuration, DeviceCopy):
+        return NO_MESSAGES
+    return (collective_effort if isinstance(configuration, DeviceCollective) else round_trip)(configuration)
 
 
-def _host_array(session: Session, memory: HostMemory, size: int) -> Any:
-    return accelerator.current().pinned_array(size) if memory == "pinned" else session.send_buffer[:size]
+def _host_array(memory: HostMemory, size: int, pageable: NDArray[np.uint8]) -> Any:
+    return accelerator.current().pinned_array(size) if memory == "pinned" else pageable[:size]
 
 
 def calls(session: Session, way: DeviceWay, buffer: Any, size: int) -> tuple[Callable[[], None], Callable[[], None]]:
@@ -114,7 +141,7 @@ def calls(session: Session, way: DeviceWay, buffer: Any, size: int) -> tuple[Cal
     if way == "direct":
         message = [buffer, MPI.BYTE]
         return (lambda: comm.Send(message, peer, _TAG)), (lambda: comm.Recv(message, peer, _TAG))
-    host = _host_array(session, _MEMORY[way], size)
+    host = _host_array(_MEMORY[way], size, session.send_buffer)
 
     def give() -> None:
         device.copy_out(buffer, host)
@@ -125,6 +152,62 @@ def calls(session: Session, way: DeviceWay, buffer: Any, size: int) -> tuple[Cal
         device.copy_in(host, buffer)
 
     return give, take
+
+
+def collective_call(session: Session, configuration: DeviceCollective, sent: Any, received: Any) -> Callable[[], None]:
+    """Return what carries out a collective from one device buffer to another; a broadcast has the first alone."""
+    device, way = accelerator.current(), configuration.way
+    if way == "direct":
+        return _call_of_mpi(session.comm, configuration, sent, received)
+    memory, is_bcast = _MEMORY[way], configuration.operation == "bcast"
+    outgoing = _host_array(memory, sent.size, session.send_buffer)
+    incoming = outgoing if is_bcast else _host_array(memory, received.size, session.receive_buffer)
+    call = _call_of_mpi(session.comm, configuration, outgoing, incoming)
+    is_root = session.comm.rank == _ROOT
+
+    def through_host() -> None:
+        if is_root or not is_bcast:
+            device.copy_out(sent, outgoing)
+        call()
+        if not (is_root and is_bcast):
+            device.copy_in(incoming, sent if is_bcast else received)
+
+    return through_host
+
+
+def _call_of_mpi(
+    comm: "MPI.Intracomm", configuration: DeviceCollective, sent: Any, received: Any
+) -> Callable[[], None]:
+    """Return the call of mpi4py; reductions add floats, or combine bytes, as the kernel ``collective`` does."""
+    from mpi4py import MPI
+
+    match configuration.operation:
+        case "bcast":
+            return lambda: comm.Bcast([sent, MPI.BYTE], _ROOT)
+        case "allgather":
+            return lambda: comm.Allgather([sent, MPI.BYTE], [received, MPI.BYTE])
+        case "alltoall":
+            return lambda: comm.Alltoall([sent, MPI.BYTE], [received, MPI.BYTE])
+    are_floats = configuration.message_size % _FLOAT_BYTES == 0
+    kind, operation = (MPI.FLOAT, MPI.SUM) if are_floats else (MPI.UINT8_T, MPI.BOR)
+    return lambda: comm.Allreduce([sent, kind], [received, kind], operation)
+
+
+def _measure_collectives(session: Session, configuration: DeviceCollective) -> Record | None:
+    device = accelerator.current()
+    call = collective_call(session, configuration, *map(device.device_array, collective_room(configuration)))
+
+    def measure(repetitions: int) -> Floats:
+        seconds = np.empty(repetitions)
+        device.synchronise()
+        for repetition in range(repetitions):
+            session.comm.Barrier()
+            begin = time.perf_counter()
+            call()
+            seconds[repetition] = time.perf_counter() - begin
+        return seconds
+
+    return sampled(session, configuration, measure)
 
 
 def _measure_messages(session: Session, configuration: DeviceMessage) -> Record | None:
@@ -148,7 +231,7 @@ def _measure_messages(session: Session, configuration: DeviceMessage) -> Record 
 
 def _measure_copies(session: Session, configuration: DeviceCopy) -> Record | None:
     device, size = accelerator.current(), configuration.message_size
-    buffer, host = device.device_array(size), _host_array(session, configuration.memory, size)
+    buffer, host = device.device_array(size), _host_array(configuration.memory, size, session.send_buffer)
     copy = device.copy_out if configuration.operation == "copy-out" else device.copy_in
     pair = (buffer, host) if configuration.operation == "copy-out" else (host, buffer)
 
@@ -164,21 +247,37 @@ def _measure_copies(session: Session, configuration: DeviceCopy) -> Record | Non
     return sampled(session, configuration, measure)
 
 
-def _measure(session: Session, configuration: DeviceMessage | DeviceCopy) -> Record | None:
+def _measure(session: Session, configuration: _Measured) -> Record | None:
     if isinstance(configuration, DeviceCopy):
         return _measure_copies(session, configuration)
+    if isinstance(configuration, DeviceCollective):
+        return _measure_collectives(session, configuration)
     return _measure_messages(session, configuration)
+
+
+def _collectives(text: str) -> tuple[str, ...]:
+    return () if text == "none" else list_of(get_args(DeviceOperation), "collective")(text)
 
 
 KERNELS = (
     Kernel(
-        "buffers in the memory of GPUs: given to MPI, or copied through the host, and the copies alone",
-        (DeviceMessage, DeviceCopy),
+        "buffers in the memory of GPUs: given to MPI, or copied through the host, in messages and collectives; copies",
+        (DeviceMessage, DeviceCollective, DeviceCopy),
         _plan,
         _measure,
         _room,
         _ranks,
-        options=(WAYS, PAIRS),
+        options=(
+            WAYS,
+            PAIRS,
+            Option(
+                "device_collectives",
+                f"collectives of device buffers, of {', '.join(get_args(DeviceOperation))}; all, or none",
+                _collectives,
+                lambda names: "all" if names == get_args(DeviceOperation) else ",".join(names),
+                metavar="COLLECTIVE,...",
+            ),
+        ),
         prepare=prepare,
         left_out=_left_out,
         visited=(DeviceMessage, DeviceCopy),

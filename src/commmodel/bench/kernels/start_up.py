@@ -11,6 +11,11 @@ from commmodel.bench.session import Session
 from commmodel.results import BenchOptions, Configuration, Record
 from commmodel.results.configurations import StartUp
 
+_TOO_LATE = (
+    "left out, as MPI ran before the benchmark could time its start: run it as a program of its own, "
+    "mpiexec -n 2 python -m commmodel.bench start-up"
+)
+
 
 def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:  # noqa: ARG001
     if not start_up.ranks():
@@ -19,7 +24,7 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:  
 
 
 def _left_out(options: BenchOptions) -> str:  # noqa: ARG001
-    return "" if start_up.ranks() else "left out, as MPI was started before the benchmark could time it"
+    return "" if start_up.ranks() else _TOO_LATE
 
 
 def _measure(session: Session, configuration: StartUp) -> Record | None:
