@@ -18,6 +18,7 @@ from commmodel.docstrings import with_attributes
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.frames import Tabular
 from commmodel.machine import Machine, Sending
+from commmodel.optimize.device_sending import device_data, device_message, is_on_device
 from commmodel.optimize.sending_code import code_of
 from commmodel.predict import Seconds
 from commmodel.predict.sending import of_path, pieces, python_object
@@ -61,7 +62,7 @@ class WayTime(Struct, frozen=True):
     """The time of one way to send."""
 
     way: str
-    """As `PieceWay` or `ObjectWay` have it, or ``chunks``: one part after the other."""
+    """As `PieceWay`, `ObjectWay` or `DeviceWay` have it, or ``chunks``: one part after the other."""
     time: Seconds
     offered: bool = True
     """Whether a program can always take it as it is, unlike a compiled loop or what the receiver must know more for."""
@@ -79,7 +80,8 @@ class SendAdvice(Tabular, Value, Struct, frozen=True):
     best: str
     """The fastest way that a program can take as it is."""
     usual: str
-    """``type`` of data in pieces, ``pickle`` of all else, or what alone was measured."""
+    """``type`` of data in pieces, ``direct`` or else ``staged`` of device memory, ``pickle`` of all else, or what alone
+    was measured."""
     gain: float
     """Time of the usual way over that of the best, at least 1."""
     certainty: float
@@ -153,10 +155,11 @@ def how_to_send(data: Any, machine: Machine, *, path: str | None = None) -> Send
     Parameters
     ----------
     data : array, PieceLayout or object
-        A numpy array or view, however it lies; pieces described by numbers; or any other object, which is pickled once
-        to know its size.
+        A numpy array or view, however it lies; one in the memory of a GPU, of CuPy, Numba, torch or whatever else has
+        ``__cuda_array_interface__``; pieces described by numbers; or any other object, which is pickled once to know
+        its size.
     machine : Machine
-        With times of the kernels ``datatype`` and ``object``.
+        With times of the kernels ``datatype`` and ``object``, of device memory of ``device``.
     path : str, optional
         ``between-nodes`` where the machine has it and nothing else is said.
 
@@ -171,7 +174,7 @@ def how_to_send(data: Any, machine: Machine, *, path: str | None = None) -> Send
     MissingParameterError
         Where the machine has no such times; it names the kernel that provides them.
     InputError
-        Where an object cannot be pickled.
+        Where an object cannot be pickled, or an array in device memory does not say how it lies.
 
     Examples
     --------
@@ -184,6 +187,8 @@ def how_to_send(data: Any, machine: Machine, *, path: str | None = None) -> Send
     >>> how_to_send(np.zeros((1000, 64))[:, 0], fitted)
     SendAdvice(1000 pieces of 8 B, 512 B apart: numpy, 11.9 us, 3.01 times as fast as type)
     """
+    if is_on_device(data):
+        return _from_device(data, machine, path)
     message = _message_of(data)
     sending = of_path(machine, path)
     rows = [] if not message.message_size else _rows(message, machine, path)
@@ -218,6 +223,20 @@ def how_to_send(data: Any, machine: Machine, *, path: str | None = None) -> Send
         code.receiver,
         (*_remarks(message, rows, best, sending),),
     )
+
+
+def _from_device(data: Any, machine: Machine, path: str | None) -> SendAdvice:
+    """Return how to send an array in device memory; the usual way is to give it to MPI, where that was measured."""
+    described = device_data(data)
+    message = device_message(described, machine, path)
+    rows = tuple(WayTime(way, time) for way, time in message.times)
+    best, (sender, receiver) = rows[0], described.code(message.times[0][0])
+    usual = next((row for name in ("direct", "staged") for row in rows if row.way == name), best)
+    gain, certainty = usual.time.seconds / best.time.seconds, _certainty(best, usual, machine.confidence)
+    return SendAdvice(
+        described.content, described.message_size, message.path, rows, best.way, usual.way, gain, certainty, sender,
+        receiver, message.remarks,
+    )  # fmt: skip
 
 
 def _rows(message: _SentData, machine: Machine, path: str | None) -> list[WayTime]:
