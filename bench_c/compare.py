@@ -1,4 +1,4 @@
-"""What our harness costs over plain C: ``mpiexec -n 2 python bench_c/compare.py [blocking-train|immediate-train]``.
+"""What our harness costs over plain C: ``mpiexec -n 2 python bench_c/compare.py [LOOP]``; ``--help`` lists the loops.
 
 In each round and at each message size, every contestant (`contestants.py`) makes the same number of
 exchanges or trains, in several short slices and in shuffled order, so that whatever else the machine does strikes all
@@ -184,9 +184,10 @@ def library_name() -> str:
 def measure(arguments: Arguments, comm: MPI.Intracomm) -> Report:
     """Make all rounds; both ranks return a report of their own times, that of rank 0 counts."""
     contest = contestants.CONTESTS[arguments.loop]
-    send_buffer = allocate(arguments.sizes[-1], HUGE_PAGES)
+    largest = max(stride(arguments.sizes[-1]), 1)
+    send_buffer = allocate(contest.room * largest, HUGE_PAGES)
     places = arguments.batch if contest.messages == 1 else 1
-    receive_buffer = allocate(places * stride(arguments.sizes[-1]), HUGE_PAGES)
+    receive_buffer = allocate(max(places, contest.room) * largest, HUGE_PAGES)
     messages = contest.messages * arguments.batch
     pair = contestants.Pair(comm, send_buffer, receive_buffer, arguments.batch, messages, choose())
     loops = contest.loops(pair, arguments.build)

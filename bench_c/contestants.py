@@ -17,11 +17,13 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from commmodel._core.mpi import matching, one_sided, persistent, pingpong, trains
+from commmodel._core.mpi import datatype, matching, one_sided, persistent, pingpong, threads, trains
 from commmodel.bench.clock import kind_number
+from commmodel.bench.kernels.datatype import layout_of
 from commmodel.bench.kernels.kernel import stride
 from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.results import Clock
+from commmodel.results.configurations import Datatype
 
 __all__ = ["CONTESTS", "Contest", "Loop", "Pair"]
 
@@ -30,6 +32,8 @@ Loop = Callable[[int, int], NDArray[np.float64]]
 
 _TAG = 1
 _BEHIND = 64  # entries of a queue, as requests.h has them
+_THREADS, _THREAD_WINDOW = 2, 64  # as threads.h has them
+_NUMBER, _NUMBER_STRIDE = 8, 16  # bytes of a column, as pieces.h has them
 _ANSWER = 1  # bytes, as the kernel loggp has it
 
 
@@ -209,6 +213,8 @@ class Contest:
     loops: Callable[[Pair, Path], dict[str, Loop]]
     """(what they are given, the folder of the shared objects) -> by name, the base of all ratios first."""
     descriptions: dict[str, str]
+    room: int = 1
+    """Messages that each buffer has room for."""
 
 
 def _c_calls(pair: Pair, path: Path, name: str, before: Sequence[object], divisor: int) -> Loop:
@@ -259,7 +265,19 @@ def _contest_of_one_sided(operation: str, synchronisation: str, turns: int) -> C
     return Contest("8,1KiB,64KiB", 1, 1, loops, _descriptions(name, "one_sided", "one_sided.accesses"))
 
 
-def _contest_of_requests(name: str, core: str, divisor: int, cython: Callable[[Pair, int, int], Any]) -> Contest:
+_Core = Callable[[Pair, int, int], NDArray[np.uint64]]
+"""(what it is given, size, repetitions) -> ticks of each repetition."""
+
+
+def _contest_of_requests(
+    name: str,
+    core: str,
+    divisor: int,
+    cython: _Core,
+    sizes: str = "8,1KiB,64KiB",
+    file: str = "requests",
+    room: int = 1,
+) -> Contest:
     def loops(pair: Pair, build: Path) -> dict[str, Loop]:
         ends = ctypes.c_int(pair.peer), ctypes.c_int(pair.first)
         before = (_address(pair.comm), *ends, *map(_address, (pair.send_buffer, pair.receive_buffer)))
@@ -270,7 +288,7 @@ def _contest_of_requests(name: str, core: str, divisor: int, cython: Callable[[P
         c_loops = {f"c_{copy}": _c_calls(pair, build / f"libloops_{copy}.so", name, before, divisor) for copy in "ab"}
         return {**c_loops, "cython": loop}
 
-    return Contest("8,1KiB,64KiB", 1, 1, loops, _descriptions(name, "requests", core))
+    return Contest(sizes, 1, 1, loops, _descriptions(name, file, core), room)
 
 
 def _persistent(pair: Pair, size: int, repetitions: int) -> NDArray[np.uint64]:
@@ -281,11 +299,52 @@ def _persistent(pair: Pair, size: int, repetitions: int) -> NDArray[np.uint64]:
     return ticks
 
 
-def _behind_others(pair: Pair, size: int, repetitions: int) -> NDArray[np.uint64]:
-    buffer = pair.receive_buffer if pair.first else pair.send_buffer
-    ticks: NDArray[np.uint64] = matching.posted(
-        pair.comm, pair.peer, pair.first, buffer, size, _BEHIND, repetitions, kind_number(pair.clock)
-    )
+def _behind_others(loop: Callable[..., NDArray[np.uint64]]) -> _Core:
+    def ticks(pair: Pair, size: int, repetitions: int) -> NDArray[np.uint64]:
+        buffer = pair.receive_buffer if pair.first else pair.send_buffer
+        return loop(pair.comm, pair.peer, pair.first, buffer, size, _BEHIND, repetitions, kind_number(pair.clock))
+
+    return ticks
+
+
+def _persistent_allreduce(pair: Pair, size: int, repetitions: int) -> NDArray[np.uint64]:
+    ticks: NDArray[np.uint64] = persistent.collectives(
+        pair.comm, "allreduce", "persistent", pair.send_buffer, pair.receive_buffer, size, repetitions,
+        kind_number(pair.clock),
+    )  # fmt: skip
+    return ticks
+
+
+def _column(way: str) -> _Core:
+    """Return the loop of a column by a way to send data in pieces."""
+
+    def ticks(pair: Pair, size: int, repetitions: int) -> NDArray[np.uint64]:
+        if size < _NUMBER or size % _NUMBER:
+            raise InputError(f"--sizes: a column has whole numbers of {_NUMBER} bytes, not {size} bytes")
+        column = Datatype(size, "vector", _NUMBER, way, "any", _NUMBER_STRIDE)
+        layout = layout_of(column)
+        try:
+            times: NDArray[np.uint64] = datatype.exchange(
+                pair.comm, pair.peer, pair.first, way, pair.send_buffer, pair.receive_buffer, layout,
+                [(None, None)] * 2, repetitions, kind_number(pair.clock),
+            )  # fmt: skip
+        finally:
+            layout.datatype.Free()
+        return times
+
+    return ticks
+
+
+def _threads(window: int) -> _Core:
+    def ticks(pair: Pair, size: int, repetitions: int) -> NDArray[np.uint64]:
+        if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+            raise MPIEnvironmentError("threads: set MPI4PY_RC_THREAD_LEVEL=multiple, or unset it")
+        times: NDArray[np.uint64] = threads.exchanges(
+            pair.comm, pair.peer, pair.first, pair.receive_buffer, size, stride(size), _THREADS, window, repetitions, 1,
+            kind_number(pair.clock),
+        )  # fmt: skip
+        return times
+
     return ticks
 
 
@@ -325,6 +384,8 @@ def _contest_of_trains(name: str) -> Contest:
     return Contest("1,1KiB,64KiB", 16, 1, loops, _descriptions(name, "trains", f"trains.{name}"))
 
 
+_OF_PIECES, _OF_THREADS = "1KiB,64KiB,1MiB", "8,1KiB"
+_ROOM_OF_PIECES = 1 + _NUMBER_STRIDE // _NUMBER  # packed, and where they lie
 CONTESTS = {
     "pingpong": Contest(
         "1,1KiB,8KiB,64KiB,1MiB",
@@ -352,7 +413,31 @@ CONTESTS = {
     "blocking-train": _contest_of_trains("blocking_train"),
     "immediate-train": _contest_of_trains("immediate_train"),
     "persistent": _contest_of_requests("persistent_pingpong", "persistent.round_trips", 2, _persistent),
-    "posted": _contest_of_requests("posted_receive", "matching.posted", 1, _behind_others),
+    "persistent-allreduce": _contest_of_requests(
+        "persistent_allreduce", "persistent.collectives", 1, _persistent_allreduce
+    ),
+    "posted": _contest_of_requests("posted_receive", "matching.posted", 1, _behind_others(matching.posted)),
+    "unexpected": _contest_of_requests(
+        "unexpected_message", "matching.unexpected", 1, _behind_others(matching.unexpected)
+    ),
+    "column-type": _contest_of_requests(
+        "typed_pingpong", "datatype.exchange", 2, _column("type"), _OF_PIECES, "pieces", _ROOM_OF_PIECES
+    ),
+    "column-pack": _contest_of_requests(
+        "packed_pingpong", "datatype.exchange", 2, _column("pack"), _OF_PIECES, "pieces", _ROOM_OF_PIECES
+    ),
+    "threads": _contest_of_requests(
+        "threads_pingpong", "threads.exchanges", 2, _threads(1), _OF_THREADS, "threads", 2 * _THREADS
+    ),
+    "threads-window": _contest_of_requests(
+        "threads_window",
+        "threads.exchanges",
+        _THREAD_WINDOW,
+        _threads(_THREAD_WINDOW),
+        _OF_THREADS,
+        "threads",
+        (1 + _THREAD_WINDOW) * _THREADS,
+    ),
     "put-flush": _contest_of_one_sided("put", "flush", 1),
     "accumulate-lock": _contest_of_one_sided("accumulate", "lock", 1),
     "get-fence": _contest_of_one_sided("get", "fence", 2),

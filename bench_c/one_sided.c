@@ -3,13 +3,8 @@
 
 #include "one_sided.h"
 #include "allreduce.h"
+#include "try.h"
 #include "clock/ticks.h"
-
-#define TRY(call)                             \
-    do {                                      \
-        int code = (call);                    \
-        if (code != MPI_SUCCESS) return code; \
-    } while (0)
 
 int put_flush(const MPI_Comm *communicator, const MPI_Win *window, int peer, int first, const void *origin,
               void *result, int size, ptrdiff_t repetitions, int clock, uint64_t *ticks) {

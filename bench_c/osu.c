@@ -1,15 +1,10 @@
 #include "osu.h"
+#include "try.h"
 #include "allreduce.h"
 
 #include <stdlib.h>
 
 enum { TAG_DATA = 1, TAG_ACKNOWLEDGEMENT = 2, ACKNOWLEDGEMENT = 4 };
-
-#define TRY(call)                             \
-    do {                                      \
-        int code = (call);                    \
-        if (code != MPI_SUCCESS) return code; \
-    } while (0)
 
 int osu_pingpong(MPI_Comm communicator, int peer, int first, const char *outgoing, char *incoming, int size,
                  ptrdiff_t iterations, double *seconds) {

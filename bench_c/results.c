@@ -133,6 +133,8 @@ static void write_configuration(FILE *file, const struct record *record) {
     if (strcmp(record->loop, "allreduce") == 0)
         fprintf(file, "{\"kernel\":\"collective\",\"operation\":\"allreduce\",\"message_size\":%d,\"processes\":2}",
                 record->size);
+    else if (strcmp(record->loop, "start-up") == 0)
+        fprintf(file, "{\"kernel\":\"start-up\",\"stage\":\"%s\",\"processes\":%d}", record->stage, record->ranks);
     else if (strcmp(record->loop, "stream") == 0)
         fprintf(file,
                 "{\"kernel\":\"stream\",\"message_size\":%d,\"pairs\":1,\"path\":\"%s\",\"window\":%d,"

@@ -26,7 +26,9 @@ struct launch {
 };
 
 struct record {
-    const char *loop; /* pingpong, stream or allreduce */
+    const char *loop;  /* pingpong, stream, allreduce or start-up, */
+    const char *stage; /* of which it is a stage */
+    int ranks;         /* and their number */
     int size;
     const char *path;
     int window;          /* of a stream, and */

@@ -4,17 +4,12 @@
 #define _POSIX_C_SOURCE 200809L /* clock_gettime, in ticks.h */
 
 #include "streams.h"
+#include "try.h"
 #include "clock/ticks.h"
 
 #include <stdlib.h>
 
 enum { TAG_MESSAGE = 1, TAG_READY = 2 };
-
-#define TRY(call)                             \
-    do {                                      \
-        int code = (call);                    \
-        if (code != MPI_SUCCESS) return code; \
-    } while (0)
 
 static inline int send_window(const char *buffer, int size, int window, int peer, MPI_Comm communicator,
                               MPI_Request *requests) {

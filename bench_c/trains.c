@@ -5,17 +5,12 @@
 #define _POSIX_C_SOURCE 200809L /* clock_gettime, in ticks.h */
 
 #include "trains.h"
+#include "try.h"
 #include "clock/ticks.h"
 
 #include <stdlib.h>
 
 enum { TAG_MESSAGE = 1, TAG_READY = 2, TAG_ANSWER = 3 };
-
-#define TRY(call)                             \
-    do {                                      \
-        int code = (call);                    \
-        if (code != MPI_SUCCESS) return code; \
-    } while (0)
 
 struct train {
     char *buffer;

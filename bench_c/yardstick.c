@@ -1,4 +1,4 @@
-/* The program: what a C program with its own MPI_Init gets. mpiexec -n 2 yardstick [pingpong|stream|allreduce ...]
+/* The program: what a C program with its own MPI_Init gets. mpiexec -n 2 yardstick [pingpong|stream|allreduce|start-up ...]
  * [-o results.jsonl] [--sizes 1,1024] [--repetitions N] [--batch N] [--huge-pages never|always|system]
  * [--stream-buffers each|one] [--thread-level single|funneled|serialized|multiple] [--as-osu].
  *
@@ -25,17 +25,19 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define USAGE                                                                                           \
-    "mpiexec -n 2 yardstick [pingpong|stream|allreduce ...] [-o results.jsonl] [--sizes 1,1024,65536] " \
-    "[--repetitions 1000] [--batch 1] [--huge-pages never|always|system] [--stream-buffers each|one] "  \
+#define USAGE                                                                                              \
+    "mpiexec -n 2 yardstick [pingpong|stream|allreduce|start-up ...] [-o results.jsonl] [--sizes 1,1024] " \
+    "[--repetitions 1000] [--batch 1] [--huge-pages never|always|system] [--stream-buffers each|one] "     \
     "[--thread-level single|funneled|serialized|multiple] [--as-osu]"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_TOO_FEW_RANKS = 3 };
 enum { MOST_SIZES = 256, MOST_REPETITIONS = 100000000, HUGE_PAGE = 2 << 20 };
 enum { WARMUP_DIVISOR = 10 };                             /* a tenth of the repetitions, on top of them */
 enum { WINDOW = 64, WINDOW_BYTES = 16 << 20, LINE = 64 }; /* as commmodel.bench.kernels.kernel has them */
-enum { PINGPONG, STREAM, ALLREDUCE, LOOPS };
-static const char *const loop_names[] = {"pingpong", "stream", "allreduce", NULL};
+enum { PINGPONG, STREAM, ALLREDUCE, START_UP, LOOPS };
+static const char *const loop_names[] = {"pingpong", "stream", "allreduce", "start-up", NULL};
+enum { INIT, FIRST_BARRIER, STAGES };
+static const char *const stage_names[] = {"init", "first-barrier"};
 static const char *const huge_page_names[] = {"never", "always", "system", NULL};
 static const char *const buffer_names[] = {"each", "one", NULL};
 static const char *const level_names[] = {"single", "funneled", "serialized", "multiple", NULL};
@@ -355,7 +357,7 @@ static void measure(FILE *file, const struct options *options, MPI_Comm pair, in
     memset(seconds, 1, count * sizeof *seconds);
 
     uint64_t launched = ticks_of(CLOCK_MONOTONIC);
-    for (int loop = 0; loop < LOOPS; loop++)
+    for (int loop = 0; loop < START_UP; loop++)
         for (int i = 0; i < options->size_count && options->wanted[loop]; i++) {
             task.size = options->sizes[i];
             task.window = window_of(options, task.size);
@@ -366,7 +368,24 @@ static void measure(FILE *file, const struct options *options, MPI_Comm pair, in
     free(seconds);
 }
 
-static int run(struct options options, char **argv) {
+/* Write the time of each stage of the start on its slowest rank: one sample a launch. */
+static void write_start(FILE *file, const struct options *options, int ranks, const double *stages) {
+    double slowest[STAGES];
+    CHECK(MPI_Reduce(stages, slowest, STAGES, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
+    for (int stage = 0; file && stage < STAGES; stage++) {
+        const struct record record = {
+            .loop = loop_names[START_UP],
+            .stage = stage_names[stage],
+            .ranks = ranks,
+            .batch = 1,
+            .repetitions = 1,
+            .seconds = &slowest[stage],
+        };
+        if (results_record(file, &record)) fail(options->output, strerror(errno));
+    }
+}
+
+static int run(struct options options, char **argv, const double *stages) {
     int rank, ranks;
     FILE *file;
     CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -391,6 +410,7 @@ static int run(struct options options, char **argv) {
     gather_places(places);
     struct clock clock = clock_choose();
     if (file) write_header(file, &options, argv, places, ranks, clock);
+    if (options.wanted[START_UP]) write_start(file, &options, ranks, stages);
     MPI_Comm pair;
     CHECK(MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : MPI_UNDEFINED, rank, &pair));
     if (rank < 2) {
@@ -405,14 +425,19 @@ static int run(struct options options, char **argv) {
 
 int main(int argc, char **argv) {
     struct options options;
+    double stages[STAGES];
     parse(&options, argc, argv);
+    uint64_t begun = ticks_of(CLOCK_MONOTONIC);
     if (options.level > 0) { /* else as nearly all programs begin */
         int provided;
         CHECK(MPI_Init_thread(&argc, &argv, levels[options.level], &provided));
     } else {
         CHECK(MPI_Init(&argc, &argv));
     }
-    int code = run(options, argv);
+    stages[INIT] = (double)(ticks_of(CLOCK_MONOTONIC) - begun) * 1e-9;
+    if (options.wanted[START_UP]) CHECK(MPI_Barrier(MPI_COMM_WORLD));
+    stages[FIRST_BARRIER] = (double)(ticks_of(CLOCK_MONOTONIC) - begun) * 1e-9;
+    int code = run(options, argv, stages);
     /* A launcher may stop every rank when one exits with an error: none does so before rank 0 has spoken. */
     CHECK(MPI_Barrier(MPI_COMM_WORLD));
     CHECK(MPI_Finalize());

@@ -1,8 +1,9 @@
 """Is what we measure what a C program gets? Ours against a stand-alone program with its own MPI_Init, launch by launch.
 
-Both make ping-pongs, streams and allreduces on two ranks: ours as ``python -m commmodel.bench``, the other as
-``bench_c/build/<abi>/yardstick``. The yardstick is launched twice a round: the ratio of its two launches, the control,
-is what this machine cannot tell apart. A third program times as the OSU Micro-Benchmarks do (``yardstick --as-osu``).
+Both start MPI and make ping-pongs, streams and allreduces on two ranks: ours as ``python -m commmodel.bench``, the
+other as ``bench_c/build/<abi>/yardstick``. The yardstick is launched twice a round: the ratio of its two launches, the
+control, is what this machine cannot tell apart. A third program times as the OSU Micro-Benchmarks do (``yardstick
+--as-osu``).
 Run it as
 
     make -C bench_c && python -m benchmarks.speed.against_c --mpiexec "mpiexec -bind-to core"
@@ -50,7 +51,8 @@ def main() -> None:
     arguments = options.parse_args()
     program = yardstick(arguments.build)
     limits = ["--repetitions", str(arguments.repetitions), "--sizes", ",".join(map(str, arguments.sizes))]
-    in_c = [str(program), "pingpong", "stream", "allreduce", *limits, "--thread-level", arguments.thread_level]
+    loops = ["pingpong", "stream", "allreduce", "start-up"]
+    in_c = [str(program), *loops, *limits, "--thread-level", arguments.thread_level]
     commands = {
         "ours": our_command(
             arguments, "--visits", "1", "--stream-buffers", "both", "--thread-level", arguments.thread_level

@@ -19,14 +19,19 @@ from pathlib import Path
 import numpy as np
 
 from commmodel.results import Record, load
-from commmodel.results.configurations import Collective, PingPong, Stream
+from commmodel.results.configurations import Collective, PingPong, StartUp, Stream
 from commmodel.statistics import median_interval
 from commmodel.units import format_size, format_time, parse_fraction, parse_sizes
 
-OURS = ("pingpong", "stream", "collective", "--collectives", "allreduce", "--process-counts", "2", "--start", "barrier")
+OURS = (
+    "start-up", "pingpong", "stream", "collective", "--collectives", "allreduce", "--process-counts", "2",
+    "--start", "barrier",
+)  # fmt: skip
 """What is measured of ours: the kernels, and collectives as most benchmarks begin them."""
 
-KINDS = ("ping-pong", "stream, a buffer each", "stream, one buffer", "allreduce")
+KINDS = (
+    "ping-pong", "stream, a buffer each", "stream, one buffer", "allreduce", "start-up, init", "start-up, first-barrier"
+)  # fmt: skip
 """What is compared."""
 
 Row = tuple[str, int]
@@ -108,6 +113,8 @@ def row_of(record: Record) -> Row | None:
             return KINDS[2], size
         case Collective(operation="allreduce", message_size=size):
             return KINDS[3], size
+        case StartUp(stage=stage):
+            return f"start-up, {stage}", 0
     return None
 
 
@@ -144,12 +151,12 @@ def measure(
 
 def table(rows: Sequence[Row], seconds: Seconds, columns: dict[str, tuple[Seconds, Seconds]]) -> list[str]:
     """Return the lines of a table: each row's median time, and in each column a ratio where both programs have it."""
-    lines = [f"{'':22}{'size':>8}{'time':>10}" + "".join(f"{heading:>36}" for heading in columns)]
+    lines = [f"{'':24}{'size':>8}{'time':>10}" + "".join(f"{heading:>36}" for heading in columns)]
     for row in sorted(rows, key=lambda row: (KINDS.index(row[0]), row[1])):
         cells = []
         for above, below in columns.values():
             ratio = Ratio.of(above[row], below[row]) if row in above and row in below else None
             cells.append(f"{ratio} *{ratio.of_fastest:.3f}" if ratio else "")
         time = format_time(float(np.median(seconds[row])))
-        lines.append(f"{row[0]:22}{format_size(row[1]):>8}{time:>10}" + "".join(f"{cell:>36}" for cell in cells))
+        lines.append(f"{row[0]:24}{format_size(row[1]):>8}{time:>10}" + "".join(f"{cell:>36}" for cell in cells))
     return lines

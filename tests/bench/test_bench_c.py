@@ -140,7 +140,7 @@ def test_any_file_name_survives_in_the_header(build, tmp_path):
         (["--huge-pages", "maybe"], "--huge-pages maybe: must be"),
         (["--speed"], "--speed: no such option"),
         (["--batch"], "--batch: no such option, or its value is missing"),
-        (["more.jsonl"], "more.jsonl: must be one of pingpong stream allreduce"),
+        (["more.jsonl"], "more.jsonl: must be one of pingpong stream allreduce start-up"),
         (["--stream-buffers", "two"], "--stream-buffers two: must be one of each one"),
         (["--thread-level", "many"], "--thread-level many: must be one of single"),
     ],
@@ -199,6 +199,8 @@ def compare(build, ranks, *options):
         ("touched-pingpong", {"c_a", "c_b", "cython"}),
         ("blocking-train", {"c_a", "c_b", "cython"}),
         ("immediate-train", {"c_a", "c_b", "cython"}),
+        ("unexpected", {"c_a", "c_b", "cython"}),
+        ("persistent-allreduce", {"c_a", "c_b", "cython"}),
     ],
 )
 def test_comparison_reports_every_contestant_of_every_round(build, loop, contestants):
@@ -218,6 +220,28 @@ def test_comparison_reports_every_contestant_of_every_round(build, loop, contest
         control, cython = (abs(result["ratios"][name]["median"] - 1) <= 0.02 for name in ("c_b", "cython"))
         expected = ("yes" if cython else "no") if control else "unclear"
         assert result["verdict"] == expected
+
+
+@pytest.mark.any_library
+@pytest.mark.parametrize("loop", ["column-type", "column-pack", "threads", "threads-window"])
+def test_loops_with_buffers_of_their_own_are_compared(build, loop):
+    completed = compare(build, 2, loop, "--json", "--sizes", "8,2KiB", "--repetitions", "7", "--time", "1ms")
+    if "MPI4PY_RC_THREAD_LEVEL" in completed.stderr:
+        assert completed.returncode == 3
+        pytest.skip("threads may not all call MPI on ranks that stay")
+    assert completed.returncode == 0, completed.stderr
+    results = json.loads(completed.stdout)["results"]
+    assert [result["message_size"] for result in results] == [8, 2048]
+    assert all(min(times) > 0 for result in results for times in result["rounds"].values())
+
+
+def test_program_times_its_start(build, tmp_path):
+    records = list(measure(build, tmp_path / "r.jsonl", "start-up").records)
+    assert [record.configuration for record in records] == [
+        results.configurations.StartUp(stage, 2) for stage in ("init", "first-barrier")
+    ]
+    (init,), (barrier,) = (record.samples for record in records)
+    assert 0 < init <= barrier < 60
 
 
 @pytest.mark.any_library
