@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 _SPREAD = 2  # lengths of a piece between the begins of two: the least that is measured
-_FAR = 256 << 20  # bytes over which pieces lie at the most if they are further apart
+_FAR = 64 << 20  # bytes over which pieces lie at the most if they are further apart
 _LARGEST = 2**31 - 1  # bytes of a message, as MPI_Pack counts in int
 _SEED = 1  # of irregular places, which are the same on both ranks and in all launches
 _SHORT = 16  # numbers of an irregular piece that numpy gathers by their indices; longer ones as elements
@@ -88,6 +88,8 @@ def layout_of(configuration: Datatype) -> Layout:
     from mpi4py import MPI
 
     block, pieces, stride = configuration.block, configuration.pieces, configuration.stride
+    if configuration.way == "contiguous":
+        return Layout(configuration.message_size, 1, configuration.message_size, 0, None, MPI.BYTE.Dup())
     size = unit(block)
     number, length = getattr(MPI, _NUMBERS[size]), block // size
     places, count = None, 1
@@ -171,7 +173,8 @@ def no_way(options: BenchOptions, ways: Sequence[str]) -> str:
 
 
 def _room(configuration: Datatype) -> Room:
-    room = configuration.pieces * configuration.stride + configuration.message_size
+    extent = 0 if configuration.way == "contiguous" else configuration.pieces * configuration.stride
+    room = extent + configuration.message_size
     return room, room
 
 
@@ -180,7 +183,9 @@ def _measure(session: Session, configuration: Datatype) -> Record | None:
 
     layout = layout_of(configuration)
     buffers = session.send_buffer, session.receive_buffer
-    functions = [numpy_copies(layout, configuration.layout, buffer) for buffer in buffers]
+    functions: list[Any] = [(None, None)] * 2
+    if configuration.way == "numpy":
+        functions = [numpy_copies(layout, configuration.layout, buffer) for buffer in buffers]
 
     def measure(repetitions: int) -> Floats:
         ticks = datatype.exchange(
