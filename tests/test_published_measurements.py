@@ -123,6 +123,9 @@ def test_an_alltoall_sends_to_the_socket_the_node_and_beyond(machine):
     steps = 2 * 5e-7 + 3 * 1e-6 + 6 * 2e-6
     volume = 2 * 100 / 4e9 + 3 * 100 / 2e9 + 6 * 6 * 100 / 4e9
     assert summit.alltoall_time(machine, 2, 100, 6) == pytest.approx(steps + volume)
+    assert summit.in_place_time(machine, 2, 100, 6) == pytest.approx((steps + volume) * 21 / 11)  # 2 P - 3 for P - 1
+    gaps = summit.message_gaps({4: [3e-6, 4e-6, 5e-6], 8: [5e-6, 8e-6, 11e-6]})
+    assert summit.one_by_one_time(gaps, 4, 6) == pytest.approx(4e-6 + 2 * 2e-6)
 
 
 def test_a_copy_beyond_the_largest_goes_on_at_its_rate():

@@ -128,6 +128,30 @@ def alltoall_time(machine: Machine, nodes: int, size: int, gpus: int) -> float:
     )
 
 
+def in_place_time(machine: Machine, nodes: int, size: int, gpus: int) -> float:
+    """Return the time of an alltoall in place as Open MPI 4 has it, of which Spectrum MPI is made: in 2 P − 3 steps.
+
+    Each process exchanges with all others in the order of their ranks, so that i meets j in step i + j.
+    """
+    others = nodes * gpus - 1
+    return alltoall_time(machine, nodes, size, gpus) * (2 * others - 1) / others
+
+
+def message_gaps(several: SizeTable) -> dict[int, Array]:
+    """Return of each size the time of one message to another node, and what each further one adds, by least squares."""
+    gaps = {}
+    for size, times in several.items():
+        columns = np.stack([np.ones(len(times)), np.arange(len(times))], axis=1)
+        gaps[size] = np.linalg.lstsq(columns, np.asarray(times), rcond=None)[0]
+    return gaps
+
+
+def one_by_one_time(gaps: dict[int, Array], processes: int, size: int) -> float:
+    """Return the time of an alltoall whose P − 1 messages leave one after the other, answers or not."""
+    first, further = (np.interp(size, sorted(gaps), [gaps[key][part] for key in sorted(gaps)]) for part in (0, 1))
+    return float(first + (processes - 2) * further)
+
+
 def rows(repository: Path) -> Iterator[Row]:
     """Yield the exchanges of both machines."""
     for system in SYSTEMS:
@@ -146,7 +170,8 @@ def rows(repository: Path) -> Iterator[Row]:
                     system.name, "a message split among k processes", f"{size} B among {k}", float(seconds),
                     _sends(machine, part, k),
                 )  # fmt: skip
-        for size, several in over_jobs(jobs(folder, "mult_pong"), "Timing CPU Multiple Messages").items():
+        to_many = over_jobs(jobs(folder, "mult_pong"), "Timing CPU Multiple Messages")
+        for size, several in to_many.items():
             for k, seconds in enumerate(several, 1):
                 yield Row(
                     system.name, f"one process to k of another node, {_class(size)}", f"{size} B to {k}",
@@ -154,13 +179,19 @@ def rows(repository: Path) -> Iterator[Row]:
                 )  # fmt: skip
         to_host = copies(jobs(folder, "memcpy"), "Memcpy Device To Host:", system.gpus)
         to_device = copies(jobs(folder, "memcpy"), "Memcpy Host To Device:", system.gpus)
+        gaps = message_gaps(to_many)
         for nodes, size, seconds in alltoalls(folder):
             volume = nodes * system.gpus * size
             moved = copy_time(to_host, volume) + copy_time(to_device, volume)
             exchange = alltoall_time(machine, nodes, size, system.gpus)
             yield Row(
                 system.name, f"alltoall of GPU data, {_class(size)}", f"{size} B, {nodes} nodes", seconds,
-                {"copies alone": moved, "copies and pairwise": moved + exchange},
+                {
+                    "copies alone": moved,
+                    "copies and pairwise": moved + exchange,
+                    "copies and in place": moved + in_place_time(machine, nodes, size, system.gpus),
+                    "copies and one by one": moved + one_by_one_time(gaps, nodes * system.gpus, size),
+                },
             )  # fmt: skip
 
 
