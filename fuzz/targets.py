@@ -203,7 +203,7 @@ def _recording(path: Path) -> object:
         record.efficiency(recording)
     with suppress(CommModelError):
         _simulated(RecordedActions(recording).program())
-    return record.profile(recording).to_dict(), record.timeline(recording)
+    return record.profile(recording).to_dict(), record.timeline(recording), record.site_contents(recording)
 
 
 def _recording_description(path: Path) -> object:
@@ -386,6 +386,8 @@ def _logs() -> list[Any]:
         log.call("Init", 0, 10)
         log.communicator(3, [(0, 1, 2)], name="pair")
         log.call("Comm_dup", 20, 30, new_communicator=3)
+        log.layout(1, 0, 800, 100, 64)
+        log.contents(1)
         log.call("Isend", 40, 41, peer=other, tag=1, bytes=100, request=1, communicator=3)
         log.call("Irecv", 42, 43, peer=-1, tag=-1, bytes=200, request=2, communicator=3)
         log.call("Waitall", 44, 90, given=2, completed=[(1, -2, 0, 0), (2, other, 1, 100)])

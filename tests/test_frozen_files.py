@@ -125,6 +125,15 @@ def test_a_recording(recording):
     assert not recording.faults
 
 
+def test_a_recording_with_layouts():
+    contents = record.site_contents(record.load(FROZEN / "recording-1-layouts"))
+    sent = [content for content in contents if content.is_sent]
+    assert [(content.place, content.layout or content.kind, content.calls) for content in sent] == [
+        ("app.py:17", "array", 5), ("app.py:16", "dict", 5), ("app.py:27", "dict", 5), ("app.py:14", "vector", 5),
+        ("app.py:15", "subarray", 5), ("app.py:19", None, 5),
+    ]  # fmt: skip
+
+
 def test_a_recording_is_replayed(recording):
     actions = RecordedActions(recording)
     assert run(actions.program(), fluid(), platform.flat(2, 1e9, 1e-6)).ends.min() > 0

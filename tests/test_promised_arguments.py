@@ -48,8 +48,8 @@ ANSWERS = {
     "LibraryRules", "Matrix", "MeasuredRules", "Model", "ModelChoice", "Operation", "PathShare", "PhysicsDoubt",
     "Place", "Platform", "Prediction", "Predictions", "Profile", "RankCall", "RankMapping", "RecordedExchange",
     "RejectedCandidate", "ScalePrediction",
-    "Schedule", "Seconds", "Sensitivity", "SideBySide", "SimulationResult", "Site", "SiteChange", "SiteGain",
-    "SlowNode", "Summary",
+    "Schedule", "Seconds", "Sensitivity", "SideBySide", "SimulationResult", "Site", "SiteChange", "SiteContent",
+    "SiteGain", "SlowNode", "Summary",
     "SurfaceModel", "Text", "TextLine", "Timeline", "Times", "Traffic", "Violation",
 }  # fmt: skip
 """Public structs that commmodel makes for its users; they make all others, and `register` checks a `Format`."""

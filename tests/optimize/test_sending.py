@@ -154,4 +154,4 @@ def test_what_is_missing_is_named_with_its_kernel():
 def test_the_lines_of_each_way_bring_what_was_sent():
     done = launch(2, sys.executable, PROGRAM)
     assert done.returncode == 0, done.stderr
-    assert "86 executed, wrong: []" in done.stdout
+    assert "92 executed, wrong: []" in done.stdout

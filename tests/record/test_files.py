@@ -195,8 +195,8 @@ def test_what_is_no_recording_is_refused_in_one_line(tmp_path):
     (tmp_path / "rank-000000.log").write_bytes(b"CMRECORD" + bytes(80))
     with pytest.raises(DamagedFileError, match="another table of calls"):
         record.load(tmp_path)
-    (tmp_path / "rank-000000.log").write_bytes(header(0, 1, version=3))
-    with pytest.raises(DamagedFileError, match="version 3 is newer"):
+    (tmp_path / "rank-000000.log").write_bytes(header(0, 1, version=4))
+    with pytest.raises(DamagedFileError, match="version 4 is newer"):
         record.load(tmp_path)
     (tmp_path / "rank-000000.log").write_bytes(b"CMREC")
     with pytest.raises(InputError, match="its header is damaged"):

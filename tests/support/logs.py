@@ -72,6 +72,13 @@ class Log:
     def data(self, element, flags=0):
         self.parts.append(b"\x09" + unsigned(element) + unsigned(flags))
 
+    def layout(self, number, shape, size=0, pieces=0, distance=0):
+        self.parts.append(b"\x0a" + b"".join(map(unsigned, (number, shape, size, pieces, distance))))
+
+    def contents(self, number):
+        """The calls that follow have a layout."""
+        self.parts.append(b"\x0b" + unsigned(number))
+
     def window(self, number, communicator=WORLD, size=0):
         self.parts.append(b"\x04" + unsigned(number) + unsigned(communicator) + unsigned(size) + unsigned(1))
 

@@ -19,6 +19,8 @@ KINDS = {
     7: "leave",
     8: "neighbours",
     9: "data",
+    10: "layout",
+    11: "content",
     16: "call",
 }
 BY_CODE = {call.code: call for call in CALLS}
@@ -97,6 +99,10 @@ def decode(path):
             record["thread"] = cursor.unsigned()
         elif kind == "data":
             record |= {"element": cursor.unsigned(), "flags": cursor.unsigned()}
+        elif kind == "layout":
+            record |= {name: cursor.unsigned() for name in ("number", "shape", "size", "pieces", "distance")}
+        elif kind == "content":
+            record |= {"number": cursor.unsigned()}
         elif kind == "text":
             record |= {"key": cursor.text(), "value": cursor.text()}
         elif kind == "leave":

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 from commmodel.optimize import PieceLayout
-from commmodel.optimize.sending_code import code_of
+from commmodel.optimize.sending_code import code_of, code_of_datatype
 
 PROGRAM = __file__
 MATRIX = np.arange(240.0).reshape(12, 20)
@@ -33,14 +33,32 @@ def is_alike(received, content):
 
 def executed(way, data, room, chunk=0, layout=None):
     """Send `data` from rank 0 and return what rank 1 has then, given its `room`."""
+    return run(code_of(way, data if layout is None else layout, chunk), data, room)
+
+
+def run(code, data, room, **further):
+    """Execute lines on both ranks; return what rank 1 has then."""
     from mpi4py import MPI
 
-    code = code_of(way, data if layout is None else layout, chunk)
     rank = MPI.COMM_WORLD.rank
     names = {"np": np, "MPI": MPI, "comm": MPI.COMM_WORLD, "peer": 1 - rank, "tag": 5, "places": PLACES}
-    names |= {"data": room if rank else data}
+    names |= further | {"data": room if rank else data}
     exec(code.receiver if rank else code.sender, names)  # noqa: S102  (it is what is tested)
     return names["data"]
+
+
+def run_with_datatype(way, shape):
+    """Send a column, or irregular numbers, of a matrix by its own datatype; return whether they alone have come."""
+    from mpi4py import MPI
+
+    indices = np.arange(0, MATRIX.size, 20) if shape == "vector" else np.array([3, 21, 22, 60])
+    layout = MPI.DOUBLE.Create_indexed_block(1, indices.tolist()).Commit()
+    data, room = MATRIX.copy(), np.full_like(MATRIX, -1.0)
+    array = room if MPI.COMM_WORLD.rank else data
+    received = run(code_of_datatype(way, shape), data, room, layout=layout, indices=indices, view=array[:, 0])
+    expected = np.full(MATRIX.size, -1.0)
+    expected[indices] = MATRIX.reshape(-1)[indices]
+    return np.array_equal(received.reshape(-1), expected)
 
 
 def emptied(view):
@@ -80,6 +98,10 @@ def main():
             room[:] = 255
             received = executed(way, data, room, layout=pieces)
             wrong += [] if is_alike(received, np.where(mask, data, 255)) else [f"{layout} by {way}"]
+            count += 1
+    for shape in ("vector", "indexed"):
+        for way in ("type", "pack", "numpy"):
+            wrong += [] if run_with_datatype(way, shape) else [f"{shape} of a datatype by {way}"]
             count += 1
     if MPI.COMM_WORLD.rank:
         print(f"{count} executed, wrong: {wrong}")

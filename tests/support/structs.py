@@ -215,6 +215,7 @@ def of_optimize() -> list[Any]:
         ),
         optimize.how_to_send(optimize.PieceLayout(128, 8), sending()),
         optimize.PieceLayout(128, 8),
+        optimize.PickledObject(1024),
         *(optimize.RejectedCandidate(1024, 4, 1e-3), validate(html_pages._overlap(), overlapping())),
     ]
 
@@ -248,7 +249,9 @@ def of_record() -> list[Any]:
     recording = record.load(FROZEN / "recording-1")
     summaries = record.profile, record.matrix, record.efficiency, record.timeline, record.critical_path
     exchange = record.costliest_exchange(recording, record.profile(recording))
-    return [record.CALLS, *(summary(recording) for summary in summaries), exchange, Site("solver.py", 81, "step")]
+    (content, *_) = record.site_contents(record.load(FROZEN / "recording-1-layouts"))
+    summaries = [summary(recording) for summary in summaries]
+    return [record.CALLS, *summaries, exchange, content, Site("solver.py", 81, "step")]
 
 
 def of_scaling() -> list[Any]:

@@ -35,7 +35,7 @@ def add(verbs: Any) -> None:
         nargs="+",
         metavar="FILE",
         help="results.jsonl ... and at most one machine, by file or published name (default: fitted to them); or the "
-        "folder of a recording, or those that its nodes wrote; or the results of a study",
+        "folder of a recording, or those that its nodes wrote, and at most one machine; or the results of a study",
     )
     add_format(report)
     report.add_argument(
@@ -83,8 +83,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.scaling import load
     from commmodel.scaling.overview import overview
 
-    names = machine.published()
-    machines = [path for path in arguments.files if path.endswith(".toml") or path in names]
+    machines = [path for path in arguments.files if _is_machine(path)]
     if len(machines) > 1:
         raise InputError(f"one machine file at most, not {', '.join(machines)}")
     read_machine = machine.load(machines[0]) if machines else None
@@ -118,6 +117,12 @@ def _run(arguments: argparse.Namespace) -> int:
         words = f"written to {output}"
         print(words if read_machine is None else with_next(words, f"commmodel {ask}"))
     return code
+
+
+def _is_machine(path: str) -> bool:
+    from commmodel import machine
+
+    return path.endswith(".toml") or path in machine.published()
 
 
 def _is_study(path: str) -> bool:
@@ -194,14 +199,21 @@ def _refuse_traces(files: Sequence[str]) -> None:
 
 def _run_recording(arguments: argparse.Namespace) -> int:
     """Print and write where a recorded program's communication time goes."""
-    from commmodel import record, report
+    from commmodel import machine, record, report
     from commmodel.report.recording.findings import optimize_command, verdict
+    from commmodel.report.recording.sending import sending_findings
     from commmodel.report.recording.tables import recording_blocks
     from commmodel.report.simulation.critical_path import path_as_json
 
-    if arguments.expectations is not None or not all(map(record.is_recording, arguments.files)):
-        raise InputError("a recording is reported alone: name its folder, or those of its nodes, and nothing else")
-    folder, *further = arguments.files
+    machines = [path for path in arguments.files if _is_machine(path) and not record.is_recording(path)]
+    folders = [path for path in arguments.files if path not in machines]
+    if arguments.expectations is not None or not all(map(record.is_recording, folders)) or len(machines) > 1:
+        raise InputError(
+            "a recording is reported alone, or with one machine: name its folder, or those of its nodes, and nothing "
+            "else"
+        )
+    read_machine = machine.load(machines[0]) if machines else None
+    folder, *further = folders
     recording = record.load(folder, *further)
     profile = record.profile(recording)
     notes = list(profile.faults)
@@ -218,6 +230,7 @@ def _run_recording(arguments: argparse.Namespace) -> int:
     else:
         path = record.critical_path(recording)
         exchange = record.costliest_exchange(recording, profile)
+    sending = sending_findings(record.site_contents(recording), read_machine)
     program, *rest = recording.command or (os.path.abspath(folder),)
     name = shlex.join([os.path.basename(program), *rest])
     hosts = {recording.texts(rank).get("host", "") for rank in recording.ranks} - {""}
@@ -234,6 +247,7 @@ def _run_recording(arguments: argparse.Namespace) -> int:
             further=further,
             critical_path=path,
             exchange=exchange,
+            sending=sending,
         )
     )
     tell("note", notes)
@@ -244,10 +258,15 @@ def _run_recording(arguments: argparse.Namespace) -> int:
             "efficiency": efficiency and efficiency.to_dict(),
             "critical_path": path and path_as_json(path),
             "optimize": exchange and optimize_command(exchange),
+            "sending": [] if sending is None else sending.as_json(),
             **profile.to_dict(),
         })  # fmt: skip
     else:
-        show(*recording_blocks(profile, efficiency, folder, *further, critical_path=path, exchange=exchange))
+        show(
+            *recording_blocks(
+                profile, efficiency, folder, *further, critical_path=path, exchange=exchange, sending=sending
+            )
+        )
         if is_written:
             print(f"written to {output}")
     return 0 if is_written or arguments.output is None else MissingPackageError.exit_code

@@ -34,16 +34,17 @@ if TYPE_CHECKING:
     from commmodel.optimize.parameters import MessageCosts
     from commmodel.optimize.problem import Candidates, TransferProblem, TransferProblems
     from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
-    from commmodel.optimize.sending import PieceLayout, SendAdvice, WayTime, how_to_send
+    from commmodel.optimize.sending import PickledObject, PieceLayout, SendAdvice, WayTime, how_to_send
     from commmodel.optimize.surfaces import SurfaceAxes, surface
     from commmodel.optimize.unequal import PeerTransfer, choose_exchange
 else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
-    "LIMITS", "Candidates", "Choice", "Choices", "MessageCosts", "PeerTransfer", "PieceLayout", "RejectedCandidate",
-    "SendAdvice", "Sensitivity", "SurfaceAxes", "TransferProblem", "TransferProblems", "WayTime", "choose",
-    "choose_exchange", "communicating_processes", "how_to_send", "misdiagnosis", "ranking", "sensitivity", "surface",
+    "LIMITS", "Candidates", "Choice", "Choices", "MessageCosts", "PeerTransfer", "PickledObject", "PieceLayout",
+    "RejectedCandidate", "SendAdvice", "Sensitivity", "SurfaceAxes", "TransferProblem", "TransferProblems",
+    "WayTime", "choose", "choose_exchange", "communicating_processes", "how_to_send", "misdiagnosis", "ranking",
+    "sensitivity", "surface",
 ]  # fmt: skip
 
 _ALL_BUT = 0.95

@@ -57,6 +57,17 @@ class PieceLayout(InputStruct, frozen=True, forbid_unknown_fields=True):
             )
 
 
+class PickledObject(InputStruct, frozen=True, forbid_unknown_fields=True):
+    """An object of which no more is known than how many bytes it has pickled, and what it is."""
+
+    size: SomeBytes
+    kind: ObjectKind = "array"
+    """A list and a dictionary are of numbers."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
 @with_attributes
 class WayTime(Struct, frozen=True):
     """The time of one way to send."""
@@ -154,10 +165,10 @@ def how_to_send(data: Any, machine: Machine, *, path: str | None = None) -> Send
 
     Parameters
     ----------
-    data : array, PieceLayout or object
+    data : array, PieceLayout, PickledObject or object
         A numpy array or view, however it lies; one in the memory of a GPU, of CuPy, Numba, torch or whatever else has
-        ``__cuda_array_interface__``; pieces described by numbers; or any other object, which is pickled once to know
-        its size.
+        ``__cuda_array_interface__``; pieces or a pickled object described by numbers; or any other object, which is
+        pickled once to know its size.
     machine : Machine
         With times of the kernels ``datatype`` and ``object``, of device memory of ``device``.
     path : str, optional
@@ -335,6 +346,9 @@ def _message_of(data: Any) -> _SentData:
     if isinstance(data, PieceLayout):
         stride = data.stride or 2 * data.block
         return _pieces(data.count, data.block, stride, data.layout, data)
+    if isinstance(data, PickledObject):
+        name = f"{data.kind}, {format_size(data.size)} pickled"
+        return _SentData(name, data.size, data, kind=data.kind, needs=_NEEDS.get(data.kind, ""))
     if hasattr(data, "__array_interface__") and hasattr(data, "strides") and not data.dtype.hasobject:
         return _array(data)
     return _object(data)

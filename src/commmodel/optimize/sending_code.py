@@ -1,4 +1,6 @@
-"""Lines of mpi4py that send and receive an array or an object by a given way. Main entry: `code_of`."""
+"""Lines of mpi4py that send and receive an array or an object by a given way. Main entries: `code_of` and
+`code_of_datatype`.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,6 +13,13 @@ _NUMBERS = {
     "g": "LONG_DOUBLE", "F": "C_FLOAT_COMPLEX", "D": "C_DOUBLE_COMPLEX", "?": "C_BOOL",
 }  # fmt: skip
 """numpy's code of a type of numbers -> MPI's name, which mpi4py knows by itself."""
+_BUFFERS = {
+    "array": ("comm.Send(data, peer, tag)", "np.empty(shape, dtype)  # those of the sender's array", "data"),
+    "bytes": ("comm.Send(data, peer, tag)", "bytearray(size)", "bytes(room)"),
+    "str": ("comm.Send(data.encode(), peer, tag)", "bytearray(size)", "room.decode()"),
+    "list": ("comm.Send(np.array(data), peer, tag)", "np.empty(length)", "room.tolist()"),
+}
+"""Kind of a pickled object -> what sends it as a buffer, the room for it, and what makes the object of that."""
 
 
 class SendCode(NamedTuple):
@@ -21,7 +30,7 @@ class SendCode(NamedTuple):
 
 
 def code_of(way: str, data: Any, chunk: int = 0) -> SendCode:
-    """Return the lines by which something is sent: an array, a `PieceLayout`, or any other object.
+    """Return the lines by which something is sent: an array, a `PieceLayout`, a `PickledObject`, or any other object.
 
     A `chunk` is the bytes of a part of an array in one piece, which the way ``chunks`` sends one after the other.
 
@@ -35,6 +44,11 @@ def code_of(way: str, data: Any, chunk: int = 0) -> SendCode:
         return _contiguous(data, way, chunk) if is_in_one else _of_pieces(way, data)
     if hasattr(data, "block"):
         return _described(way, data)
+    if hasattr(data, "kind"):
+        sender, room, result = _BUFFERS[data.kind]
+        if result == "data":
+            return SendCode(sender, f"data = {room}\ncomm.Recv(data, peer, tag)")
+        return SendCode(sender, f"room = {room}\ncomm.Recv(room, peer, tag)\ndata = {result}")
     return _as_buffer(data)
 
 
@@ -170,6 +184,40 @@ def _described(way: str, layout: Any) -> SendCode:
         common,
         [f"layout.Pack({begin}, packed, 0, comm)", "comm.Send([packed, MPI.PACKED], peer, tag)"],
         ["comm.Recv([packed, MPI.PACKED], peer, tag)", f"layout.Unpack(packed, 0, {begin}, comm)"],
+    )
+
+
+def code_of_datatype(way: str, layout: str) -> SendCode:
+    """Return the lines for a program that has a datatype ``layout`` of pieces in its array ``data``.
+
+    >>> print(code_of_datatype("numpy", "vector").sender)
+    buffer = np.empty(view.shape, view.dtype)  # once; view: what the datatype describes, such as data[:, 0]
+    buffer[...] = view
+    comm.Send(buffer, peer, tag)
+    """
+    if way == "type":
+        return SendCode("comm.Send([data, 1, layout], peer, tag)", "comm.Recv([data, 1, layout], peer, tag)")
+    if way == "pack":
+        begin = "begin = MPI.buffer.fromaddress(data.ctypes.data, layout.extent)  # once"
+        return _code(
+            [begin, "packed = bytearray(layout.size)  # once"],
+            ["layout.Pack(begin, packed, 0, comm)", "comm.Send([packed, MPI.PACKED], peer, tag)"],
+            ["comm.Recv([packed, MPI.PACKED], peer, tag)", "layout.Unpack(packed, 0, begin, comm)"],
+        )
+    if layout == "indexed":
+        return _code(
+            [
+                "numbers = data.reshape(-1)  # once",
+                "buffer = np.empty(indices.size, data.dtype)  # once; indices: of the pieces' numbers in it",
+            ],
+            ['np.take(numbers, indices, out=buffer, mode="clip")', "comm.Send(buffer, peer, tag)"],
+            ["comm.Recv(buffer, peer, tag)", "numbers[indices] = buffer"],
+        )
+    room = "buffer = np.empty(view.shape, view.dtype)  # once; view: what the datatype describes, such as data[:, 0]"
+    return _code(
+        [room],
+        ["buffer[...] = view", "comm.Send(buffer, peer, tag)"],
+        ["comm.Recv(buffer, peer, tag)", "view[...] = buffer"],
     )
 
 

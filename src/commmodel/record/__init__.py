@@ -5,7 +5,8 @@ the MPI calls that a recording holds. `load` opens a recording; `profile` and `m
 `Recording.events` iterates over its calls. `workload` replays it on any platform, `computation` gives the computation
 of its ranks to a program that runs while it is simulated, `convert` writes it in other formats, `timeline` gives the
 states of each rank over time, `efficiency` its parallel efficiency, `critical_path` what has decided its time,
-`costliest_exchange` what `commmodel optimize` asks of it. Modules are loaded at their first use.
+`costliest_exchange` what `commmodel optimize` asks of it, `site_contents` what it sends in pieces or pickled. Modules
+are loaded at their first use.
 """
 
 from typing import TYPE_CHECKING
@@ -17,11 +18,13 @@ from commmodel.record.launching import launch, recording_simulated_ranks
 if TYPE_CHECKING:
     from commmodel.record import actions as actions
     from commmodel.record import computations as computations
+    from commmodel.record import contents as contents
     from commmodel.record import files as files
     from commmodel.record import matrices as matrices
     from commmodel.record import profiles as profiles
     from commmodel.record.actions import RecordedActions
     from commmodel.record.computations import computation
+    from commmodel.record.contents import SiteContent, site_contents
     from commmodel.record.conversion import convert
     from commmodel.record.critical_paths import critical_path
     from commmodel.record.efficiencies import Efficiency, efficiency
@@ -36,6 +39,6 @@ else:
 
 __all__ = [
     "CALLS", "Call", "Efficiency", "Matrix", "Profile", "RecordedActions", "RecordedExchange", "Recording",
-    "computation", "convert", "costliest_exchange", "critical_path", "efficiency", "is_recording", "launch", "load",
-    "matrix", "profile", "recording_simulated_ranks", "timeline", "workload",
+    "SiteContent", "computation", "convert", "costliest_exchange", "critical_path", "efficiency", "is_recording",
+    "launch", "load", "matrix", "profile", "recording_simulated_ranks", "site_contents", "timeline", "workload",
 ]  # fmt: skip

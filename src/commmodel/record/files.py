@@ -11,13 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel._core.common.codes import Ending, LogRecord
+from commmodel._core.common.codes import DataShape, Ending, LogRecord
 from commmodel._core.recordings.logs import Clock, Decoder
 from commmodel.arguments import Count, Whole, refuse
 from commmodel.documents import check_format, convert, decode_json, read_bytes
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 HEADER = struct.Struct("<8sIIIIdQqIIQ")
 MAGIC = b"CMRECORD"
 _VERSION = 1
-_LOG_VERSION = 2
-# Of logs: 2 has the elements and operators of collectives (kind 9).
+_LOG_VERSION = 3
+# Of logs: 2 has the elements and operators of collectives (kind 9), 3 layouts of what is not in one piece (10, 11).
 _ABIS = {1: "MPICH", 2: "Open MPI", 3: "standard"}
 _MOST_PROCESSES = 1 << 24
 _FEW_PROCESSES = 4096
@@ -46,6 +46,7 @@ _MOST_PROCESSORS = 1 << 16
 _MOST_CALLS = 65_536
 _MOST_SITES = 1 << 20
 _MOST_BYTES = 1 << 22
+_SHAPES = frozenset(DataShape)
 _Decode = Callable[[Decoder, memoryview, int], int]
 _FIELDS = {call.code: call.fields for call in CALLS}
 _ENDINGS: dict[int, str] = {
@@ -78,6 +79,24 @@ class LogHeader(msgspec.Struct, frozen=True):
     thread_level: int
 
 
+class RecordedLayout(NamedTuple):
+    """How data lie that are not in one piece, or that they are a pickled object, without bytes and pieces."""
+
+    shape: int
+    """A `DataShape`."""
+    size: int
+    """Bytes of an element."""
+    pieces: int
+    """Of an element."""
+    distance: int
+    """Bytes from begin to begin; 0 where there is no single one, or lengths differ."""
+
+    @property
+    def block(self) -> float:
+        """Bytes of a piece, on average."""
+        return self.size / self.pieces if self.pieces else 0.0
+
+
 @dataclass(frozen=True)
 class CallBlock:
     """Some of the calls of a rank, in the order of their ends on each thread."""
@@ -103,6 +122,7 @@ class _Log:
     communicators: list[LocalCommunicator] = field(default_factory=list)
     comparisons: list[ClockComparison] = field(default_factory=list)
     windows: dict[int, int] = field(default_factory=dict)
+    layouts: dict[int, RecordedLayout] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     calls: int = 0
     last_tick: float = 0.0
@@ -341,6 +361,10 @@ class Recording:
         """Return the windows of a rank in the order in which they were made: number -> communicator, as in its log."""
         return self._log(rank).windows
 
+    def layouts(self, rank: int) -> dict[int, RecordedLayout]:
+        """Return how data of a rank lie that are not in one piece: number in its log -> layout."""
+        return self._log(rank).layouts
+
     @cached_property
     def sites(self) -> tuple[Site, ...]:
         """All call sites; number 0 stands for an unknown one."""
@@ -458,6 +482,12 @@ def _scan(header: LogHeader, path: Path) -> _Log:
                     log.communicators[-1] = _with_neighbours(log.communicators[-1], numbers[1:])
                 elif kind == LogRecord.WINDOW:
                     log.windows[numbers[0]] = numbers[1]
+                elif (
+                    kind == LogRecord.LAYOUT
+                    and len(log.layouts) < _MOST_SITES
+                    and _is_sound(RecordedLayout(*numbers[1:]))
+                ):
+                    log.layouts[numbers[0]] = RecordedLayout(*numbers[1:])
                 elif kind == LogRecord.CLOCK:
                     log.comparisons.append(ClockComparison(numbers[0], times[0], times[1]))
                 elif kind == LogRecord.TEXT:
@@ -479,6 +509,10 @@ def _scan(header: LogHeader, path: Path) -> _Log:
     elif reason in _ENDINGS:
         log.fault = _ENDINGS[reason].format(code)
     return log
+
+
+def _is_sound(layout: RecordedLayout) -> bool:
+    return layout.shape in _SHAPES and (layout.shape >= DataShape.PICKLED_OBJECT or 0 < layout.pieces <= layout.size)
 
 
 def _megabytes(size: int) -> str:

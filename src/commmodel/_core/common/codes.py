@@ -13,7 +13,8 @@ __all__ = [
     "ANY", "ANY_OF_COMMUNICATOR", "COLLECTIVE_TAG", "COLLECTIVE_TAGS", "EVERY_NAMED", "FIELDS",
     "FIRST_CALL_TAG", "FIRST_REPORTED",
     "IS_ROOT", "LARGEST_TAG", "NO_PROCESS", "TAG_BITS", "TYPE_SIZES", "UNNAMED", "Code", "CommunicatorKind", "DataFlag",
-    "Ending", "GoalKind", "LogRecord", "PathKind", "Reason", "Role", "Rule", "Share", "State", "Volume", "header",
+    "DataShape", "Ending", "GoalKind", "LogRecord", "PathKind", "Reason", "Role", "Rule", "Share", "State", "Volume",
+    "header",
 ]  # fmt: skip
 
 
@@ -180,6 +181,8 @@ class LogRecord(IntEnum):
     LEAVE = 7
     NEIGHBOURS = 8
     DATA = 9
+    LAYOUT = 10
+    CONTENT = 11
     CALL = 16
 
 
@@ -200,6 +203,23 @@ class DataFlag(IntEnum):
     IN_PLACE = 1
     OF_USER = 2
     ORDERED = 4
+
+
+class DataShape(IntEnum):
+    """What a recorded message holds that is not in one piece: pieces, as `commmodel.choices.DataLayout` has them, or
+    an object that is pickled, by its kind.
+    """
+
+    VECTOR = 0
+    SUBARRAY = 1
+    INDEXED = 2
+    STRUCT = 3
+    PICKLED_OBJECT = 16
+    PICKLED_ARRAY = 17
+    PICKLED_BYTES = 18
+    PICKLED_STR = 19
+    PICKLED_LIST = 20
+    PICKLED_DICT = 21
 
 
 class CommunicatorKind(Enum):
@@ -268,6 +288,7 @@ _LISTS: dict[str, Iterable[str]] = {
     "LOG_RECORDS": [f"LOG_{record.name}={record}" for record in LogRecord],
     "LOG_ENDINGS": Ending.__members__,
     "DATA_FLAGS": [f"{flag.name}={flag}" for flag in DataFlag],
+    "DATA_SHAPES": [f"{shape.name}={shape}" for shape in DataShape],
     "COMMUNICATOR_KINDS": CommunicatorKind.__members__,
     "TYPE_SIZE_LIST": [str(size) for size in TYPE_SIZES],
 }

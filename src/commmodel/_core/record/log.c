@@ -203,6 +203,17 @@ void log_data(uint64_t element, unsigned flags) {
     }
 }
 
+void log_content(uint64_t layout) {
+    static uint64_t last;
+    if (layout == last) return;
+    define_layout(layout);
+    unsigned char *p = log_reserve(32);
+    if (p != NULL) {
+        log_commit(p, put_unsigned(p + 1, layout), LOG_CONTENT);
+        last = layout;
+    }
+}
+
 static void write_thread(void) {
     if (thread == 0) thread = ++log.threads;
     unsigned char *p = log_reserve(32);

@@ -92,6 +92,9 @@ void log_clock(uint64_t tick, double seconds, double uncertainty);
 // Bytes of an element, and flags, of the calls that follow: written where they are others than before.
 void log_data(uint64_t element, unsigned flags);
 
+// The layout of what the calls that follow send, as `layout_of` numbers them, in the same manner; 0: one piece.
+void log_content(uint64_t layout);
+
 void lock_log(void);
 void unlock_log(void);
 extern int several_threads;  // MPI_THREAD_MULTIPLE: the lock is needed
@@ -136,6 +139,23 @@ uint64_t request_of(MPI_Request request);
 void request_started(MPI_Request request);
 struct request request_taken(MPI_Request request);
 void request_kept(const struct request *request);
+
+// layouts.c, pickles.c: what messages hold, with the log locked. A layout has a number in the log, 0 where data are in
+// one piece, or it is not known.
+
+uint64_t layout_of(MPI_Datatype datatype, int is_one);  // of one element, or of several
+uint64_t object_layout(unsigned shape);
+void define_layout(uint64_t number);  // in the log, once
+uint64_t pickle_of(const void *buffer, uint64_t bytes, const void *caller);
+
+static inline uint64_t content_of(const void *buffer, long long count, MPI_Datatype datatype, const void *caller) {
+    if (count <= 0) return 0;
+    if (datatype == MPI_BYTE) return caller == NULL ? 0 : pickle_of(buffer, (uint64_t)count, caller);
+#if defined(MPICH_VERSION)
+    if ((datatype & (int)0xff000000) == 0x4c000000) return 0;  // predefined
+#endif
+    return layout_of(datatype, count == 1);
+}
 
 // Numbers that calls have.
 

@@ -231,7 +231,7 @@ static void log_processors(void) {
 }
 
 static void begin_log(uint64_t begin, int level, unsigned code, const void *caller) {
-    struct log_header header = {"CMRECORD", 2, sizeof header, 0, 0, 0, 0, 0, ABI, (uint32_t)level, TABLE_FINGERPRINT};
+    struct log_header header = {"CMRECORD", 3, sizeof header, 0, 0, 0, 0, 0, ABI, (uint32_t)level, TABLE_FINGERPRINT};
     struct timespec now;
     struct clock clock;
     char path[MOST_TEXT + 32], text[MOST_TEXT];

@@ -300,6 +300,8 @@ static uint64_t site_of_line(uint64_t id, uint64_t caller) {
     return define((uintptr_t)id, (uintptr_t)caller, line->file, line->number, function, 1);
 }
 
+static int is_direct;  // the last site is of Python, and no frame was skipped on the way to it
+
 static uint64_t python_site(void) {
     object state = python.Py_IsInitialized() ? python.PyGILState_GetThisThreadState() : NULL;
     if (state == NULL) return 0;
@@ -310,7 +312,10 @@ static uint64_t python_site(void) {
         uint64_t id = find((uintptr_t)code_of(frame), (uintptr_t)FIELD(frame, at.instruction));
         if (id == 0) id = python.is_finalizing() ? 0 : ask_python(state, frame, above);
         if (id == 0) break;
-        if (id == SKIP) continue;
+        if (id == SKIP) {
+            is_direct = 0;
+            continue;
+        }
         if (!lines[id - LINES].in_library) return library == 0 ? site_of_line(id, 0) : site_of_line(library, id);
         if (library == 0) library = id;
     }
@@ -318,6 +323,10 @@ static uint64_t python_site(void) {
 }
 
 uint64_t site_of(const void *caller) {
+    is_direct = has_python;
     uint64_t id = has_python ? python_site() : 0;
+    is_direct = is_direct && id != 0;
     return id != 0 ? id : address_site(caller);
 }
+
+int called_by_program(void) { return is_direct; }

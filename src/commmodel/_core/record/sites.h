@@ -11,6 +11,8 @@ enum { MOST_TEXT = 4096 };
 void sites_prepare(void);
 // The number, from 1, of the place in the program that calls the library; with the lock held. 0: not known.
 uint64_t site_of(const void *caller);
+// Whether that place is a line of Python which calls mpi4py itself, not its package mpi4py.util or mpi4py.futures.
+int called_by_program(void);
 
 // What the library has for it.
 void lock_sites(void);

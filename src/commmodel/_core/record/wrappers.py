@@ -160,6 +160,8 @@ class _Writer:
             self.of = "of"
         if call.group == "collective" and call.name != "MPI_Barrier":
             self._describe_data()
+        if call.group in {"point-to-point", "collective", "neighbourhood"} and "op" not in self.has:
+            self._describe_content()
         if "status" in self.has:
             self.before += [
                 "MPI_Status ignored, *filled = status == MPI_STATUS_IGNORE ? &ignored : status;",
@@ -183,6 +185,37 @@ class _Writer:
             flags.append("operation_flags(op)")
         described = f"log_data(size_of({datatype}), {' | '.join(flags) or '0'});"
         self.numbers += ["if (ok) {", f"    {described}", "}"]
+
+    def _describe_content(self) -> None:
+        """Say how the data lie that this rank gives, or where it only receives, the room for them."""
+        caller = "__builtin_return_address(0)"
+        if "sendtypes" in self.has:
+            peers = "of->destinations" if self.call.group == "neighbourhood" else "of->peers"
+            in_place = "" if self.call.group == "neighbourhood" else " && sendbuf != MPI_IN_PLACE"
+            self.numbers += [
+                "uint64_t content = 0;",
+                f"for (int i = 0; ok{in_place} && content == 0 && i < {peers}; i++) {{",
+                "    content = content_of(sendbuf, sendcounts[i], sendtypes[i], NULL);",
+                "}",
+                "if (ok) {",
+                "    log_content(content);",
+                "}",
+            ]
+            return
+        if "sendtype" in self.has:
+            count = "sendcounts[0]" if "sendcounts" in self.has else "sendcount"
+            content = f"content_of(sendbuf, {count}, sendtype, {caller})"
+            if self.call.group == "collective":
+                sends = "sendbuf != MPI_IN_PLACE"
+                if "root" in self.has:
+                    sends = "is_root(of, root)" if self._is("scatter") else f"takes_part(of, root) && {sends}"
+                content = f"{sends} ? {content} : 0"
+        elif {"buf", "datatype"} <= self.has:
+            receives = {"source", "message"} & self.has and "dest" not in self.has
+            content = f"content_of(buf, count, datatype, {'NULL' if receives else caller})"
+        else:
+            return
+        self.numbers += ["if (ok) {", f"    log_content({content});", "}"]
 
     def uses_ok(self) -> bool:
         """Tell whether a statement asks for success."""

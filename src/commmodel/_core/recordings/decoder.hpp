@@ -27,6 +27,7 @@ struct Call {
     double begin = 0.0, end = 0.0;  // ticks since the first tick of the log
     int64_t bytes = 0, room = 0, request = 0, received_bytes = 0, message = 0;
     int64_t element = 0, data_flags = 0;  // bytes of one of a collective's datatype, 0: not known; how data are given
+    int64_t content = 0;                  // number of the layout of what it gives, 0: one piece, or not known
     int64_t requests_at = 0, completed_at = 0, sent_counts_at = 0, received_counts_at = 0;  // offsets into the lists
     int32_t requests = 0, completed = 0, sent_counts = 0, received_counts = 0;              // lengths
     int32_t code = 0, thread = 0, site = 0, communicator = 0;
@@ -239,6 +240,8 @@ class Decoder {
                 } else if (bytes.fine() && kind == LOG_DATA) {
                     element_ = definition.numbers[0];
                     data_flags_ = definition.numbers[1];
+                } else if (bytes.fine() && kind == LOG_CONTENT) {
+                    content_ = definition.numbers[0];
                 } else if (bytes.fine()) {
                     definitions.push_back(std::move(definition));
                 }
@@ -305,6 +308,7 @@ class Decoder {
         call.thread = thread_;
         call.element = element_;
         call.data_flags = data_flags_;
+        call.content = content_;
         if (!bytes.fine()) return 0;
         if (static_cast<size_t>(call.code) >= known_.size() || !known_[call.code]) {
             return bytes.fail("an unknown call"), 0;
@@ -369,6 +373,8 @@ class Decoder {
             case LOG_WINDOW: return "uuuu";
             case LOG_THREAD: return "u";
             case LOG_DATA: return "uu";
+            case LOG_LAYOUT: return "uuuuu";
+            case LOG_CONTENT: return "u";
             case LOG_TEXT: return "tt";
             case LOG_LEAVE: return "uzu";
             case LOG_NEIGHBOURS: return "ull";
@@ -411,7 +417,7 @@ class Decoder {
     int64_t room_ = 0;  // bytes of the longest call without its lists
     int64_t last_end_ = 0;
     int32_t thread_ = 0;
-    int64_t element_ = 0, data_flags_ = 0;  // of the calls that follow
+    int64_t element_ = 0, data_flags_ = 0, content_ = 0;  // of the calls that follow
 };
 
 #undef INLINE

@@ -150,7 +150,8 @@ cdef extern from "recordings/analysis.hpp" namespace "commmodel::recordings" nog
 
 CALL = np.dtype(
     [("begin", np.float64), ("end", np.float64)]
-    + [(name, np.int64) for name in ("bytes", "room", "request", "received_bytes", "message", "element", "data_flags")]
+    + [(name, np.int64) for name in ("bytes", "room", "request", "received_bytes", "message")]
+    + [(name, np.int64) for name in ("element", "data_flags", "content")]
     + [(f"{name}_at", np.int64) for name in ("requests", "completed", "sent_counts", "received_counts")]
     + [(name, np.int32) for name in ("requests", "completed", "sent_counts", "received_counts")]
     + [(name, np.int32) for name in ("code", "thread", "site", "communicator", "peer", "tag", "root", "operation")]

@@ -6,11 +6,24 @@ from typing import TypedDict, Unpack
 
 from commmodel.files import write_text
 from commmodel.record import Efficiency, Profile, RecordedExchange
-from commmodel.report.kit.blocks import Bullets, CodeBlock, Fact, Facts, Figures, NameList, Section, Words, folded
+from commmodel.report.kit.blocks import (
+    Block,
+    Bullets,
+    CodeBlock,
+    Fact,
+    Facts,
+    Figures,
+    Folded,
+    NameList,
+    Section,
+    Words,
+    folded,
+)
 from commmodel.report.kit.pages import render_page
 from commmodel.report.kit.tables import Cell
 from commmodel.report.recording.findings import costly_sites, factors_table, next_commands, verdict, volume
 from commmodel.report.recording.plots import draw
+from commmodel.report.recording.sending import SendFindings, sending_codes, sending_tables, sending_words
 from commmodel.report.recording.tables import path_table, profile_tables
 from commmodel.signatures import checked
 from commmodel.simulate.critical_path import CriticalPath
@@ -32,6 +45,8 @@ class Leads(TypedDict, total=False):
     """What `commmodel.record.critical_path` returns."""
     exchange: RecordedExchange | None
     """What `commmodel.record.costliest_exchange` returns, for the commands."""
+    sending: SendFindings | None
+    """What it sends in pieces or pickled."""
 
 
 @checked
@@ -64,7 +79,7 @@ def write_recording(
     **leads
         What `Leads` names.
     """
-    critical_path, exchange = leads.get("critical_path"), leads.get("exchange")
+    critical_path, exchange, sending = leads.get("critical_path"), leads.get("exchange"), leads.get("sending")
     sites = tuple((site.title, site.lines) for site in costly_sites(profile))
     details = tuple(folded(table, is_open=table.title == "Call sites") for table in profile_tables(profile))
     factors = (factors_table(efficiency).untitled(),) if efficiency is not None else ()
@@ -74,6 +89,7 @@ def write_recording(
         Section("Before you trust these numbers", faults, is_warning=True),
         Section("Where the communication time goes", (Facts(_facts(profile)),)),
         Section("The call sites that matter", (NameList(sites),) if sites else ()),
+        Section("How to send", () if sending is None else _sending_blocks(sending)),
         Section("What decides its time", decisive),
         Section("Parallel efficiency", factors),
         Section("Ranks and messages", (Figures(tuple(draw(profile))),)),
@@ -83,6 +99,14 @@ def write_recording(
     ]  # fmt: skip
     title, answer = f"Where {name} spends its communication time", verdict(profile, efficiency)
     write_text(path, render_page(title, title, "Recorded program", sections, subtitle, answer=answer))
+
+
+def _sending_blocks(findings: SendFindings) -> tuple[Block, ...]:
+    folds = (
+        Folded(f"The lines for {name}", (CodeBlock(tuple(code.splitlines())),), is_open=False)
+        for name, code in sending_codes(findings)
+    )
+    return (*sending_tables(findings), *map(Words, sending_words(findings)), *folds)
 
 
 def _facts(profile: Profile) -> tuple[Fact, ...]:

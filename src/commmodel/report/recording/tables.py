@@ -8,6 +8,7 @@ from rich.padding import Padding
 from commmodel.record import Efficiency, Profile, RecordedExchange
 from commmodel.report.kit.tables import Cell, Table, left, plain_rows, right, text
 from commmodel.report.recording.findings import costly_sites, factors_table, next_commands, place, verdict, volume
+from commmodel.report.recording.sending import SendFindings, sending_codes, sending_tables, sending_words
 from commmodel.simulate.critical_path import CriticalPath
 from commmodel.units import format_ratio, format_size, format_time
 
@@ -21,17 +22,26 @@ def recording_blocks(
     *folders: str,
     critical_path: CriticalPath | None = None,
     exchange: RecordedExchange | None = None,
+    sending: SendFindings | None = None,
 ) -> list[RenderableType]:
-    """Return the verdict, the call sites that matter, the efficiency, what to type next, and all tables."""
+    """Return the verdict, the sites that matter, how to send, the efficiency, what to type next, and all tables."""
     blocks: list[RenderableType] = [text(sentence, "bold") for sentence in verdict(profile, efficiency)]
     for number, site in enumerate(costly_sites(profile), 1):
         blocks += [text(""), text(f"{number}. {site.title}", "bold")]
         blocks += [Padding(text(words), (0, 0, 0, 3)) for words in site.lines]
+    blocks += [] if sending is None else _sending_blocks(sending)
     blocks += [text(""), factors_table(efficiency)] if efficiency is not None else []
     blocks += [text(""), path_table(critical_path)] if critical_path is not None else []
     commands = next_commands(*folders, exchange=exchange)
     blocks += [text(""), text("What to do next", "bold"), *(text(f"  {line}") for line in commands)]
     return [*blocks, text(""), *profile_tables(profile)]
+
+
+def _sending_blocks(findings: SendFindings) -> list[RenderableType]:
+    blocks: list[RenderableType] = [text(""), *sending_tables(findings), *map(text, sending_words(findings))]
+    for name, code in sending_codes(findings):
+        blocks += [text(name, "bold"), *(text(f"  {line}") for line in code.splitlines())]
+    return blocks
 
 
 def path_table(path: CriticalPath) -> Table:
