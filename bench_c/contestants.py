@@ -279,6 +279,8 @@ def _contest_of_requests(
     room: int = 1,
 ) -> Contest:
     def loops(pair: Pair, build: Path) -> dict[str, Loop]:
+        if file == "threads" and MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+            raise MPIEnvironmentError(f"{name}: MPI lets one thread call it: set MPI4PY_RC_THREAD_LEVEL=multiple")
         ends = ctypes.c_int(pair.peer), ctypes.c_int(pair.first)
         before = (_address(pair.comm), *ends, *map(_address, (pair.send_buffer, pair.receive_buffer)))
 
@@ -337,8 +339,6 @@ def _column(way: str) -> _Core:
 
 def _threads(window: int) -> _Core:
     def ticks(pair: Pair, size: int, repetitions: int) -> NDArray[np.uint64]:
-        if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-            raise MPIEnvironmentError("threads: set MPI4PY_RC_THREAD_LEVEL=multiple, or unset it")
         times: NDArray[np.uint64] = threads.exchanges(
             pair.comm, pair.peer, pair.first, pair.receive_buffer, size, stride(size), _THREADS, window, repetitions, 1,
             kind_number(pair.clock),
