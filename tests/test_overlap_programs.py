@@ -12,11 +12,11 @@ from support.launching import ENVIRONMENT, launch
 from support.paths import ROOT
 
 from commmodel.errors import InputError
-from commmodel.overlap import _check_apart, _Description, _difference, _End, _HalfTransfer, _side
+from commmodel.overlap.transfers import Description, End, HalfTransfer, check_apart, difference, side
 
 BENCHMARK = ROOT / "benchmarks" / "speed" / "exchange_overhead.py"
 ends = st.builds(
-    _End,
+    End,
     number=st.integers(0, 2),
     volume=st.integers(0, 2),
     message_size=st.integers(1, 2),
@@ -27,13 +27,13 @@ orders = st.sampled_from(["contiguous", "interleaved"])
 
 @given(order=orders, sent=st.lists(ends, max_size=3), received=st.lists(ends, max_size=3))
 def test_partners_that_say_the_same_agree(order, sent, received):
-    assert _difference(1, _Description(None, order, sent, received), _Description(None, order, received, sent)) is None
+    assert difference(1, Description(None, order, sent, received), Description(None, order, received, sent)) is None
 
 
-@given(*[st.builds(_Description, st.none(), orders, st.lists(ends, max_size=2), st.lists(ends, max_size=2))] * 2)
+@given(*[st.builds(Description, st.none(), orders, st.lists(ends, max_size=2), st.lists(ends, max_size=2))] * 2)
 def test_what_one_partner_refuses_the_other_refuses_too(own_options, partner_options):
     """So neither is left waiting for the other."""
-    result, entry = _difference(1, own_options, partner_options), _difference(0, partner_options, own_options)
+    result, entry = difference(1, own_options, partner_options), difference(0, partner_options, own_options)
     assert (result is None) == (entry is None)
     fits = (
         own_options.order == partner_options.order
@@ -51,19 +51,19 @@ def test_what_one_partner_refuses_the_other_refuses_too(own_options, partner_opt
 )
 def test_pieces_are_whole_elements_and_cover_the_buffer(count, dtype, message_size):
     buffer = np.arange(count).astype(dtype)
-    side = _side("send", buffer, 0, message_size)
-    pieces = list(side.pieces())
+    half = side("send", buffer, 0, message_size)
+    pieces = list(half.pieces())
     assert [start for start, _ in pieces] == list(range(0, count, max(1, message_size // buffer.itemsize)))
     assert all(piece.nbytes <= message_size for _, piece in pieces)
     assert np.concatenate([buffer[:0], *(piece for _, piece in pieces)]).tobytes() == buffer.tobytes()
-    assert side.end(3).message_size == message_size // buffer.itemsize * buffer.itemsize
+    assert half.end(3).message_size == message_size // buffer.itemsize * buffer.itemsize
 
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(("dtype", "counts"), [("u1", [2**31 - 1, 9]), ("f8", [2**28 - 1, 2])])
 def test_a_message_is_never_longer_than_mpi_can_count(dtype, counts):
     buffer = np.empty(sum(counts), dtype)  # not touched, so it takes no memory
-    assert [piece.size for _, piece in _side("send", buffer, 0, 2**40).pieces()] == counts
+    assert [piece.size for _, piece in side("send", buffer, 0, 2**40).pieces()] == counts
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 20), st.integers(0, 8)), max_size=6))
@@ -71,7 +71,7 @@ def test_shared_memory_is_found_wherever_it_is(places):
     memory = np.zeros(30, "u1")
     sides = {True: [], False: []}
     for receives, start, length in places:
-        sides[receives].append(_HalfTransfer(0, memory[start : start + length], 1))
+        sides[receives].append(HalfTransfer(0, memory[start : start + length], 1))
     bad = any(
         entry is not other and (a or b) and np.may_share_memory(memory[i : i + m], memory[j : j + n])
         for entry in places
@@ -80,9 +80,9 @@ def test_shared_memory_is_found_wherever_it_is(places):
     ) or any(places.count(place) > 1 and place[0] and place[2] for place in places)
     if bad:
         with pytest.raises(InputError, match="share memory: receive into memory of its own"):
-            _check_apart(sides[False], sides[True])
+            check_apart(sides[False], sides[True])
     else:
-        _check_apart(sides[False], sides[True])
+        check_apart(sides[False], sides[True])
 
 
 FORGETFUL = """

@@ -30,6 +30,8 @@ Pattern = Literal[
 """Who communicates with whom, in which order (Iancu 2007, Section 2.2). With several peers, each is finished before
 the next (contiguous), or they take turns (interleaved)."""
 Implementation = Literal["pipelined", "tight"]
+ExchangeImplementation = Literal[Implementation, "partitioned", "collective"]
+"""Of `commmodel.overlap.Exchange`: schedules of messages, partitioned sends, or a collective for each burst."""
 MessageOperation = Literal["two-sided", "put", "get"]
 """MPI_Isend and MPI_Irecv, or one-sided operations with a passive target."""
 PairDirection = Literal["both-ways", "one-way"]

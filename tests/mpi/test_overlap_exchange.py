@@ -1,12 +1,14 @@
 """Exchanges in bursts on real MPI: the same bytes as a blocking exchange brings, in order, and no rank left waiting."""
 
 import array
+from typing import get_args
 
 import numpy as np
 import pytest
 from mpi4py import MPI
 from support.choosing import choose
 
+from commmodel.choices import ExchangeImplementation
 from commmodel.errors import InputError
 from commmodel.overlap import Exchange, Transfer, exchange, row_transfers
 
@@ -79,7 +81,7 @@ def test_any_exchange_brings_what_blocking_ones_bring_in_order(seed):
         message_size=max(message_size, *sizes[::2]),
         burst=int(draw.integers(1, 9)),
         order=str(draw.choice(["contiguous", "interleaved"])),
-        implementation=str(draw.choice(["pipelined", "tight"])),
+        implementation=str(draw.choice([*get_args(ExchangeImplementation)])),
     ) as result:
         for _ in range(2):
             result.run()
@@ -91,7 +93,7 @@ def test_any_exchange_brings_what_blocking_ones_bring_in_order(seed):
 
 
 @pytest.mark.parallel([1, 2, 4])
-@pytest.mark.parametrize("implementation", ["pipelined", "tight"])
+@pytest.mark.parametrize("implementation", get_args(ExchangeImplementation))
 @pytest.mark.parametrize("order", ["contiguous", "interleaved"])
 @pytest.mark.parametrize("size", [64, 100_000])
 def test_a_ring_in_both_directions_does_not_deadlock_whatever_the_protocol(order, implementation, size):
@@ -100,7 +102,7 @@ def test_a_ring_in_both_directions_does_not_deadlock_whatever_the_protocol(order
         Transfer(send=np.full(12 * size, COMM.rank, "u1"), receive=np.full(12 * size, 255, "u1"), **shift(by))
         for by in (1, -1)
     ]
-    burst = 1 + 2 * (COMM.rank % 2)
+    burst = 3 if implementation == "collective" else 1 + 2 * (COMM.rank % 2)
     with Exchange(
         COMM, transfers, message_size=size, burst=burst, order=order, implementation=implementation
     ) as result:
@@ -218,7 +220,8 @@ def test_processes_of_two_groups():
 
 
 @pytest.mark.parallel([1, 2, 4])
-def test_what_lies_in_the_middle_is_computed_once_before_anything_is_computed_on():
+@pytest.mark.parametrize("implementation", get_args(ExchangeImplementation))
+def test_what_lies_in_the_middle_is_computed_once_before_anything_is_computed_on(implementation):
     calls, parts = [], []
 
     def whole():
@@ -230,7 +233,7 @@ def test_what_lies_in_the_middle_is_computed_once_before_anything_is_computed_on
             yield
 
     transfer = Transfer(send=np.zeros(9), receive=np.ones(9), **shift(1), compute=lambda _, start: calls.append(start))
-    with Exchange(COMM, [transfer], message_size=24, burst=1) as result:
+    with Exchange(COMM, [transfer], message_size=24, burst=1, implementation=implementation) as result:
         result.run(whole)
         result.run(in_parts)
     assert calls == ["interior", 0, 3, 6, 0, 3, 6]
@@ -286,7 +289,7 @@ def test_two_bursts_are_under_way_in_a_pipeline_and_one_in_a_tight_loop(implemen
 
 
 @pytest.mark.parallel([1, 2, 4])
-@pytest.mark.parametrize("implementation", ["pipelined", "tight"])
+@pytest.mark.parametrize("implementation", get_args(ExchangeImplementation))
 @pytest.mark.parametrize("where", ["interior", "first", "last"])
 def test_an_error_of_the_computation_comes_out_after_the_exchange_is_complete(where, implementation):
     """On one rank alone: the others finish, and the same exchange can be run again."""
@@ -529,3 +532,45 @@ def test_a_field_without_rows_of_its_own_is_refused():
             row_transfers(MPI.COMM_SELF, field)
     with pytest.raises(InputError, match=r"^field is .*: give an array"):  # rows of others would come into a copy
         row_transfers(MPI.COMM_SELF, [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parallel([2, 4])
+def test_a_collective_is_made_by_all_ranks_with_whatever_they_have():
+    """Rank 0 alone sends to rank 1, and the others nothing."""
+    received = np.zeros(7, "i4")
+    ends = [
+        {"send": np.arange(7, dtype="i4"), "dest": 1} if COMM.rank == 0 else {},
+        {"receive": received, "source": 0} if COMM.rank == 1 else {},
+    ]
+    transfers = [Transfer(**ends[0], **ends[1])] if COMM.rank < 2 else []
+    with Exchange(COMM, transfers, message_size=8, burst=3, implementation="collective") as result:
+        for _ in range(3):
+            result.run()
+    assert received.tolist() == ([*range(7)] if COMM.rank == 1 else [0] * 7)
+
+
+@pytest.mark.parallel([2, 4])
+def test_what_a_collective_cannot_do_is_refused_on_all_ranks():
+    def problem_of(comm=COMM, burst=2, send=b"12345678", **more):
+        transfer = Transfer(send=send, receive=bytearray(8), **shift(1))
+        return outcome(lambda: Exchange(comm, [transfer], message_size=4, burst=burst, **more))
+
+    apart = problem_of(burst=2 + (COMM.rank == 1), implementation="collective")
+    assert "a collective needs the same on all ranks" in apart
+    wrong = problem_of(send=[1.0] if COMM.rank == 0 else b"12345678", implementation="collective")
+    assert "send is a list" in wrong
+    assert ("rank 0 has refused its end" in wrong) == (COMM.rank > 0)
+    mixed = problem_of(implementation="partitioned" if COMM.rank == 0 else "pipelined")
+    if COMM.rank < 2 or COMM.rank == COMM.size - 1:  # a neighbour of rank 0
+        assert "implementation is of" in mixed or "refused" in mixed
+
+
+@pytest.mark.parallel([2])
+def test_a_collective_needs_one_group():
+    alone = COMM.Split(COMM.rank)
+    between = alone.Create_intercomm(0, COMM, 1 - COMM.rank)
+    transfer = Transfer(send=b"1", dest=0, receive=bytearray(1), source=0)
+    problem = outcome(lambda: Exchange(between, [transfer], message_size=1, burst=1, implementation="collective"))
+    assert "comm is an intercommunicator: give pipelined" in problem
+    between.Free()
+    alone.Free()

@@ -1,0 +1,27 @@
+# Partitioned sends and receives of MPI 4.0, where the library has them.
+
+from mpi4py cimport libmpi as mpi
+
+cdef extern from *:
+    """
+    #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+    #define COMMMODEL_PARTITIONED 1
+    #define commmodel_psend_init MPI_Psend_init
+    #define commmodel_precv_init MPI_Precv_init
+    #define commmodel_pready MPI_Pready
+    #define commmodel_parrived MPI_Parrived
+    #else
+    #define COMMMODEL_PARTITIONED 0
+    #define commmodel_psend_init(...) MPI_ERR_OTHER
+    #define commmodel_precv_init(...) MPI_ERR_OTHER
+    #define commmodel_pready(...) MPI_ERR_OTHER
+    #define commmodel_parrived(...) MPI_ERR_OTHER
+    #endif
+    """
+    int COMMMODEL_PARTITIONED
+    int commmodel_psend_init(void*, int, mpi.MPI_Count, mpi.MPI_Datatype, int, int, mpi.MPI_Comm, mpi.MPI_Info,
+                             mpi.MPI_Request*) nogil
+    int commmodel_precv_init(void*, int, mpi.MPI_Count, mpi.MPI_Datatype, int, int, mpi.MPI_Comm, mpi.MPI_Info,
+                             mpi.MPI_Request*) nogil
+    int commmodel_pready(int, mpi.MPI_Request) nogil
+    int commmodel_parrived(mpi.MPI_Request, int, int*) nogil
