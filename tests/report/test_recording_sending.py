@@ -126,3 +126,21 @@ def test_the_page_has_the_section_and_its_lines(folder):
     html = text_of_page(partial(write_recording, sending=result), "app.py", record.profile(record.load(folder)))
     assert "How to send" in html
     assert "The lines for solver.py:10" in html
+
+
+def test_a_program_in_c_gets_its_own_ways_and_lines(tmp_path):
+    (log,) = logs = new_logs(1)
+    log.layout(1, 0, 8192, 1024, 512)
+    log.contents(1)
+    log.site("solver.c", 10, language=2)
+    log.sites[("solver.c", 10, "main", 1)] = log.sites[("solver.c", 10, "main", 2)]
+    log.call("Send", 0, 1, line=10, file="solver.c", peer=0, bytes=8192)
+    end(logs)
+    folder = write(tmp_path / "recording", logs)
+    (site,) = findings(folder, machine(costs("type", 4e-9), costs("numpy", 1e-9), costs("pack", 2e-9))).gaining
+    assert (site.best, site.content.is_python) == ("pack", False)
+    assert site.gain == pytest.approx(8192 * 2e-9)
+    assert 0.5 < site.certainty <= 1
+    assert "MPI_Pack(data, 1, layout, packed, size, &position, comm);" in site.code.sender
+    result = findings(folder, machine(costs("type", 4e-9), costs("core", 1e-9)))
+    assert "memcpy(buffer + i * block, data + i * stride, block);" in dict(sending_codes(result)).popitem()[1]

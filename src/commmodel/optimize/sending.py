@@ -229,7 +229,7 @@ def how_to_send(data: Any, machine: Machine, *, path: str | None = None) -> Send
         best.way,
         usual.way,
         usual.time.seconds / best.time.seconds if best.time.seconds else 1.0,
-        _certainty(best, usual, machine.confidence),
+        certainty_of(best, usual, machine.confidence),
         code.sender,
         code.receiver,
         (*_remarks(message, rows, best, sending),),
@@ -243,7 +243,7 @@ def _from_device(data: Any, machine: Machine, path: str | None) -> SendAdvice:
     rows = tuple(WayTime(way, time) for way, time in message.times)
     best, (sender, receiver) = rows[0], described.code(message.times[0][0])
     usual = next((row for name in ("direct", "staged") for row in rows if row.way == name), best)
-    gain, certainty = usual.time.seconds / best.time.seconds, _certainty(best, usual, machine.confidence)
+    gain, certainty = usual.time.seconds / best.time.seconds, certainty_of(best, usual, machine.confidence)
     return SendAdvice(
         described.content, described.message_size, message.path, rows, best.way, usual.way, gain, certainty, sender,
         receiver, message.remarks,
@@ -293,7 +293,7 @@ def _time_or_none(time: Callable[..., Seconds], *arguments: Any, **keywords: Any
         return None
 
 
-def _certainty(best: WayTime, usual: WayTime, confidence: float | None) -> float:
+def certainty_of(best: WayTime, usual: WayTime, confidence: float | None) -> float:
     """Return the probability that one way takes no longer than another, of independent log-normal times."""
     if best is usual:
         return 1.0

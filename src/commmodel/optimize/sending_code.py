@@ -221,6 +221,52 @@ def code_of_datatype(way: str, layout: str) -> SendCode:
     )
 
 
+def c_code_of_datatype(way: str, layout: str) -> SendCode:
+    """Return the lines of C for a program that has a datatype ``layout`` of pieces in ``data``.
+
+    >>> print(c_code_of_datatype("type", "vector").sender)
+    MPI_Send(data, 1, layout, peer, tag, comm);
+    """
+    receive = "MPI_Recv({}, peer, tag, comm, MPI_STATUS_IGNORE);"
+    if way == "type":
+        return SendCode("MPI_Send(data, 1, layout, peer, tag, comm);", receive.format("data, 1, layout"))
+    if way == "pack":
+        common = [
+            "int size, position = 0;                 // 0 before each message",
+            "MPI_Pack_size(1, layout, comm, &size);  // once",
+            "char *packed = malloc(size);            // once",
+        ]
+        return _code(
+            common,
+            [
+                "MPI_Pack(data, 1, layout, packed, size, &position, comm);",
+                "MPI_Send(packed, position, MPI_PACKED, peer, tag, comm);",
+            ],
+            [
+                receive.format("packed, size, MPI_PACKED"),
+                "MPI_Unpack(packed, size, &position, data, 1, layout, comm);",
+            ],
+        )
+    begin = "i * stride" if layout == "vector" else "begins[i]"
+    places = "they begin `stride` bytes apart" if layout == "vector" else "begins: where each begins, in bytes"
+    common = [
+        f"// `pieces` pieces of `block` bytes of data, a char *; {places}",
+        "char *buffer = malloc(pieces * block);  // once",
+    ]
+    loop = "for (size_t i = 0; i < pieces; i++)"
+    return _code(
+        common,
+        [
+            f"{loop} memcpy(buffer + i * block, data + {begin}, block);",
+            "MPI_Send(buffer, pieces * block, MPI_BYTE, peer, tag, comm);",
+        ],
+        [
+            receive.format("buffer, pieces * block, MPI_BYTE"),
+            f"{loop} memcpy(data + {begin}, buffer + i * block, block);",
+        ],
+    )
+
+
 def _as_buffer(value: Any) -> SendCode:
     match value:
         case bytes() | bytearray():

@@ -46,6 +46,8 @@ class SiteContent(Value, msgspec.Struct, frozen=True):
     call: str
     place: str
     """File and line as people write them."""
+    is_python: bool
+    """Whether the line is one of Python."""
     is_sent: bool
     """False where the rank receives into pieces."""
     calls: int
@@ -66,7 +68,7 @@ class SiteContent(Value, msgspec.Struct, frozen=True):
     def message_size(self) -> int:
         """Bytes of a message, the mean.
 
-        >>> SiteContent("a.py", 1, "f", "MPI_Send", "a.py:1", True, 2, 2, 2048, "vector", 8.0, 16).message_size
+        >>> SiteContent("a.py", 1, "f", "MPI_Send", "a.py:1", True, True, 2, 2, 2048, "vector", 8.0, 16).message_size
         1024
         """
         return round(self.bytes / self.messages) if self.messages else 0
@@ -123,7 +125,18 @@ def _content(
     size: int,
 ) -> SiteContent:
     where = recording.sites[site]
-    place = (where.file, where.line, where.function, _NAMES[code], str(where), is_sent, calls, messages, size)
+    place = (
+        where.file,
+        where.line,
+        where.function,
+        _NAMES[code],
+        str(where),
+        where.language == 1,
+        is_sent,
+        calls,
+        messages,
+        size,
+    )
     if layout.shape >= DataShape.PICKLED_OBJECT:
         kind = DataShape(layout.shape).name.removeprefix("PICKLED_").lower()
         return SiteContent(*place, kind=kind if kind in get_args(ObjectKind) else None)  # type: ignore[arg-type]

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from commmodel.errors import MissingParameterError
 from commmodel.machine import Machine
 from commmodel.optimize import PickledObject, PieceLayout, SendAdvice, how_to_send
-from commmodel.optimize.sending_code import SendCode, code_of_datatype
+from commmodel.optimize.sending import certainty_of
+from commmodel.optimize.sending_code import SendCode, c_code_of_datatype, code_of_datatype
 from commmodel.record import SiteContent
 from commmodel.report.kit.tables import Cell, Table, left, right
 from commmodel.sites import without_suffix
@@ -20,9 +21,11 @@ _MOST_SITES, _MOST_UNKNOWN = 10, 3
 _SURE = 0.99
 _NOW = {"type", "pickle"}
 """Ways of which it is known that the program takes them."""
+_COMPILED = {"type", "pack", "core"}
+"""Ways that programs in other languages than Python have."""
 _BY = {
     "type": "its datatype", "pack": "MPI_Pack", "numpy": "a copy by numpy", "pickle": "send", "pickle5": "send of pkl5",
-    "buffer": "Send",
+    "buffer": "Send", "core": "a loop that copies",
 }  # fmt: skip
 _MEASURE = (
     "How long each way takes is not known here: measure it by mpiexec -n 2 python -m commmodel.bench datatype object "
@@ -36,6 +39,8 @@ class SendSite(NamedTuple):
     content: SiteContent
     advice: SendAdvice | None
     """None without times. Of an object of unknown kind, that of an array of as many bytes."""
+    confidence: float | None = None
+    """Of the intervals of times."""
 
     @property
     def is_known(self) -> bool:
@@ -43,11 +48,26 @@ class SendSite(NamedTuple):
         return self.content.layout is not None or self.content.kind is not None
 
     @property
+    def best(self) -> str:
+        """The fastest way that a program in this language can take; empty without times."""
+        if self.advice is None or self.content.is_python:
+            return "" if self.advice is None else self.advice.best
+        return next((row.way for row in self.advice.ways if row.way in _COMPILED), self.advice.best)
+
+    @property
+    def certainty(self) -> float:
+        """Probability that this takes no longer than what the program does."""
+        if self.advice is None:
+            return 1.0
+        rows = {row.way: row for row in self.advice.ways}
+        return certainty_of(rows[self.best], rows[self.advice.usual], self.confidence)
+
+    @property
     def times(self) -> tuple[float, float]:
         """Seconds of a message as the program sends it, and by the best way; the same where one is not known."""
         if self.advice is None or self.advice.usual not in _NOW:
             return 0.0, 0.0
-        return self.advice.time_of(self.advice.usual).seconds, self.advice.time_of(self.advice.best).seconds
+        return self.advice.time_of(self.advice.usual).seconds, self.advice.time_of(self.best).seconds
 
     @property
     def gain(self) -> float:
@@ -62,7 +82,9 @@ class SendSite(NamedTuple):
             return None
         if self.content.layout is None:
             return SendCode(self.advice.sender, self.advice.receiver)
-        return code_of_datatype(self.advice.best, self.content.layout)
+        if self.content.is_python:
+            return code_of_datatype(self.best, self.content.layout)
+        return c_code_of_datatype(self.best, self.content.layout)
 
     @property
     def total_gain(self) -> float:
@@ -98,7 +120,10 @@ def sending_findings(contents: Iterable[SiteContent], machine: Machine | None) -
     if not contents:
         return None
     problems: dict[str, None] = {}
-    sites = [SendSite(content, _advice(content, machine, problems)) for content in contents if content.is_sent]
+    confidence = None if machine is None else machine.confidence
+    sites = [
+        SendSite(content, _advice(content, machine, problems), confidence) for content in contents if content.is_sent
+    ]
     identified = [site for site in sites if site.is_known]
     timed = [site for site in identified if site.advice is not None and site.advice.usual in _NOW]
     return SendFindings(
@@ -140,9 +165,9 @@ def _advice(content: SiteContent, machine: Machine | None, problems: dict[str, N
 def content_words(content: SiteContent) -> str:
     """Return what a message holds.
 
-    >>> content_words(SiteContent("a.py", 1, "f", "MPI_Send", "a.py:1", True, 1, 1, 8192, "vector", 8.0, 16))
+    >>> content_words(SiteContent("a.py", 1, "f", "MPI_Send", "a.py:1", True, True, 1, 1, 8192, "vector", 8.0, 16))
     '1,024 pieces of 8 B, 16 B apart'
-    >>> content_words(SiteContent("a.py", 1, "f", "MPI_Send", "a.py:1", True, 1, 1, 1200000, kind="dict"))
+    >>> content_words(SiteContent("a.py", 1, "f", "MPI_Send", "a.py:1", True, True, 1, 1, 1200000, kind="dict"))
     'pickled dict, 1.20 MB'
     """
     if content.layout is None:
@@ -207,10 +232,10 @@ def _gain_row(site: SendSite, advice: SendAdvice) -> tuple[Cell, ...]:
         Cell(f"{site.content.messages:,}"),
         Cell(content_words(site.content)),
         Cell(now, f"by {_BY[advice.usual]}"),
-        Cell(best, f"by {_BY.get(advice.best, advice.best)}"),
+        Cell(best, f"by {_BY.get(site.best, site.best)}"),
         Cell(format_time(site.gain)),
         Cell(format_time(site.total_gain)),
-        Cell(f"over {format_ratio(_SURE)}" if advice.certainty > _SURE else format_ratio(advice.certainty)),
+        Cell(f"over {format_ratio(_SURE)}" if site.certainty > _SURE else format_ratio(site.certainty)),
     )
 
 
@@ -253,8 +278,7 @@ def _unknown_words(site: SendSite) -> str:
         return f"{words}."
     now, best = map(format_time, site.times)
     return (
-        f"{words}. If its data can be an array: one of that size takes {best} by {_BY[site.advice.best]}, and "
-        f"{now} pickled."
+        f"{words}. If its data can be an array: one of that size takes {best} by {_BY[site.best]}, and {now} pickled."
     )
 
 
@@ -265,15 +289,14 @@ def _places(sites: Sequence[SendSite]) -> str:
 
 
 def sending_codes(findings: SendFindings) -> tuple[tuple[str, str], ...]:
-    """Return the lines to write for each site that gains: what they are for, and the lines."""
-    return tuple(
-        (
-            f"{without_suffix(site.content.place)}: {content_words(site.content)}",
-            f"# sender\n{site.code.sender}\n# receiver\n{site.code.receiver}",
-        )
-        for site in findings.gaining[:_MOST_SITES]
-        if site.code is not None
-    )
+    """Return the lines to write for the sites that gain: what they are for, and the lines; the same lines once."""
+    names: dict[str, list[str]] = {}
+    for site in findings.gaining[:_MOST_SITES]:
+        if site.code is not None:
+            mark = "#" if site.content.is_python else "//"
+            code = f"{mark} sender\n{site.code.sender}\n{mark} receiver\n{site.code.receiver}"
+            names.setdefault(code, []).append(f"{without_suffix(site.content.place)}: {content_words(site.content)}")
+    return tuple(("; ".join(sites), code) for code, sites in names.items())
 
 
 def _as_json(site: SendSite) -> dict[str, Any]:
@@ -282,9 +305,9 @@ def _as_json(site: SendSite) -> dict[str, Any]:
     row |= {"message_size": content.message_size, "pieces": content.pieces, "is_known": site.is_known}
     if advice is None or site.code is None or advice.usual not in _NOW:
         return row | dict.fromkeys(_TIMES)
-    gains = site.gain, site.total_gain, advice.certainty
+    gains = site.gain, site.total_gain, site.certainty
     now, best = site.times
-    values = (advice.usual, now, advice.best, best, *gains, *site.code)
+    values = (advice.usual, now, site.best, best, *gains, *site.code)
     return row | dict(zip(_TIMES, values, strict=True))
 
 
