@@ -51,7 +51,7 @@ def osu(arguments: Namespace, block: int, extents: tuple[int, ...]) -> Times:
     return {int(sent): float(quantile) / 1e6 for size, _, quantile, sent in rows if int(size) in extents}
 
 
-def ours(arguments: Namespace, block: int, totals: tuple[int, ...], output: Path) -> Times:
+def commmodel_times(arguments: Namespace, block: int, totals: tuple[int, ...], output: Path) -> Times:
     """Launch our benchmark for the bytes that OSU's sends."""
     words = ["datatype", "--layouts", "vector", "--ways", "type", "--blocks", str(block), "--strides", str(2 * block)]
     words += ["--totals", ",".join(map(str, totals)), "--buffers", "untouched", "--visits", "1", "--ci", "0.001%"]
@@ -84,7 +84,9 @@ def main() -> None:
                 for name in order.sample(list(seconds), k=len(seconds)):
                     is_ours = name == "ours"
                     path = Path(folder) / f"{number}.jsonl"
-                    times = ours(arguments, block, totals, path) if is_ours else osu(arguments, block, extents)
+                    times = (
+                        commmodel_times(arguments, block, totals, path) if is_ours else osu(arguments, block, extents)
+                    )
                     for total, value in times.items():
                         seconds[name][total].append(value)
         for total in totals:

@@ -133,8 +133,8 @@ def in_place_time(machine: Machine, nodes: int, size: int, gpus: int) -> float:
 
     Each process exchanges with all others in the order of their ranks, so that i meets j in step i + j.
     """
-    others = nodes * gpus - 1
-    return alltoall_time(machine, nodes, size, gpus) * (2 * others - 1) / others
+    processes = nodes * gpus
+    return alltoall_time(machine, nodes, size, gpus) * (2 * processes - 3) / (processes - 1)
 
 
 def message_gaps(several: SizeTable) -> dict[int, Array]:
