@@ -40,7 +40,7 @@ def output_of(arguments: Namespace, *command: str) -> str:
     return completed.stdout
 
 
-def osu(arguments: Namespace, block: int, extents: tuple[int, ...]) -> Times:
+def osu_times(arguments: Namespace, block: int, extents: tuple[int, ...]) -> Times:
     """Launch OSU's program; the column of the quantile over that of the bytes that were sent."""
     words = ["-T", "mpi_float", "-D", f"vect:{2 * block // FLOAT}:{block // FLOAT}"]
     words += ["-m", f"{extents[0]}:{extents[-1]}", "-i", str(arguments.repetitions), "-x", "20"]
@@ -85,7 +85,9 @@ def main() -> None:
                     is_ours = name == "ours"
                     path = Path(folder) / f"{number}.jsonl"
                     times = (
-                        commmodel_times(arguments, block, totals, path) if is_ours else osu(arguments, block, extents)
+                        commmodel_times(arguments, block, totals, path)
+                        if is_ours
+                        else osu_times(arguments, block, extents)
                     )
                     for total, value in times.items():
                         seconds[name][total].append(value)

@@ -27,7 +27,7 @@ class PieceCosts(Value, InputStruct, frozen=True, forbid_unknown_fields=True, om
     scatter: Scatter = 0.0
     """Standard deviation of log T of sizes between those that were measured."""
     stride: Annotated[int, Meta(ge=1)] | None = None
-    """Bytes between the begins of pieces; None: twice a piece."""
+    """Bytes between the begins of pieces, twice their length where it is None."""
 
     def at(self, message_size: float, block: float) -> float:
         """Return the seconds a byte: bilinear in logarithms; beyond the edges those of the edge, but shorter pieces
