@@ -3,12 +3,13 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 from support import structs
 from support.choosing import choose, sensitivity
 
 from commmodel.cli import main
 from commmodel.cli.optimize import _PATTERNS
-from commmodel.machine import LogGP, Machine, Parameter, Segment, dump
+from commmodel.machine import CallCost, LogGP, Machine, Parameter, Segment, dump, load
 from commmodel.results.configurations import Pattern
 
 PROBLEM = ["--volume", "8MiB", "--computation", "3ms"]
@@ -174,3 +175,34 @@ def test_data_in_pieces_are_answered_with_the_lines_to_write(tmp_path, capsys):
 def test_pieces_that_are_incomplete_are_refused(words, problem, capsys):
     assert main(["optimize", *words]) == 2
     assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("partitioned", "words"),
+    [
+        (None, "were not measured (kernel persistent)"),
+        (2e-3, "Partitioned sends gain nothing for certain"),
+        (1e-7, 'give implementation="partitioned"'),
+    ],
+)
+def test_partitioned_sends_are_advised_where_measurements_show_a_gain(machine, tmp_path, capsys, partitioned, words):
+    costs = [("persistent", 1e-5), ("partitioned", partitioned)] if partitioned else []
+    calls = tuple(
+        CallCost("persistent", name, Parameter(alpha, "s"), beta=Parameter(1e-10, "s/B"), sizes=(8, 16 << 20))
+        for name, alpha in costs
+    )
+    path = tmp_path / "with-calls.toml"
+    dump(replace(load(machine), calls=calls), path)
+    assert main(["optimize", str(path), *PROBLEM]) == 0
+    assert words in " ".join(capsys.readouterr().out.split())
+
+
+def test_unequal_peers_have_two_patterns_and_say_what_lies_beyond_what_was_measured(capsys):
+    peers = ["--volume", "2MB,64KiB", "--computation", "500us,16us"]
+    assert main(["optimize", *peers, *NETWORK, "--all-patterns"]) == 2
+    assert "--all-patterns: peers of unequal volumes go with multiple-end-points-... alone" in capsys.readouterr().err
+    printed = as_json(capsys, *peers, *NETWORK)
+    assert printed["extrapolates"] == []
+    assert {choice["pattern"] for choice in printed["choices"]} == {
+        "multiple-end-points-contiguous", "multiple-end-points-interleaved",
+    }  # fmt: skip

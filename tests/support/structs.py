@@ -216,6 +216,7 @@ def of_optimize() -> list[Any]:
         optimize.how_to_send(optimize.PieceLayout(128, 8), sending()),
         optimize.PieceLayout(128, 8),
         optimize.PickledObject(1024),
+        optimize.PartitionedGain(4, predict.Seconds(2e-6), predict.Seconds(1e-6)),
         *(optimize.RejectedCandidate(1024, 4, 1e-3), validate(html_pages._overlap(), overlapping())),
     ]
 

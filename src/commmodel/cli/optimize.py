@@ -211,9 +211,11 @@ def _choose(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(_as_json(choices, sensitivity, loss) | {"extrapolates": extrapolates, "warnings": warnings})
     else:
-        from commmodel.report.overlap.choices import choice_lines, choices_table
+        from commmodel.report.overlap.choices import choice_lines, choices_table, partitioned_words
 
         lines = [f"{line[:1].upper()}{line[1:]}." for line in extrapolates]
+        if machine is not None and best.advice == "split":
+            lines.append(partitioned_words(_partitioned_gain(machine, arguments, best)))
         peers = problems[best.pattern].peers
         show(
             choices_table(arguments.volume, arguments.computation, choices, peers),
@@ -221,6 +223,17 @@ def _choose(arguments: argparse.Namespace) -> int:
             *lines,
         )
     return 0
+
+
+def _partitioned_gain(machine: Any, arguments: argparse.Namespace, choice: Any) -> Any:
+    """Return what partitioned sends gain; None where that was not measured."""
+    from commmodel.errors import MissingParameterError
+    from commmodel.optimize import partitioned_gain
+
+    try:
+        return partitioned_gain(machine, arguments.volume[0], choice.message_size, arguments.path)
+    except MissingParameterError:
+        return None
 
 
 def _choose_unequal(
@@ -236,22 +249,29 @@ def _choose_unequal(
         raise InputError(f"--peers {arguments.peers}: there are {len(volumes)} volumes; leave it out")
     if arguments.sensitivity:
         raise InputError("--sensitivity is of equal peers: give one volume and --peers")
+    if arguments.all_patterns:
+        raise InputError(
+            "--all-patterns: peers of unequal volumes go with multiple-end-points-... alone: leave it out, and both of "
+            "these are compared"
+        )
     patterns = arguments.patterns or tuple(pattern for pattern in _PATTERNS if pattern.startswith("multiple"))
-    if unequal := [pattern for pattern in patterns if not pattern.startswith("multiple")]:
-        raise InputError(f"--patterns {unequal[0]}: peers of unequal volumes go with multiple-end-points-...")
+    if wrong := [pattern for pattern in patterns if not pattern.startswith("multiple")]:
+        raise InputError(f"--patterns {wrong[0]}: peers of unequal volumes go with multiple-end-points-...")
     transfers = [optimize.PeerTransfer(*peer) for peer in zip(volumes, computations, strict=True)]
     choices = sorted(
         (optimize.choose_exchange(costs, transfers, offered, pattern=pattern, model=model) for pattern in patterns),
         key=lambda choice: choice.seconds,
     )
+    extrapolates = [*dict.fromkeys(line for choice in choices for line in choice.extrapolates)]
     if arguments.json:
-        print_json(_as_json(choices, None, None) | {"warnings": warnings})
+        print_json(_as_json(choices, None, None) | {"extrapolates": extrapolates, "warnings": warnings})
     else:
         from commmodel.report.overlap.choices import choice_lines, choices_table
 
         show(
             choices_table(volumes, computations, choices, len(volumes)),
             *choice_lines(choices[0], None, None),
+            *(f"{line[:1].upper()}{line[1:]}." for line in extrapolates),
         )
     return 0
 

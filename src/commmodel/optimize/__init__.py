@@ -32,6 +32,7 @@ from commmodel.signatures import checked
 if TYPE_CHECKING:
     from commmodel.optimize.choice import LIMITS, Choice, Choices, RejectedCandidate, choose, ranking
     from commmodel.optimize.parameters import MessageCosts
+    from commmodel.optimize.partitions import PartitionedGain, partitioned_gain
     from commmodel.optimize.problem import Candidates, TransferProblem, TransferProblems
     from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
     from commmodel.optimize.sending import PickledObject, PieceLayout, SendAdvice, WayTime, how_to_send
@@ -41,10 +42,10 @@ else:
     __getattr__, __dir__ = attributes(__name__)
 
 __all__ = [
-    "LIMITS", "Candidates", "Choice", "Choices", "MessageCosts", "PeerTransfer", "PickledObject", "PieceLayout",
-    "RejectedCandidate", "SendAdvice", "Sensitivity", "SurfaceAxes", "TransferProblem", "TransferProblems",
-    "WayTime", "choose", "choose_exchange", "communicating_processes", "how_to_send", "misdiagnosis", "ranking",
-    "sensitivity", "surface",
+    "LIMITS", "Candidates", "Choice", "Choices", "MessageCosts", "PartitionedGain", "PeerTransfer", "PickledObject",
+    "PieceLayout", "RejectedCandidate", "SendAdvice", "Sensitivity", "SurfaceAxes", "TransferProblem",
+    "TransferProblems", "WayTime", "choose", "choose_exchange", "communicating_processes", "how_to_send",
+    "misdiagnosis", "partitioned_gain", "ranking", "sensitivity", "surface",
 ]  # fmt: skip
 
 _ALL_BUT = 0.95

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from commmodel.optimize import LIMITS, Choice, Sensitivity
+from commmodel.optimize import LIMITS, Choice, PartitionedGain, Sensitivity
 from commmodel.optimize.progress import LITTLE_MOVES, NOTHING_MOVES
 from commmodel.report.kit.tables import Cell, Table, left, right, text
 from commmodel.units import format_ratio, format_size, format_time
@@ -63,6 +63,19 @@ def choice_lines(choice: Choice, sensitivity: Sensitivity | None = None, loss: f
         yield text(
             f"Taken for a problem of the other kind, it takes {format_ratio(max(loss, 0.0))} of the blocking time more."
         )
+
+
+def partitioned_words(gain: PartitionedGain | None) -> str:
+    """Return whether partitioned sends are faster, in one line."""
+    if gain is None:
+        return "Partitioned sends in place of these messages were not measured (kernel persistent)."
+    parts, whole = format_time(gain.partitioned.seconds), format_time(gain.persistent.seconds)
+    times = f"in {gain.partitions} partitions all bytes take {parts}, in one persistent message {whole}"
+    if gain.is_certain:
+        return (
+            f'Partitioned sends gain the overhead of all messages but one: {times}: give implementation="partitioned".'
+        )
+    return f"Partitioned sends gain nothing for certain: {times}."
 
 
 def _messages_words(messages: int, message_size: int, burst: int) -> str:
