@@ -31,6 +31,8 @@ for step in range({steps}):
     everybody(8)
 if {hangs}:
     comm.Recv(bytearray(1), 0)
+if comm.rank < 2:
+    comm.sendrecv({{"first": 1.0, "second": 2.0}}, 1 - comm.rank)
 """
 RULES = f"""\
 baseline = "guard.json"
@@ -77,6 +79,14 @@ def test_a_program_is_guarded_by_counts_in_a_file(program, tmp_path, capsys):
     text = (tmp_path / "comment.md").read_text()
     assert text.index("app.py:9 (everybody)") < text.index("How to send") < text.index("a gigabyte in one piece")
     assert "comm.send(data, dest=peer, tag=tag)" in answer["sending"]["a dictionary of 10000 numbers"]["code"]
+    (pickled,) = answer["sending_sites"]
+    assert (pickled["place"], pickled["messages"], pickled["kind"], pickled["best"]) == (
+        "app.py:17",
+        2,
+        "dict",
+        "pickle",
+    )
+    assert "contents" not in answer["runs"][0]
     assert main(["guard", "--accept", "--workers", "1"]) == 0
 
 

@@ -10,12 +10,14 @@ from support import structs
 
 from commmodel.errors import DamagedFileError
 from commmodel.guard import Counts, GuardResult, RunCounts, SiteCounts, compare
+from commmodel.machine import MeasuredTimes, ObjectTimes
+from commmodel.record import SiteContent
 from commmodel.report import write_guard_history
 from commmodel.report.scaling.guard.badge import badge
 from commmodel.report.scaling.guard.junit import junit
 from commmodel.report.scaling.guard.markdown import LONGEST, MARKER, comment
+from commmodel.report.scaling.guard.sending import sending_sections
 from commmodel.report.scaling.guard.words import verdict_words
-from commmodel.report.sections import sending_section
 from commmodel.results.configurations import Function
 from commmodel.scaling import Difference, Differences
 
@@ -34,6 +36,12 @@ def result(before, after):
 
 
 WORSE = result(counts(1), counts(2, 20))
+USUAL = structs.sending()
+PICKLE5 = ObjectTimes("dict", "pickle5", MeasuredTimes((1024, 1 << 20), (4e-7, 4e-5)))
+FASTER = msgspec.structs.replace(
+    USUAL, sending=(msgspec.structs.replace(USUAL.sending[0], objects=(*USUAL.sending[0].objects, PICKLE5)),)
+)
+"""A machine on which dictionaries go faster beside their pickle."""
 SAME = result(counts(1), counts(1))
 
 
@@ -65,18 +73,33 @@ def test_a_comment_is_no_longer_than_github_takes():
 
 
 def test_the_comment_says_how_to_send_on_a_machine():
-    text = comment(WORSE, sending_section(structs.sending()))
+    text = comment(WORSE, sending_sections(WORSE.counts, structs.sending()))
     rows = [line for line in text.splitlines() if line.startswith("| a ")]
     assert [row.split(" | ")[0] for row in rows] == [
         "| a column of a 4096 × 4096 matrix", "| a face of a 128³ cube",
         "| a dictionary of 10000 numbers", "| a gigabyte in one piece",
     ]  # fmt: skip
-    start = text.index("**How to send**")
+    start = text.index("**How to send it**")
     assert text.index("src/app.py:12") < start < text.index("All numbers")
     lines = text[text.index("The lines for a dictionary") :]
     assert "```python\n# sender\ncomm.send(data, dest=peer, tag=tag)\n" in lines
     assert text.count("```python") == len(rows)
     assert text.count("<details>") == text.count("</details>")
+
+
+def test_the_comment_names_call_sites_of_the_most_ranks_where_another_way_gains():
+    sites = [
+        SiteContent("app.py", line, "step", "MPI_Send", f"app.py:{line}", True, True, 5, 5, 5 * size, kind="dict")
+        for line, size in ((7, 1000), (8, 9000))
+    ]
+    runs = [RunCounts("solver", processes, contents=(sites[processes == 16],)) for processes in (4, 16)]
+    (first, _) = sending_sections(Counts(runs=tuple(runs)), FASTER)
+    assert first.table.title == "Where another way to send gains"
+    text = comment(GuardResult(Counts(runs=tuple(runs))), [first])
+    assert "app.py:7" not in text
+    assert "| app.py:8 step | MPI&#95;Send | 5 | pickled dict, 9000 B |" in text
+    assert "pkl5" in text
+    assert "app.py" not in comment(GuardResult(Counts(runs=tuple(runs))), sending_sections(Counts(), FASTER))
 
 
 def test_junit_has_a_case_for_each_number():

@@ -33,7 +33,8 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     guard.add_argument(
         "--machine", metavar="FILE",
-        help="machine file: say how to send a column, a dictionary and a gigabyte there (default: the guard file's)",
+        help="machine file: say where another way to send gains there, and how to send examples (default: the guard "
+        "file's)",
     )  # fmt: skip
     guard.add_argument(
         "--accept", action="store_true",
@@ -78,7 +79,11 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.accept and (path is None or os.path.isdir(path)):
         raise InputError("--accept writes a file of counts: name it as baseline of the guard file, or with --baseline")
     machine = known_machine(place) if (place := arguments.machine or rules.machine) else None
-    sending = None if machine is None else _sending(machine, place)
+    if machine is not None and not machine.sending:
+        raise InputError(
+            f"{place} has no [[sending]], by which the guard says how to send: measure the kernels datatype and object "
+            "there, and fit again"
+        )
     baseline: Any = path if path is None or os.path.isdir(path) else _counts(arguments, path)
     workers = arguments.workers or len(os.sched_getaffinity(0))
     result = guard.run(rules, baseline, timed=arguments.times, workers=workers)
@@ -88,14 +93,15 @@ def _run(arguments: argparse.Namespace) -> int:
                 f"--accept: {result.failures[0].program} does not come to an end: {result.failures[0].error}"
             )
         guard.dump_counts(result.counts, path)
+    sending = () if machine is None else _sending(result, machine)
     code = _write(arguments, result, sending)
     if arguments.json:
-        print_json(_as_json(result, path) | {"sending": None if machine is None else _sending_as_json(machine)})
+        print_json(_as_json(result, path) | _sending_as_json(result, machine))
     else:
         from commmodel.report.scaling.guard.terminal import guard_blocks
 
         blocks = guard_blocks(result, rules.times.tolerance if rules.times else 0.0)
-        show(*([] if sending is None else [sending.table]), *blocks)
+        show(*(section.table for section in sending), *blocks)
         if arguments.accept:
             print(f"accepted: written to {path}")
     is_accepted = arguments.accept and not result.mismatches
@@ -117,27 +123,30 @@ def _counts(arguments: argparse.Namespace, path: str) -> Any:
     raise InputError(f"{path}: there is no such baseline: write it with --accept, or name another with --baseline")
 
 
-def _sending(machine: Any, path: str) -> Any:
-    """Return how to send on a machine; raise where that was not measured."""
-    from commmodel.report.sections import sending_section
+def _sending(result: Any, machine: Any) -> tuple[Any, ...]:
+    """Return sections about how to send on a machine: what the programs send, and examples."""
+    from commmodel.report.scaling.guard.sending import sending_sections
 
-    section = sending_section(machine)
-    if section is None:
-        raise InputError(
-            f"{path} has no [[sending]], by which the guard says how to send: measure the kernels datatype and object "
-            "there, and fit again"
-        )
-    return section
+    return sending_sections(result.counts, machine)
 
 
-def _sending_as_json(machine: Any) -> dict[str, Any]:
+def _sending_as_json(result: Any, machine: Any) -> dict[str, Any]:
+    if machine is None:
+        return {"sending": None, "sending_sites": []}
+    from commmodel.report.scaling.guard.sending import site_findings
     from commmodel.report.sending import examples
 
     names = ("best", "usual", "gain", "certainty", "code")
-    return {data: {name: getattr(advice, name) for name in names} for data, advice in examples(machine).items()}
+    findings = site_findings(result.counts, machine)
+    return {
+        "sending": {
+            data: {name: getattr(advice, name) for name in names} for data, advice in examples(machine).items()
+        },
+        "sending_sites": [] if findings is None else findings.as_json(),
+    }
 
 
-def _write(arguments: argparse.Namespace, result: Any, sending: Any) -> int:
+def _write(arguments: argparse.Namespace, result: Any, sending: tuple[Any, ...]) -> int:
     """Write the files that were asked for; return the exit code."""
     from commmodel.files import write_text
 
@@ -169,8 +178,6 @@ def _commit(created: str) -> str:
 def _as_json(result: Any, baseline: str | None) -> dict[str, Any]:
     from dataclasses import asdict
 
-    import msgspec
-
     from commmodel.cli.check import as_json as growth_as_json
     from commmodel.cli.compare import as_json as times_as_json
     from commmodel.report.scaling.guard.words import notes, verdict_words
@@ -180,7 +187,7 @@ def _as_json(result: Any, baseline: str | None) -> dict[str, Any]:
         "holds": result.holds,
         "verdict": verdict_words(result),
         "baseline": baseline,
-        "runs": msgspec.to_builtins(result.counts.runs),
+        "runs": [_run_as_json(run) for run in result.counts.runs],
         "changes": [] if comparison is None else [asdict(row) for row in comparison.changes if row.change != "same"],
         "compared": 0 if comparison is None else len(comparison.changes),
         "sites": [] if comparison is None else [_site_as_json(row) for row in comparison.sites],
@@ -188,6 +195,14 @@ def _as_json(result: Any, baseline: str | None) -> dict[str, Any]:
         "times": None if result.times is None else times_as_json(result.times, result.times.rows),
         "notes": [*notes(result)],
     }
+
+
+def _run_as_json(run: Any) -> dict[str, Any]:
+    import msgspec
+
+    row: dict[str, Any] = msgspec.to_builtins(run)
+    del row["contents"]  # those of all runs are in `sending_sites`, where there is a machine
+    return row
 
 
 def _site_as_json(change: Any) -> dict[str, Any]:

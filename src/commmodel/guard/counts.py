@@ -25,7 +25,14 @@ from commmodel.documents import check_format, convert, decode_json, read_bytes
 from commmodel.errors import CommModelError, DeadlockError, InputError, RankEndedError
 from commmodel.files import write_text
 from commmodel.guard.file import PROCESSES, Guard, GuardedProgram
-from commmodel.record import Profile, computation, is_recording, recording_simulated_ranks
+from commmodel.record import (
+    Profile,
+    SiteContent,
+    computation,
+    is_recording,
+    recording_simulated_ranks,
+    site_contents,
+)
 from commmodel.record import load as load_recording
 from commmodel.signatures import checked
 from commmodel.simulate import command, online
@@ -84,6 +91,8 @@ class RunCounts(Value, InputStruct, frozen=True):
     sites: tuple[SiteCounts, ...] = ()
     error: str = ""
     """Why the run did not come to its end; empty where it did."""
+    contents: tuple[SiteContent, ...] = ()
+    """What is sent in pieces or pickled, by call site: of a run alone, not of a file."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -178,12 +187,14 @@ def _simulated(folder: str, program: GuardedProgram, empty: RunCounts) -> RunCou
                 words, processes, on=program.on, computation=_computation(program, processes), clocks="simulated",
                 outlets=online.Outlets(subprocess.DEVNULL), record=True,
             )  # fmt: skip
-        profile = load_recording(recording).profile()
+        loaded = load_recording(recording)
+        profile, contents = loaded.profile(), site_contents(loaded)
     return msgspec.structs.replace(
         empty,
         messages=result.messages,
         bytes=round(float(result.transfers["size"].sum())),
         seconds=result.seconds,
+        contents=contents,
         **_site_counts(folder, profile),
     )
 
@@ -300,7 +311,7 @@ def _text(counts: Counts) -> str:
 
 def _run_text(run: RunCounts) -> str:
     head = msgspec.to_builtins(run)
-    del head["sites"]
+    del head["sites"], head["contents"]
     return f"{_open(head, 'sites')}{_lines(msgspec.json.encode(site).decode() for site in run.sites)}}}"
 
 

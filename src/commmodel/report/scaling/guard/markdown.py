@@ -4,7 +4,7 @@ The comment is a list of parts, each the lines of a function; one without lines 
 Names come from the program that is guarded: they are shown as they are, and mean nothing to Markdown or HTML.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from commmodel.guard.verdict import GuardResult
@@ -97,8 +97,9 @@ def _details(result: GuardResult) -> list[str]:
 
 
 def _sending(section: SendingSection) -> list[str]:
-    """Return how to send examples, and folded the lines to write."""
-    lines = markdown_table(replace(section.table, title="How to send"))
+    """Return a table of how to send, and folded the lines to write."""
+    title = section.table.title
+    lines = markdown_table(replace(section.table, title=f"{title[:1].upper()}{title[1:]}"), _MOST_ROWS)
     for name, code in section.codes:
         lines += ["", f"<details><summary>The lines for {escaped(name)}</summary>", "", "```python"]
         lines += [*code.splitlines(), "```", "", "</details>"]
@@ -113,8 +114,8 @@ def _apart(parts: "Iterator[list[str]] | Sequence[list[str]]") -> list[str]:
     return lines
 
 
-def comment(result: GuardResult, sending: SendingSection | None = None) -> str:
-    """Return the comment, with how to send on a machine where that is given.
+def comment(result: GuardResult, sending: Iterable[SendingSection] = ()) -> str:
+    """Return the comment, with sections about how to send on a machine where they are given.
 
     >>> from commmodel.guard import Counts, RunCounts
     >>> print(comment(GuardResult(Counts(runs=(RunCounts("solver", 4, messages=12),)))).partition("<details>")[0])
@@ -126,7 +127,7 @@ def comment(result: GuardResult, sending: SendingSection | None = None) -> str:
     <BLANKLINE>
     """
     parts = [part for lines in (_verdict, _changes, _sites, _growth, _times, _notes) if (part := lines(result))]
-    parts += [*([] if sending is None else [_sending(sending)]), _details(result)]
+    parts += [*map(_sending, sending), _details(result)]
     while len(parts) > 1 and sum(len(line) + 1 for part in parts for line in part) > LONGEST:
         parts.pop()  # the last one is the longest
     return "\n".join([MARKER, *_apart(parts)])[:LONGEST] + "\n"
