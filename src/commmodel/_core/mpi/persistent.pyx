@@ -1,8 +1,8 @@
 """Messages and collectives by requests that are made once: persistent, partitioned, and plain ones beside them.
 
-`round_trips` is called by both ranks of a pair, `first` true on the rank that sends first; `collectives` by all ranks of
-a communicator. They return the ticks of each repetition (uint64), uninterpreted. Between two ticks stand MPI calls and
-nothing else.
+`round_trips` is called by both ranks of a pair, `first` true on the rank that sends first; `collectives` by all ranks
+of a communicator. They return the ticks of each repetition (uint64), uninterpreted. Between two ticks stand MPI calls
+and nothing else.
 """
 
 from libc.limits cimport INT_MAX
