@@ -163,8 +163,8 @@ def test_collectives_without_their_ranks_say_what_is_missing(job):
 
 
 def test_other_tests_are_named_by_their_titles(job):
-    with pytest.raises(InputError, match="'OSU MPI Partitioned Latency Test' is left out"):
-        job("# OSU MPI Partitioned Latency Test v7.4\n# Size Latency(us)\n8  1.0\n")
+    with pytest.raises(InputError, match="'OSU MPI Unheard-of Latency Test' is left out"):
+        job("# OSU MPI Unheard-of Latency Test v7.4\n# Size Latency(us)\n8  1.0\n")
 
 
 def test_collectives_of_imb(job):

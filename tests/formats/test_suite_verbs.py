@@ -153,7 +153,7 @@ def test_lines_of_launchers_and_of_windows(name, end, prefix, write_file):
     assert read.launches == formats.load(write_file(TEXTS[name]), placement=placement).launches
 
 
-@pytest.mark.parametrize("title", ["OSU MPI Partitioned Latency Test", "OSU MPI Hello World Test", "OSU UPC Put Test"])
+@pytest.mark.parametrize("title", ["OSU MPI Unheard-of Latency Test", "OSU MPI Hello World Test", "OSU UPC Put Test"])
 def test_what_is_refused_is_named_by_its_title(title, write_file):
     with pytest.raises(InputError, match=f"'{title}' is left out"):
         formats.load(write_file(f"# {title} v7.5\n# Size Latency (us)\n8   1.0\n"))

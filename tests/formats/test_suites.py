@@ -104,7 +104,7 @@ def test_files_of_one_suite_are_read_together_and_name_one_library(write_file):
 def test_what_is_left_out_is_noted(write_file):
     notes = formats.load(write_file(OTHER_OSU + LATENCY)).notes
     assert len(notes) == 1
-    assert "line 1: 'OSU MPI Partitioned Latency Test' is left out" in notes[0]
+    assert "line 1: 'OSU MPI Unheard-of Latency Test' is left out" in notes[0]
     often = formats.load(write_file(3 * OTHER_OSU + LATENCY)).notes
     assert [note.count("(and 2 more like it)") for note in often] == [1]
     assert "P50 Tail Lat(us), is taken" in formats.load(write_file(LATENCY_PERCENTILES)).notes[0]

@@ -100,7 +100,7 @@ RATES_ALONE = """\
 1000                 4000.00
 """
 OTHER_OSU = """\
-# OSU MPI Partitioned Latency Test v7.5
+# OSU MPI Unheard-of Latency Test v7.5
 # Size          Latency (us)
 4                       0.83
 """

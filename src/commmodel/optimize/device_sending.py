@@ -155,7 +155,7 @@ def device_data(data: Any) -> DeviceData:
     >>> class Column:
     ...     __cuda_array_interface__ = {"shape": (1000,), "typestr": "<f8", "strides": (512,), "data": (0, False)}
     >>> device_data(Column()).content
-    'float64 array of 1000 on a device, not in one piece, 8 kB'
+    'float64 array of 1000 on a device, not in one piece, 8000 B'
     """
     interface, name = _interface(data), type(data).__name__
     try:
