@@ -92,7 +92,7 @@ class RunCounts(Value, InputStruct, frozen=True):
     error: str = ""
     """Why the run did not come to its end; empty where it did."""
     contents: tuple[SiteContent, ...] = ()
-    """What is sent in pieces or pickled, by call site: of a run alone, not of a file."""
+    """What is sent in pieces or pickled at each call site; known of a run, not of a file."""
 
     @property
     def key(self) -> tuple[str, int]:
