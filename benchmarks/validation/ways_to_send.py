@@ -28,8 +28,8 @@ from commmodel.units import format_ratio, format_size, format_time
 
 WITHIN = 0.05
 WAYS = ("type", "pack", "numpy")
-GRID = ("1KiB:64MiB:*8", "8:64KiB:*8", "4160")
-APART = ("4KiB:32MiB:*8", "16:32KiB:*8", "1000,12000")
+GRID = ("1KiB:64MiB:*4", "8:64KiB:*8", "4160")
+APART = ("2KiB:32MiB:*4", "16:32KiB:*8", "1000,12000")
 Point = tuple[str, int, int, int]
 """Layout, bytes of all pieces, of a piece, and between the begins of two."""
 Times = dict[Point, dict[str, float]]

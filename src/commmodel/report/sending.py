@@ -48,7 +48,7 @@ def advice_table(advice: SendAdvice) -> Table:
 def gain_words(advice: SendAdvice) -> str:
     """Return what the best way gains, and how certain that is."""
     if advice.best == advice.usual:
-        return f"Best: {advice.best}, the usual way; no other that a program can take as it is is faster."
+        return f"Best: {advice.best}, the usual way; no other that a program can take as it is is clearly faster."
     before, after = (format_time(advice.time_of(way).seconds) for way in (advice.usual, advice.best))
     return (
         f"Best: {advice.best}, {after} instead of {before} by {advice.usual}, {advice.gain:.3g} times as fast "

@@ -157,7 +157,7 @@ class BenchOptions(Value, InputStruct, frozen=True, forbid_unknown_fields=True):
     """Of the kernels ``datatype``, ``object`` and ``device``."""
     blocks: tuple[Count, ...] = parse_sizes("8,64,512,4KiB,64KiB")
     """Bytes of a piece, of the kernel ``datatype``."""
-    totals: tuple[Count, ...] = parse_sizes("1KiB:4MiB:*16")
+    totals: tuple[Count, ...] = parse_sizes("1KiB:4MiB:*4")
     """Bytes of all pieces of a message, or of an object, of the kernels ``datatype`` and ``object``."""
     strides: tuple[Count, ...] = (4160,)
     """Bytes between the begins of pieces, of the kernel ``datatype``, beside twice the length of a piece. Of more than
