@@ -240,7 +240,7 @@ def _site_counts(folder: str, profile: Profile) -> dict[str, Any]:
 def _relative(file: str, folder: str) -> str:
     """Return a file relative to a folder; of another folder its name alone.
 
-    >>> _relative("/work/app/src/solver.py", "/work/app"), _relative("/opt/numpy/linalg.py", "/work/app")
+    >>> _relative("/home/user/app/src/solver.py", "/home/user/app"), _relative("/opt/numpy/linalg.py", "/work/app")
     ('src/solver.py', 'linalg.py')
     """
     path = os.path.realpath(os.path.join(folder, file)) if file else ""
